@@ -1,0 +1,3 @@
+//! The machine: the one seam to CPU and kernel.
+
+pub mod facts;

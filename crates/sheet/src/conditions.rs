@@ -1,0 +1,56 @@
+//! Under what conditions a sheet was taken: what the machine is, how it is set up, who else was running.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Absent;
+
+/// Everything known of the machine when the sheet was taken.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions {
+    /// Facts in the order in which they are printed; ids are `group.name`, unique.
+    pub facts: Vec<Fact>,
+    /// The threads of the machine when the measurement began.
+    pub threads: Vec<ThreadRow>,
+    /// Why the thread table is missing or cut short; null when it is whole.
+    pub threads_absent: Option<Absent>,
+}
+
+/// One fact about the machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fact {
+    /// Stable id, `group.name`, for instance `cpu.model`.
+    pub id: String,
+    /// What it is, for people.
+    pub label: String,
+    /// What was read, or why it could not be.
+    #[serde(flatten)]
+    pub value: FactValue,
+}
+
+/// A fact's content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FactValue {
+    /// What was read, as people write it, with its unit.
+    Value(String),
+    /// It could not be read, or was left out on request.
+    Absent(Absent),
+}
+
+/// One thread of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadRow {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// The thread's name as the kernel keeps it (at most 15 bytes); null when left out by `--redact`.
+    pub name: Option<String>,
+    /// Scheduling policy: `other`, `fifo`, `rr`, `batch`, `idle`, `deadline`.
+    pub policy: String,
+    /// Real-time priority 1–99; 0 for the policies that have none.
+    pub rt_priority: u32,
+    /// CPU time used so far, in milliseconds.
+    pub cpu_ms: u64,
+}

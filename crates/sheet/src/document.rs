@@ -1,0 +1,146 @@
+//! The sheet itself: head, conditions, chapters.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Absent, Conditions, Figure, Series};
+
+/// The version of the JSON form.
+pub const SCHEMA: &str = "hairspring.sheet/1";
+
+/// A timing data sheet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sheet {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Which build of Hairspring took the sheet.
+    pub hairspring: Build,
+    /// When and how it was taken.
+    pub taken: Taken,
+    /// What the machine was like.
+    pub conditions: Conditions,
+    /// What must be read before the figures: missing permissions, an untrusted counter, an interruption.
+    pub notes: Vec<Note>,
+    /// The chapters, in reading order.
+    pub chapters: Vec<Chapter>,
+}
+
+/// Which build of Hairspring took the sheet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Build {
+    /// The version of the crates.
+    pub version: String,
+    /// The commit it was built from; null when built outside a checkout.
+    pub commit: Option<String>,
+    /// The compiler, as it names itself.
+    pub compiler: String,
+    /// The flags that matter to speed: profile, optimisation, target features.
+    pub flags: String,
+}
+
+/// When and how a sheet was taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Taken {
+    /// Start, RFC 3339 in UTC.
+    pub start: String,
+    /// How long it took, in seconds.
+    pub duration_s: f64,
+    /// `quick`, `normal` or `thorough`.
+    pub effort: String,
+    /// Whether it was interrupted before its end; the figures that are missing say so themselves.
+    pub interrupted: bool,
+}
+
+/// One chapter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Chapter {
+    /// The first segment of the ids in it, for instance `clocks`.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// What it answers, in a sentence or two.
+    pub intro: String,
+    /// Its tables.
+    pub tables: Vec<Table>,
+    /// Its plots.
+    pub series: Vec<Series>,
+    /// Remarks below the tables.
+    pub notes: Vec<Note>,
+}
+
+/// One table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Table {
+    /// Id of the table, a prefix of the ids of its rows.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// Its rows, in reading order.
+    pub rows: Vec<Row>,
+}
+
+/// One row: a figure or the reason for its absence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Stable id.
+    pub id: String,
+    /// What it is, for people.
+    pub label: String,
+    /// The figure, or why there is none.
+    #[serde(flatten)]
+    pub value: Value,
+}
+
+/// The content of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "rows are few and almost all are figures; a box would only add a pointer")]
+pub enum Value {
+    /// It was measured.
+    Figure(Figure),
+    /// It was not, and this is why.
+    Absent(Absent),
+}
+
+/// A remark with its weight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// Its weight.
+    pub kind: NoteKind,
+    /// The remark, one or two sentences.
+    pub text: String,
+    /// What to do about it; the very command where there is one.
+    pub remedy: Option<String>,
+}
+
+/// How much a note weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// Good to know.
+    Remark,
+    /// Limits what the figures mean.
+    Warning,
+}
+
+impl Sheet {
+    /// Every row of the sheet, in reading order.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.chapters.iter().flat_map(|c| &c.tables).flat_map(|t| &t.rows)
+    }
+
+    /// The row with this id.
+    pub fn row(&self, id: &str) -> Option<&Row> {
+        self.rows().find(|r| r.id == id)
+    }
+}
+
+impl Row {
+    /// The figure, if there is one.
+    pub fn figure(&self) -> Option<&Figure> {
+        match &self.value {
+            Value::Figure(figure) => Some(figure),
+            Value::Absent(_) => None,
+        }
+    }
+}

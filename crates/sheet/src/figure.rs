@@ -1,0 +1,166 @@
+//! A figure: one measured quantity with everything that makes it believable, or the reason why there is none.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Histogram;
+
+/// The unit of every number in a [`Figure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Parts per million.
+    Ppm,
+    /// Hertz.
+    Hz,
+    /// A dimensionless ratio; 1 is the whole.
+    Ratio,
+    /// A number of events or things.
+    Count,
+    /// Bytes per second.
+    BytesPerS,
+}
+
+/// How the samples of a figure were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// One pair of time stamps around one event; the cost of the pair is in the sample and stated as `overhead`.
+    Stamp,
+    /// A loop with the event minus the same loop without it, divided by its rounds.
+    Diff,
+    /// A count divided by the time it took.
+    Rate,
+    /// Events were counted.
+    Count,
+    /// Computed from other figures or readings, as the row's label or note says.
+    Derived,
+}
+
+/// A measured quantity with its spread. All numbers are in `unit`; a statistic that `n` does not support is null.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// The unit of every number here.
+    pub unit: Unit,
+    /// How many samples there are.
+    pub n: u64,
+    /// The smallest sample.
+    pub min: Option<f64>,
+    /// First percentile; null below 100 samples.
+    pub p1: Option<f64>,
+    /// First quartile; null below 4 samples.
+    pub q1: Option<f64>,
+    /// The median.
+    pub median: Option<f64>,
+    /// Third quartile; null below 4 samples.
+    pub q3: Option<f64>,
+    /// 99th percentile; null below 100 samples.
+    pub p99: Option<f64>,
+    /// 99.9th percentile; null below 1,000 samples.
+    pub p999: Option<f64>,
+    /// The largest sample.
+    pub max: Option<f64>,
+    /// Median absolute deviation from the median; null below 4 samples.
+    pub mad: Option<f64>,
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// How the samples were taken.
+    pub method: Method,
+    /// Cost of the measurement itself, contained in every sample and not subtracted; null where it does not apply.
+    pub overhead: Option<f64>,
+    /// The limits of a 95 % interval for the median (order statistics); null below 6 samples.
+    pub median_interval: Option<[f64; 2]>,
+    /// The distribution of the samples; null for counts and derived figures.
+    pub histogram: Option<Histogram>,
+    /// What a reader must know to read this figure rightly; empty most of the time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<String>,
+}
+
+/// Why there is no figure, and what would bring one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Absent {
+    /// Why it could not be taken honestly.
+    pub reason: String,
+    /// What to do to get it; the very command where there is one. Null where nothing helps.
+    pub remedy: Option<String>,
+}
+
+impl Absent {
+    /// An absence with a remedy.
+    pub fn new(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { reason: reason.into(), remedy: Some(remedy.into()) }
+    }
+
+    /// An absence that nothing on this machine can mend.
+    pub fn final_(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), remedy: None }
+    }
+}
+
+impl Figure {
+    /// Reduces samples (in `unit`, any order) to a figure with its histogram.
+    ///
+    /// Percentiles are the nearest-rank ones: each is a value that was really seen. The slice is sorted in place.
+    /// With no samples every statistic is null; prefer an [`Absent`] then.
+    pub fn from_samples(unit: Unit, method: Method, samples: &mut [f64]) -> Self {
+        samples.sort_by(f64::total_cmp);
+        let n = samples.len();
+        let rank = |q: f64, least: usize| {
+            (n >= least && n > 0).then(|| samples[((q * n as f64).ceil() as usize).clamp(1, n) - 1])
+        };
+        let median = rank(0.5, 1);
+        let mad = median.filter(|_| n >= 4).map(|m| {
+            let mut deviations: Vec<f64> = samples.iter().map(|s| (s - m).abs()).collect();
+            deviations.sort_by(f64::total_cmp);
+            deviations[n.div_ceil(2) - 1]
+        });
+        // Binomial order statistics, normal approximation: the ranks n/2 ± 0.98·√n enclose the median in 95 %.
+        let median_interval = (n >= 6).then(|| {
+            let half_width = 0.98 * (n as f64).sqrt();
+            let low = (n as f64 / 2.0 - half_width).floor().max(0.0) as usize;
+            let high = ((n as f64 / 2.0 + half_width).ceil() as usize).min(n - 1);
+            [samples[low], samples[high]]
+        });
+        Self {
+            unit,
+            n: n as u64,
+            min: samples.first().copied(),
+            p1: rank(0.01, 100),
+            q1: rank(0.25, 4),
+            median,
+            q3: rank(0.75, 4),
+            p99: rank(0.99, 100),
+            p999: rank(0.999, 1000),
+            max: samples.last().copied(),
+            mad,
+            mean: (n > 0).then(|| samples.iter().sum::<f64>() / n as f64),
+            method,
+            overhead: None,
+            median_interval,
+            histogram: (n > 1).then(|| Histogram::from_sorted(samples)),
+            caveats: Vec::new(),
+        }
+    }
+
+    /// A figure of one value: a count, a rate, something derived. Only `mean` and `median` say it; there is no spread.
+    pub fn single(unit: Unit, method: Method, value: f64) -> Self {
+        Self { histogram: None, ..Self::from_samples(unit, method, &mut [value]) }
+    }
+
+    /// The same figure with the cost of the measurement stated (in `unit`).
+    #[must_use]
+    pub fn with_overhead(mut self, overhead: f64) -> Self {
+        self.overhead = Some(overhead);
+        self
+    }
+
+    /// The same figure with one more thing a reader must know.
+    #[must_use]
+    pub fn with_caveat(mut self, caveat: impl Into<String>) -> Self {
+        self.caveats.push(caveat.into());
+        self
+    }
+}
