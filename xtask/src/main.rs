@@ -1,2 +1,56 @@
-//! skeleton
-fn main() {}
+//! `cargo xtask`: everything that is done to the repository rather than by the product.
+//!
+//! Each subcommand is one file; this one is the table of contents. It is meant for a Linux machine with the
+//! toolchain that `rust-version` in the root manifest names.
+#![expect(clippy::print_stdout, reason = "a command talks to its user")]
+#![expect(clippy::print_stderr, reason = "progress of a proof goes beside its result")]
+
+mod child;
+mod r#gen;
+mod lint;
+mod prove;
+mod tally;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use workspace::Workspace;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Check, generate and prove what is in this repository")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run every check there is and end with one line: N passed, N failed, N skipped
+    Test(test::Arguments),
+    /// Check the invariants of ARCHITECTURE.md over all tracked files
+    Lint,
+    /// Write the files that the command generates, or check that they are current
+    Gen(r#gen::Arguments),
+    /// Run the long proofs in release mode and write a dated report under proofs/
+    Prove(prove::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = Workspace::discover().and_then(|workspace| match Arguments::parse().task {
+        Task::Test(arguments) => test::run(&workspace, &arguments),
+        Task::Lint => lint::run(&workspace),
+        Task::Gen(arguments) => r#gen::run(&workspace, &arguments),
+        Task::Prove(arguments) => prove::run(&workspace, &arguments),
+    });
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: failed to {error}");
+            ExitCode::from(2)
+        }
+    }
+}

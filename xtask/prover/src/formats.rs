@@ -1,0 +1,81 @@
+//! Proof: the command writes a whole sheet in every format.
+//!
+//! Each format must succeed and hold the mark that only a whole document of that format has at its end. The JSON
+//! document must parse and name the version of its schema.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+use super::Verdict;
+
+/// What a sheet's JSON says it is.
+const SCHEMA: &str = "hairspring.sheet/1";
+const FORMATS: &[&str] = &["text", "markdown", "html", "json"];
+
+pub(crate) fn prove() -> Verdict {
+    let mut figures = Map::new();
+    let mut passed = true;
+    for format in FORMATS {
+        match sheet(format).and_then(|text| whole(format, &text)) {
+            Ok(bytes) => {
+                figures.insert(format!("{format}_bytes"), json!(bytes));
+            }
+            Err(why) => {
+                passed = false;
+                figures.insert(format!("{format}_defect"), json!(why));
+            }
+        }
+    }
+    Verdict { passed, figures }
+}
+
+/// The command that was built together with this program and lies beside it.
+fn command() -> Result<PathBuf, String> {
+    let own = env::current_exe().map_err(|error| format!("find this program: {error}"))?;
+    Ok(own.with_file_name("hairspring"))
+}
+
+fn sheet(format: &str) -> Result<String, String> {
+    let output = Command::new(command()?)
+        .args(["sheet", "--quick", "--format", format])
+        .output()
+        .map_err(|error| format!("run hairspring: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("not UTF-8: {error}"))
+}
+
+/// The document's length in bytes, or what is wrong with it.
+fn whole(format: &str, text: &str) -> Result<usize, String> {
+    let sound = match format {
+        "json" => {
+            let document: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+            document["schema"] == SCHEMA
+        }
+        "html" => text.trim_end().ends_with("</html>") && text.contains("<svg"),
+        "markdown" => text.starts_with("# ") && text.contains("|--"),
+        _ => text.lines().count() > 20,
+    };
+    if sound { Ok(text.len()) } else { Err(format!("{} bytes that are not a whole {format} sheet", text.len())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_that_were_cut_off_are_not_whole() {
+        let html = "<!doctype html><html><svg></svg></html>\n";
+        assert_eq!(whole("html", html), Ok(html.len()));
+        assert!(whole("html", &html[..html.len() - 4]).is_err());
+        assert!(whole("json", r#"{"schema":"hairspring.sheet/1"}"#).is_ok());
+        assert!(whole("json", r#"{"schema":"hairspring.sheet/1""#).is_err());
+        assert!(whole("json", r#"{"schema":"other/1"}"#).is_err());
+        assert!(whole("markdown", "# Sheet\n\n| a |\n|---|\n").is_ok() && whole("markdown", "text").is_err());
+        assert!(whole("text", "one line").is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! A child process with a time limit, its own process group, a log file and a sign of life.
+//!
+//! Promises: `run` returns within a second of the limit; when the limit is over or the user interrupts, the
+//! child *and whatever it started* are killed; the log holds everything both of its streams said.
+//! The child has no standard input: nothing here may wait for a person.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How often a running child is looked at.
+const POLL: Duration = Duration::from_millis(20);
+/// How often a running child is mentioned, so that nobody takes a long build for a hang.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
+/// How much of a log's end is worth repeating in a report.
+const TAIL_LINES: usize = 40;
+
+/// What became of a child.
+pub(crate) struct Ended {
+    pub(crate) how: Ending,
+    /// Both streams in the order they were written.
+    pub(crate) output: String,
+    pub(crate) took: Duration,
+    pub(crate) log: PathBuf,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Exit(i32),
+    Signal(i32),
+    TimedOut(Duration),
+    Interrupted,
+    NotStarted(String),
+}
+
+impl Ended {
+    pub(crate) fn succeeded(&self) -> bool {
+        self.how == Ending::Exit(0)
+    }
+
+    /// The end of the log, for a report of a failure.
+    pub(crate) fn tail(&self) -> String {
+        tail(&self.output)
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::Exit(code) => write!(f, "exit status {code}"),
+            Ending::Signal(signal) => write!(f, "killed by signal {signal}"),
+            Ending::TimedOut(limit) => write!(f, "killed after its limit of {} s", limit.as_secs()),
+            Ending::Interrupted => write!(f, "interrupted"),
+            Ending::NotStarted(error) => write!(f, "could not be started: {error}"),
+        }
+    }
+}
+
+/// Runs `command` to its end, at most for `limit`; both streams go to `log`.
+pub(crate) fn run(label: &str, command: &mut Command, limit: Duration, log: &Path) -> Ended {
+    let begun = Instant::now();
+    let how = match start(command, log) {
+        Ok(mut child) => wait(label, &mut child, begun, limit, log),
+        Err(error) => Ending::NotStarted(format!("{}: {error}", command.get_program().to_string_lossy())),
+    };
+    let output = fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    Ended { how, output, took: begun.elapsed(), log: log.to_owned() }
+}
+
+/// The last lines of a text, marked when something was left out.
+pub(crate) fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let skipped = lines.len().saturating_sub(TAIL_LINES);
+    let note = if skipped > 0 { format!("… {skipped} lines before\n") } else { String::new() };
+    note + &lines[skipped..].join("\n")
+}
+
+/// True once the user pressed Ctrl-C or something asked us to terminate. Children are in process groups of
+/// their own and do not see the terminal's signal, so ending them is up to us.
+pub(crate) fn interrupted() -> bool {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    let flag = FLAG.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // Without a handler Ctrl-C ends us at once and leaves the child to its limit: worse, not wrong.
+            let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
+        }
+        flag
+    });
+    // Relaxed: the flag carries no other data with it.
+    flag.load(Ordering::Relaxed)
+}
+
+fn start(command: &mut Command, log: &Path) -> std::io::Result<Child> {
+    interrupted();
+    if let Some(folder) = log.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let file = File::create(log)?;
+    // The clone shares the file offset, so the streams follow each other instead of overwriting.
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0).spawn()
+}
+
+fn wait(label: &str, child: &mut Child, begun: Instant, limit: Duration, log: &Path) -> Ending {
+    let mut next_sign = SIGN_OF_LIFE;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => {
+                return match (status.code(), status.signal()) {
+                    (Some(code), _) => Ending::Exit(code),
+                    (None, signal) => Ending::Signal(signal.unwrap_or(0)),
+                };
+            }
+            Ok(None) => {}
+            Err(error) => return Ending::NotStarted(format!("lost: {error}")),
+        }
+        let elapsed = begun.elapsed();
+        if elapsed >= limit || interrupted() {
+            end_group(child);
+            return if elapsed >= limit { Ending::TimedOut(limit) } else { Ending::Interrupted };
+        }
+        if elapsed >= next_sign {
+            println!("       … {label}, {} s: {}", elapsed.as_secs(), last_line(log));
+            next_sign += SIGN_OF_LIFE;
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Kills the child and everything it started, and takes its exit status off the kernel.
+fn end_group(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // It fails only when the whole group has just ended, which is what is wanted.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+fn last_line(log: &Path) -> String {
+    let text = fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("").trim().chars().take(90).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> (Ended, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let ended = run("test", Command::new("sh").args(["-c", script]).current_dir(&folder), limit, &log);
+        (ended, folder)
+    }
+
+    #[test]
+    fn both_streams_and_the_status_are_kept() {
+        let (ended, _folder) = shell("echo out; echo err >&2; exit 3", Duration::from_secs(20));
+        assert_eq!(ended.how, Ending::Exit(3));
+        assert_eq!(ended.output, "out\nerr\n");
+        assert!(!ended.succeeded());
+    }
+
+    #[test]
+    fn a_child_has_no_standard_input() {
+        let (ended, _folder) = shell("cat; echo done", Duration::from_secs(20));
+        assert_eq!(ended.output, "done\n");
+    }
+
+    #[test]
+    fn at_the_limit_the_grandchildren_go_too() {
+        let (ended, _folder) = shell("sleep 300 & echo $!; wait", Duration::from_millis(300));
+        assert_eq!(ended.how, Ending::TimedOut(Duration::from_millis(300)));
+        let grandchild = ended.output.trim();
+        // A killed process may stay as a zombie until init collects it, and dying takes a moment; what counts is
+        // that it does not go on for its 300 s.
+        let runs = || {
+            let state = fs::read_to_string(format!("/proc/{grandchild}/stat")).unwrap_or_default();
+            !(state.is_empty() || state.contains(") Z"))
+        };
+        let begun = Instant::now();
+        while runs() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "the grandchild still runs");
+            std::thread::sleep(POLL);
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_an_outcome_not_a_panic() {
+        let folder = tempfile::tempdir().unwrap();
+        let ended =
+            run("test", &mut Command::new("no-such-program"), Duration::from_secs(1), &folder.path().join("log"));
+        assert!(matches!(ended.how, Ending::NotStarted(_)), "{}", ended.how);
+    }
+
+    #[test]
+    fn a_tail_says_what_it_left_out() {
+        let long: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let tail = tail(&long);
+        assert!(tail.starts_with("… 60 lines before\nline 60\n") && tail.ends_with("line 99"));
+    }
+}

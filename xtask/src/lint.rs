@@ -1,0 +1,165 @@
+//! `cargo xtask lint`: the invariants of ARCHITECTURE.md as searches over all files of the repository.
+//!
+//! Each check is one file, a function from [`Repository`] to violations, and has a test with a snippet it must
+//! catch and one it must leave alone. Rust files are searched with their comments and strings blanked out
+//! (`source.rs`), so that talking about a thing is not doing it.
+
+mod effects;
+mod layers;
+mod ledger;
+mod platform;
+mod source;
+mod text;
+mod time_names;
+mod unsafe_code;
+
+use std::fmt;
+
+use crate::tally::Tally;
+use crate::workspace::{Package, Workspace};
+use source::Source;
+
+/// One place where an invariant does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Violation {
+    pub(crate) path: String,
+    /// From 1; 0 when the whole file is meant.
+    pub(crate) line: usize,
+    /// What is wrong and what to do.
+    pub(crate) what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.what),
+            line => write!(f, "{}:{line}: {}", self.path, self.what),
+        }
+    }
+}
+
+/// Everything the checks look at.
+pub(crate) struct Repository {
+    /// All Rust files.
+    sources: Vec<Source>,
+    /// All text files, the Rust files among them, with their text.
+    texts: Vec<(String, String)>,
+    /// ARCHITECTURE.md with the ledgers, empty when there is none.
+    architecture: String,
+    /// Package, its folder and what it depends on.
+    packages: Vec<(String, String, Vec<String>)>,
+}
+
+struct Check {
+    name: &'static str,
+    find: fn(&Repository) -> Vec<Violation>,
+}
+
+const CHECKS: &[Check] = &[
+    Check { name: "invariant 1, platform code only in host/", find: platform::find },
+    Check { name: "invariant 2, unsafe code only on the ledger", find: unsafe_code::find },
+    Check { name: "invariant 3, time has a type or a unit", find: time_names::find },
+    Check { name: "invariant 4, libraries have no effects of their own", find: effects::find },
+    Check { name: "invariant 5, crates depend downwards", find: layers::find },
+    Check { name: "files open with what they are for", find: text::openings },
+    Check { name: "nothing is left unfinished or switched off", find: text::unfinished },
+    Check { name: "no path of one particular machine", find: text::places },
+    Check { name: "files are short enough to read", find: text::lengths },
+];
+
+/// Prints all violations; `Ok(true)` when there are none.
+pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
+    let tally = check_repository(&Repository::load(workspace)?, "lint");
+    print!("{}", tally.details());
+    println!("{} of {} checks hold", tally.passed, CHECKS.len());
+    Ok(tally.succeeded())
+}
+
+/// The same as a step of the test run: one case for each check.
+pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
+    match Repository::load(workspace) {
+        Ok(repository) => check_repository(&repository, name),
+        Err(why) => Tally::fail(name, why, ""),
+    }
+}
+
+fn check_repository(repository: &Repository, name: &str) -> Tally {
+    let mut tally = Tally::default();
+    if repository.sources.is_empty() {
+        // Checks that look at nothing hold for every reason but the right one.
+        return Tally::fail(name, "there is no Rust file to look at", "");
+    }
+    for check in CHECKS {
+        let violations = (check.find)(repository);
+        if violations.is_empty() {
+            tally.passed += 1;
+        } else {
+            let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            let why = format!("{} violations", violations.len());
+            tally.failure(&format!("{name}: {}", check.name), why, lines.join("\n"));
+        }
+    }
+    tally
+}
+
+impl Repository {
+    fn load(workspace: &Workspace) -> Result<Repository, String> {
+        let mut files = Vec::new();
+        for path in workspace.files()? {
+            let bytes = std::fs::read(workspace.root.join(&path)).map_err(|error| format!("read {path}: {error}"))?;
+            // What is not UTF-8 is a picture or a recording, not text.
+            if let Ok(text) = String::from_utf8(bytes) {
+                files.push((path, text));
+            }
+        }
+        let packages = workspace.packages.iter();
+        let packages = packages.map(|package| {
+            let Package { name, folder, dependencies, .. } = package;
+            (name.clone(), folder.clone(), dependencies.clone())
+        });
+        Ok(Repository::new(files, packages.collect()))
+    }
+
+    fn new(texts: Vec<(String, String)>, packages: Vec<(String, String, Vec<String>)>) -> Repository {
+        let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
+        let sources = rust.map(|(path, text)| Source::new(path, text)).collect();
+        let architecture = texts.iter().find(|(path, _)| path == "ARCHITECTURE.md");
+        let architecture = architecture.map(|(_, text)| text.clone()).unwrap_or_default();
+        Repository { sources, texts, architecture, packages }
+    }
+}
+
+#[cfg(test)]
+impl Repository {
+    /// A repository of these files alone, for the checks' own tests.
+    fn of(files: &[(&str, &str)]) -> Repository {
+        Repository::new(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(), vec![])
+    }
+}
+
+/// Asserts which lines a check reports in a repository of these files.
+#[cfg(test)]
+#[track_caller]
+fn expect(find: fn(&Repository) -> Vec<Violation>, files: &[(&str, &str)], lines: &[(&str, usize)]) {
+    let found = find(&Repository::of(files));
+    let places: Vec<(&str, usize)> = found.iter().map(|found| (found.path.as_str(), found.line)).collect();
+    assert_eq!(places, lines, "{found:#?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_fails_its_check_and_names_the_place() {
+        let repository = Repository::of(&[("crates/time/src/lib.rs", "fn f() {}\n"), ("ARCHITECTURE.md", "# A\n")]);
+        let tally = check_repository(&repository, "lint");
+        assert_eq!(tally.failures.len(), 1, "{}", tally.details());
+        assert!(tally.details().contains("crates/time/src/lib.rs:1: "), "{}", tally.details());
+    }
+
+    #[test]
+    fn an_empty_repository_does_not_pass() {
+        assert!(!check_repository(&Repository::of(&[]), "lint").succeeded());
+    }
+}

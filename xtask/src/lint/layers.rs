@@ -1,0 +1,95 @@
+//! Invariant 5: crates depend downwards only, and formats stay above the clock.
+//!
+//! The table says which of our crates each crate may use; a crate that is not in the table is a violation, so that
+//! a new one gets its place. `serde` and its like are not used below the sheet, neither in a manifest nor in code.
+
+use super::source::has_word;
+use super::{Repository, Violation};
+
+/// A crate and those of ours it may use.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("machine", &[]),
+    ("time", &["machine"]),
+    ("exec", &["machine", "time"]),
+    ("stream", &["machine", "time"]),
+    ("device", &["machine", "time"]),
+    ("sheet", &[]),
+    ("suite", &["machine", "time", "exec", "stream", "device", "sheet"]),
+    ("cli", &["machine", "time", "exec", "stream", "device", "sheet", "suite"]),
+];
+
+const WITHOUT_FORMATS: &[&str] = &["machine", "time", "exec", "device"];
+const FORMATS: &[&str] = &["serde", "serde_json", "schemars"];
+const PREFIX: &str = "hairspring-";
+
+pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (_, folder, dependencies) in &repository.packages {
+        let Some(name) = folder.strip_prefix("crates/") else { continue };
+        let mut report =
+            |what: String| violations.push(Violation { path: format!("{folder}/Cargo.toml"), line: 0, what });
+        let Some((_, allowed)) = LAYERS.iter().find(|(known, _)| *known == name) else {
+            report(format!("{name} has no place in the order of crates; give it one in xtask/src/lint/layers.rs"));
+            continue;
+        };
+        for ours in dependencies.iter().filter_map(|dependency| dependency.strip_prefix(PREFIX)) {
+            if !allowed.contains(&ours) {
+                report(format!("{name} must not depend on {ours}: dependencies point down only"));
+            }
+        }
+        if WITHOUT_FORMATS.contains(&name) {
+            for format in dependencies.iter().filter(|dependency| FORMATS.contains(&dependency.as_str())) {
+                report(format!("{name} must not depend on {format}: it yields values, the sheet writes them"));
+            }
+        }
+    }
+    for source in &repository.sources {
+        if !source.crate_name().is_some_and(|name| WITHOUT_FORMATS.contains(&name)) {
+            continue;
+        }
+        for (line, code) in source.lines() {
+            if let Some(format) = FORMATS.iter().find(|format| has_word(code, format)) {
+                let what = format!("{format} below the sheet; yield values and let the sheet write them");
+                violations.push(Violation { path: source.path.clone(), line, what });
+            }
+        }
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::expect;
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, dependencies: &[&str], violations: usize) {
+        let dependencies = dependencies.iter().map(|name| (*name).to_owned()).collect();
+        let packages = vec![(format!("{PREFIX}{name}"), format!("crates/{name}"), dependencies)];
+        let found = find(&Repository::new(vec![], packages));
+        assert_eq!(found.len(), violations, "{found:#?}");
+    }
+
+    #[test]
+    fn dependencies_upwards_and_sideways_are_caught() {
+        check("machine", &["libc", "hairspring-time"], 1);
+        check("sheet", &["hairspring-machine", "hairspring-time"], 2);
+        check("exec", &["hairspring-stream"], 1);
+        check("time", &["serde"], 1);
+        check("gadget", &[], 1);
+    }
+
+    #[test]
+    fn dependencies_downwards_pass() {
+        check("time", &["hairspring-machine", "hdrhistogram"], 0);
+        check("sheet", &["serde", "schemars"], 0);
+        check("cli", &["hairspring-machine", "hairspring-suite"], 0);
+    }
+
+    #[test]
+    fn formats_in_the_code_of_lower_crates_are_caught() {
+        let derive = "#[derive(serde::Serialize)]\n";
+        expect(find, &[("crates/time/src/a.rs", derive)], &[("crates/time/src/a.rs", 1)]);
+        expect(find, &[("crates/sheet/src/a.rs", derive), ("crates/time/src/b.rs", "// serde\n")], &[]);
+    }
+}

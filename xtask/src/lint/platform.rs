@@ -1,0 +1,112 @@
+//! Invariant 1: what depends on the platform stands only in files under a folder `host/` that ARCHITECTURE.md
+//! lists under `## Platform ledger`.
+//!
+//! Looked for in every crate of the product, its tests included: conditions on the target, the shorthands `unix`
+//! and `windows` inside `cfg`, inline assembly, the intrinsics of one architecture.
+
+use super::ledger::{self, Ledger};
+use super::source::{Source, has_word, is_name};
+use super::{Repository, Violation};
+
+pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
+    let ledger = Ledger::read(repository, ledger::PLATFORM);
+    let mut violations = Vec::new();
+    for source in repository.sources.iter().filter(|source| source.crate_name().is_some()) {
+        if ledger.lists(&source.path) && source.path.contains("/host/") {
+            continue;
+        }
+        for (line, code) in source.lines() {
+            if let Some(what) = dependence(code) {
+                let what = if ledger.lists(&source.path) {
+                    format!("{what} in a listed file that is not under a folder host/; move it there")
+                } else {
+                    ledger.refusal(&what)
+                };
+                violations.push(Violation { path: source.path.clone(), line, what });
+            }
+        }
+    }
+    let still = |path: &str| repository.sources.iter().any(|source| source.path == path && depends(source));
+    violations.extend(ledger.stale("platform code", still));
+    violations
+}
+
+fn depends(source: &Source) -> bool {
+    source.lines().any(|(_, code)| dependence(code).is_some())
+}
+
+/// What in this line depends on the platform.
+fn dependence(code: &str) -> Option<String> {
+    for (at, _) in code.match_indices("target_") {
+        if !code[..at].ends_with(is_name) {
+            let name: String = code[at..].chars().take_while(|&c| is_name(c)).collect();
+            if CONDITIONS.contains(&name.as_str()) {
+                return Some(format!("a condition on {name}"));
+            }
+        }
+    }
+    if code.contains("cfg") && (has_word(code, "unix") || has_word(code, "windows")) {
+        return Some("a condition on the operating system".to_owned());
+    }
+    if ["asm!", "global_asm!", "naked_asm!"].iter().any(|name| code.contains(name)) {
+        return Some("inline assembly".to_owned());
+    }
+    if ["core::arch", "std::arch"].iter().any(|path| has_word(code, path)) {
+        return Some("an intrinsic of one architecture".to_owned());
+    }
+    None
+}
+
+const CONDITIONS: &[&str] = &[
+    "target_abi",
+    "target_arch",
+    "target_endian",
+    "target_env",
+    "target_family",
+    "target_feature",
+    "target_has_atomic",
+    "target_os",
+    "target_pointer_width",
+    "target_vendor",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::expect;
+    use super::*;
+
+    const LEDGER: (&str, &str) =
+        ("ARCHITECTURE.md", "## Platform ledger\n- `crates/machine/src/host/mod.rs`\n- `crates/time/src/a.rs`\n");
+    const HOST: (&str, &str) = ("crates/machine/src/host/mod.rs", "#[cfg(target_os = \"linux\")]\nmod linux;\n");
+
+    #[test]
+    fn platform_code_elsewhere_is_caught() {
+        let bad = "#[cfg(any(test, target_arch = \"x\"))]\nfn f() { core::arch::asm!(\"nop\") }\n#[cfg(windows)]\nx\n\
+                   use std::arch::x86_64::_rdtsc;\n";
+        let file = "crates/machine/src/ticks.rs";
+        let ledger = ("ARCHITECTURE.md", "## Platform ledger\n- `crates/machine/src/host/mod.rs`\n");
+        expect(find, &[ledger, HOST, (file, bad)], &[(file, 1), (file, 2), (file, 3), (file, 5)]);
+    }
+
+    #[test]
+    fn a_listed_file_must_still_be_under_host() {
+        expect(
+            find,
+            &[LEDGER, HOST, ("crates/time/src/a.rs", "#[cfg(target_os = \"linux\")]\n")],
+            &[("crates/time/src/a.rs", 1)],
+        );
+    }
+
+    #[test]
+    fn an_entry_without_platform_code_is_stale() {
+        expect(find, &[LEDGER, HOST, ("crates/time/src/a.rs", "fn f() {}\n")], &[("ARCHITECTURE.md", 3)]);
+        expect(find, &[HOST], &[(HOST.0, 1)]);
+    }
+
+    #[test]
+    fn talking_about_it_is_allowed() {
+        let clean = "//! cfg(target_os) and asm! are elsewhere\nlet target_time = \"asm!\"; // core::arch\n\
+                     #[cfg(test)]\nfn unix() {}\n";
+        expect(find, &[("crates/time/src/b.rs", clean), ("xtask/src/c.rs", "#[cfg(target_os = \"x\")]")], &[]);
+    }
+}

@@ -1,0 +1,115 @@
+//! What the checks came to: how many passed, which failed and why, which were skipped and why.
+//!
+//! A skip carries whether this machine could have run the check. On a CI machine (`CI=true`) such a skip is
+//! turned into a failure, so that a check cannot fall out of the run unnoticed.
+
+/// Outcomes of one step, or of all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) skips: Vec<Skip>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) name: String,
+    pub(crate) why: String,
+    /// The end of the log, or empty when `why` says everything.
+    pub(crate) tail: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Skip {
+    pub(crate) name: String,
+    pub(crate) reason: String,
+    /// True when this machine could have run it, had it been set up.
+    pub(crate) could_run: bool,
+}
+
+impl Tally {
+    pub(crate) fn pass() -> Tally {
+        Tally { passed: 1, ..Tally::default() }
+    }
+
+    pub(crate) fn fail(name: &str, why: impl Into<String>, tail: impl Into<String>) -> Tally {
+        let mut tally = Tally::default();
+        tally.failure(name, why, tail);
+        tally
+    }
+
+    pub(crate) fn skip(name: &str, reason: impl Into<String>, could_run: bool) -> Tally {
+        let skip = Skip { name: name.to_owned(), reason: reason.into(), could_run };
+        Tally { skips: vec![skip], ..Tally::default() }
+    }
+
+    /// Adds one failed check.
+    pub(crate) fn failure(&mut self, name: &str, why: impl Into<String>, tail: impl Into<String>) {
+        self.failures.push(Failure { name: name.to_owned(), why: why.into(), tail: tail.into() });
+    }
+
+    pub(crate) fn add(&mut self, other: Tally) {
+        self.passed += other.passed;
+        self.failures.extend(other.failures);
+        self.skips.extend(other.skips);
+    }
+
+    /// In CI a skip that this machine could have run is a failure.
+    pub(crate) fn hold_to_ci(&mut self) {
+        let (avoidable, fair): (Vec<Skip>, Vec<Skip>) = self.skips.drain(..).partition(|skip| skip.could_run);
+        self.skips = fair;
+        for skip in avoidable {
+            self.failure(&skip.name, format!("skipped in CI although it could run: {}", skip.reason), "");
+        }
+    }
+
+    pub(crate) fn succeeded(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// The one line that ends a run.
+    pub(crate) fn closing_line(&self) -> String {
+        format!("{} passed, {} failed, {} skipped", self.passed, self.failures.len(), self.skips.len())
+    }
+
+    /// The skips with their reasons and the failures with the ends of their logs.
+    pub(crate) fn details(&self) -> String {
+        let mut text = String::new();
+        for skip in &self.skips {
+            text += &format!("skipped  {}: {}\n", skip.name, skip.reason);
+        }
+        for failure in &self.failures {
+            text += &format!("FAILED   {}: {}\n", failure.name, failure.why);
+            for line in failure.tail.lines() {
+                text += &format!("         | {line}\n");
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closing_line_counts_all_three() {
+        let mut tally = Tally::pass();
+        tally.add(Tally { passed: 41, ..Tally::default() });
+        tally.add(Tally::fail("clippy", "exit status 101", "error: it"));
+        tally.add(Tally::skip("html", "no chromium", false));
+        assert_eq!(tally.closing_line(), "42 passed, 1 failed, 1 skipped");
+        assert!(!tally.succeeded());
+        let details = tally.details();
+        assert!(details.contains("skipped  html: no chromium") && details.contains("| error: it"), "{details}");
+    }
+
+    #[test]
+    fn ci_forgives_only_the_skips_it_could_not_avoid() {
+        let mut tally = Tally::skip("html", "chromium is not installed", true);
+        tally.add(Tally::skip("windows", "this is Linux", false));
+        tally.hold_to_ci();
+        assert_eq!(tally.closing_line(), "0 passed, 1 failed, 1 skipped");
+        assert_eq!(tally.failures[0].name, "html");
+    }
+}

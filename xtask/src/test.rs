@@ -1,0 +1,178 @@
+//! `cargo xtask test`: every check there is, one after the other, and one closing line.
+//!
+//! A step is data: its name, what it needs, its time limit and how it runs. All steps run, whatever became of the
+//! ones before. What cannot run is skipped with its reason and the remedy, and counted. The last line of the
+//! output is `N passed, N failed, N skipped`, where the single test cases count one each and every other check
+//! counts one; before it stand the reasons of all skips and the ends of all failures' logs.
+
+mod aarch64;
+mod cargo_tests;
+mod examples;
+mod html;
+mod needs;
+mod netlog;
+mod readme;
+mod setup;
+mod steps;
+
+use std::time::{Duration, Instant};
+
+use crate::child;
+use crate::tally::Tally;
+use crate::workspace::Workspace;
+use steps::{Run, STEPS, Step};
+
+/// The whole run ends within this time on two cores with an empty target directory. What has not begun by then
+/// fails: a check that was left out for lack of time is not a check that passed.
+const WHOLE_RUN: Duration = Duration::from_secs(20 * 60);
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// First install what the steps need: Chromium from the Debian archive when run as root, and a compiler with
+    /// the aarch64 standard library, which stays under the target directory
+    #[arg(long)]
+    setup: bool,
+    /// Run only the steps with these names
+    #[arg(long, value_name = "STEP")]
+    only: Vec<String>,
+    /// Name the steps and end
+    #[arg(long)]
+    list: bool,
+}
+
+/// What a step may ask for while it runs.
+pub(crate) struct Context<'a> {
+    pub(crate) workspace: &'a Workspace,
+    begun: Instant,
+    limit: Duration,
+}
+
+impl Context<'_> {
+    /// What is left for one more child: the step's own limit, or less when the whole run is nearly over.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit.min(WHOLE_RUN.saturating_sub(self.begun.elapsed()))
+    }
+
+    /// Runs a child under the step's limit with a log named after it.
+    pub(crate) fn run(&self, label: &str, command: &mut std::process::Command) -> child::Ended {
+        self.run_at_most(label, command, self.limit)
+    }
+
+    /// Runs a child under a limit of its own.
+    pub(crate) fn run_at_most(
+        &self,
+        label: &str,
+        command: &mut std::process::Command,
+        limit: Duration,
+    ) -> child::Ended {
+        let name: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(80).collect();
+        let log = self.workspace.scratch("logs").join(format!("{name}.log"));
+        child::run(label, command, limit.min(self.limit()), &log)
+    }
+}
+
+/// Runs the steps; `Ok(true)` when nothing failed.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
+    let chosen = choose(&arguments.only)?;
+    if arguments.list {
+        for step in chosen {
+            println!("{:<10} {}", step.name, step.about);
+        }
+        return Ok(true);
+    }
+    let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+    let begun = Instant::now();
+    let mut total = Tally::default();
+    if arguments.setup {
+        total.add(timed(workspace, &setup::STEP, begun));
+    }
+    for step in chosen {
+        if child::interrupted() {
+            total.add(Tally::fail(step.name, "interrupted before it began", ""));
+            continue;
+        }
+        total.add(timed(workspace, step, begun));
+    }
+    if in_ci {
+        total.hold_to_ci();
+    }
+    println!("\n{}logs under {}, {} s in all\n", total.details(), workspace.scratch("logs").display(), seconds(begun));
+    println!("{}", total.closing_line());
+    Ok(total.succeeded())
+}
+
+/// The steps named, in the order of the table; all of them when none is.
+fn choose(only: &[String]) -> Result<Vec<&'static Step>, String> {
+    if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
+        return Err(format!("find a step named {unknown}; --list names them"));
+    }
+    Ok(STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect())
+}
+
+/// Runs one step and prints its name, outcome and time.
+fn timed(workspace: &Workspace, step: &Step, run_began: Instant) -> Tally {
+    println!("begin  {:<10} {}", step.name, step.about);
+    let begun = Instant::now();
+    let tally = attempt(workspace, step, run_began);
+    let verdict = match (tally.failures.is_empty(), tally.passed, tally.skips.is_empty()) {
+        (false, _, _) => "FAIL",
+        (true, 0, false) => "skip",
+        _ => "pass",
+    };
+    println!("{verdict}   {:<10} {} in {} s", step.name, tally.closing_line(), seconds(begun));
+    tally
+}
+
+fn attempt(workspace: &Workspace, step: &Step, begun: Instant) -> Tally {
+    let missing: Vec<_> = step.needs.iter().filter_map(|need| need.missing(workspace)).collect();
+    if !missing.is_empty() {
+        let reasons: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        return Tally::skip(step.name, reasons.join("; "), missing.iter().all(|missing| missing.installable));
+    }
+    let context = Context { workspace, begun, limit: Duration::from_secs(step.limit_s) };
+    if context.limit().is_zero() {
+        return Tally::fail(step.name, format!("no time left of the run's {} s", WHOLE_RUN.as_secs()), "");
+    }
+    let tally = match step.run {
+        Run::Cargo { arguments, environment } => {
+            let mut command = workspace.cargo(arguments);
+            let ended = context.run(step.name, command.envs(environment.iter().copied()));
+            if ended.succeeded() {
+                Tally::pass()
+            } else {
+                let why = format!("cargo {}: {}, log {}", arguments.join(" "), ended.how, ended.log.display());
+                Tally::fail(step.name, why, ended.tail())
+            }
+        }
+        Run::Call(call) => call(&context, step.name),
+    };
+    // A step that checked nothing has not passed; it says so instead of adding zero to each column.
+    if tally.passed == 0 && tally.failures.is_empty() && tally.skips.is_empty() {
+        return Tally::skip(step.name, "there is nothing to check yet", false);
+    }
+    tally
+}
+
+fn seconds(since: Instant) -> u64 {
+    since.elapsed().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_steps_can_be_chosen_and_keep_their_order() {
+        assert_eq!(choose(&[]).unwrap().len(), STEPS.len());
+        let chosen = choose(&["fmt".to_owned(), "lint".to_owned()]).unwrap();
+        assert_eq!(chosen.iter().map(|step| step.name).collect::<Vec<_>>(), ["lint", "fmt"]);
+        assert!(choose(&["ftm".to_owned()]).is_err_and(|error| error.contains("ftm")));
+    }
+
+    #[test]
+    fn step_names_are_unique() {
+        for (index, step) in STEPS.iter().enumerate() {
+            assert!(STEPS[..index].iter().all(|before| before.name != step.name), "{} twice", step.name);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The type check for aarch64 Linux: `cargo check` of the product's crates for that target.
+//!
+//! It needs a compiler that has the target's standard library. Either this toolchain has it already (an aarch64
+//! machine, or `rustup target add`), or setup has unpacked Debian's `rustc-web` and its arm64 library into the
+//! target directory (`setup.rs`), where they belong to one version and find each other by their place: the
+//! compiler takes the `rustlib` folder beside its own libraries, and arm64's lies next to the host's there.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use super::{Context, needs};
+use crate::tally::Tally;
+use crate::workspace::Workspace;
+
+pub(crate) const TARGET: &str = "aarch64-unknown-linux-gnu";
+
+const CRATES: &[&str] =
+    &["hairspring-machine", "hairspring-time", "hairspring-sheet", "hairspring-suite", "hairspring-cli"];
+
+/// A compiler that can check for the target.
+pub(crate) enum Compiler {
+    /// The one Cargo uses anyway.
+    Toolchain,
+    /// One unpacked from Debian packages, with the folder its shared libraries are in.
+    Unpacked { rustc: PathBuf, libraries: PathBuf },
+}
+
+pub(crate) fn check(context: &Context, name: &str) -> Tally {
+    let compiler = match compiler(context.workspace) {
+        Ok(compiler) => compiler,
+        Err(why) => return Tally::fail(name, why, ""),
+    };
+    let mut command = context.workspace.cargo(&["check", "--target", TARGET]);
+    for package in CRATES {
+        command.args(["-p", package]);
+    }
+    // Its own target directory: two compilers in one would throw away each other's work.
+    command.env("CARGO_TARGET_DIR", context.workspace.scratch("aarch64").join("target"));
+    if let Compiler::Unpacked { rustc, libraries } = &compiler {
+        command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries));
+    }
+    let ended = context.run(name, &mut command);
+    if ended.succeeded() {
+        Tally::pass()
+    } else {
+        Tally::fail(name, format!("cargo check --target {TARGET}: {}", ended.how), ended.tail())
+    }
+}
+
+/// Where setup unpacks the packages.
+pub(crate) fn unpacked_root(workspace: &Workspace) -> PathBuf {
+    workspace.scratch("aarch64").join("root")
+}
+
+/// Finds a usable compiler, or says what is missing.
+pub(crate) fn compiler(workspace: &Workspace) -> Result<Compiler, String> {
+    if let Some(sysroot) = sysroot(Command::new("rustc").current_dir(&workspace.root))
+        && has_core(&sysroot)
+    {
+        return Ok(Compiler::Toolchain);
+    }
+    let root = unpacked_root(workspace);
+    let rustc = root.join("usr/bin/rustc");
+    if !rustc.is_file() {
+        return Err(format!("no compiler here has the standard library for {TARGET}"));
+    }
+    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let libraries = root.join("usr/lib").join(triplet);
+    let mut ask = Command::new(&rustc);
+    ask.env("LD_LIBRARY_PATH", library_path(&libraries));
+    match sysroot(&mut ask) {
+        Some(found) if found.starts_with(&root) && has_core(&found) => Ok(Compiler::Unpacked { rustc, libraries }),
+        Some(found) => Err(format!("{} looks for its libraries in {}", rustc.display(), found.display())),
+        None => Err(format!("{} does not run", rustc.display())),
+    }
+}
+
+/// True when setup can bring one: Debian packages can be downloaded and unpacked, for which nobody need be root.
+pub(crate) fn can_fetch() -> bool {
+    ["apt-get", "apt-cache", "dpkg"].into_iter().all(|program| needs::in_path(program).is_some())
+}
+
+fn sysroot(rustc: &mut Command) -> Option<PathBuf> {
+    let Output { status, stdout, .. } = rustc.args(["--print", "sysroot"]).output().ok()?;
+    let text = String::from_utf8(stdout).ok()?;
+    status.success().then(|| PathBuf::from(text.trim()))
+}
+
+fn has_core(sysroot: &Path) -> bool {
+    let libraries = sysroot.join("lib/rustlib").join(TARGET).join("lib");
+    let entries = std::fs::read_dir(libraries).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
+}
+
+fn library_path(first: &Path) -> OsString {
+    let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let all = std::iter::once(first.to_owned()).chain(std::env::split_paths(&others));
+    std::env::join_paths(all.filter(|path| !path.as_os_str().is_empty())).unwrap_or_else(|_| first.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sysroot_counts_only_with_the_targets_core_library() {
+        let folder = tempfile::tempdir().unwrap();
+        let libraries = folder.path().join("lib/rustlib").join(TARGET).join("lib");
+        std::fs::create_dir_all(&libraries).unwrap();
+        assert!(!has_core(folder.path()));
+        std::fs::write(libraries.join("libcore-0123.rlib"), "").unwrap();
+        assert!(has_core(folder.path()));
+    }
+}

@@ -1,0 +1,142 @@
+//! `cargo test`, once, with its cases counted one by one.
+//!
+//! The totals come from libtest's `test result:` lines. A test that finds at run time that this machine cannot
+//! run it writes `test-skip: NAME: REASON` to standard error (not through `eprintln!`, which libtest captures)
+//! and returns; it is then counted as skipped instead of passed. A case libtest calls ignored is a skip that this
+//! machine could have run.
+
+use super::Context;
+use crate::child::Ended;
+use crate::tally::{Skip, Tally};
+
+/// What a test writes to standard error when it cannot run here.
+const SKIP_MARK: &str = "test-skip: ";
+
+/// Runs all tests but the peers'.
+pub(crate) fn run(context: &Context, name: &str) -> Tally {
+    let arguments = ["test", "--workspace", "--exclude", "peers", "--no-fail-fast"];
+    let ended = context.run(name, &mut context.workspace.cargo(&arguments));
+    count(name, &ended)
+}
+
+fn count(name: &str, ended: &Ended) -> Tally {
+    let results = read(&ended.output);
+    let mut tally = Tally { passed: results.passed, ..Tally::default() };
+    for skip in results.skips {
+        // The case ended as `ok`, so libtest counted it among the passed.
+        tally.passed = tally.passed.saturating_sub(1);
+        tally.skips.push(skip);
+    }
+    for number in 1..=results.ignored {
+        let reason = "marked ignore".to_owned();
+        tally.skips.push(Skip { name: format!("{name}: ignored case {number}"), reason, could_run: true });
+    }
+    for case in &results.failed {
+        tally.failure(case, "the test failed", "");
+    }
+    for _ in results.failed.len() as u64..results.failures {
+        tally.failure(name, "a test failed whose name is not in the log", "");
+    }
+    let told = results.failures > 0;
+    if told || !ended.succeeded() {
+        let why = format!("cargo test: {}, log {}", ended.how, ended.log.display());
+        if told {
+            // The cases are counted above; the log's end is said once, with the last of them.
+            if let Some(last) = tally.failures.last_mut() {
+                last.why = format!("{}; {why}", last.why);
+                last.tail = ended.tail();
+            }
+        } else {
+            tally.failure(name, why, ended.tail());
+        }
+    } else if results.binaries == 0 {
+        tally.failure(name, "cargo test succeeded without a single `test result:` line", ended.tail());
+    }
+    tally
+}
+
+#[derive(Default)]
+struct Results {
+    binaries: u64,
+    passed: u64,
+    failures: u64,
+    ignored: u64,
+    failed: Vec<String>,
+    skips: Vec<Skip>,
+}
+
+fn read(log: &str) -> Results {
+    let mut results = Results::default();
+    for line in log.lines() {
+        if let Some((_, counts)) = line.split_once("test result: ") {
+            results.binaries += 1;
+            results.passed += number_before(counts, " passed");
+            results.failures += number_before(counts, " failed");
+            results.ignored += number_before(counts, " ignored");
+        } else if let Some((_, told)) = line.split_once(SKIP_MARK) {
+            let (name, reason) = told.split_once(": ").unwrap_or((told, "no reason given"));
+            let skip = Skip { name: name.to_owned(), reason: reason.to_owned(), could_run: reason.is_empty() };
+            results.skips.push(skip);
+        } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+            results.failed.push(name.to_owned());
+        }
+    }
+    results
+}
+
+fn number_before(text: &str, unit: &str) -> u64 {
+    let before = text.split(unit).next().filter(|before| before.len() < text.len());
+    before.and_then(|before| before.rsplit(' ').next()).and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::child::Ending;
+
+    fn ended(status: i32, output: &str) -> Ended {
+        let (output, log) = (output.to_owned(), PathBuf::from("log"));
+        Ended { how: Ending::Exit(status), output, took: Duration::ZERO, log }
+    }
+
+    const GOOD: &str = "test a ... ok\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\
+                        test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+
+    #[test]
+    fn cases_of_all_binaries_are_summed() {
+        assert_eq!(count("tests", &ended(0, GOOD)).closing_line(), "15 passed, 0 failed, 0 skipped");
+    }
+
+    #[test]
+    fn each_failed_case_counts_and_is_named() {
+        let log = "test x::y ... FAILED\ntest result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured\n";
+        let tally = count("tests", &ended(101, log));
+        assert_eq!(tally.closing_line(), "1 passed, 1 failed, 1 skipped");
+        assert_eq!(tally.failures[0].name, "x::y");
+        assert!(tally.skips[0].could_run);
+    }
+
+    #[test]
+    fn a_failed_build_is_one_failure() {
+        let tally = count("tests", &ended(101, "error[E0425]: cannot find value\n"));
+        assert_eq!(tally.closing_line(), "0 passed, 1 failed, 0 skipped");
+        // A crash of a later binary is not hidden by good results of earlier ones.
+        assert_eq!(count("tests", &ended(101, GOOD)).closing_line(), "15 passed, 1 failed, 0 skipped");
+    }
+
+    #[test]
+    fn success_without_results_is_a_failure() {
+        assert_eq!(count("tests", &ended(0, "Finished\n")).closing_line(), "0 passed, 1 failed, 0 skipped");
+    }
+
+    #[test]
+    fn a_case_that_skips_itself_is_not_a_pass() {
+        let log = format!("test b ... {SKIP_MARK}b: SCHED_FIFO is not permitted\nok\n{GOOD}");
+        let tally = count("tests", &ended(0, &log));
+        assert_eq!(tally.closing_line(), "14 passed, 0 failed, 1 skipped");
+        assert_eq!(tally.skips[0].reason, "SCHED_FIFO is not permitted");
+    }
+}

@@ -1,0 +1,108 @@
+//! What a step needs beyond Cargo, whether it is here, and whether this machine could have it.
+//!
+//! The last question decides what a skip means in CI, so it is answered from the machine (root, apt, rustup), not
+//! from what setup happened to do.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::aarch64;
+use crate::workspace::Workspace;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Need {
+    /// A component of the toolchain: its name for rustup and the Cargo subcommand that shows it is there.
+    Component(&'static str, &'static str),
+    /// A Chromium that can run headless.
+    Chromium,
+    /// A compiler with the standard library for aarch64 Linux.
+    Aarch64,
+}
+
+/// Something that is not here: what, and what to do.
+pub(crate) struct Missing {
+    what: String,
+    remedy: String,
+    pub(crate) installable: bool,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what, self.remedy)
+    }
+}
+
+impl Need {
+    /// `None` when it is here.
+    pub(crate) fn missing(self, workspace: &Workspace) -> Option<Missing> {
+        match self {
+            Need::Component(component, subcommand) => {
+                if succeeds(workspace.cargo(&[subcommand, "--version"])) {
+                    return None;
+                }
+                let rustup = in_path("rustup").is_some();
+                let remedy = if rustup { HINT.to_owned() } else { format!("install {component} for this toolchain") };
+                Some(Missing { what: format!("{component} is not installed"), remedy, installable: rustup })
+            }
+            Need::Chromium => {
+                if chromium().is_some() {
+                    return None;
+                }
+                let installable = is_root() && in_path("apt-get").is_some();
+                let remedy = if installable { HINT } else { "install Chromium (Debian: apt-get install chromium)" };
+                Some(Missing { what: "chromium is not installed".to_owned(), remedy: remedy.to_owned(), installable })
+            }
+            Need::Aarch64 => {
+                let why = match aarch64::compiler(workspace) {
+                    Ok(_) => return None,
+                    Err(why) => why,
+                };
+                let installable = aarch64::can_fetch();
+                let remedy = if installable { HINT } else { "run rustup target add aarch64-unknown-linux-gnu" };
+                Some(Missing { what: why, remedy: remedy.to_owned(), installable })
+            }
+        }
+    }
+}
+
+const HINT: &str = "run cargo xtask test --setup, which installs it";
+
+/// The browser, under either name that distributions give it.
+pub(crate) fn chromium() -> Option<PathBuf> {
+    ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(in_path)
+}
+
+/// Where a program is in PATH.
+pub(crate) fn in_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn succeeds(mut command: Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_in_path_and_only_there() {
+        assert!(in_path("sh").is_some());
+        assert!(in_path("no-such-program-anywhere").is_none());
+    }
+
+    #[test]
+    fn a_missing_component_is_told_with_its_remedy() {
+        let workspace = Workspace::discover().unwrap();
+        assert!(Need::Component("cargo", "--verbose").missing(&workspace).is_none());
+        let missing = Need::Component("clock", "no-such-subcommand").missing(&workspace).unwrap();
+        assert!(missing.to_string().contains("clock is not installed"), "{missing}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Every command in README.md is run: a line that begins with `$ ` inside a fenced block marked `console`.
+//!
+//! The commands run from the root, in their order, each in a shell of its own with a time limit and without
+//! standard input. `cargo install` goes to a folder under the target directory that is first in their PATH, so
+//! that a `hairspring` after it is the one just installed and the user's own is left alone. Left out are commands
+//! that fetch the repository, change the folder, or would start this very run again.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::Context;
+use crate::tally::Tally;
+
+const ONE_COMMAND: Duration = Duration::from_secs(240);
+
+/// Left out, as the beginning of a command.
+const LEFT_OUT: &[&str] = &["git clone", "cd", "cargo xtask test", ".ci/run", "./.ci/run"];
+
+pub(crate) fn run(context: &Context, name: &str) -> Tally {
+    let root = &context.workspace.root;
+    let text = match std::fs::read_to_string(root.join("README.md")) {
+        Ok(text) => text,
+        Err(error) => return Tally::fail(name, format!("README.md cannot be read: {error}"), ""),
+    };
+    let commands = commands(&text);
+    if commands.is_empty() {
+        return Tally::fail(name, "README.md has no command to run in a ```console block", "");
+    }
+    let installed = context.workspace.scratch("installed");
+    // Nothing from an earlier run may stand in for what this README installs.
+    let _ = std::fs::remove_dir_all(&installed);
+    let own = [installed.join("bin")];
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&before))).unwrap_or(before);
+    let mut tally = Tally::default();
+    for command in commands {
+        println!("       $ {command}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &command]).current_dir(root).env("PATH", &path).env("CARGO_INSTALL_ROOT", &installed);
+        let ended = context.run_at_most(&format!("{name} {command}"), &mut shell, ONE_COMMAND);
+        if ended.succeeded() {
+            tally.passed += 1;
+        } else {
+            tally.failure(&format!("{name}: {command}"), ended.how.to_string(), ended.tail());
+        }
+    }
+    tally
+}
+
+/// The commands of all console blocks, continuation lines joined.
+fn commands(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let (mut in_block, mut in_console, mut continued) = (false, false, false);
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some(info) = trimmed.strip_prefix("```") {
+            in_console = !in_block && info.trim() == "console";
+            in_block = !in_block;
+            continued = false;
+            continue;
+        }
+        if !in_console {
+            continue;
+        }
+        let part = match trimmed.strip_prefix("$ ") {
+            Some(command) if !continued => {
+                found.push(String::new());
+                command
+            }
+            _ if continued => trimmed,
+            _ => continue,
+        };
+        continued = part.ends_with('\\');
+        if let Some(command) = found.last_mut() {
+            *command += part.trim_end_matches('\\');
+        }
+    }
+    found.retain(|command| !LEFT_OUT.iter().any(|left_out| starts_with_words(command, left_out)));
+    found
+}
+
+fn starts_with_words(command: &str, words: &str) -> bool {
+    command.trim().strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_prompt_lines_of_console_blocks_are_commands() {
+        let text = "$ not this\n```console\n$ cargo run -- sheet\noutput $ no\n```\n```sh\n$ nor this\n```\n\
+                    ```console\n$ one \\\n  two\n$ three\n```\n";
+        assert_eq!(commands(text), ["cargo run -- sheet", "one two", "three"]);
+    }
+
+    #[test]
+    fn fetching_changing_folder_and_this_run_itself_are_left_out() {
+        let text = "```console\n$ git clone x\n$ cd x\n$ cargo xtask test --setup\n$ cdrecord\n$ cargo xtask lint\n```";
+        assert_eq!(commands(text), ["cdrecord", "cargo xtask lint"]);
+    }
+}

@@ -1,0 +1,212 @@
+//! The setup step: names what the other steps miss and installs it.
+//!
+//! Three things can be missing. Components of the toolchain come from rustup. Chromium comes from the Debian
+//! archive, which takes root. The compiler for the aarch64 type check is downloaded from the Debian archive and
+//! unpacked under the target directory: package lists of its own with arm64 among their architectures, so that
+//! the system's configuration stays as it is. Which versions there are is asked at run time.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::needs::{self, Need};
+use super::steps::{Run, STEPS, Step};
+use super::{Context, aarch64};
+use crate::tally::Tally;
+
+pub(crate) const STEP: Step = Step {
+    name: "setup",
+    about: "what the steps need is installed",
+    needs: &[],
+    limit_s: 420,
+    run: Run::Call(install_all),
+};
+
+fn install_all(context: &Context, name: &str) -> Tally {
+    let mut tally = Tally::default();
+    let mut seen = BTreeSet::new();
+    for need in STEPS.iter().flat_map(|step| step.needs) {
+        if !seen.insert(format!("{need:?}")) {
+            continue;
+        }
+        let Some(missing) = need.missing(context.workspace) else { continue };
+        println!("       missing: {missing}");
+        if !missing.installable {
+            // The steps that need it say so; setup has nothing to do and nothing failed.
+            continue;
+        }
+        let outcome = match need {
+            Need::Component(component, _) => component_from_rustup(context, component),
+            Need::Chromium => chromium_from_debian(context),
+            Need::Aarch64 => aarch64_from_debian(context),
+        };
+        let still = outcome.err().or_else(|| need.missing(context.workspace).map(|missing| missing.to_string()));
+        if let Some(why) = still {
+            tally.failure(&format!("{name} {need:?}"), why, "");
+        }
+    }
+    if tally.succeeded() {
+        tally.passed += 1;
+    }
+    tally
+}
+
+fn component_from_rustup(context: &Context, component: &str) -> Result<(), String> {
+    must(context, Command::new("rustup").args(["component", "add", component]).current_dir(&context.workspace.root))
+        .map(drop)
+}
+
+fn chromium_from_debian(context: &Context) -> Result<(), String> {
+    must(context, Command::new("apt-get").args(["--quiet", "update"]))?;
+    let mut install = Command::new("apt-get");
+    install.args(["--quiet", "install", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"]);
+    must(context, install.env("DEBIAN_FRONTEND", "noninteractive")).map(drop)
+}
+
+fn aarch64_from_debian(context: &Context) -> Result<(), String> {
+    let folder = context.workspace.scratch("aarch64");
+    let root = aarch64::unpacked_root(context.workspace);
+    let native = must(context, Command::new("dpkg").arg("--print-architecture"))?.trim().to_owned();
+    let apt = Apt::new(context, &folder, &native)?;
+    apt.run("apt-get", &["--quiet", "update"])?;
+    let version = version(&apt.run("apt-cache", &["show", "--no-all-versions", &format!("rustc-web:{native}")])?)
+        .ok_or("find rustc-web in the Debian archive")?;
+    // What the compiler is made of, with or without a copy installed on the system …
+    let closure = apt.run("apt-cache", &[CLOSURE, &[&format!("rustc-web:{native}")]].concat())?;
+    let mut packages = compiler_packages(&closure, &native, &version);
+    // … and whatever else this system would need for it.
+    let planned =
+        apt.run("apt-get", &["--simulate", "install", "--no-install-recommends", &format!("rustc-web:{native}")])?;
+    for package in to_install(&planned) {
+        let pinned = packages.iter().any(|known| known.split([':', '=']).next() == Some(package.as_str()));
+        if !pinned {
+            packages.insert(format!("{package}:{native}"));
+        }
+    }
+    packages.insert(format!("libstd-rust-web-dev:arm64={version}"));
+    let list: Vec<&str> = packages.iter().map(String::as_str).collect();
+    println!("       downloading {}", list.join(" "));
+    apt.run("apt-get", &[&["--quiet", "download"], list.as_slice()].concat())?;
+    // Unpacked beside and renamed, so that half a compiler is never taken for a whole one.
+    let partial = folder.join("partial");
+    let _ = fs::remove_dir_all(&partial);
+    for package in apt.downloaded()? {
+        must(context, Command::new("dpkg").arg("-x").arg(&package).arg(&partial))?;
+    }
+    let _ = fs::remove_dir_all(&root);
+    fs::rename(&partial, &root).map_err(|error| format!("rename {}: {error}", partial.display()))?;
+    let _ = fs::remove_dir_all(&apt.downloads);
+    Ok(())
+}
+
+const CLOSURE: &[&str] = &[
+    "depends",
+    "--recurse",
+    "--no-recommends",
+    "--no-suggests",
+    "--no-conflicts",
+    "--no-breaks",
+    "--no-replaces",
+    "--no-enhances",
+];
+
+/// apt with lists, cache and downloads of its own and with arm64 among its architectures.
+struct Apt<'a> {
+    context: &'a Context<'a>,
+    options: Vec<String>,
+    downloads: PathBuf,
+}
+
+impl<'a> Apt<'a> {
+    fn new(context: &'a Context<'a>, folder: &Path, native: &str) -> Result<Apt<'a>, String> {
+        let (lists, cache, downloads) = (folder.join("lists"), folder.join("cache"), folder.join("downloads"));
+        let _ = fs::remove_dir_all(&downloads);
+        for needed in [lists.join("partial"), cache.join("archives/partial"), downloads.clone()] {
+            fs::create_dir_all(&needed).map_err(|error| format!("create {}: {error}", needed.display()))?;
+        }
+        let mut options = vec![
+            format!("Dir::State::Lists={}", lists.display()),
+            format!("Dir::Cache={}", cache.display()),
+            format!("APT::Architectures::={native}"),
+            // The folder is ours; apt's download user has no way into it.
+            format!("APT::Sandbox::User={}", if needs::is_root() { "root" } else { "" }),
+        ];
+        if native != "arm64" {
+            options.push("APT::Architectures::=arm64".to_owned());
+        }
+        Ok(Apt { context, options, downloads })
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
+        let mut command = Command::new(program);
+        for option in &self.options {
+            command.args(["-o", option]);
+        }
+        must(self.context, command.args(arguments).current_dir(&self.downloads))
+    }
+
+    fn downloaded(&self) -> Result<Vec<PathBuf>, String> {
+        let entries = fs::read_dir(&self.downloads)
+            .map_err(|error| format!("list the downloads in {}: {error}", self.downloads.display()))?;
+        let files = entries.flatten().map(|entry| entry.path());
+        Ok(files.filter(|path| path.extension().is_some_and(|extension| extension == "deb")).collect())
+    }
+}
+
+/// Runs a command that must succeed and yields what it said.
+fn must(context: &Context, command: &mut Command) -> Result<String, String> {
+    let said = std::iter::once(command.get_program()).chain(command.get_args().filter(|word| *word != "-o"));
+    let words: Vec<String> = said.map(|word| word.to_string_lossy().into_owned()).collect();
+    let told: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.contains("::")).collect();
+    let label = format!("setup {}", told.join(" "));
+    let ended = context.run(&label, command);
+    if ended.succeeded() { Ok(ended.output) } else { Err(format!("{label}: {}\n{}", ended.how, ended.tail())) }
+}
+
+/// The `Version:` field of a package's description.
+fn version(description: &str) -> Option<String> {
+    description.lines().find_map(|line| line.strip_prefix("Version: ")).map(|version| version.trim().to_owned())
+}
+
+/// From apt's list of all dependencies those the compiler is made of, pinned to its version where they share it.
+fn compiler_packages(closure: &str, native: &str, version: &str) -> BTreeSet<String> {
+    let names = closure.lines().filter(|line| !line.starts_with([' ', '|', '<']));
+    let names = names.map(|name| name.split(':').next().unwrap_or(name).trim());
+    names
+        .filter_map(|name| {
+            if name == "rustc-web" || name.starts_with("libstd-rust-web") {
+                Some(format!("{name}:{native}={version}"))
+            } else {
+                name.starts_with("libllvm").then(|| format!("{name}:{native}"))
+            }
+        })
+        .collect()
+}
+
+/// The packages `apt-get --simulate install` would add.
+fn to_install(planned: &str) -> Vec<String> {
+    let lines = planned.lines().filter_map(|line| line.strip_prefix("Inst "));
+    lines.filter_map(|line| line.split([' ', ':']).next()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compilers_own_packages_share_its_version() {
+        let closure = "rustc-web\n  Depends: libc6\nlibc6\nlibstd-rust-web-1.96\nlibllvm22\n<virtual>\n";
+        let packages = compiler_packages(closure, "amd64", "1.96-2");
+        let expected = ["libllvm22:amd64", "libstd-rust-web-1.96:amd64=1.96-2", "rustc-web:amd64=1.96-2"];
+        assert_eq!(packages.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_apt_plans_and_shows_is_read() {
+        let planned = "Reading…\nInst libz3-4 (4.8 Debian:12 [amd64])\nInst gcc:amd64 (12)\nConf libz3-4 (4.8)\n";
+        assert_eq!(to_install(planned), ["libz3-4", "gcc"]);
+        assert_eq!(version("Package: rustc-web\nVersion: 1.96.0+dfsg1-1\n").as_deref(), Some("1.96.0+dfsg1-1"));
+        assert_eq!(version("N: No packages found\n"), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! The table of all checks: name, what it is, what it needs, how long it may take, how it runs.
+//!
+//! Cheap ones come first, so that a typo is told in seconds; what needs the release build comes after it. The
+//! peers are checked by a step of their own: their dependencies are heavy, and united features would change what
+//! the other steps build.
+
+use super::needs::Need;
+use super::{Context, aarch64, cargo_tests, examples, html, readme};
+use crate::tally::Tally;
+use crate::{r#gen, lint};
+
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) needs: &'static [Need],
+    pub(crate) limit_s: u64,
+    pub(crate) run: Run,
+}
+
+pub(crate) enum Run {
+    /// One run of Cargo that passes when it exits 0.
+    Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
+    /// Anything else; it gets the step's name for its reports.
+    Call(fn(&Context, &str) -> Tally),
+}
+
+pub(crate) const STEPS: &[Step] = &[
+    Step {
+        name: "lint",
+        about: "the invariants of ARCHITECTURE.md",
+        needs: &[],
+        limit_s: 60,
+        run: Run::Call(|context, name| lint::check(context.workspace, name)),
+    },
+    Step {
+        name: "fmt",
+        about: "the layout of all Rust files",
+        needs: &[Need::Component("rustfmt", "fmt")],
+        limit_s: 60,
+        run: Run::Cargo { arguments: &["fmt", "--all", "--check"], environment: &[] },
+    },
+    Step {
+        name: "clippy",
+        about: "compiler and Clippy warnings of everything but the peers",
+        needs: &[Need::Component("clippy", "clippy")],
+        limit_s: 420,
+        run: Run::Cargo {
+            arguments: &["clippy", "--workspace", "--exclude", "peers", "--all-targets", "--", "-D", "warnings"],
+            environment: &[],
+        },
+    },
+    Step {
+        name: "doc",
+        about: "the documentation builds without warnings",
+        needs: &[],
+        limit_s: 300,
+        run: Run::Cargo {
+            arguments: &["doc", "--workspace", "--exclude", "peers", "--no-deps"],
+            environment: &[("RUSTDOCFLAGS", "-Dwarnings")],
+        },
+    },
+    Step {
+        name: "tests",
+        about: "unit, integration and documentation tests",
+        needs: &[],
+        limit_s: 720,
+        run: Run::Call(cargo_tests::run),
+    },
+    Step {
+        name: "aarch64",
+        about: "the crates pass the type check for aarch64-unknown-linux-gnu",
+        needs: &[Need::Aarch64],
+        limit_s: 240,
+        run: Run::Call(aarch64::check),
+    },
+    Step {
+        name: "command",
+        about: "the release build of the command",
+        needs: &[],
+        limit_s: 420,
+        run: Run::Cargo { arguments: &["build", "--release", "-p", "hairspring-cli"], environment: &[] },
+    },
+    Step {
+        name: "gen",
+        about: "generated files are current",
+        needs: &[],
+        limit_s: 120,
+        run: Run::Call(|context, name| r#gen::check(context.workspace, name)),
+    },
+    Step {
+        name: "html",
+        about: "the HTML sheet in a browser: no message, no request, its plots",
+        needs: &[Need::Chromium],
+        limit_s: 240,
+        run: Run::Call(html::check),
+    },
+    Step {
+        name: "examples",
+        about: "each example builds and runs to its end",
+        needs: &[],
+        limit_s: 300,
+        run: Run::Call(examples::run),
+    },
+    Step {
+        name: "readme",
+        about: "each command in README.md runs",
+        needs: &[],
+        limit_s: 420,
+        run: Run::Call(readme::run),
+    },
+    Step {
+        name: "peers",
+        about: "compiler and Clippy warnings of the peer adapters",
+        needs: &[Need::Component("clippy", "clippy")],
+        limit_s: 420,
+        run: Run::Cargo {
+            arguments: &["clippy", "-p", "peers", "--all-targets", "--", "-D", "warnings"],
+            environment: &[],
+        },
+    },
+];

@@ -1,0 +1,130 @@
+//! The repository as the tasks see it: its root, its target directory, its packages and its files.
+//!
+//! Everything here comes from `cargo metadata` and `git ls-files`, so that no list of crates is kept by hand.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The checkout that `cargo xtask` was started in.
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    /// Cargo's target directory, wherever the environment or a configuration put it.
+    pub(crate) target: PathBuf,
+    pub(crate) packages: Vec<Package>,
+}
+
+/// One member of the workspace.
+pub(crate) struct Package {
+    pub(crate) name: String,
+    /// Its folder relative to the root, with `/` as the separator.
+    pub(crate) folder: String,
+    /// Names of the packages its manifest asks for, of every kind.
+    pub(crate) dependencies: Vec<String>,
+    /// Names of its example targets.
+    pub(crate) examples: Vec<String>,
+}
+
+impl Workspace {
+    /// Asks Cargo where it is. Errors are fragments that fit after "failed to".
+    pub(crate) fn discover() -> Result<Workspace, String> {
+        let output = cargo()
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .output()
+            .map_err(|error| format!("run cargo metadata: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("run cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        }
+        let metadata: Value =
+            serde_json::from_slice(&output.stdout).map_err(|error| format!("read cargo metadata: {error}"))?;
+        Workspace::from_metadata(&metadata).ok_or_else(|| "find the workspace in cargo metadata".to_owned())
+    }
+
+    fn from_metadata(metadata: &Value) -> Option<Workspace> {
+        let root = PathBuf::from(metadata["workspace_root"].as_str()?);
+        let target = PathBuf::from(metadata["target_directory"].as_str()?);
+        let mut packages = Vec::new();
+        for package in metadata["packages"].as_array()? {
+            let manifest = Path::new(package["manifest_path"].as_str()?);
+            let folder = manifest.parent()?.strip_prefix(&root).ok()?.to_str()?.replace('\\', "/");
+            let examples = package["targets"].as_array()?.iter().filter(|target| target["kind"][0] == "example");
+            packages.push(Package {
+                name: package["name"].as_str()?.to_owned(),
+                folder,
+                dependencies: names(&package["dependencies"]),
+                examples: examples.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect(),
+            });
+        }
+        Some(Workspace { root, target, packages })
+    }
+
+    /// Every file git tracks or would track, relative to the root. A file that is not added yet is looked at
+    /// too: a check that only fails after `git add` comes too late.
+    pub(crate) fn files(&self) -> Result<Vec<String>, String> {
+        let output = Command::new("git")
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .current_dir(&self.root)
+            .output()
+            .map_err(|error| format!("list the repository's files with git: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("list the repository's files: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        }
+        let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut files: Vec<String> = listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+        files.retain(|path| self.root.join(path).is_file());
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// A folder for what the tasks themselves leave behind; it goes with `cargo clean`.
+    pub(crate) fn scratch(&self, name: &str) -> PathBuf {
+        self.target.join("xtask").join(name)
+    }
+
+    /// Where `cargo build --release -p hairspring-cli` puts the command.
+    pub(crate) fn release_binary(&self, name: &str) -> PathBuf {
+        self.target.join("release").join(name)
+    }
+
+    /// A command of Cargo's, run from the root.
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = cargo();
+        command.args(arguments).current_dir(&self.root);
+        command
+    }
+}
+
+/// The Cargo that started us, so that a toolchain chosen on the command line is kept.
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
+}
+
+fn names(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(|item| item["name"].as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_yields_folders_dependencies_and_examples() {
+        let metadata = serde_json::json!({
+            "workspace_root": "/repository", "target_directory": "/elsewhere",
+            "packages": [{
+                "name": "noun", "manifest_path": "/repository/crates/noun/Cargo.toml",
+                "dependencies": [{"name": "libc"}],
+                "targets": [{"kind": ["lib"], "name": "noun"}, {"kind": ["example"], "name": "first"}],
+            }],
+        });
+        let workspace = Workspace::from_metadata(&metadata).unwrap();
+        assert_eq!(workspace.scratch("logs"), Path::new("/elsewhere/xtask/logs"));
+        let package = &workspace.packages[0];
+        assert_eq!((package.folder.as_str(), package.dependencies[0].as_str()), ("crates/noun", "libc"));
+        assert_eq!(package.examples, ["first"]);
+    }
+}
