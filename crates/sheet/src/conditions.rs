@@ -54,3 +54,20 @@ pub struct ThreadRow {
     /// CPU time used so far, in milliseconds.
     pub cpu_ms: u64,
 }
+
+impl Conditions {
+    /// What was read for the fact with this id, if it could be read.
+    pub fn value(&self, id: &str) -> Option<&str> {
+        match &self.facts.iter().find(|f| f.id == id)?.value {
+            FactValue::Value(value) => Some(value),
+            FactValue::Absent(_) => None,
+        }
+    }
+
+    /// The kernel's clock source: the fact whose id is or ends in `clocksource`, `clock_source` or `clock.source`.
+    pub(crate) fn clock_source(&self) -> Option<&str> {
+        let names = ["clocksource", "clock_source", "clock.source"];
+        let fact = self.facts.iter().find(|f| names.iter().any(|name| f.id.ends_with(name)))?;
+        self.value(&fact.id)
+    }
+}

@@ -94,7 +94,10 @@ pub struct Row {
 /// The content of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "rows are few and almost all are figures; a box would only add a pointer")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "rows are few and almost all are figures; a box would only add a pointer"
+)]
 pub enum Value {
     /// It was measured.
     Figure(Figure),

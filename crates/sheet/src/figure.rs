@@ -39,6 +39,17 @@ pub enum Method {
     Derived,
 }
 
+impl Method {
+    /// How a table says it, below its rows; `None` where the figures speak for themselves.
+    pub(crate) fn sentence(self) -> Option<&'static str> {
+        match self {
+            Method::Stamp => Some("stamped one by one"),
+            Method::Diff => Some("loop with the event less the loop without it"),
+            Method::Rate | Method::Count | Method::Derived => None,
+        }
+    }
+}
+
 /// A measured quantity with its spread. All numbers are in `unit`; a statistic that `n` does not support is null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
@@ -88,6 +99,23 @@ pub struct Absent {
     pub remedy: Option<String>,
 }
 
+/// The largest magnitude of a sample, in any unit. Far beyond anything measured, and sums of samples stay finite.
+pub const LARGEST: f64 = 1e200;
+
+/// Whether a number can be a sample.
+fn usable(sample: f64) -> bool {
+    sample.abs() <= LARGEST
+}
+
+/// The caveat about samples that were no numbers.
+fn left_out(count: usize) -> Vec<String> {
+    match count {
+        0 => Vec::new(),
+        1 => vec!["1 sample was not a finite number and is left out".to_owned()],
+        _ => vec![format!("{count} samples were not finite numbers and are left out")],
+    }
+}
+
 impl Absent {
     /// An absence with a remedy.
     pub fn new(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
@@ -104,9 +132,15 @@ impl Figure {
     /// Reduces samples (in `unit`, any order) to a figure with its histogram.
     ///
     /// Percentiles are the nearest-rank ones: each is a value that was really seen. The slice is sorted in place.
-    /// With no samples every statistic is null; prefer an [`Absent`] then.
+    /// With no samples every statistic is null; prefer an [`Absent`] then. Samples that are not finite, or beyond
+    /// [`LARGEST`], are no measurements: they are left out, and a caveat says how many.
     pub fn from_samples(unit: Unit, method: Method, samples: &mut [f64]) -> Self {
-        samples.sort_by(f64::total_cmp);
+        samples.sort_unstable_by(f64::total_cmp);
+        let all = samples.len();
+        // In the total order the usable samples lie together, between the infinities.
+        let first = samples.iter().position(|s| usable(*s)).unwrap_or(all);
+        let last = samples.iter().rposition(|s| usable(*s)).map_or(first, |i| i + 1);
+        let samples = &samples[first..last];
         let n = samples.len();
         let rank = |q: f64, least: usize| {
             (n >= least && n > 0).then(|| samples[((q * n as f64).ceil() as usize).clamp(1, n) - 1])
@@ -141,20 +175,30 @@ impl Figure {
             overhead: None,
             median_interval,
             histogram: (n > 1).then(|| Histogram::from_sorted(samples)),
-            caveats: Vec::new(),
+            caveats: left_out(all - n),
         }
     }
 
-    /// A figure of one value: a count, a rate, something derived. Only `mean` and `median` say it; there is no spread.
+    /// Whether there is one value only, so that no statistic of spread means anything.
+    pub fn is_single(&self) -> bool {
+        self.n == 1
+    }
+
+    /// A figure of one value: a count, a rate, something derived. `min`, `median`, `max` and `mean` all say it; there is
+    /// no spread.
     pub fn single(unit: Unit, method: Method, value: f64) -> Self {
         Self { histogram: None, ..Self::from_samples(unit, method, &mut [value]) }
     }
 
-    /// The same figure with the cost of the measurement stated (in `unit`).
+    /// The same figure with the cost of the measurement stated (in `unit`). One that is not finite becomes a caveat.
     #[must_use]
     pub fn with_overhead(mut self, overhead: f64) -> Self {
-        self.overhead = Some(overhead);
-        self
+        if usable(overhead) {
+            self.overhead = Some(overhead);
+            return self;
+        }
+        self.overhead = None;
+        self.with_caveat("the cost of the measurement is not known")
     }
 
     /// The same figure with one more thing a reader must know.

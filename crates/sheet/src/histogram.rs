@@ -21,11 +21,13 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// Buckets per factor of two: the relative width of a bucket is at most 1/16.
-const BUCKETS_PER_OCTAVE: f64 = 16.0;
+/// The low bits of a double that do not decide its bucket: all but the sign, the exponent and the first four bits of the
+/// mantissa. So there are 16 equal buckets in each octave, and no bucket is wider than 1/16 of its lower bound.
+const WITHIN_BUCKET: u64 = (1 << 48) - 1;
 
 impl Histogram {
-    /// Puts ascending samples into logarithmic buckets, negative ones mirrored, zero in a bucket of its own.
+    /// Puts ascending samples into logarithmic buckets, negative ones mirrored, zero in the lowest bucket of the
+    /// positive ones (2⁻¹⁰²⁶ wide). Samples that are not finite are left out.
     pub fn from_sorted(samples: &[f64]) -> Self {
         let mut buckets: Vec<Bucket> = Vec::new();
         for &sample in samples.iter().filter(|s| s.is_finite()) {
@@ -46,19 +48,16 @@ impl Histogram {
     }
 }
 
-/// The bucket that holds `sample`: 16 equal steps in each octave, the octaves being the powers of two.
+/// The bucket that holds `sample`, by cutting its binary form: exact at every power of two, where a logarithm is not.
 fn bounds(sample: f64) -> (f64, f64) {
-    if sample == 0.0 {
-        return (0.0, f64::MIN_POSITIVE);
-    }
+    let magnitude = sample.abs().to_bits();
+    let edge = magnitude & !WITHIN_BUCKET;
     if sample < 0.0 {
-        // Mirrored; the shared edge belongs to the bucket whose lower bound it is.
-        let (from, to) = bounds(-sample);
-        let (low, high) = (-to, -from);
-        return if sample == high { (high, high + (high - low)) } else { (low, high) };
+        // Mirrored, but still with the lower bound inside and the upper one outside: an edge belongs to the bucket above
+        // it, which is the one nearer to zero.
+        let inner = if magnitude == edge { edge - (WITHIN_BUCKET + 1) } else { edge };
+        let outer = inner + (WITHIN_BUCKET + 1);
+        return (-f64::from_bits(outer).min(f64::MAX), 0.0 - f64::from_bits(inner));
     }
-    let octave = 2f64.powi(sample.log2().floor() as i32);
-    let step = octave / BUCKETS_PER_OCTAVE;
-    let index = ((sample - octave) / step).floor().clamp(0.0, BUCKETS_PER_OCTAVE - 1.0);
-    (octave + index * step, octave + (index + 1.0) * step)
+    (f64::from_bits(edge), f64::from_bits(edge + (WITHIN_BUCKET + 1)).min(f64::MAX))
 }

@@ -10,14 +10,20 @@
 //! may be added; none is removed or changes its meaning.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod conditions;
 mod document;
 mod figure;
+mod gate;
 mod histogram;
+pub mod render;
 mod series;
 
+pub use compare::{Against, ComparedRow, Comparison, DifferingFact, Side, Verdict, compare};
 pub use conditions::{Conditions, Fact, FactValue, ThreadRow};
 pub use document::{Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
-pub use figure::{Absent, Figure, Method, Unit};
+pub use figure::{Absent, Figure, LARGEST, Method, Unit};
+pub use gate::{Failure, Gate, GateError};
 pub use histogram::{Bucket, Histogram};
+pub use render::TextStyle;
 pub use series::{Axis, Line, Point, Series};

@@ -1,0 +1,253 @@
+//! Comparing sheets: what differs in the conditions, then every figure against its fellow of the same id.
+//!
+//! Problem: two medians are never equal, and most differences between two sheets mean nothing.
+//! Solution: each median comes with a 95 % interval from its order statistics. Two medians are called different only if
+//! their intervals do not meet; the interval of their ratio joins the worst ends of both, so it is wider than 95 %
+//! demands, never narrower. A difference that is shown is then held against the spread within the sheets: a median that
+//! moved by less than its own interquartile range is real and yet smaller than what any single event varies by.
+//! Conditions: samples within a sheet are taken to be independent. Two sheets of one machine vary by more than
+//! their samples do, so take several of each before believing a small difference.
+
+use std::collections::HashSet;
+
+use crate::{FactValue, Figure, Row, Sheet, Unit, Value};
+
+/// Sheets compared with the first of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The sheets, the baseline first: machine, time and build, to tell them apart.
+    pub sheets: Vec<String>,
+    /// The facts that are not the same in all sheets.
+    pub conditions: Vec<DifferingFact>,
+    /// One entry for each id, in the order of the baseline, then those that only others have.
+    pub rows: Vec<ComparedRow>,
+}
+
+/// A fact that is not the same in all sheets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferingFact {
+    /// Id of the fact.
+    pub id: String,
+    /// What it is, for people.
+    pub label: String,
+    /// Its value in each sheet, in their order; `None` where the sheet has it not, or has it as absent.
+    pub values: Vec<Option<String>>,
+}
+
+/// One id in all sheets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedRow {
+    /// Id of the row.
+    pub id: String,
+    /// What it is, for people.
+    pub label: String,
+    /// What the baseline has.
+    pub baseline: Side,
+    /// Each of the other sheets against the baseline, in their order.
+    pub others: Vec<Against>,
+    /// The greatest median over the least one, over all sheets; `None` with fewer than two positive medians.
+    pub spread_of_medians: Option<f64>,
+}
+
+/// What one sheet has for an id.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Side {
+    /// A figure with a median.
+    Measured {
+        /// The unit of the numbers.
+        unit: Unit,
+        /// How many samples there are.
+        n: u64,
+        /// The median.
+        median: f64,
+        /// The 95 % interval of the median; `None` below 6 samples.
+        interval: Option<[f64; 2]>,
+        /// Interquartile range; `None` below 4 samples.
+        spread: Option<f64>,
+    },
+    /// The row is there, but without a figure, for this reason.
+    Absent(String),
+    /// The sheet has no such row.
+    Missing,
+}
+
+/// Another sheet's figure against the baseline's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Against {
+    /// What the other sheet has.
+    pub side: Side,
+    /// Its median over the baseline's; `None` unless both are positive.
+    pub ratio: Option<f64>,
+    /// An interval that holds the true ratio with at least 95 %; `None` without intervals on both sides.
+    pub interval: Option<[f64; 2]>,
+    /// What may be said.
+    pub verdict: Verdict,
+}
+
+/// What may be said of two medians.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The intervals of the medians meet, or the values are equal.
+    NoDifferenceShown,
+    /// The other median is higher.
+    Higher {
+        /// Whether it moved by less than the interquartile range of either sheet.
+        within_spread: bool,
+    },
+    /// The other median is lower.
+    Lower {
+        /// Whether it moved by less than the interquartile range of either sheet.
+        within_spread: bool,
+    },
+    /// One side has fewer than 6 samples, which make no interval.
+    TooFewSamples,
+    /// Only the baseline has the row.
+    OnlyInBaseline,
+    /// Only the other sheet has the row.
+    OnlyInOther,
+    /// The baseline has the row, but no figure in it.
+    AbsentInBaseline,
+    /// The other sheet has the row, but no figure in it.
+    AbsentInOther,
+    /// Neither sheet has a figure for this id.
+    AbsentInBoth,
+    /// The two figures have different units and cannot be compared: one of the sheets is wrong.
+    UnitsDiffer,
+}
+
+/// Compares sheets with a baseline. Never fails: what cannot be compared says so in its verdict.
+pub fn compare(baseline: &Sheet, others: &[Sheet]) -> Comparison {
+    let sheets: Vec<&Sheet> = std::iter::once(baseline).chain(others).collect();
+    let mut seen = HashSet::new();
+    let rows = sheets.iter().flat_map(|s| s.rows()).filter(|row| seen.insert(row.id.as_str()));
+    Comparison {
+        sheets: sheets.iter().map(|s| name(s)).collect(),
+        conditions: differing_facts(&sheets),
+        rows: rows.map(|row| compared_row(row, &sheets)).collect(),
+    }
+}
+
+fn compared_row(row: &Row, sheets: &[&Sheet]) -> ComparedRow {
+    let sides: Vec<Side> = sheets.iter().map(|s| Side::of(s.row(&row.id))).collect();
+    let spread_of_medians = spread_of_medians(&sides);
+    let mut sides = sides.into_iter();
+    let baseline = sides.next().unwrap_or(Side::Missing);
+    let others = sides.map(|side| against(&baseline, side)).collect();
+    ComparedRow { id: row.id.clone(), label: row.label.clone(), baseline, others, spread_of_medians }
+}
+
+impl Side {
+    fn of(row: Option<&Row>) -> Self {
+        match row.map(|row| &row.value) {
+            None => Side::Missing,
+            Some(Value::Absent(absent)) => Side::Absent(absent.reason.clone()),
+            Some(Value::Figure(figure)) => Side::of_figure(figure),
+        }
+    }
+
+    fn of_figure(figure: &Figure) -> Self {
+        let Some(median) = figure.median else { return Side::Absent("there are no samples".to_owned()) };
+        let spread = figure.q1.zip(figure.q3).map(|(q1, q3)| q3 - q1);
+        Side::Measured { unit: figure.unit, n: figure.n, median, interval: figure.median_interval, spread }
+    }
+
+    /// The median, where there is one.
+    pub fn median(&self) -> Option<f64> {
+        match self {
+            Side::Measured { median, .. } => Some(*median),
+            Side::Absent(_) | Side::Missing => None,
+        }
+    }
+}
+
+fn against(baseline: &Side, side: Side) -> Against {
+    let (mut ratio, mut interval) = (None, None);
+    let verdict = match (baseline, &side) {
+        (
+            Side::Measured { unit, median: a, interval: a_interval, spread: a_spread, .. },
+            Side::Measured { unit: b_unit, median: b, interval: b_interval, spread: b_spread, .. },
+        ) => {
+            if unit == b_unit {
+                let intervals = a_interval.zip(*b_interval);
+                ratio = (*a > 0.0 && *b > 0.0).then(|| b / a);
+                interval = intervals.and_then(|(a, b)| ratio_interval(a, b)).filter(|_| ratio.is_some());
+                let spread = a_spread.zip(*b_spread).map(|(a, b)| a.max(b));
+                verdict(*a, *b, intervals, spread)
+            } else {
+                Verdict::UnitsDiffer
+            }
+        }
+        (Side::Measured { .. }, Side::Absent(_)) => Verdict::AbsentInOther,
+        (Side::Measured { .. } | Side::Absent(_), Side::Missing) => Verdict::OnlyInBaseline,
+        (Side::Absent(_), Side::Measured { .. }) => Verdict::AbsentInBaseline,
+        (Side::Missing, Side::Measured { .. } | Side::Absent(_)) => Verdict::OnlyInOther,
+        (Side::Absent(_), Side::Absent(_)) | (Side::Missing, Side::Missing) => Verdict::AbsentInBoth,
+    };
+    Against { side, ratio, interval, verdict }
+}
+
+/// Judges by the medians' intervals rather than by their ratio, so that it holds for zero and below as well. For positive
+/// medians it is the same: the intervals meet exactly if the interval of the ratio encloses 1.
+fn verdict(a: f64, b: f64, intervals: Option<([f64; 2], [f64; 2])>, spread: Option<f64>) -> Verdict {
+    let Some(([a_low, a_high], [b_low, b_high])) = intervals else {
+        return if a == b { Verdict::NoDifferenceShown } else { Verdict::TooFewSamples };
+    };
+    if a_low <= b_high && b_low <= a_high {
+        return Verdict::NoDifferenceShown;
+    }
+    let within_spread = spread.is_some_and(|spread| (b - a).abs() < spread);
+    if b > a { Verdict::Higher { within_spread } } else { Verdict::Lower { within_spread } }
+}
+
+fn ratio_interval([a_low, a_high]: [f64; 2], [b_low, b_high]: [f64; 2]) -> Option<[f64; 2]> {
+    (a_low > 0.0 && b_low > 0.0).then(|| [b_low / a_high, b_high / a_low])
+}
+
+fn spread_of_medians(sides: &[Side]) -> Option<f64> {
+    let unit_of = |side: &Side| match side {
+        Side::Measured { unit, .. } => Some(*unit),
+        Side::Absent(_) | Side::Missing => None,
+    };
+    let units: Vec<Unit> = sides.iter().filter_map(unit_of).collect();
+    let medians: Vec<f64> = sides.iter().filter_map(Side::median).collect();
+    let comparable = medians.len() >= 2 && medians.iter().all(|m| *m > 0.0) && units.iter().all(|u| *u == units[0]);
+    let (low, high) = medians.iter().fold((f64::MAX, 0.0f64), |(low, high), m| (low.min(*m), high.max(*m)));
+    comparable.then(|| high / low)
+}
+
+fn differing_facts(sheets: &[&Sheet]) -> Vec<DifferingFact> {
+    let mut seen = HashSet::new();
+    let facts = sheets.iter().flat_map(|s| &s.conditions.facts).filter(|fact| seen.insert(fact.id.as_str()));
+    let values = |id: &str| -> Vec<Option<String>> {
+        sheets.iter().map(|s| s.conditions.value(id).map(str::to_owned)).collect()
+    };
+    let differing = facts.map(|f| DifferingFact { id: f.id.clone(), label: f.label.clone(), values: values(&f.id) });
+    let build = |s: &&Sheet| {
+        let build = &s.hairspring;
+        let commit = build.commit.as_deref().map_or(String::new(), |c| format!(" ({c})"));
+        Some(format!("{}{commit}, {}, {}", build.version, build.compiler, build.flags))
+    };
+    let named = |id: &str, label: &str, values: Vec<Option<String>>| DifferingFact {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        values,
+    };
+    let own = [
+        named("hairspring", "Build of hairspring", sheets.iter().map(build).collect()),
+        named("taken.effort", "Effort", sheets.iter().map(|s| Some(s.taken.effort.clone())).collect()),
+    ];
+    own.into_iter().chain(differing).filter(|f| f.values.iter().any(|v| *v != f.values[0])).collect()
+}
+
+/// What tells a sheet from the others.
+fn name(sheet: &Sheet) -> String {
+    let value = |id: &str| match sheet.conditions.facts.iter().find(|f| f.id == id).map(|f| &f.value) {
+        Some(FactValue::Value(value)) => Some(value.as_str()),
+        _ => None,
+    };
+    [value("machine.host"), value("cpu.model"), Some(&sheet.taken.start)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,20 @@
+//! The renderings of a sheet: text for a terminal, Markdown, one HTML file, JSON.
+//!
+//! Each takes the document as it is and returns a string; none of them measures, prints or reads anything.
+
+mod bins;
+mod comparison;
+mod html;
+mod json;
+mod markdown;
+mod quantity;
+mod svg;
+mod text;
+mod ticks;
+
+pub use comparison::comparison;
+pub use html::html;
+pub use json::{ReadError, from_json, schema, to_json};
+pub use markdown::markdown;
+pub use quantity::{Quantity, quantity, quantity_with_digits};
+pub use text::{TextStyle, text};

@@ -1,0 +1,74 @@
+//! A histogram put into a few equal bins of an axis, for sparklines and small plots.
+//!
+//! The axis is logarithmic where all values are positive. With zero or negative values it is linear near zero and
+//! logarithmic far from it (inverse hyperbolic sine), because lateness has long tails on either side.
+
+use crate::{Figure, Histogram};
+
+/// An axis from `low` to `high`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Range {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// Where the axis turns from linear to logarithmic; 0 for one that is logarithmic throughout.
+    knee: f64,
+}
+
+impl Range {
+    pub(crate) fn new(low: f64, high: f64) -> Self {
+        // A thousandth of the largest magnitude: three decades on the logarithmic side.
+        let knee = if low > 0.0 { 0.0 } else { low.abs().max(high.abs()) / 1000.0 };
+        Self { low, high, knee }
+    }
+
+    /// From the least to the greatest sample of these figures; `None` without samples.
+    pub(crate) fn of<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<Self> {
+        figures
+            .filter(|f| f.histogram.is_some())
+            .filter_map(|f| f.min.zip(f.max))
+            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+            .map(|(low, high)| Self::new(low, high))
+    }
+
+    /// Where `value` lies, 0 at the lower end and 1 at the upper one; one half where both are the same.
+    pub(crate) fn position(&self, value: f64) -> f64 {
+        let (low, high) = (self.bent(self.low), self.bent(self.high));
+        if high > low { ((self.bent(value) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
+    }
+
+    fn bent(&self, value: f64) -> f64 {
+        if self.knee > 0.0 { (value / self.knee).asinh() } else { value.max(f64::MIN_POSITIVE).ln() }
+    }
+
+    /// How many samples lie in each of `count` equal parts of the axis; a bucket across an edge is divided.
+    pub(crate) fn bins(&self, histogram: &Histogram, count: usize) -> Vec<f64> {
+        let mut bins = vec![0.0; count];
+        for bucket in &histogram.buckets {
+            let from = self.position(bucket.from.max(self.low)) * count as f64;
+            let to = (self.position(bucket.to.min(self.high)) * count as f64).max(from);
+            let (first, last) = ((from as usize).min(count - 1), (to.ceil() as usize).clamp(1, count) - 1);
+            if to - from < 1e-9 || first >= last {
+                bins[first] += bucket.count as f64;
+                continue;
+            }
+            for (i, bin) in bins.iter_mut().enumerate().take(last + 1).skip(first) {
+                let overlap = (to.min(i as f64 + 1.0) - from.max(i as f64)).max(0.0);
+                *bin += bucket.count as f64 * overlap / (to - from);
+            }
+        }
+        bins
+    }
+}
+
+/// The heights of a sparkline, from the lowest that is not empty.
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The distribution in one line of `width` characters, from the least to the greatest sample. A bin with even one sample
+/// shows; an empty one is a space.
+pub(crate) fn sparkline(figure: &Figure, width: usize) -> Option<String> {
+    let histogram = figure.histogram.as_ref().filter(|_| width > 0)?;
+    let bins = Range::of(std::iter::once(figure))?.bins(histogram, width);
+    let top = bins.iter().copied().fold(0.0, f64::max);
+    let level = |bin: f64| (bin / top * LEVELS.len() as f64).ceil().clamp(1.0, LEVELS.len() as f64) as usize - 1;
+    Some(bins.iter().map(|&bin| if bin > 0.0 { LEVELS[level(bin)] } else { ' ' }).collect())
+}

@@ -1,0 +1,157 @@
+//! A comparison for a terminal: first what differs in the conditions, then the figures, those that moved and those that
+//! cannot be compared before those that show no difference.
+
+use std::fmt;
+
+use unicode_width::UnicodeWidthStr;
+
+use super::quantity;
+use super::text::{Ink, Page, flush_right, padded};
+use crate::TextStyle;
+use crate::compare::{Against, ComparedRow, Comparison, Side, Verdict};
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::NoDifferenceShown => "no difference shown",
+            Verdict::Higher { within_spread: false } => "higher",
+            Verdict::Higher { within_spread: true } => "higher, moved within the spread",
+            Verdict::Lower { within_spread: false } => "lower",
+            Verdict::Lower { within_spread: true } => "lower, moved within the spread",
+            Verdict::TooFewSamples => "cannot tell, n too small",
+            Verdict::OnlyInBaseline => "only in A",
+            Verdict::OnlyInOther => "not in A",
+            Verdict::AbsentInBaseline => "absent in A",
+            Verdict::AbsentInOther => "absent here, measured in A",
+            Verdict::AbsentInBoth => "absent in both",
+            Verdict::UnitsDiffer => "error: the units differ",
+        })
+    }
+}
+
+/// Renders a comparison for a terminal. With `verbose`, rows that show no difference and rows that are absent in every
+/// sheet are listed too; without it they are counted.
+pub fn comparison(comparison: &Comparison, style: &TextStyle) -> String {
+    let mut page = Page::new(style.width, style.colour);
+    page.line(&[(Ink::Heading, "Comparison of timing data sheets")]);
+    for (letter, sheet) in letters().zip(&comparison.sheets) {
+        page.wrapped(Ink::Plain, 2, 5, &format!("{letter}  {sheet}"));
+    }
+    conditions(&mut page, comparison);
+    page.blank();
+    page.line(&[(Ink::Heading, "Figures")]);
+    page.wrapped(
+        Ink::Dim,
+        2,
+        2,
+        "median of A, the other median, their ratio with an interval of at least 95 %, what may be said",
+    );
+    let shown = |row: &&ComparedRow| style.verbose || row.others.iter().any(|o| says_something(o.verdict));
+    for row in comparison.rows.iter().filter(shown) {
+        self::row(&mut page, row);
+    }
+    summary(&mut page, comparison, style.verbose);
+    page.finish()
+}
+
+fn says_something(verdict: Verdict) -> bool {
+    !matches!(verdict, Verdict::NoDifferenceShown | Verdict::AbsentInBoth)
+}
+
+fn conditions(page: &mut Page, comparison: &Comparison) {
+    page.blank();
+    page.line(&[(Ink::Heading, "What differs in the conditions")]);
+    if comparison.conditions.is_empty() {
+        page.wrapped(Ink::Plain, 2, 2, "nothing that the sheets record");
+    }
+    for fact in &comparison.conditions {
+        page.line(&[(Ink::Plain, &format!("  {}  ", fact.label)), (Ink::Dim, &fact.id)]);
+        for (letter, value) in letters().zip(&fact.values) {
+            let (ink, value) = value.as_deref().map_or((Ink::Missing, "absent"), |v| (Ink::Plain, v));
+            page.wrapped(ink, 4, 7, &format!("{letter}  {value}"));
+        }
+    }
+}
+
+fn row(page: &mut Page, row: &ComparedRow) {
+    page.wrapped(Ink::Dim, 2, 4, &row.id);
+    let baseline = written(&row.baseline);
+    for (letter, against) in letters().skip(1).zip(&row.others) {
+        let letter = if row.others.len() > 1 { format!("{letter} ") } else { String::new() };
+        let numbers = format!("    {letter}{} → {}  ", flush_right(&baseline, 10), padded(&written(&against.side), 10));
+        let ratio = padded(&self::ratio(against), 22);
+        let (ink, verdict) = (ink(against.verdict), against.verdict.to_string());
+        if numbers.width() + ratio.width() + 1 + verdict.width() <= page.width {
+            page.line(&[(Ink::Plain, &numbers), (Ink::Plain, &ratio), (Ink::Plain, " "), (ink, &verdict)]);
+        } else {
+            page.line(&[(Ink::Plain, &numbers), (Ink::Plain, &ratio)]);
+            page.wrapped(ink, 6, 8, &verdict);
+        }
+        if let Side::Absent(reason) = &against.side {
+            page.wrapped(Ink::Dim, 6, 8, &format!("absent: {reason}"));
+        }
+    }
+    if let Some(spread) = row.spread_of_medians.filter(|_| row.others.len() > 1) {
+        page.wrapped(Ink::Dim, 4, 4, &format!("greatest median over the least, over all sheets: × {spread:.3}"));
+    }
+}
+
+fn summary(page: &mut Page, comparison: &Comparison, verbose: bool) {
+    let verdicts = || comparison.rows.iter().flat_map(|r| &r.others).map(|o| o.verdict);
+    let count = |wanted: fn(Verdict) -> bool| verdicts().filter(|v| wanted(*v)).count();
+    let counts = [
+        (count(|v| matches!(v, Verdict::Higher { .. })), "higher"),
+        (count(|v| matches!(v, Verdict::Lower { .. })), "lower"),
+        (count(|v| v == Verdict::NoDifferenceShown), "with no difference shown"),
+        (count(|v| v == Verdict::TooFewSamples), "that cannot be told"),
+        (count(|v| v == Verdict::UnitsDiffer), "with different units"),
+        (count(|v| matches!(v, Verdict::OnlyInBaseline | Verdict::OnlyInOther)), "in one sheet only"),
+        (
+            count(|v| matches!(v, Verdict::AbsentInBaseline | Verdict::AbsentInOther | Verdict::AbsentInBoth)),
+            "absent in a sheet",
+        ),
+    ];
+    let parts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    page.blank();
+    let total = verdicts().count();
+    page.wrapped(Ink::Plain, 0, 2, &format!("{total} compared: {}", parts.join(", ")));
+    if !verbose && verdicts().any(|v| !says_something(v)) {
+        page.wrapped(Ink::Dim, 0, 2, "those with no difference shown or absent in both are listed with --verbose");
+    }
+}
+
+fn written(side: &Side) -> String {
+    match side {
+        Side::Measured { unit, median, .. } => quantity(*median, *unit).to_string(),
+        Side::Absent(_) => "absent".to_owned(),
+        Side::Missing => "–".to_owned(),
+    }
+}
+
+fn ratio(against: &Against) -> String {
+    match (against.ratio, against.interval) {
+        (Some(ratio), Some([low, high])) => format!("× {} [{}, {}]", factor(ratio), factor(low), factor(high)),
+        (Some(ratio), None) => format!("× {}", factor(ratio)),
+        (None, _) => String::new(),
+    }
+}
+
+/// A ratio in five characters or so: `0.982`, `1.20`, `15.3`, `0.00123`.
+fn factor(ratio: f64) -> String {
+    let digits = if (0.9..1.1).contains(&ratio) { 4 } else { 3 };
+    super::quantity_with_digits(ratio, crate::Unit::Count, digits).number()
+}
+
+fn ink(verdict: Verdict) -> Ink {
+    match verdict {
+        Verdict::Higher { within_spread: false } | Verdict::Lower { within_spread: false } => Ink::Heading,
+        Verdict::Higher { .. } | Verdict::Lower { .. } => Ink::Plain,
+        Verdict::UnitsDiffer | Verdict::OnlyInBaseline | Verdict::AbsentInOther => Ink::Missing,
+        _ => Ink::Dim,
+    }
+}
+
+/// The sheets are A, B, C …; A is the baseline.
+fn letters() -> impl Iterator<Item = char> {
+    ('A'..='Z').cycle()
+}

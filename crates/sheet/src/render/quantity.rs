@@ -1,0 +1,155 @@
+//! Numbers as people write them: three significant digits and the unit that fits the size.
+//!
+//! `13620.0` nanoseconds are `13.6 µs`. Every rendering but JSON goes through here; JSON keeps the raw numbers.
+
+use std::fmt;
+
+use crate::{Figure, Unit};
+
+/// A number with the unit it is written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// The digits before the decimal point, with the sign and with commas between thousands.
+    pub whole: String,
+    /// The digits after the decimal point, without it; empty where there are none.
+    pub fraction: String,
+    /// The unit as written, for instance `µs`; empty for counts.
+    pub unit: &'static str,
+}
+
+impl Quantity {
+    /// The digits alone.
+    pub fn number(&self) -> String {
+        if self.fraction.is_empty() { self.whole.clone() } else { format!("{}.{}", self.whole, self.fraction) }
+    }
+
+    /// The same quantity without zeros at the end of its fraction: for ticks of an axis and other round numbers.
+    #[must_use]
+    pub fn trimmed(mut self) -> Self {
+        if !self.fraction.contains('e') {
+            self.fraction.truncate(self.fraction.trim_end_matches('0').len());
+        }
+        self
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number();
+        if self.unit.is_empty() { f.pad(&number) } else { f.pad(&format!("{number} {}", self.unit)) }
+    }
+}
+
+/// Three significant digits: more than the spread of most timings, and few enough to compare at a glance.
+const DIGITS: usize = 3;
+/// A double holds no more than 17 significant digits; a rate in hertz needs 10.
+const DIGITS_MAX: usize = 12;
+/// From here on, and below its inverse, a number is written with an exponent.
+const EXPONENT_FROM: f64 = 1e12;
+
+/// Writes `value`, given in `unit`, with three significant digits. Whole counts are written in full.
+pub fn quantity(value: f64, unit: Unit) -> Quantity {
+    quantity_with_digits(value, unit, DIGITS)
+}
+
+/// Writes `value`, given in `unit`, with this many significant digits (1 to 12).
+pub fn quantity_with_digits(value: f64, unit: Unit, digits: usize) -> Quantity {
+    let digits = digits.clamp(1, DIGITS_MAX);
+    let steps = steps(unit);
+    let base = steps.iter().position(|(_, factor)| *factor == 1.0).unwrap_or(0);
+    let magnitude = value.abs();
+    // The step below the base (picoseconds, parts per billion) only for what would be all zeros otherwise.
+    let mut step = if base > 0 && magnitude < 0.01 && magnitude > 0.0 { base - 1 } else { base };
+    while step >= base && step + 1 < steps.len() && rounded(magnitude / steps[step].1, digits) >= 1000.0 {
+        step += 1;
+    }
+    let (name, factor) = steps[step];
+    let scaled = value / factor;
+    let (whole, fraction) = if unit == Unit::Count && value.fract() == 0.0 && magnitude < EXPONENT_FROM {
+        (grouped(&format!("{value:.0}")), String::new())
+    } else {
+        written(scaled, digits)
+    };
+    Quantity { whole, fraction, unit: name }
+}
+
+/// A statistic of a figure, with as many digits as the figure deserves; `None` where `n` does not support it.
+pub(crate) fn statistic(figure: &Figure, value: Option<f64>) -> Option<Quantity> {
+    value.map(|v| quantity_with_digits(v, figure.unit, digits(figure)))
+}
+
+/// How many digits the numbers of a figure deserve: three, but rates resolve 1 Hz or their own spread, because the
+/// difference between two rates is what a reader looks for.
+fn digits(figure: &Figure) -> usize {
+    let Some(median) = figure.median.filter(|m| figure.unit == Unit::Hz && m.abs() >= 1000.0) else { return DIGITS };
+    let full = median.abs().log10().floor() as usize + 1;
+    let spread = match (figure.q1, figure.q3) {
+        (Some(q1), Some(q3)) => q3 - q1,
+        _ => 0.0,
+    };
+    if spread <= 0.0 {
+        return full.clamp(DIGITS, DIGITS_MAX);
+    }
+    let resolving = (median.abs() / spread).log10().ceil().max(0.0) as usize + 1;
+    resolving.clamp(DIGITS, full.clamp(DIGITS, DIGITS_MAX))
+}
+
+/// The names of a unit's sizes with their factors, ascending.
+fn steps(unit: Unit) -> &'static [(&'static str, f64)] {
+    match unit {
+        Unit::Ns => &[("ps", 1e-3), ("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
+        Unit::Ppm => &[("ppb", 1e-3), ("ppm", 1.0)],
+        Unit::Hz => &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)],
+        Unit::Ratio => &[("%", 0.01)],
+        Unit::Count => &[("", 1.0)],
+        Unit::BytesPerS => &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)],
+    }
+}
+
+/// How many decimals show `digits` significant digits of `value`.
+fn decimals(value: f64, digits: usize) -> usize {
+    if value == 0.0 {
+        return 0;
+    }
+    let leading = value.abs().log10().floor() as i32;
+    let wanted = |leading: i32| usize::try_from(digits as i32 - 1 - leading).unwrap_or(0);
+    // Rounding may carry into one more digit: 9.996 is 10.0, not 10.00.
+    let carried =
+        format!("{:.*}", wanted(leading), value.abs()).parse::<f64>().is_ok_and(|r| r >= 10f64.powi(leading + 1));
+    wanted(leading + i32::from(carried))
+}
+
+fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{:.*}", decimals(value, digits), value).parse().unwrap_or(value)
+}
+
+fn written(value: f64, digits: usize) -> (String, String) {
+    let magnitude = value.abs();
+    let text = if magnitude >= EXPONENT_FROM || (magnitude > 0.0 && magnitude < 1.0 / EXPONENT_FROM) {
+        format!("{value:.*e}", digits - 1)
+    } else if value == 0.0 || !value.is_finite() {
+        format!("{:.0}", value.abs())
+    } else {
+        format!("{value:.*}", decimals(value, digits))
+    };
+    match text.split_once('.') {
+        Some((whole, fraction)) => (grouped(whole), fraction.to_owned()),
+        None => (grouped(&text), String::new()),
+    }
+}
+
+/// Commas between the thousands.
+pub(crate) fn grouped(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |d| ("-", d));
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return format!("{sign}{digits}");
+    }
+    let mut text = sign.to_owned();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

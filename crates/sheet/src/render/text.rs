@@ -1,0 +1,77 @@
+//! The sheet for a terminal, from 60 columns up.
+//!
+//! It shows every figure with the statistics that the width allows, what must be read before them, and the conditions
+//! that matter most; Markdown, HTML and JSON have the rest. No line is wider than the width that was asked for.
+
+mod conditions;
+mod page;
+mod plot;
+mod table;
+
+pub(crate) use page::{Ink, Page, flush_right, padded};
+
+use crate::{Chapter, Note, NoteKind, Sheet};
+
+/// How the text is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextStyle {
+    /// Columns of the terminal. Below 60 the text is laid out for 60; above 160 it stays at 160.
+    pub width: usize,
+    /// Whether bold, dim and coloured text is marked with ANSI sequences.
+    pub colour: bool,
+    /// Whether every fact and the id of every row is shown.
+    pub verbose: bool,
+}
+
+impl Default for TextStyle {
+    fn default() -> Self {
+        Self { width: 80, colour: false, verbose: false }
+    }
+}
+
+/// Renders a sheet for a terminal. Ends with a newline.
+pub fn text(sheet: &Sheet, style: &TextStyle) -> String {
+    let mut page = Page::new(style.width, style.colour);
+    conditions::head(&mut page, sheet);
+    notes(&mut page, &sheet.notes);
+    conditions::block(&mut page, &sheet.conditions, style.verbose);
+    for chapter in &sheet.chapters {
+        self::chapter(&mut page, chapter, style.verbose);
+    }
+    page.finish()
+}
+
+fn chapter(page: &mut Page, chapter: &Chapter, verbose: bool) {
+    page.blank();
+    page.rule();
+    page.beside(Ink::Heading, &chapter.title, &chapter.id);
+    page.wrapped(Ink::Plain, 0, 0, &chapter.intro);
+    for table in &chapter.tables {
+        page.blank();
+        table::table(page, table, verbose);
+    }
+    for series in &chapter.series {
+        page.blank();
+        plot::plot(page, series);
+    }
+    notes(page, &chapter.notes);
+}
+
+/// Notes with their remedies: warnings first.
+fn notes(page: &mut Page, notes: &[Note]) {
+    let mut ordered: Vec<&Note> = notes.iter().collect();
+    ordered.sort_by_key(|n| n.kind == NoteKind::Remark);
+    if !ordered.is_empty() {
+        page.blank();
+    }
+    for note in ordered {
+        let (ink, mark) = match note.kind {
+            NoteKind::Warning => (Ink::Warning, "! "),
+            NoteKind::Remark => (Ink::Plain, "· "),
+        };
+        page.wrapped(ink, 0, 2, &format!("{mark}{}", note.text));
+        if let Some(remedy) = &note.remedy {
+            page.wrapped(Ink::Plain, 2, 4, &format!("→ {remedy}"));
+        }
+    }
+}

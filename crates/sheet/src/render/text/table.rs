@@ -1,0 +1,265 @@
+//! A table for a terminal: columns aligned on their decimal points, as many of them as the width allows.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::page::{Ink, Page, clean, flush_right, padded, wrap};
+use crate::render::bins::sparkline;
+use crate::render::quantity::{grouped, statistic};
+use crate::render::{Quantity, quantity};
+use crate::{Absent, Figure, Row, Table, Value};
+
+/// One column of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    N,
+    Min,
+    Q1,
+    Median,
+    Q3,
+    P99,
+    P999,
+    Max,
+}
+
+/// What may stand beside the labels, best first: the columns and the width of the distribution.
+const LAYOUTS: &[(&[Column], usize)] = {
+    use Column::{Max, Median, Min, N, P99, P999, Q1, Q3};
+    &[
+        (&[N, Min, Q1, Median, Q3, P99, P999, Max], 24),
+        (&[N, Min, Q1, Median, Q3, P99, P999, Max], 16),
+        (&[N, Min, Median, P99, P999, Max], 24),
+        (&[N, Min, Median, P99, Max], 24),
+        (&[N, Min, Median, P99, Max], 16),
+        (&[N, Min, Median, P99, Max], 8),
+        (&[N, Min, Median, P99, Max], 0),
+        (&[N, Median, P99, Max], 0),
+        (&[N, Median, Max], 0),
+        (&[Median, Max], 0),
+        (&[Median], 0),
+    ]
+};
+/// The indent of rows below the heading of their table.
+const INDENT: usize = 2;
+/// The usual width of a quantity such as `13.62 µs`; narrower columns are widened to it, so that the tables of a sheet
+/// line up.
+const CELL_WIDTH: usize = 8;
+/// A table of single values is read across; its labels need not be closer to them than this.
+const LABEL_WIDTH_MAX: usize = 56;
+
+/// The widths of the parts of a column's quantities.
+#[derive(Clone, Copy, Default)]
+struct Widths {
+    whole: usize,
+    fraction: usize,
+    unit: usize,
+}
+
+/// A table with its heading and its id.
+pub(super) fn table(page: &mut Page, table: &Table, verbose: bool) {
+    page.beside(Ink::Heading, &table.title, &table.id);
+    let figures: Vec<&Figure> = table.rows.iter().filter_map(Row::figure).collect();
+    let (columns, spark) = layout(page.width, &figures);
+    let widths: Vec<Widths> = columns.iter().map(|c| widths(*c, &figures)).collect();
+    let beside = columns.iter().zip(&widths).map(|(c, w)| w.total(*c) + 2).sum::<usize>() + spark + 2 * spark.min(1);
+    let label_width = (page.width - INDENT - beside).min(LABEL_WIDTH_MAX);
+    if !figures.is_empty() {
+        header(page, &columns, &widths, spark, label_width);
+    }
+    for row in &table.rows {
+        let beside = match &row.value {
+            Value::Figure(figure) => {
+                let cells = columns.iter().zip(&widths).map(|(c, w)| format!("  {}", cell(*c, figure, *w))).collect();
+                let spark = sparkline(figure, spark).map_or(String::new(), |s| format!("  {s}"));
+                Some((cells, spark))
+            }
+            Value::Absent(_) => None,
+        };
+        labelled(page, row, label_width, beside, verbose);
+    }
+    if let Some(methods) = methods(&figures) {
+        page.wrapped(Ink::Dim, INDENT, INDENT, &methods);
+    }
+}
+
+/// How the samples of a table were taken and what of them is the measurement itself.
+fn methods(figures: &[&Figure]) -> Option<String> {
+    let mut methods: Vec<&str> = Vec::new();
+    for method in figures.iter().filter_map(|f| f.method.sentence()) {
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
+    let overheads = figures.iter().filter_map(|f| f.overhead.map(|o| (o, f.unit)));
+    let greatest = overheads.max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((overhead, unit)) = greatest {
+        let overhead = format!("of every stamped sample up to {} is the measurement itself", quantity(overhead, unit));
+        return Some([methods.join("; "), overhead].join("; "));
+    }
+    (!methods.is_empty()).then(|| methods.join("; "))
+}
+
+/// A row: its label, wrapped if need be, with the numbers beside the first line; what remains to be said below.
+fn labelled(page: &mut Page, row: &Row, width: usize, beside: Option<(String, String)>, verbose: bool) {
+    let indent = " ".repeat(INDENT);
+    if let Value::Absent(absent) = &row.value {
+        return self::absent(page, row, width, absent, verbose);
+    }
+    let (numbers, spark) = beside.unwrap_or_default();
+    let lines = wrap(&row.label, width, width - INDENT);
+    for (i, line) in lines.iter().enumerate() {
+        if i == 0 {
+            let leader =
+                if lines.len() == 1 { leader(line, width) } else { padded("", width.saturating_sub(line.width())) };
+            page.line(&[
+                (Ink::Plain, &indent),
+                (Ink::Plain, line),
+                (Ink::Dim, &leader),
+                (Ink::Plain, &numbers),
+                (Ink::Dim, &spark),
+            ]);
+        } else {
+            page.line(&[(Ink::Plain, &indent), (Ink::Plain, &indent), (Ink::Plain, line)]);
+        }
+    }
+    if verbose {
+        page.wrapped(Ink::Dim, 2 * INDENT, 2 * INDENT, &row.id);
+    }
+    for caveat in row.figure().map_or(&[][..], |f| &f.caveats) {
+        page.wrapped(Ink::Warning, 2 * INDENT, 3 * INDENT, &format!("! {caveat}"));
+    }
+}
+
+/// A row without a figure: why, and what would bring one.
+fn absent(page: &mut Page, row: &Row, width: usize, absent: &Absent, verbose: bool) {
+    let label = clean(&row.label);
+    let reason = format!("absent: {}", absent.reason);
+    if label.width() <= width && label.width() + 2 + reason.width() + INDENT <= page.width {
+        let leader = leader(&label, width.min(page.width - INDENT - 2 - reason.width()));
+        let indent = " ".repeat(INDENT);
+        page.line(&[
+            (Ink::Plain, &indent),
+            (Ink::Plain, &label),
+            (Ink::Dim, &leader),
+            (Ink::Plain, "  "),
+            (Ink::Missing, &reason),
+        ]);
+    } else {
+        page.wrapped(Ink::Plain, INDENT, 2 * INDENT, &label);
+        page.wrapped(Ink::Missing, 2 * INDENT, 3 * INDENT, &reason);
+    }
+    if verbose {
+        page.wrapped(Ink::Dim, 2 * INDENT, 2 * INDENT, &row.id);
+    }
+    if let Some(remedy) = &absent.remedy {
+        page.wrapped(Ink::Plain, 2 * INDENT, 3 * INDENT, &format!("→ {remedy}"));
+    }
+}
+
+/// Dots that lead the eye from the label to the numbers.
+fn leader(label: &str, width: usize) -> String {
+    match width.saturating_sub(label.width()) {
+        gap @ 0..=2 => " ".repeat(gap),
+        gap => format!(" {}", "·".repeat(gap - 1)),
+    }
+}
+
+fn header(page: &mut Page, columns: &[Column], widths: &[Widths], spark: usize, label_width: usize) {
+    let mut line = " ".repeat(INDENT + label_width);
+    for (column, widths) in columns.iter().zip(widths) {
+        // Over single values only, one column says it all.
+        let name = if columns == [Column::Median] { "value" } else { column.name() };
+        line.push_str("  ");
+        line.push_str(&flush_right(name, widths.total(*column)));
+    }
+    if spark > 0 {
+        line.push_str(if spark >= 16 { "  min … max (log)" } else { "  spread" });
+    }
+    page.line(&[(Ink::Dim, &line)]);
+}
+
+/// The best layout that leaves room for the labels.
+fn layout(width: usize, figures: &[&Figure]) -> (Vec<Column>, usize) {
+    if figures.iter().all(|f| f.is_single()) {
+        return (vec![Column::Median], 0);
+    }
+    let label_width = (width / 4).clamp(16, 32);
+    let fits = |columns: &[Column], spark: usize| {
+        let numbers: usize = columns.iter().map(|c| widths(*c, figures).total(*c) + 2).sum();
+        INDENT + label_width + numbers + spark + 2 * spark.min(1) <= width
+    };
+    let (columns, spark) = LAYOUTS.iter().find(|(c, s)| fits(c, *s)).unwrap_or(&(&[Column::Median], 0));
+    (columns.to_vec(), *spark)
+}
+
+impl Column {
+    fn name(self) -> &'static str {
+        match self {
+            Column::N => "n",
+            Column::Min => "min",
+            Column::Q1 => "25 %",
+            Column::Median => "median",
+            Column::Q3 => "75 %",
+            Column::P99 => "p99",
+            Column::P999 => "p99.9",
+            Column::Max => "max",
+        }
+    }
+
+    fn quantity(self, figure: &Figure) -> Option<Quantity> {
+        let value = match self {
+            Column::N => {
+                let whole = grouped(&figure.n.to_string());
+                return Some(Quantity { whole, fraction: String::new(), unit: "" });
+            }
+            // One value has no least and no greatest: it stands once, as the median.
+            _ if figure.is_single() && self != Column::Median => None,
+            Column::Min => figure.min,
+            Column::Q1 => figure.q1,
+            Column::Median => figure.median,
+            Column::Q3 => figure.q3,
+            Column::P99 => figure.p99,
+            Column::P999 => figure.p999,
+            Column::Max => figure.max,
+        };
+        statistic(figure, value)
+    }
+}
+
+impl Widths {
+    /// The column's width: its quantities, its name, and at least the usual width.
+    fn total(self, column: Column) -> usize {
+        let least = if column == Column::N { 5 } else { CELL_WIDTH };
+        self.quantities().max(column.name().width()).max(least)
+    }
+
+    fn quantities(self) -> usize {
+        let fraction = if self.fraction > 0 { self.fraction + 1 } else { 0 };
+        let unit = if self.unit > 0 { self.unit + 1 } else { 0 };
+        self.whole + fraction + unit
+    }
+}
+
+fn widths(column: Column, figures: &[&Figure]) -> Widths {
+    figures.iter().filter_map(|f| column.quantity(f)).fold(Widths::default(), |w, q| Widths {
+        whole: w.whole.max(q.whole.width()),
+        fraction: w.fraction.max(q.fraction.width()),
+        unit: w.unit.max(q.unit.width()),
+    })
+}
+
+/// A quantity on its column's decimal point; a dash for a statistic that there is not.
+fn cell(column: Column, figure: &Figure, widths: Widths) -> String {
+    let total = widths.total(column);
+    let text = match column.quantity(figure) {
+        Some(Quantity { whole, fraction, unit }) => {
+            let point = if fraction.is_empty() { "" } else { "." };
+            let fraction_width = if widths.fraction > 0 { widths.fraction + 1 } else { 0 };
+            let unit_width = if widths.unit > 0 { widths.unit + 1 } else { 0 };
+            let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+            let whole = flush_right(&whole, widths.whole);
+            format!("{whole}{}{}", padded(&format!("{point}{fraction}"), fraction_width), padded(&unit, unit_width))
+        }
+        None => padded(&flush_right("–", widths.whole), widths.quantities()),
+    };
+    flush_right(&text, total)
+}

@@ -1,0 +1,107 @@
+//! The sheet for a terminal.
+
+use hairspring_sheet::render::text;
+use hairspring_sheet::{Absent, NoteKind, Row, TextStyle};
+use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
+
+use crate::example;
+
+fn style(width: usize) -> TextStyle {
+    TextStyle { width, ..TextStyle::default() }
+}
+
+#[test]
+fn the_text_is_as_reviewed_at_60_columns() {
+    insta::assert_snapshot!(text(&example::sheet(), &style(60)));
+}
+
+#[test]
+fn the_text_is_as_reviewed_at_80_columns() {
+    insta::assert_snapshot!(text(&example::sheet(), &style(80)));
+}
+
+#[test]
+fn the_text_is_as_reviewed_at_120_columns() {
+    insta::assert_snapshot!(text(&example::sheet(), &style(120)));
+}
+
+#[test]
+fn the_verbose_text_has_every_fact_and_every_id() {
+    let sheet = example::sheet();
+    let text = text(&sheet, &TextStyle { verbose: true, ..style(100) });
+    for row in sheet.rows() {
+        assert!(text.lines().any(|line| line.trim() == row.id), "{}", row.id);
+    }
+    for fact in &sheet.conditions.facts {
+        assert!(text.contains(&fact.label), "{}", fact.label);
+    }
+}
+
+#[test]
+fn the_text_without_colour_has_no_control_characters_but_line_ends() {
+    let mut sheet = example::sheet();
+    sheet.conditions.facts[1] = example::fact("cpu.online", "\x1b]0;title\x07", "two\nlines\x1b[2J");
+    sheet.notes.push(example::note(NoteKind::Remark, "\r\x08\u{9b}31m", Some("\x1b[31m")));
+    let text = text(&sheet, &TextStyle { verbose: true, ..style(80) });
+    let bad = text.chars().find(|c| c.is_control() && *c != '\n');
+    assert_eq!(bad, None);
+}
+
+#[test]
+fn colours_change_nothing_but_the_colours() {
+    let sheet = example::sheet();
+    let coloured = text(&sheet, &TextStyle { colour: true, ..style(80) });
+    assert!(coloured.contains("\x1b[1m") && coloured.contains("\x1b[2m"));
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, text(&sheet, &style(80)));
+}
+
+#[test]
+fn an_empty_sheet_can_be_printed() {
+    let mut sheet = example::sheet();
+    sheet.conditions = Default::default();
+    sheet.notes.clear();
+    sheet.chapters.clear();
+    assert!(text(&sheet, &style(80)).starts_with("Timing data sheet\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_line_is_wider_than_the_width(
+        width in 60usize..170,
+        label in ".{0,90}",
+        id in "[a-z]{1,8}(\\.[a-z0-9_]{1,30}){0,6}",
+        value in prop::num::f64::ANY,
+        numbers in prop::collection::vec(prop::num::f64::ANY, 0..40),
+        verbose: bool,
+    ) {
+        use hairspring_sheet::{Figure, Method, Unit};
+        let mut sheet = example::sheet();
+        for (i, unit) in [Unit::Ns, Unit::Hz, Unit::Count, Unit::Ratio].into_iter().enumerate() {
+            let rows: &mut Vec<Row> = &mut sheet.chapters[i].tables.get_mut(0).map_or(Vec::new(), |t| std::mem::take(&mut t.rows));
+            rows.push(example::row(&id, &label, Figure::from_samples(unit, Method::Stamp, &mut numbers.clone())));
+            rows.push(example::row(&id, &label, Figure::single(unit, Method::Rate, value).with_caveat(&label)));
+            rows.push(example::absent(&id, &label, Absent::new(&label, &id)));
+            if let Some(table) = sheet.chapters[i].tables.get_mut(0) {
+                table.rows = std::mem::take(rows);
+                table.title = label.clone();
+            }
+        }
+        sheet.chapters[2].series[0].lines[0].points[0].y = value;
+        sheet.chapters[2].series[0].lines[0].name = label.clone();
+        sheet.conditions.facts.push(example::fact(&id, &label, &label));
+        let text = text(&sheet, &TextStyle { width, verbose, ..TextStyle::default() });
+        for line in text.lines() {
+            prop_assert!(line.width() <= width, "{} columns: {line:?}", line.width());
+        }
+    }
+}
