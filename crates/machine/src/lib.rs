@@ -1,3 +1,29 @@
 //! The machine: the one seam to CPU and kernel.
+//!
+//! [`Machine`] is what everything else asks for ticks, clock readings, sleep, placement and facts. [`Host`] is this
+//! computer; [`Sim`] is one in virtual time, with a script of disturbances. Only this crate contains code that depends
+//! on the CPU or talks to the kernel about time and scheduling.
+//!
+//! ```
+//! use hairspring_machine::{Clock, Host, Machine};
+//! let before = Host.read(Clock::Monotonic);
+//! let ticks = Host.ticks_ordered();
+//! assert!(Host.read(Clock::Monotonic) >= before);
+//! # let _ = ticks;
+//! ```
 
 pub mod facts;
+mod host;
+mod machine;
+mod nanos;
+pub mod sim;
+mod ticks;
+
+pub use host::Host;
+pub use machine::{
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Machine, Policy, PublishedRate, Refused, SleepCall,
+    ThreadUsage, Woken,
+};
+pub use nanos::{DurationError, Nanos};
+pub use sim::Sim;
+pub use ticks::Ticks;

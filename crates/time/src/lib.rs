@@ -1,1 +1,67 @@
-//! skeleton
+//! A calibrated time base, delays that are never early, and profiling.
+//!
+//! # Background
+//! A CPU's counter is the cheapest clock there is: a read takes 10 ns and resolves less than one. Its rate is unknown, it
+//! may not be constant, a hypervisor may stand between, and the operating system may take the CPU away at any moment.
+//! Sleeps of the operating system miss by tens of microseconds.
+//!
+//! # What this crate does
+//! * [`Timebase`] calibrates the counter against the kernel's clock and states how wrong it can be: about 10 ppm after
+//!   4 ms, below 1 ppm at the age of 100 ms, better as it ages.
+//! * [`Timebase::delay`] waits by polling, at least as long as asked, late by a poll step.
+//! * [`LongDelay`] sleeps and polls only the end: seconds, to well below a microsecond, for a hundredth of a percent of CPU.
+//! * Every delay returns a [`Report`]: requested, actual, late, slept, polled, and a [`Verdict`] on what disturbed it.
+//! * [`Profile`] times code call by call.
+//! * [`RealTime`] asks the system for a policy, a CPU, locked memory, and gives it all back.
+//!
+//! # What can go wrong, and what happens then
+//! * The counter is not trustworthy: time is taken from `CLOCK_MONOTONIC`; [`Timebase::source`] and
+//!   [`Timebase::trust`] say so.
+//! * The machine is suspended, its clock stepped, the counter given up by the kernel: [`Timebase::refine`] begins a new
+//!   epoch; instants across the border have no difference.
+//! * The thread is interrupted, preempted, migrated, throttled: the report says so, with counts and lengths.
+//! * NTP changes the kernel's rate: [`Timebase::refine`] notices and begins a new baseline. Between two refinements the
+//!   scale keeps its rate; it follows `CLOCK_MONOTONIC`, not the SI second.
+//!
+//! ```
+//! use hairspring_time::{Host, LongDelay, Nanos, Timebase};
+//!
+//! let timebase = Timebase::calibrate(Host)?;
+//! let start = timebase.now();
+//! let report = timebase.delay(Nanos::from_micros(50))?;
+//! assert!(report.late >= Nanos::ZERO);
+//! assert!(timebase.now().since(start)? >= Nanos::from_micros(50));
+//!
+//! let mut long = LongDelay::new(&timebase);
+//! let report = long.delay(Nanos::from_millis(20))?;
+//! assert!(report.actual >= Nanos::from_millis(20));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod calibration;
+mod delay;
+mod instant;
+mod learned;
+mod long_delay;
+mod poll;
+mod profile;
+mod real_time;
+mod scale;
+mod skew;
+mod timebase;
+mod trust;
+mod verdict;
+
+pub use calibration::{BRACKETS, Bracket, Calibration};
+pub use delay::{DelayError, POLL_MOST, REQUEST_MOST, Report};
+pub use hairspring_machine::{Cpu, Host, Machine, Nanos, Policy, Refused, Sim, Ticks};
+pub use instant::{Epoch, EpochMismatch, Instant};
+pub use long_delay::LongDelay;
+pub use poll::Watch;
+pub use profile::{Ordering, Profile, Start, Summary};
+pub use real_time::{Grant, RealTime, RealTimeGuard};
+pub use skew::{Skew, SkewError};
+pub use timebase::{CalibrationError, Continuity, Cost, FIRST_BASELINE, Refined, SKEW_UNMEASURED, Timebase};
+pub use trust::{Reason, Source, TRAPPED_READ_COST, Trust};
+pub use verdict::{Cause, GAP_LEAST, Gaps, Verdict};

@@ -1,0 +1,357 @@
+//! What all Linux machines share: clocks, sleeps, placement, counters of the kernel, through libc.
+
+use std::io::Error;
+use std::mem::MaybeUninit;
+
+use super::{Host, arch, linux_facts, sentinel};
+use crate::facts::{Facts, Unread};
+use crate::{
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Machine, Nanos, Policy, PublishedRate, Refused,
+    SleepCall, ThreadUsage, Ticks, Woken,
+};
+
+/// The kernel's unit in /proc/stat: USER_HZ is 100 on every architecture that has a back-end here.
+const USER_TICK: Nanos = Nanos::from_millis(10);
+
+/// Reads of the counter from which the least cost is taken; enough that one of them is undisturbed.
+const COST_READS: usize = 64;
+
+impl Machine for Host {
+    #[inline(always)]
+    fn ticks(&self) -> Ticks {
+        arch::ticks()
+    }
+
+    #[inline(always)]
+    fn ticks_ordered(&self) -> Ticks {
+        arch::ticks_ordered()
+    }
+
+    #[inline(always)]
+    fn read(&self, clock: Clock) -> Nanos {
+        clock_gettime(match clock {
+            Clock::Monotonic => libc::CLOCK_MONOTONIC,
+            Clock::MonotonicRaw => libc::CLOCK_MONOTONIC_RAW,
+            Clock::MonotonicCoarse => libc::CLOCK_MONOTONIC_COARSE,
+            Clock::Boottime => libc::CLOCK_BOOTTIME,
+            Clock::Realtime => libc::CLOCK_REALTIME,
+            Clock::Tai => libc::CLOCK_TAI,
+            Clock::ThreadCpu => libc::CLOCK_THREAD_CPUTIME_ID,
+            Clock::ProcessCpu => libc::CLOCK_PROCESS_CPUTIME_ID,
+        })
+    }
+
+    #[inline(always)]
+    fn call(&self, call: ClockCall) {
+        match call {
+            ClockCall::ClockGettime(clock) => drop(std::hint::black_box(self.read(clock))),
+            ClockCall::Gettimeofday => gettimeofday(),
+            ClockCall::StdInstant => drop(std::hint::black_box(std::time::Instant::now())),
+        }
+    }
+
+    #[inline(always)]
+    fn relax(&self) {
+        arch::relax();
+    }
+
+    fn sleep(&self, call: SleepCall, request: Nanos) -> Woken {
+        match call {
+            SleepCall::Nanosleep => {
+                let span = timespec(request);
+                // SAFETY: `span` outlives the call; no remainder is asked for.
+                woken(unsafe { libc::nanosleep(&raw const span, std::ptr::null_mut()) })
+            }
+            SleepCall::Usleep => {
+                let micros = request.count().max(0).cast_unsigned().div_ceil(1_000);
+                // SAFETY: usleep takes a plain number; glibc accepts more than a second.
+                woken(unsafe { libc::usleep(libc::useconds_t::try_from(micros).unwrap_or(libc::useconds_t::MAX)) })
+            }
+            SleepCall::StdSleep => {
+                std::thread::sleep(request.into());
+                Woken::Expired
+            }
+            SleepCall::ClockNanosleep => self.sleep_until(self.read(Clock::Monotonic) + request),
+        }
+    }
+
+    #[inline]
+    fn sleep_until(&self, deadline: Nanos) -> Woken {
+        let deadline = timespec(deadline);
+        // SAFETY: `deadline` outlives the call; with TIMER_ABSTIME no remainder is written.
+        woken(unsafe {
+            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const deadline, std::ptr::null_mut())
+        })
+    }
+
+    #[inline(always)]
+    fn cpu(&self) -> Option<Cpu> {
+        sentinel::cpu()
+    }
+
+    #[inline]
+    fn sentinel_arm(&self) -> bool {
+        sentinel::arm()
+    }
+
+    #[inline(always)]
+    fn sentinel_intact(&self) -> bool {
+        sentinel::intact()
+    }
+
+    #[inline]
+    fn sentinel_disarm(&self) {
+        sentinel::disarm();
+    }
+
+    fn policy(&self) -> Policy {
+        let mut parameters = MaybeUninit::<libc::sched_param>::zeroed();
+        // SAFETY: 0 is the calling thread; the kernel fills the structure whose address it is given.
+        let (policy, parameters) = unsafe {
+            let policy = libc::sched_getscheduler(0);
+            libc::sched_getparam(0, parameters.as_mut_ptr());
+            (policy, parameters.assume_init())
+        };
+        let priority = u8::try_from(parameters.sched_priority).unwrap_or(0);
+        match policy & !libc::SCHED_RESET_ON_FORK {
+            libc::SCHED_OTHER => Policy::Other,
+            libc::SCHED_FIFO => Policy::Fifo(priority),
+            libc::SCHED_RR => Policy::RoundRobin(priority),
+            other => Policy::Unknown(other),
+        }
+    }
+
+    fn set_policy(&self, policy: Policy) -> Result<(), Refused> {
+        let (number, priority) = match policy {
+            Policy::Other => (libc::SCHED_OTHER, 0),
+            Policy::Fifo(priority) => (libc::SCHED_FIFO, priority),
+            Policy::RoundRobin(priority) => (libc::SCHED_RR, priority),
+            Policy::Unknown(number) => (number, 0),
+        };
+        let mut parameters: libc::sched_param = libc::sched_param { sched_priority: i32::from(priority) };
+        // SAFETY: 0 is the calling thread; the structure outlives the call.
+        refusal(unsafe { libc::sched_setscheduler(0, number, &raw mut parameters) }, || {
+            (
+                format!("set the scheduling policy to {policy:?}"),
+                match policy {
+                    Policy::Fifo(p) | Policy::RoundRobin(p) if !(1..=99).contains(&p) => {
+                        "choose a priority from 1 to 99".to_owned()
+                    }
+                    _ => "run as root, or `sudo setcap cap_sys_nice+ep` the program, or raise the limit rtprio in \
+                          /etc/security/limits.conf"
+                        .to_owned(),
+                },
+            )
+        })
+    }
+
+    fn affinity(&self) -> CpuSet {
+        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+        // SAFETY: the kernel fills at most the stated size; a zeroed set is a valid, empty one.
+        let set = unsafe {
+            libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr());
+            set.assume_init()
+        };
+        let cpus = 0..u32::try_from(libc::CPU_SETSIZE).unwrap_or(0);
+        // SAFETY: every number below CPU_SETSIZE lies inside the set.
+        CpuSet(cpus.filter(|&cpu| unsafe { libc::CPU_ISSET(cpu as usize, &set) }).map(Cpu).collect())
+    }
+
+    fn set_affinity(&self, cpus: &CpuSet) -> Result<(), Refused> {
+        // SAFETY: all zeros is a valid, empty set.
+        let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
+        for cpu in cpus.0.iter().filter(|cpu| i64::from(cpu.0) < i64::from(libc::CPU_SETSIZE)) {
+            // SAFETY: the filter keeps the number inside the set.
+            unsafe { libc::CPU_SET(cpu.0 as usize, &mut set) };
+        }
+        // SAFETY: the set outlives the call and has the stated size.
+        refusal(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }, || {
+            let numbers: Vec<String> = cpus.0.iter().map(|cpu| cpu.0.to_string()).collect();
+            (
+                format!("pin to CPU {}", numbers.join(",")),
+                "choose one of the CPUs in Cpus_allowed_list of /proc/self/status".to_owned(),
+            )
+        })
+    }
+
+    fn lock_memory(&self) -> Result<(), Refused> {
+        // SAFETY: mlockall changes no memory, only whether it may be paged out.
+        refusal(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, || {
+            (
+                "lock memory".to_owned(),
+                "run as root, or raise the limit memlock: `ulimit -l unlimited` or /etc/security/limits.conf"
+                    .to_owned(),
+            )
+        })
+    }
+
+    fn unlock_memory(&self) {
+        // SAFETY: munlockall changes no memory, only whether it may be paged out.
+        unsafe { libc::munlockall() };
+    }
+
+    fn timer_slack(&self) -> Nanos {
+        // SAFETY: PR_GET_TIMERSLACK takes no pointers; the result is the slack in nanoseconds.
+        Nanos::new(i64::from(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK, 0, 0, 0, 0) }))
+    }
+
+    fn set_timer_slack(&self, slack: Nanos) {
+        // SAFETY: PR_SET_TIMERSLACK takes a plain number; 0 would mean "the default", hence at least 1.
+        unsafe {
+            libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::try_from(slack.count().max(1)).unwrap_or(1), 0, 0, 0)
+        };
+    }
+
+    fn usage(&self) -> ThreadUsage {
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the kernel fills the structure whose address it is given; a zeroed one is valid.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        let run_delay = std::fs::read_to_string("/proc/thread-self/schedstat")
+            .ok()
+            .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
+            .map(Nanos::new);
+        ThreadUsage {
+            cpu: self.read(Clock::ThreadCpu),
+            involuntary_switches: u64::try_from(usage.ru_nivcsw).unwrap_or(0),
+            voluntary_switches: u64::try_from(usage.ru_nvcsw).unwrap_or(0),
+            run_delay,
+        }
+    }
+
+    fn cpu_counters(&self, cpu: Cpu) -> Result<CpuCounters, Unread> {
+        let (steal_ticks, interrupts) =
+            linux_facts::counters_steal_and_interrupts(&linux_facts::Root::default(), cpu.0)?;
+        Ok(CpuCounters { steal: USER_TICK.times(i64::try_from(steal_ticks).unwrap_or(i64::MAX)), interrupts })
+    }
+
+    fn real_time_throttle(&self) -> Option<(Nanos, Nanos)> {
+        let micros = |name: &str| -> Option<i64> {
+            std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+        };
+        let (runtime, period) = (micros("sched_rt_runtime_us")?, micros("sched_rt_period_us")?);
+        (runtime >= 0 && runtime < period).then(|| (Nanos::from_micros(runtime), Nanos::from_micros(period)))
+    }
+
+    fn counter_evidence(&self) -> CounterEvidence {
+        let readable = arch::counter_readable();
+        CounterEvidence {
+            name: arch::COUNTER_NAME,
+            invariant: arch::invariant(),
+            clocksource: self.clocksource(),
+            kernel_says_constant: arch::ALWAYS_CONSTANT
+                || linux_facts::cpu_flags(&linux_facts::Root::default())
+                    .is_ok_and(|flags| ["constant_tsc", "nonstop_tsc"].iter().all(|f| flags.iter().any(|g| g == f))),
+            readable,
+            read_cost: if readable { least_read_cost(*self) } else { Nanos::MAX },
+            hypervisor: arch::hypervisor(),
+        }
+    }
+
+    fn clocksource(&self) -> Result<String, Unread> {
+        linux_facts::clocksource(&linux_facts::Root::default())
+    }
+
+    fn published_rates(&self) -> Vec<PublishedRate> {
+        let mut rates = arch::published_rates();
+        rates.extend(kernel_rates());
+        rates
+    }
+
+    fn facts(&self) -> Facts {
+        linux_facts::read(&linux_facts::Root::default())
+    }
+}
+
+#[inline(always)]
+fn clock_gettime(clock: libc::clockid_t) -> Nanos {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: `time` is writable; the clocks named in `read` exist on every Linux that this crate supports, so the call
+    // cannot fail and the structure is filled.
+    let time = unsafe {
+        libc::clock_gettime(clock, time.as_mut_ptr());
+        time.assume_init()
+    };
+    // The kernel's clocks stay below 2⁶³ ns until the year 2262.
+    Nanos::new(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+#[inline(always)]
+fn gettimeofday() {
+    let mut time = MaybeUninit::<libc::timeval>::uninit();
+    // SAFETY: `time` is writable and no time zone is asked for; the call cannot fail.
+    unsafe { libc::gettimeofday(time.as_mut_ptr(), std::ptr::null_mut()) };
+    std::hint::black_box(&time);
+}
+
+fn timespec(span: Nanos) -> libc::timespec {
+    let nanos = span.count().max(0);
+    libc::timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 }
+}
+
+/// Zero means that the time is over; anything else (EINTR as result or as errno) that a signal came.
+#[inline(always)]
+fn woken(result: libc::c_int) -> Woken {
+    if result == 0 { Woken::Expired } else { Woken::Signal }
+}
+
+fn refusal(result: libc::c_int, explain: impl FnOnce() -> (String, String)) -> Result<(), Refused> {
+    if result == 0 {
+        return Ok(());
+    }
+    let said = Error::last_os_error().to_string();
+    let (attempted, remedy) = explain();
+    Err(Refused { attempted, said, remedy })
+}
+
+/// The least time that a counter read took, by the kernel's clock.
+fn least_read_cost(host: Host) -> Nanos {
+    let cost = |reads: i64| {
+        let start = host.read(Clock::Monotonic);
+        for _ in 0..reads {
+            std::hint::black_box(arch::ticks_ordered());
+        }
+        host.read(Clock::Monotonic) - start
+    };
+    let least = |reads| (0..COST_READS).map(|_| cost(reads)).min().unwrap_or(Nanos::MAX);
+    Nanos::new((least(17) - least(1)).count().max(0) / 16)
+}
+
+/// The rates of the TSC that the kernel told its log at boot, if this process may read it.
+fn kernel_rates() -> Vec<PublishedRate> {
+    const READ_ALL: libc::c_int = 3;
+    let mut log = vec![0_u8; 1 << 18];
+    let room = libc::c_int::try_from(log.len()).unwrap_or(0);
+    // SAFETY: the kernel writes at most `room` bytes to the buffer, which has that many.
+    let length = unsafe { libc::klogctl(READ_ALL, log.as_mut_ptr().cast(), room) };
+    let Ok(length) = usize::try_from(length) else { return Vec::new() };
+    rates_in_log(&String::from_utf8_lossy(&log[..length]))
+}
+
+fn rates_in_log(log: &str) -> Vec<PublishedRate> {
+    [("tsc: Detected ", "kernel log: detected"), ("tsc: Refined TSC clocksource calibration: ", "kernel log: refined")]
+        .into_iter()
+        .filter_map(|(prefix, source)| {
+            let rest = &log[log.rfind(prefix)? + prefix.len()..];
+            let megahertz: f64 = rest.split_whitespace().next()?.parse().ok()?;
+            // The log gives three decimals of a megahertz.
+            Some(PublishedRate { source, rate_hz: megahertz * 1e6, step_hz: 1e3 })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_log_yields_both_rates_of_the_tsc() {
+        let log = "[    0.000063] tsc: Detected 2600.000 MHz processor\n\
+                   [    1.2] tsc: Refined TSC clocksource calibration: 2596.136 MHz\n";
+        let rates: Vec<f64> = rates_in_log(log).iter().map(|rate| rate.rate_hz).collect();
+        assert_eq!(rates, [2600e6, 2596.136e6]);
+        assert!(rates_in_log("tsc: Detected many MHz").is_empty());
+    }
+}

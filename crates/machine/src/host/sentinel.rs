@@ -1,0 +1,146 @@
+//! The rseq sentinel: tells without a system call whether this thread has been off its CPU.
+//!
+//! # Problem
+//! A polling loop sees a gap in time, but not whether the scheduler ran somebody else, or an interrupt or the hypervisor
+//! took the time.
+//!
+//! # Solution
+//! Restartable sequences (rseq, Linux 4.18, registered for every thread by glibc since 2.35) let a thread point
+//! `rseq_cs` at the description of a critical section. Whenever the thread was preempted, migrated or given a signal and
+//! comes back to user code *outside* that section, the kernel clears the pointer. We point it at a section that is never
+//! executed: as long as the pointer stands, the thread has not been off its CPU.
+//!
+//! ```text
+//!   arm ──► pointer set ──(scheduled out, migrated, signal)──► pointer null ──► `intact` is false ──► arm again
+//! ```
+//!
+//! # Conditions
+//! * The description must be valid: version 0, the abort address outside the section, preceded by the signature with which
+//!   the thread is registered. Else the kernel ends the process with SIGSEGV.
+//! * A signal clears it too: a handled signal looks like a preemption.
+//! * The pointer must be null again before the code that holds the description could be unloaded; `disarm` sees to that.
+//!
+//! # Why it works
+//! The kernel looks at `rseq_cs` on its way back to user code after each of these events (`rseq_handle_notify_resume`),
+//! and after no others; an interrupt that returns straight to the thread leaves it alone. The method was tried against
+//! `ru_nivcsw`: see the tests.
+
+use std::sync::atomic::{AtomicI32, AtomicIsize, AtomicU64, Ordering};
+
+use super::arch;
+use crate::Cpu;
+
+/// Description of a critical section, as the kernel reads it (`struct rseq_cs`).
+#[repr(C, align(32))]
+pub(super) struct Descriptor {
+    version: u32,
+    flags: u32,
+    start: unsafe extern "C" fn(),
+    length: u64,
+    abort: unsafe extern "C" fn(),
+}
+
+impl Descriptor {
+    pub(super) const fn new(start: unsafe extern "C" fn(), length: u64, abort: unsafe extern "C" fn()) -> Self {
+        Self { version: 0, flags: 0, start, length, abort }
+    }
+}
+
+/// The head of the area that a thread shares with the kernel (`struct rseq`).
+#[repr(C, align(32))]
+struct Area {
+    _cpu_id_start: u32,
+    /// Negative while the thread is not registered.
+    cpu_id: AtomicI32,
+    section: AtomicU64,
+}
+
+/// The offset of the area from the thread pointer has not been looked up yet.
+const UNKNOWN: isize = isize::MAX;
+/// This process has no rseq: an old glibc or kernel, or switched off.
+const NONE: isize = isize::MIN;
+
+/// Where the area lies, seen from the thread pointer; the same in every thread of the process.
+static OFFSET: AtomicIsize = AtomicIsize::new(UNKNOWN);
+
+/// The area of the calling thread, if it is registered.
+#[inline(always)]
+fn area() -> Option<&'static Area> {
+    // Relaxed: the value is a constant of the process, found anew by whoever comes first; nothing else hangs on it.
+    let mut offset = OFFSET.load(Ordering::Relaxed);
+    if offset == UNKNOWN {
+        offset = find_offset();
+    }
+    if offset == NONE {
+        return None;
+    }
+    // SAFETY: glibc promises (2.35 and later, `__rseq_size` > 0, checked in `find_offset`) that the area of every thread
+    // lies at this offset from its thread pointer, aligned to 32 bytes, for as long as the thread lives. The reference
+    // does not leave this file and is used at once on the same thread; the kernel, the only other writer, acts like an
+    // interrupt on this thread, for which atomics are enough.
+    let area = unsafe { &*arch::thread_pointer().offset(offset).cast::<Area>() };
+    (area.cpu_id.load(Ordering::Relaxed) >= 0).then_some(area)
+}
+
+#[cold]
+fn find_offset() -> isize {
+    let symbol = |name: &std::ffi::CStr| {
+        // SAFETY: dlsym only reads the NUL-terminated name; RTLD_DEFAULT is always a valid handle.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    };
+    let (offset, size) = (symbol(c"__rseq_offset"), symbol(c"__rseq_size"));
+    let found = if offset.is_null() || size.is_null() {
+        NONE
+    } else {
+        // SAFETY: glibc declares them `extern const ptrdiff_t` and `extern const unsigned int`, set before main.
+        let (offset, size) = unsafe { (*offset.cast::<isize>(), *size.cast::<u32>()) };
+        if size == 0 { NONE } else { offset }
+    };
+    OFFSET.store(found, Ordering::Relaxed);
+    found
+}
+
+/// Sets the sentinel; false if this thread cannot have one.
+#[inline]
+pub(super) fn arm() -> bool {
+    let Some(area) = area() else { return false };
+    // Relaxed: the kernel reads the word on this very CPU, in program order.
+    area.section.store(&raw const arch::SENTINEL as u64, Ordering::Relaxed);
+    true
+}
+
+/// Whether the thread has stayed on its CPU since `arm`.
+#[inline(always)]
+pub(super) fn intact() -> bool {
+    area().is_some_and(|area| area.section.load(Ordering::Relaxed) != 0)
+}
+
+/// Takes the sentinel away.
+#[inline]
+pub(super) fn disarm() {
+    if let Some(area) = area() {
+        area.section.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The CPU of this thread, as the kernel left it in the area.
+#[inline(always)]
+pub(super) fn cpu() -> Option<Cpu> {
+    let id = area()?.cpu_id.load(Ordering::Relaxed);
+    u32::try_from(id).ok().map(Cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_structures_have_the_layout_that_the_kernel_reads() {
+        assert_eq!(std::mem::size_of::<Descriptor>(), 32);
+        assert_eq!(std::mem::align_of::<Descriptor>(), 32);
+        assert_eq!(std::mem::offset_of!(Descriptor, start), 8);
+        assert_eq!(std::mem::offset_of!(Descriptor, abort), 24);
+        assert_eq!(std::mem::offset_of!(Area, cpu_id), 4);
+        assert_eq!(std::mem::offset_of!(Area, section), 8);
+    }
+}

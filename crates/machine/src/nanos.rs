@@ -1,0 +1,285 @@
+//! [`Nanos`]: a span of time, or a reading of a kernel clock, in nanoseconds; how people write it and read it.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, Neg, Sub};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A signed number of nanoseconds; ±292 years.
+///
+/// Addition and subtraction saturate at the ends of the range: a deadline beyond it lies "at the end of time", never in
+/// the past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(i64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest span, about 292 years.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// A span of so many nanoseconds.
+    pub const fn new(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// A span of so many microseconds; saturates.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// A span of so many milliseconds; saturates.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// A span of so many seconds; saturates.
+    pub const fn from_secs(secs: i64) -> Self {
+        Self(secs.saturating_mul(1_000_000_000))
+    }
+
+    /// A span from seconds as a floating-point number, rounded to the nearest nanosecond.
+    ///
+    /// # Errors
+    /// NaN, an infinite number, or one beyond ±292 years.
+    pub fn try_from_secs_f64(secs: f64) -> Result<Self, DurationError> {
+        if secs.is_nan() {
+            return Err(DurationError::NotANumber);
+        }
+        let nanos = secs * 1e9;
+        // `i64::MAX as f64` rounds up to 2⁶³, hence the strict comparison.
+        if nanos.abs() < i64::MAX as f64 { Ok(Self(nanos.round() as i64)) } else { Err(DurationError::TooLong) }
+    }
+
+    /// The number of nanoseconds.
+    pub const fn count(self) -> i64 {
+        self.0
+    }
+
+    /// The span in seconds, rounded to what a floating-point number can hold.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Whether the span is negative.
+    pub const fn is_negative(self) -> bool {
+        self.0 < 0
+    }
+
+    /// The span scaled by a whole number; saturates.
+    #[must_use]
+    pub const fn times(self, factor: i64) -> Self {
+        Self(self.0.saturating_mul(factor))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Neg for Nanos {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl From<Duration> for Nanos {
+    /// Saturates at 292 years.
+    fn from(duration: Duration) -> Self {
+        Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    /// A negative span becomes zero.
+    fn from(nanos: Nanos) -> Self {
+        Self::from_nanos(u64::try_from(nanos.0).unwrap_or(0))
+    }
+}
+
+/// The units that people write, with their length in nanoseconds. The first name of each length is the one printed.
+const UNITS: [(&str, i64); 9] = [
+    ("ns", 1),
+    ("µs", 1_000),
+    ("us", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+impl fmt::Display for Nanos {
+    /// The span as people write it, with up to three decimals and without loss of the unit: `1.5 ms`, `250 µs`, `-3 ns`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let magnitude = self.0.unsigned_abs();
+        let (unit, length) = match magnitude {
+            0..1_000 => ("ns", 1),
+            1_000..1_000_000 => ("µs", 1_000),
+            1_000_000..1_000_000_000 => ("ms", 1_000_000),
+            _ => ("s", 1_000_000_000),
+        };
+        let text = format!("{:.3}", self.0 as f64 / f64::from(length));
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        f.pad(&format!("{text} {unit}"))
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = DurationError;
+
+    /// Reads a duration as people write it: a number and a unit, with or without a space between them (`250us`,
+    /// `1.5 ms`, `2s`). Rounded to the nearest nanosecond.
+    fn from_str(text: &str) -> Result<Self, DurationError> {
+        let text = text.trim();
+        let digits_end = text
+            .char_indices()
+            .find(|&(i, c)| c.is_alphabetic() && !is_exponent(text, i, c))
+            .map_or(text.len(), |(i, _)| i);
+        let (number, unit) = (text[..digits_end].trim(), text[digits_end..].trim());
+        match (text.to_ascii_lowercase().trim_start_matches(['+', '-']), number) {
+            (lower, _) if lower.starts_with("nan") => return Err(DurationError::NotANumber),
+            (lower, _) if lower.starts_with("inf") => return Err(DurationError::TooLong),
+            (_, "") => return Err(DurationError::NoNumber),
+            _ => {}
+        }
+        let value: f64 = number.parse().map_err(|_| DurationError::NoNumber)?;
+        if unit.is_empty() {
+            return Err(DurationError::NoUnit { number: number.to_owned() });
+        }
+        let (_, length) = UNITS
+            .into_iter()
+            .find(|(name, _)| *name == unit)
+            .ok_or_else(|| DurationError::UnknownUnit { unit: unit.to_owned() })?;
+        // A whole number stays exact: only fractions go through floating point.
+        if let Ok(whole) = number.parse::<i64>() {
+            return whole.checked_mul(length).map(Self).ok_or(DurationError::TooLong);
+        }
+        Self::try_from_secs_f64(value * (length as f64 / 1e9))
+    }
+}
+
+/// Whether the letter at `index` is the `e` of a number like `1e-3`.
+fn is_exponent(text: &str, index: usize, letter: char) -> bool {
+    matches!(letter, 'e' | 'E')
+        && index > 0
+        && text[index + 1..].trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Why a text or number is not a duration, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DurationError {
+    /// There is no number at the start.
+    NoNumber,
+    /// The number has no unit.
+    NoUnit {
+        /// The number as written.
+        number: String,
+    },
+    /// The unit is none of ours.
+    UnknownUnit {
+        /// The unit as written.
+        unit: String,
+    },
+    /// The number is NaN.
+    NotANumber,
+    /// The span is longer than 292 years.
+    TooLong,
+}
+
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNumber => write!(f, "no number found: write a number and a unit, like 250us, 1.5ms or 2s"),
+            Self::NoUnit { number } => write!(f, "no unit: write {number}ns, {number}us, {number}ms or {number}s"),
+            Self::UnknownUnit { unit } => {
+                write!(f, "unknown unit '{unit}': use ns, us, ms, s, min, h or d, as in 1.5ms")
+            }
+            Self::NotANumber => write!(f, "NaN is not a duration: write a number and a unit, like 250us"),
+            Self::TooLong => write!(f, "longer than 292 years: write a finite duration, like 2s"),
+        }
+    }
+}
+
+impl std::error::Error for DurationError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn reads(text: &str, nanos: i64) {
+        assert_eq!(text.parse(), Ok(Nanos::new(nanos)), "{text:?}");
+    }
+
+    #[track_caller]
+    fn refuses(text: &str, hint: &str) {
+        let said = text.parse::<Nanos>().expect_err(text).to_string();
+        assert!(said.contains(hint), "{text:?} said {said:?}, without {hint:?}");
+    }
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        reads("250us", 250_000);
+        reads("250 µs", 250_000);
+        reads("1.5ms", 1_500_000);
+        reads("2s", 2_000_000_000);
+        reads("1e-3s", 1_000_000);
+        reads("1E3ns", 1_000);
+        reads("9223372036854775807ns", i64::MAX);
+        reads("-3ns", -3);
+        reads("0.4ns", 0);
+        reads("1min", 60_000_000_000);
+    }
+
+    #[test]
+    fn a_bad_duration_says_what_to_write_instead() {
+        refuses("", "no number");
+        refuses("ms", "no number");
+        refuses("10", "10us");
+        refuses("10 lightyears", "unknown unit 'lightyears'");
+        refuses("nan", "NaN");
+        refuses("NaNms", "NaN");
+        refuses("inf", "292 years");
+        refuses("-infinity s", "292 years");
+        refuses("1e300s", "292 years");
+        refuses("9223372036854775807us", "292 years");
+        refuses("1.2.3ms", "no number");
+    }
+
+    #[test]
+    fn spans_print_in_the_unit_that_fits() {
+        for (nanos, text) in
+            [(0, "0 ns"), (999, "999 ns"), (1_500, "1.5 µs"), (-2_000_000, "-2 ms"), (60_000_000_000, "60 s")]
+        {
+            assert_eq!(Nanos::new(nanos).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn arithmetic_saturates_and_never_wraps() {
+        assert_eq!(Nanos::MAX + Nanos::new(1), Nanos::MAX);
+        assert_eq!(Nanos::from_secs(i64::MAX), Nanos::MAX);
+        assert!(Nanos::try_from_secs_f64(f64::NAN).is_err());
+        assert!(Nanos::try_from_secs_f64(9.3e9).is_err());
+    }
+}

@@ -1,0 +1,247 @@
+//! [`Sim`]: a computer in virtual time, whose disturbances are scripted.
+//!
+//! Time passes only through what the program does: every call costs what the [`Script`] says. Between its start and its
+//! end a call may be disturbed: each [`Event`] of the script takes place at its moment of true time, in the middle of
+//! whatever the program is doing then. Two runs with the same script are equal to the last picosecond.
+//!
+//! A `Sim` is cheap to clone; clones are the same machine. It can be shared between threads, but has one thread of its
+//! own in mind: whoever calls is "the thread".
+//!
+//! ```
+//! use hairspring_machine::sim::{Disturbance, Script};
+//! use hairspring_machine::{Clock, Machine, Nanos, Sim};
+//! let sim = Sim::new(Script::default().with(Nanos::from_micros(5), Disturbance::Preempt(Nanos::from_millis(3))));
+//! let start = sim.read(Clock::Monotonic);
+//! sim.sentinel_arm();
+//! while sim.read(Clock::Monotonic) < start + Nanos::from_micros(10) {}
+//! assert!(!sim.sentinel_intact());
+//! assert!(sim.read(Clock::Monotonic) > start + Nanos::from_millis(3));
+//! ```
+
+mod script;
+mod state;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::facts::{Fact, Facts, Thread, Unread};
+use crate::{
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Machine, Nanos, Policy, PublishedRate, Refused,
+    SleepCall, ThreadUsage, Ticks, Woken,
+};
+
+pub use script::{Costs, Disturbance, Event, Script};
+use state::State;
+
+/// A computer in virtual time.
+#[derive(Clone, Debug)]
+pub struct Sim {
+    state: Arc<Mutex<State>>,
+}
+
+impl Sim {
+    /// A machine at the beginning of its script.
+    pub fn new(script: Script) -> Self {
+        Self { state: Arc::new(Mutex::new(State::new(script))) }
+    }
+
+    /// True time since the beginning, which no program can see: what every result can be checked against.
+    pub fn true_time(&self) -> Nanos {
+        self.state().true_time()
+    }
+
+    /// True time in picoseconds.
+    pub fn true_picos(&self) -> u64 {
+        self.state().true_picos()
+    }
+
+    /// Lets the program work for a while that is nobody's call.
+    pub fn work(&self, span: Nanos) {
+        self.state().run(u64::try_from(span.count()).unwrap_or(0).saturating_mul(1_000));
+    }
+
+    /// Adds an event to the script while it runs; one in the past takes place at once.
+    pub fn disturb(&self, at: Nanos, disturbance: Disturbance) {
+        self.state().add(Event { at, disturbance });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic of another test thread cannot leave the state half-changed in a way that matters here.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Machine for Sim {
+    fn ticks(&self) -> Ticks {
+        let mut state = self.state();
+        let cost = state.costs().ticks;
+        state.run(cost);
+        state.counter()
+    }
+
+    fn ticks_ordered(&self) -> Ticks {
+        let mut state = self.state();
+        let cost = state.costs().ticks_ordered;
+        state.run(cost);
+        state.counter()
+    }
+
+    fn read(&self, clock: Clock) -> Nanos {
+        let mut state = self.state();
+        let cost = match clock {
+            Clock::ThreadCpu | Clock::ProcessCpu => state.costs().system_call,
+            _ => state.costs().clock,
+        };
+        // The kernel looks at its counter somewhere inside the call; here in the middle.
+        state.run(cost / 2);
+        let reading = state.clock(clock);
+        state.run(cost - cost / 2);
+        reading
+    }
+
+    fn call(&self, call: ClockCall) {
+        match call {
+            ClockCall::ClockGettime(clock) => drop(self.read(clock)),
+            ClockCall::Gettimeofday => drop(self.read(Clock::Realtime)),
+            ClockCall::StdInstant => drop(self.read(Clock::Monotonic)),
+        }
+    }
+
+    fn relax(&self) {
+        let mut state = self.state();
+        let cost = state.costs().relax;
+        state.run(cost);
+    }
+
+    fn sleep(&self, _call: SleepCall, request: Nanos) -> Woken {
+        let deadline = self.read(Clock::Monotonic) + request;
+        self.sleep_until(deadline)
+    }
+
+    fn sleep_until(&self, deadline: Nanos) -> Woken {
+        self.state().sleep_until(deadline)
+    }
+
+    fn cpu(&self) -> Option<Cpu> {
+        Some(self.state().cpu())
+    }
+
+    fn sentinel_arm(&self) -> bool {
+        self.state().arm()
+    }
+
+    fn sentinel_intact(&self) -> bool {
+        self.state().sentinel_intact()
+    }
+
+    fn sentinel_disarm(&self) {
+        self.state().disarm();
+    }
+
+    fn policy(&self) -> Policy {
+        self.state().policy
+    }
+
+    fn set_policy(&self, policy: Policy) -> Result<(), Refused> {
+        let mut state = self.state();
+        if policy != Policy::Other && !state.real_time_allowed() {
+            return Err(refused("set the scheduling policy", "run as root"));
+        }
+        state.policy = policy;
+        Ok(())
+    }
+
+    fn affinity(&self) -> CpuSet {
+        self.state().affinity.clone()
+    }
+
+    fn set_affinity(&self, cpus: &CpuSet) -> Result<(), Refused> {
+        self.state().place(cpus).map_err(|()| refused("pin to a CPU", "choose a CPU that exists"))
+    }
+
+    fn lock_memory(&self) -> Result<(), Refused> {
+        if self.state().real_time_allowed() { Ok(()) } else { Err(refused("lock memory", "run as root")) }
+    }
+
+    fn unlock_memory(&self) {}
+
+    fn timer_slack(&self) -> Nanos {
+        self.state().slack
+    }
+
+    fn set_timer_slack(&self, slack: Nanos) {
+        let mut state = self.state();
+        let cost = state.costs().system_call;
+        state.run(cost);
+        state.slack = slack.max(Nanos::new(1));
+    }
+
+    fn usage(&self) -> ThreadUsage {
+        self.state().usage
+    }
+
+    fn cpu_counters(&self, _cpu: Cpu) -> Result<CpuCounters, Unread> {
+        Ok(self.state().counters)
+    }
+
+    fn real_time_throttle(&self) -> Option<(Nanos, Nanos)> {
+        Some((Nanos::from_millis(950), Nanos::from_millis(1_000)))
+    }
+
+    fn counter_evidence(&self) -> CounterEvidence {
+        let state = self.state();
+        let script = state.script();
+        CounterEvidence {
+            name: "tsc",
+            invariant: script.counter_trusted,
+            clocksource: Ok(script.clocksource().to_owned()),
+            kernel_says_constant: script.counter_trusted,
+            readable: true,
+            read_cost: Nanos::new(9),
+            hypervisor: script.hypervisor.then(|| "Sim".to_owned()),
+        }
+    }
+
+    fn clocksource(&self) -> Result<String, Unread> {
+        Ok(self.state().script().clocksource().to_owned())
+    }
+
+    fn published_rates(&self) -> Vec<PublishedRate> {
+        vec![PublishedRate { source: "script", rate_hz: self.state().script().rate_hz as f64, step_hz: 1.0 }]
+    }
+
+    fn facts(&self) -> Facts {
+        let fact = |id, label, value: &str| Fact { id, label, value: Ok(value.to_owned()), private: false };
+        Facts {
+            facts: vec![
+                fact("cpu.model", "CPU", "Simulated processor"),
+                fact("cpu.online", "CPUs online", "2"),
+                fact("kernel.release", "Kernel", "sim"),
+                fact("kernel.clocksource", "Clock source", "tsc"),
+                Fact { private: true, ..fact("host.name", "Host name", "simulated") },
+                Fact {
+                    id: "cpu.governor",
+                    label: "Governor",
+                    value: Err(Unread { reason: "a simulated CPU has no governor".to_owned(), remedy: None }),
+                    private: false,
+                },
+            ],
+            threads: vec![Thread {
+                pid: 1,
+                tid: 1,
+                name: "sim".to_owned(),
+                policy: "other".to_owned(),
+                rt_priority: 0,
+                cpu_ms: 0,
+            }],
+            threads_unread: None,
+        }
+    }
+}
+
+fn refused(attempted: &str, remedy: &str) -> Refused {
+    Refused {
+        attempted: attempted.to_owned(),
+        said: "not permitted by the script".to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}

@@ -1,0 +1,116 @@
+//! What a simulated machine is like and what happens to it.
+
+use crate::{Cpu, Nanos};
+
+/// The nature of a simulated machine and the events of its life.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// True rate of the counter, in hertz.
+    pub rate_hz: u64,
+    /// What the counter reads at the beginning.
+    pub counter_start: u64,
+    /// How much faster than true time the kernel's disciplined clocks run, in parts per 10⁹.
+    pub kernel_drift_ppb: i64,
+    /// What each call costs.
+    pub costs: Costs,
+    /// How late the kernel wakes a sleeper: uniformly between these two, the same sequence in every run.
+    pub wake_late: (Nanos, Nanos),
+    /// The counter's offset on each CPU, in ticks; its length is the number of CPUs, at least 1.
+    pub cpu_offsets: Vec<i64>,
+    /// Whether the counter looks trustworthy to the trust rules.
+    pub counter_trusted: bool,
+    /// Whether the machine says that it is a guest.
+    pub hypervisor: bool,
+    /// Whether real-time policies and memory locking are permitted.
+    pub real_time_allowed: bool,
+    /// Whether there is a sentinel.
+    pub sentinel: bool,
+    /// What happens, in any order.
+    pub events: Vec<Event>,
+}
+
+/// What each call costs, in picoseconds of true time.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs {
+    /// An unordered counter read.
+    pub ticks: u64,
+    /// An ordered counter read.
+    pub ticks_ordered: u64,
+    /// A clock read without a system call.
+    pub clock: u64,
+    /// A system call.
+    pub system_call: u64,
+    /// A pause in a polling loop.
+    pub relax: u64,
+}
+
+/// One thing that happens at one moment of true time since the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: Nanos,
+    /// What.
+    pub disturbance: Disturbance,
+}
+
+/// What can happen to a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disturbance {
+    /// Another thread runs on our CPU. Nothing happens to a sleeper.
+    Preempt(Nanos),
+    /// An interrupt is handled on our CPU.
+    Interrupt(Nanos),
+    /// The hypervisor runs somebody else.
+    Steal(Nanos),
+    /// The thread moves to another CPU, which takes no time here but breaks the sentinel.
+    Migrate(Cpu),
+    /// The next wake-up is this much later than it would be.
+    LateWake(Nanos),
+    /// The clocks of the kernel jump (monotonic ones as well: a fault that a watchdog must see).
+    ClockStep(Nanos),
+    /// The machine is suspended: true time, boot time and time of day pass, monotonic time and the counter do not.
+    Suspend(Nanos),
+    /// From now on the kernel's disciplined clocks run this much fast, in parts per 10⁹.
+    Drift(i64),
+    /// From now on the counter runs at this rate, in hertz.
+    CounterRate(u64),
+    /// A signal is handled: sleeps end, the sentinel breaks.
+    Signal,
+    /// Real-time permission is lost from now on (the present policy stays).
+    LoseRealTime,
+    /// The kernel gives up the counter as its clock source.
+    DistrustCounter,
+}
+
+impl Default for Script {
+    /// A quiet 2.6 GHz machine with two CPUs that agree, costs like those of a current server, wake-ups 20–60 µs late.
+    fn default() -> Self {
+        Self {
+            rate_hz: 2_600_000_000,
+            counter_start: 1 << 40,
+            kernel_drift_ppb: 0,
+            costs: Costs { ticks: 8_000, ticks_ordered: 13_000, clock: 18_000, system_call: 170_000, relax: 10_000 },
+            wake_late: (Nanos::from_micros(20), Nanos::from_micros(60)),
+            cpu_offsets: vec![0, 0],
+            counter_trusted: true,
+            hypervisor: false,
+            real_time_allowed: true,
+            sentinel: true,
+            events: Vec::new(),
+        }
+    }
+}
+
+impl Script {
+    /// What the kernel's clock source is called.
+    pub(super) fn clocksource(&self) -> &'static str {
+        if self.counter_trusted { "tsc" } else { "hpet" }
+    }
+
+    /// The script with one more event.
+    #[must_use]
+    pub fn with(mut self, at: Nanos, disturbance: Disturbance) -> Self {
+        self.events.push(Event { at, disturbance });
+        self
+    }
+}

@@ -1,0 +1,346 @@
+//! [`LongDelay`]: delays that give the CPU away, and still end to the microsecond.
+//!
+//! # Problem
+//! Polling for a second locks up a CPU; sleeping for a second misses by 100 µs; and a rate that is wrong by 1 ppm misses
+//! by 1 µs even if all else is perfect.
+//!
+//! # Solution
+//! Sleep most of the time, poll the end, and measure against the kernel's clock at both ends:
+//!
+//! ```text
+//!  start                                        deadline − coarse     deadline − window            deadline
+//!    │ read kernel clock                              │                     │                         │
+//!    ├──────────────── first sleep ───────────────────┼──── second sleep ───┼─ poll ─ bracket ─ poll ─┤ confirm
+//!    │                                                │ wakes late          │ wakes late              │ by kernel clock
+//! ```
+//!
+//! * The *first sleep* may be long, so the CPU falls into a deep idle state and wakes late; its lateness is paid from the
+//!   coarse margin. The *second* is short, so it wakes almost on time.
+//! * The *window* is learned: the lateness that all but one in some hundred of the second sleeps stayed below, per length
+//!   of sleep and policy, the past fading. A budget caps it.
+//! * In the window, 20 µs before the deadline, a bracket ties the counter to the kernel's clock anew, so that an error of
+//!   the counter's rate acts over the last stretch only: 60 s is as exact as 1 ms.
+//! * The poll ends by readings of the kernel's clock, the last of them at or after the deadline.
+//!
+//! # Why it is never early
+//! The last thing it does is to read `CLOCK_MONOTONIC`, and it returns only if that reads at least what the first reading
+//! said plus the request. No rate and no bracket enters that proof. With a lead it may be early, as it was asked to.
+//!
+//! Method: Fermilab's "Precision Long Delay" (a coarse loop that releases to the kernel, a second calibration of how late
+//! the release returns, a final poll, a tuning argument), with absolute deadlines and a learned window in place of a fixed
+//! one.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_machine::{Clock, Machine, Nanos, Policy, Woken};
+
+use crate::calibration::Bracket;
+use crate::delay::{DelayError, POLL_MOST, Report, check};
+use crate::instant::Instant;
+use crate::learned::Learned;
+use crate::poll::poll;
+use crate::timebase::Timebase;
+use crate::verdict::{Cause, GAP_LEAST, Verdict};
+
+/// How long before the deadline the first sleep is to end, at least: enough for its own lateness and a second sleep.
+const COARSE_LEAST: Nanos = Nanos::from_micros(400);
+/// The most that the first sleep's lateness may widen that.
+const COARSE_MOST: Nanos = Nanos::from_millis(4);
+/// The part of the coarse margin that is left for the second sleep when the first wakes as late as usual.
+const SECOND_SLEEP: Nanos = Nanos::from_micros(250);
+/// The share of wake-ups that the window covers. The rest come late, and are reported so.
+const COVERED: f64 = 0.995;
+/// The least window: a bracket and the entry to the poll must fit.
+const WINDOW_LEAST: Nanos = Nanos::from_micros(5);
+/// The window before anything was learned.
+const WINDOW_UNKNOWN: Nanos = Nanos::from_micros(200);
+/// How much CPU time a delay may spend polling unless told otherwise.
+const BUDGET: Nanos = Nanos::from_millis(1);
+/// Sleeps by which a new `LongDelay` learns; some 10 ms in all.
+const LESSONS: u32 = 12;
+/// Length of the sleep that a lesson times: that of the second sleep.
+const LESSON: Nanos = Nanos::from_micros(300);
+/// Brackets taken for the re-anchoring: one in three is undisturbed, and three take 150 ns.
+const ANCHOR_BRACKETS: u32 = 3;
+/// How long before the deadline the counter is tied to the kernel's clock for the last time.
+const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
+/// How long before the deadline the loop that reads the confirming clock takes over from the one that reads the counter:
+/// the end of the latter, with cold caches, and the error of a bracket must fit.
+const CONFIRM_AHEAD: Nanos = Nanos::new(800);
+/// Delays by which [`LongDelay::tune`] finds the lead, and their length.
+const TUNE_DELAYS: usize = 51;
+const TUNE_DELAY: Nanos = Nanos::from_millis(1);
+
+/// Delays that sleep first and poll last, and learn how late this kernel wakes this thread.
+#[derive(Debug)]
+pub struct LongDelay<'t, M: Machine> {
+    timebase: &'t Timebase<M>,
+    learned: Learned,
+    lead: Nanos,
+    budget: Nanos,
+    cancel: Option<&'t AtomicBool>,
+}
+
+impl<'t, M: Machine> LongDelay<'t, M> {
+    /// Learns how late the kernel wakes the calling thread under its present policy: some 10 ms of short sleeps. It goes on
+    /// learning with every delay.
+    pub fn new(timebase: &'t Timebase<M>) -> Self {
+        let mut long = Self { timebase, learned: Learned::new(), lead: Nanos::ZERO, budget: BUDGET, cancel: None };
+        let machine = timebase.machine();
+        let quiet = Quiet::begin(machine);
+        for _ in 0..LESSONS {
+            let until = machine.read(Clock::Monotonic) + LESSON;
+            machine.sleep_until(until);
+            let late = machine.read(Clock::Monotonic) - until;
+            long.learned.note(quiet.policy, LESSON, late);
+        }
+        drop(quiet);
+        long
+    }
+
+    /// Ends every delay earlier by `lead`: an average around the target in place of a guaranteed minimum.
+    #[must_use]
+    pub fn with_lead(self, lead: Nanos) -> Self {
+        Self { lead, ..self }
+    }
+
+    /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns likelier.
+    #[must_use]
+    pub fn with_budget(self, budget: Nanos) -> Self {
+        Self { budget: budget.max(WINDOW_LEAST).min(POLL_MOST), ..self }
+    }
+
+    /// Lets a flag end a delay before its time: it is looked at when a signal wakes the thread.
+    #[must_use]
+    pub fn cancelled_by(self, flag: &'t AtomicBool) -> Self {
+        Self { cancel: Some(flag), ..self }
+    }
+
+    /// The lead in force.
+    pub fn lead(&self) -> Nanos {
+        self.lead
+    }
+
+    /// How long before a deadline the polling begins now, for a delay of this length under the thread's present policy.
+    pub fn window(&self, request: Nanos) -> Nanos {
+        self.window_for(self.timebase.machine().policy(), request.min(COARSE_LEAST))
+    }
+
+    /// Finds the lead by which the median of the delays, as a caller sees them, comes out exact, and sets it. Takes some
+    /// 50 ms. Returns the lead.
+    ///
+    /// # Errors
+    /// Cancelled by its flag.
+    pub fn tune(&mut self) -> Result<Nanos, DelayError> {
+        self.lead = Nanos::ZERO;
+        let mut late = [Nanos::ZERO; TUNE_DELAYS];
+        for slot in &mut late {
+            let before = self.timebase.stamp_ordered();
+            self.delay(TUNE_DELAY)?;
+            let after = self.timebase.stamp_ordered();
+            *slot = self.timebase.nanos(after.since(before)) - TUNE_DELAY;
+        }
+        late.sort_unstable();
+        self.lead = late[TUNE_DELAYS / 2].max(Nanos::ZERO);
+        Ok(self.lead)
+    }
+
+    /// Waits at least `request` (without a lead) by the kernel's clock, asleep for all but the last stretch.
+    ///
+    /// # Errors
+    /// Negative and absurd requests; cancelled by its flag.
+    pub fn delay(&mut self, request: Nanos) -> Result<Report, DelayError> {
+        let machine = self.timebase.machine();
+        let began = machine.read(Clock::Monotonic);
+        check(request)?;
+        let goal = Goal::KernelClock(began + (request - self.lead).max(Nanos::ZERO));
+        self.run(goal, began, request)
+    }
+
+    /// Waits until `deadline` on this time base's scale (minus the lead), asleep for all but the last stretch: without a
+    /// lead, `now()` afterwards is not before it. A deadline that has passed returns at once, with its lateness.
+    ///
+    /// # Errors
+    /// An instant of another epoch, absurdly distant deadlines; cancelled by its flag.
+    pub fn delay_until(&mut self, deadline: Instant) -> Result<Report, DelayError> {
+        let began = self.timebase.machine().read(Clock::Monotonic);
+        let now = self.timebase.now_ordered();
+        let ahead = deadline.since(now).map_err(|_| DelayError::OtherEpoch)?;
+        check(ahead.max(Nanos::ZERO))?;
+        let target = deadline - self.lead;
+        if target.since(now).is_ok_and(|left| left <= Nanos::ZERO) {
+            let none = Nanos::ZERO;
+            let verdict = Verdict::default();
+            let (requested, late) = (ahead.max(none), -ahead);
+            return Ok(Report { requested, actual: none, late, slept: none, polled: none, window: none, verdict });
+        }
+        self.run(Goal::OurScale(target, began + ahead - self.lead), began, ahead)
+    }
+
+    fn run(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
+        let machine = self.timebase.machine();
+        let wake = goal.by_kernel_clock();
+        let quiet = Quiet::begin(machine);
+        let mut now = machine.read(Clock::Monotonic);
+        let asleep_from = now;
+        let coarse = self.coarse(quiet.policy, request);
+        if wake - now > coarse + SECOND_SLEEP {
+            now = self.sleep(&quiet, now, wake - coarse)?;
+        }
+        let left = wake - now;
+        let window = self.window_for(quiet.policy, left);
+        if left > window {
+            now = self.sleep(&quiet, now, wake - window)?;
+        }
+        drop(quiet);
+        let mut verdict = self.approach(goal);
+        verdict.overslept = if asleep_from < wake { (now - wake).max(Nanos::ZERO) } else { Nanos::ZERO };
+        let mut report = Report {
+            requested: request,
+            actual: Nanos::ZERO,
+            late: Nanos::ZERO,
+            slept: now - asleep_from,
+            polled: Nanos::ZERO,
+            window,
+            verdict,
+        };
+        // Everything is ready; what follows the confirming reading is kept short, for the caller is waiting.
+        let end = self.confirm(goal);
+        report.polled = end - now;
+        report.actual = end - began;
+        report.late = report.actual - request;
+        if end - wake > GAP_LEAST && report.verdict.is_clean() {
+            // Something happened after the watched part; nobody can tell what.
+            report.verdict.add(Cause::Unknown, end - wake);
+        }
+        Ok(report)
+    }
+
+    /// Polls until just before the goal. The first stretch, to [`ANCHOR_AHEAD`] before it, also brings the code and data of
+    /// the end back into the caches, which a long sleep leaves cold; then the counter is tied to the kernel's clock anew.
+    fn approach(&self, goal: Goal) -> Verdict {
+        let first = self.approach_to(goal, ANCHOR_AHEAD);
+        first.and(self.approach_to(goal, CONFIRM_AHEAD))
+    }
+
+    fn approach_to(&self, goal: Goal, ahead: Nanos) -> Verdict {
+        let timebase = self.timebase;
+        let (from, left) = match goal {
+            Goal::KernelClock(wake) => {
+                let source = timebase.source();
+                let bracket = Bracket::narrowest_of(timebase.machine(), source, Clock::Monotonic, ANCHOR_BRACKETS);
+                (bracket.middle(), wake - bracket.clock)
+            }
+            Goal::OurScale(target, _) => {
+                let from = timebase.stamp_ordered();
+                (from, target.since(timebase.instant(from)).unwrap_or(Nanos::ZERO))
+            }
+        };
+        // A warm-up of the confirming read; its result is of no use yet.
+        let _ = self.reached(goal);
+        let deadline = timebase.ticks_after(from, left - ahead);
+        let polled = poll(timebase, timebase.stamp_ordered(), deadline, timebase.ticks_for_at_least(POLL_MOST));
+        if !polled.reached {
+            // The watchdog: the counter does not get there, so the kernel waits.
+            timebase.machine().sleep_until(goal.by_kernel_clock());
+        }
+        polled.verdict
+    }
+
+    /// Reads the clock that the goal is defined on until it has been reached; returns the kernel's clock then.
+    #[inline]
+    fn confirm(&self, goal: Goal) -> Nanos {
+        loop {
+            if let Some(reading) = self.reached(goal) {
+                return reading;
+            }
+        }
+    }
+
+    /// The kernel's clock, if the goal has been reached.
+    #[inline]
+    fn reached(&self, goal: Goal) -> Option<Nanos> {
+        match goal {
+            Goal::KernelClock(wake) => Some(self.timebase.machine().read(Clock::Monotonic)).filter(|now| *now >= wake),
+            Goal::OurScale(target, _) => {
+                let over = self.timebase.now_ordered().since(target);
+                let reached = over.is_ok_and(|over| over >= Nanos::ZERO);
+                reached.then(|| self.timebase.machine().read(Clock::Monotonic))
+            }
+        }
+    }
+
+    /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.
+    fn sleep(&mut self, quiet: &Quiet<'_, M>, from: Nanos, until: Nanos) -> Result<Nanos, DelayError> {
+        let machine = self.timebase.machine();
+        loop {
+            let woken = machine.sleep_until(until);
+            let now = machine.read(Clock::Monotonic);
+            if woken == Woken::Expired || now >= until {
+                self.learned.note(quiet.policy, until - from, now - until);
+                return Ok(now);
+            }
+            // Relaxed: the flag carries no data; the signal that set it has been handled on this thread.
+            if self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                return Err(DelayError::Cancelled(now - from));
+            }
+        }
+    }
+
+    /// How long before the deadline the first sleep is to end.
+    fn coarse(&self, policy: Policy, length: Nanos) -> Nanos {
+        let late = self.learned.quantile(policy, length, COVERED).unwrap_or(Nanos::ZERO);
+        (late + SECOND_SLEEP).max(COARSE_LEAST).min(COARSE_MOST)
+    }
+
+    /// How long before the deadline a sleep of this length is to end.
+    fn window_for(&self, policy: Policy, length: Nanos) -> Nanos {
+        let late = self.learned.quantile(policy, length, COVERED).unwrap_or(WINDOW_UNKNOWN);
+        // An eighth more: the quantile of some dozens of sleeps is itself uncertain.
+        (late + Nanos::new(late.count() / 8)).max(WINDOW_LEAST).min(self.budget)
+    }
+}
+
+/// What a delay waits for.
+#[derive(Clone, Copy)]
+enum Goal {
+    /// A reading of the kernel's clock.
+    KernelClock(Nanos),
+    /// An instant of our scale, and about where the kernel's clock will be then.
+    OurScale(Instant, Nanos),
+}
+
+impl Goal {
+    fn by_kernel_clock(self) -> Nanos {
+        match self {
+            Self::KernelClock(reading) | Self::OurScale(_, reading) => reading,
+        }
+    }
+}
+
+/// A thread whose timers the kernel does not delay on purpose; the former slack comes back at the end.
+struct Quiet<'m, M: Machine> {
+    machine: &'m M,
+    policy: Policy,
+    slack: Option<Nanos>,
+}
+
+impl<'m, M: Machine> Quiet<'m, M> {
+    fn begin(machine: &'m M) -> Self {
+        let policy = machine.policy();
+        // Real-time policies have no slack.
+        let slack = matches!(policy, Policy::Other | Policy::Unknown(_)).then(|| machine.timer_slack());
+        if slack.is_some() {
+            machine.set_timer_slack(Nanos::new(1));
+        }
+        Self { machine, policy, slack }
+    }
+}
+
+impl<M: Machine> Drop for Quiet<'_, M> {
+    fn drop(&mut self) {
+        if let Some(slack) = self.slack {
+            self.machine.set_timer_slack(slack);
+        }
+    }
+}

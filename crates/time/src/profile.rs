@@ -1,0 +1,142 @@
+//! [`Profile`]: how long a piece of code takes, call by call, without averaging.
+//!
+//! The first call is kept apart, because caches make it longer; the rest goes into a histogram of fixed size. The cost of
+//! the pair of stamps is measured and stated beside the raw figures; it is never subtracted.
+
+use hairspring_machine::{Machine, Nanos, Ticks};
+use hdrhistogram::Histogram;
+
+use crate::timebase::Timebase;
+
+/// The longest span that is kept exactly, in ticks: 2⁴⁴, an hour and a half at 3 GHz. Longer ones are counted as that.
+const LONGEST_TICKS: u64 = 1 << 44;
+/// Significant decimal digits that the histogram keeps.
+const DIGITS: u8 = 3;
+/// Pairs of stamps from which the cost is taken.
+const COST_PAIRS: usize = 101;
+
+/// How the stamps at both ends of a span are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ordering {
+    /// Each stamp waits for every earlier instruction: the span holds just the code between.
+    Ordered,
+    /// Cheaper; the CPU may move code across the stamps. For spans that are long against that.
+    Unordered,
+}
+
+/// The spans of one piece of code.
+#[derive(Debug)]
+pub struct Profile<'t, M: Machine> {
+    timebase: &'t Timebase<M>,
+    ordering: Ordering,
+    first: Option<i64>,
+    rest: Histogram<u64>,
+    sum_ticks: i128,
+    cost: Nanos,
+}
+
+/// The beginning of a span.
+#[derive(Clone, Copy, Debug)]
+pub struct Start(Ticks);
+
+/// The figures of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Spans in all, the first included.
+    pub count: u64,
+    /// The first span.
+    pub first: Option<Nanos>,
+    /// The shortest of the rest.
+    pub min: Option<Nanos>,
+    /// The median of the rest.
+    pub median: Option<Nanos>,
+    /// The longest of the rest.
+    pub max: Option<Nanos>,
+    /// The arithmetic mean of the rest, computed from exact sums.
+    pub mean: Option<Nanos>,
+    /// Median of what a pair of stamps with nothing between them shows; contained in every figure above.
+    pub stamp_cost: Nanos,
+}
+
+impl<'t, M: Machine> Profile<'t, M> {
+    /// A profile without spans. Allocates the histogram (about 300 KiB) once and measures the stamps' own cost.
+    pub fn new(timebase: &'t Timebase<M>, ordering: Ordering) -> Self {
+        let mut rest = match Histogram::new_with_bounds(1, LONGEST_TICKS, DIGITS) {
+            Ok(histogram) => histogram,
+            Err(_) => unreachable!("the bounds are constants that the histogram accepts"),
+        };
+        rest.auto(false);
+        let mut profile = Self { timebase, ordering, first: None, rest, sum_ticks: 0, cost: Nanos::ZERO };
+        let mut pairs = [0; COST_PAIRS];
+        for pair in &mut pairs {
+            let start = profile.start();
+            *pair = profile.ticks_since(start);
+        }
+        pairs.sort_unstable();
+        profile.cost = timebase.nanos(pairs[COST_PAIRS / 2]);
+        profile
+    }
+
+    /// Begins a span. Real-time safe.
+    #[inline(always)]
+    pub fn start(&self) -> Start {
+        Start(self.stamp())
+    }
+
+    /// Ends a span and records it. Real-time safe: nothing is allocated. Returns its length.
+    #[inline(always)]
+    pub fn stop(&mut self, start: Start) -> Nanos {
+        let ticks = self.ticks_since(start);
+        self.record(ticks);
+        self.timebase.nanos(ticks)
+    }
+
+    /// Profiles one call.
+    #[inline(always)]
+    pub fn span<R>(&mut self, code: impl FnOnce() -> R) -> R {
+        let start = self.start();
+        let result = code();
+        self.stop(start);
+        result
+    }
+
+    #[inline(always)]
+    fn stamp(&self) -> Ticks {
+        match self.ordering {
+            Ordering::Ordered => self.timebase.stamp_ordered(),
+            Ordering::Unordered => self.timebase.stamp(),
+        }
+    }
+
+    #[inline(always)]
+    fn ticks_since(&self, start: Start) -> i64 {
+        self.stamp().since(start.0)
+    }
+
+    fn record(&mut self, ticks: i64) {
+        if self.first.is_none() {
+            self.first = Some(ticks);
+            return;
+        }
+        self.sum_ticks += i128::from(ticks);
+        // A migration to a CPU whose counter lags can make a span negative; it is counted as the shortest.
+        self.rest.saturating_record(u64::try_from(ticks).unwrap_or(0));
+    }
+
+    /// The figures so far.
+    pub fn summary(&self) -> Summary {
+        let count = self.rest.len();
+        let some = count > 0;
+        let nanos = |ticks: u64| self.timebase.nanos(i64::try_from(ticks).unwrap_or(i64::MAX));
+        let mean = some.then(|| self.sum_ticks / i128::from(count.max(1)));
+        Summary {
+            count: count + u64::from(self.first.is_some()),
+            first: self.first.map(|ticks| self.timebase.nanos(ticks)),
+            min: some.then(|| nanos(self.rest.min())),
+            median: some.then(|| nanos(self.rest.value_at_quantile(0.5))),
+            max: some.then(|| nanos(self.rest.max())),
+            mean: mean.and_then(|ticks| i64::try_from(ticks).ok()).map(|ticks| self.timebase.nanos(ticks)),
+            stamp_cost: self.cost,
+        }
+    }
+}

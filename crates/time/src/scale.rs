@@ -1,0 +1,130 @@
+//! The scale between ticks and nanoseconds: a point and a slope in fixed point.
+//!
+//! `nanos = origin_nanos + (ticks − origin_ticks) · slope`, with the slope as a 64-bit integer in units of 2⁻⁵⁶, so that
+//! one multiplication of 64 × 64 → 128 bits and a shift convert. The relative rounding error of the slope is below
+//! 10⁻¹⁵ for counters from 10 MHz to 100 GHz, a thousand times finer than any bound that a calibration can state.
+
+use hairspring_machine::{Nanos, Ticks};
+
+/// Position of the binary point. Slopes lie below 2⁶³, so a tick may last up to 127 ns (a counter of 8 MHz), and a
+/// nanosecond up to 127 ticks.
+const SHIFT: u32 = 56;
+
+/// A linear relation between ticks and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scale {
+    origin_ticks: Ticks,
+    origin_nanos: i64,
+    /// Nanoseconds per tick, in 2⁻⁵⁶, in [1, 2⁶³).
+    nanos_per_tick: i64,
+    /// Ticks per nanosecond, in 2⁻⁵⁶, rounded up, in [1, 2⁶³).
+    ticks_per_nano: i64,
+}
+
+impl Scale {
+    /// The scale on which `nanos` passed during `ticks`, through the given point. None if a slope would not fit, which
+    /// means a counter slower than 8 MHz or faster than 127 GHz, or spans that are not positive.
+    pub(crate) fn through(origin: (Ticks, Nanos), ticks: i64, nanos: Nanos) -> Option<Self> {
+        let (ticks, nanos) = (i128::from(ticks), i128::from(nanos.count()));
+        if ticks <= 0 || nanos <= 0 {
+            return None;
+        }
+        // Rounding up both slopes makes a conversion there and back never come out smaller.
+        let ticks_per_nano = ceil_div(ticks << SHIFT, nanos);
+        let nanos_per_tick = ceil_div(nanos << SHIFT, ticks);
+        Some(Self {
+            origin_ticks: origin.0,
+            origin_nanos: origin.1.count(),
+            nanos_per_tick: i64::try_from(nanos_per_tick).ok()?,
+            ticks_per_nano: i64::try_from(ticks_per_nano).ok()?,
+        })
+    }
+
+    /// The same slope through another point.
+    pub(crate) fn moved_to(self, ticks: Ticks, nanos: Nanos) -> Self {
+        Self { origin_ticks: ticks, origin_nanos: nanos.count(), ..self }
+    }
+
+    /// Where a reading lies on the scale, rounded down.
+    #[inline(always)]
+    pub(crate) fn nanos_at(&self, ticks: Ticks) -> i64 {
+        self.origin_nanos.wrapping_add(self.nanos_in(ticks.since(self.origin_ticks)))
+    }
+
+    /// How long so many ticks are, rounded down.
+    #[inline(always)]
+    pub(crate) fn nanos_in(&self, ticks: i64) -> i64 {
+        ((i128::from(ticks) * i128::from(self.nanos_per_tick)) >> SHIFT) as i64
+    }
+
+    /// How many ticks are at least `nanos`, even if the true rate is faster than ours by `bound` parts of 2⁶⁴.
+    #[inline]
+    pub(crate) fn ticks_for_at_least(&self, nanos: Nanos, bound: u64) -> i64 {
+        let exact = i128::from(nanos.count()) * i128::from(self.ticks_per_nano);
+        let ticks = ceil_div(exact, 1 << SHIFT);
+        let guard = ((ticks.unsigned_abs() * u128::from(bound)) >> 64) as i128 + i128::from(bound > 0);
+        i64::try_from(ticks + guard).unwrap_or(i64::MAX)
+    }
+
+    /// The counter's rate in hertz, for people.
+    pub(crate) fn rate_hz(&self) -> f64 {
+        self.ticks_per_nano as f64 / (1_u64 << SHIFT) as f64 * 1e9
+    }
+}
+
+/// Division rounded up; the divisor is positive.
+fn ceil_div(dividend: i128, divisor: i128) -> i128 {
+    dividend.div_euclid(divisor) + i128::from(dividend.rem_euclid(divisor) != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn scale(rate_hz: i64) -> Scale {
+        Scale::through((Ticks::new(7), Nanos::new(11)), rate_hz, Nanos::from_secs(1)).expect("rate in range")
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_for_a_span_always_last_at_least_that_span(
+            rate_hz in 10_000_000_i64..100_000_000_000, nanos in 0_i64..100_000_000_000, bound in 0_u64..1 << 50,
+        ) {
+            let scale = scale(rate_hz);
+            let ticks = scale.ticks_for_at_least(Nanos::new(nanos), bound);
+            prop_assert!(scale.nanos_in(ticks) >= nanos);
+            // And by exact arithmetic, without the scale.
+            prop_assert!(i128::from(ticks) * 1_000_000_000 >= i128::from(nanos) * i128::from(rate_hz));
+        }
+
+        #[test]
+        fn conversion_is_monotonic_and_exact_to_a_nanosecond(
+            rate_hz in 10_000_000_i64..100_000_000_000, ticks in -(1_i64 << 52)..1 << 52,
+        ) {
+            let scale = scale(rate_hz);
+            let exact = (i128::from(ticks) * 1_000_000_000).div_euclid(i128::from(rate_hz));
+            let error = i128::from(scale.nanos_in(ticks)) - exact;
+            // Beyond 2⁵² ns (52 days) the slope's own rounding may show.
+            prop_assume!(exact.abs() < 1 << 52);
+            prop_assert!((-1..=1).contains(&error), "{error}");
+            prop_assert!(scale.nanos_in(ticks + 1) >= scale.nanos_in(ticks));
+        }
+    }
+
+    #[test]
+    fn a_scale_passes_through_its_origin_and_reaches_back_in_time() {
+        let scale = scale(2_600_000_000);
+        assert_eq!(scale.nanos_at(Ticks::new(7)), 11);
+        assert_eq!(scale.nanos_at(Ticks::new(7).plus(-2600)), 11 - 1000);
+        assert_eq!(scale.nanos_at(Ticks::new(7).plus(2600)), 11 + 1000);
+    }
+
+    #[test]
+    fn spans_that_give_no_scale_are_refused() {
+        let origin = (Ticks::new(0), Nanos::ZERO);
+        assert!(Scale::through(origin, 0, Nanos::from_secs(1)).is_none());
+        assert!(Scale::through(origin, 1_000, Nanos::ZERO).is_none());
+        assert!(Scale::through(origin, 1_000_000, Nanos::from_secs(1)).is_none(), "1 MHz is too slow");
+    }
+}

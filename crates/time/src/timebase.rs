@@ -1,0 +1,348 @@
+//! [`Timebase`]: the scale from which every instant comes.
+//!
+//! # Problem
+//! A program wants to read the time for the price of a counter read, know how wrong it can be, and not be fooled when the
+//! machine sleeps, migrates or is re-clocked.
+//!
+//! # Solution
+//! A `Timebase` is an immutable value: what time is taken from, a scale in fixed point, a calibration with a bound.
+//! [`Timebase::calibrate`] needs some 4 ms of sleep and is good to about 10 ppm; [`refine`](Timebase::refine) looks at the
+//! kernel's clock again and yields a successor with a longer baseline, hence a smaller bound, that continues the scale
+//! without a step. The owner decides when to refine and passes the value on; there is no global clock and no hidden
+//! thread.
+//!
+//! ```text
+//!   calibrate ──(1)──► Timebase ──refine──(2)──► successor, same epoch, smaller bound
+//!                          │
+//!                          ├──refine──(3)──► successor, same epoch, baseline begun anew (the kernel changed its rate)
+//!                          └──refine──(4)──► successor, NEW epoch (suspend, clock step, counter no longer trusted)
+//! ```
+//!
+//! # Conditions
+//! The trust rules of [`Trust`] hold, or time is taken from `CLOCK_MONOTONIC` itself.
+//!
+//! # Why it works
+//! Successors share the first bracket, so the bound falls with the age of the baseline. Continuity: the new slope starts
+//! at the point that the old one had reached. What the old slope had missed by then is measured, not hidden: it is the
+//! `offset` of the successor, part of [`offset_bound`](Timebase::offset_bound).
+
+use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos, Ticks};
+
+use crate::calibration::{Anchor, Calibration, raw, raw_ordered};
+use crate::instant::{Epoch, Instant};
+use crate::scale::Scale;
+use crate::trust::{Source, Trust};
+
+/// The first baseline: long enough for a bound below 20 ppm where a bracket is narrower than 80 ns.
+pub const FIRST_BASELINE: Nanos = Nanos::from_micros(4_000);
+
+/// What is assumed of the counters of two CPUs when nobody has measured it: the kernel's own warp test at boot would
+/// have seen more than a hand-over of a cache line.
+pub const SKEW_UNMEASURED: Nanos = Nanos::from_micros(1);
+
+/// The fastest that the kernel slews its clock (`adjtimex`: 500 ppm), with some room; beyond that it was stepped.
+const SLEW_MOST_PPM: i64 = 600;
+
+/// Boot time and monotonic time cannot be read at the same moment; a difference below this is no suspend.
+const SUSPEND_LEAST: Nanos = Nanos::from_millis(1);
+
+/// A calibrated time base on the machine `M`.
+#[derive(Clone, Debug)]
+pub struct Timebase<M: Machine = Host> {
+    machine: M,
+    scale: Scale,
+    source: Source,
+    epoch: Epoch,
+    calibration: Calibration,
+    trust: Trust,
+    skew: Nanos,
+    /// Where the baseline begins.
+    first: Anchor,
+    /// The latest look at the kernel's clock.
+    last: Anchor,
+    /// Our scale minus the kernel's clock at the latest look.
+    offset: Nanos,
+    cost: Cost,
+}
+
+/// What the calibration cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Wall time from the call of `calibrate` to its return.
+    pub wall: Nanos,
+    /// CPU time of the calling thread in it.
+    pub cpu: Nanos,
+}
+
+/// Why no time base could be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CalibrationError {
+    /// The counter did not advance, or the kernel's clock did not, or their ratio is outside 8 MHz to 127 GHz.
+    Implausible,
+}
+
+impl std::fmt::Display for CalibrationError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "calibrate the counter: it and CLOCK_MONOTONIC did not advance together at 8 MHz to 127 GHz; look at \
+             `dmesg | grep -i tsc` and at current_clocksource in /sys/devices/system/clocksource/clocksource0",
+        )
+    }
+}
+
+impl std::error::Error for CalibrationError {}
+
+/// A successor, and how it relates to its predecessor.
+#[derive(Clone, Debug)]
+pub struct Refined<M: Machine = Host> {
+    /// The successor.
+    pub timebase: Timebase<M>,
+    /// What happened since.
+    pub continuity: Continuity,
+}
+
+/// How a successor continues its predecessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continuity {
+    /// Same epoch, longer baseline.
+    Continued,
+    /// Same epoch, but the kernel's clock no longer runs at the rate that we knew: the baseline begins anew.
+    Rerated,
+    /// A new epoch: the machine was suspended for about this long.
+    Suspended(Nanos),
+    /// A new epoch: kernel's clock and counter parted by this much.
+    Stepped(Nanos),
+    /// A new epoch: the kernel no longer trusts the counter, so neither do we.
+    Distrusted,
+}
+
+impl<M: Machine + Clone> Timebase<M> {
+    /// Calibrates, by sleeping about [`FIRST_BASELINE`]. Blocks for 4–5 ms and uses some 100 µs of CPU; not real-time
+    /// safe. The bound is then about 10 ppm; [`refine`](Self::refine) at any later time for a smaller one.
+    ///
+    /// # Errors
+    /// The counter and the kernel's clock do not advance together.
+    pub fn calibrate(machine: M) -> Result<Self, CalibrationError> {
+        let start = (machine.read(Clock::Monotonic), machine.read(Clock::ThreadCpu));
+        let trust = Trust::judge(&machine.counter_evidence());
+        let source = trust.source();
+        let mut timebase = Self::calibrate_by(machine, trust, source)?;
+        timebase.cost = Cost {
+            wall: timebase.machine.read(Clock::Monotonic) - start.0,
+            cpu: timebase.machine.read(Clock::ThreadCpu) - start.1,
+        };
+        Ok(timebase)
+    }
+
+    fn calibrate_by(machine: M, trust: Trust, source: Source) -> Result<Self, CalibrationError> {
+        let first = Anchor::take(&machine, source);
+        let until = first.monotonic.clock + FIRST_BASELINE;
+        while machine.read(Clock::Monotonic) < until {
+            machine.sleep_until(until);
+        }
+        let last = Anchor::take(&machine, source);
+        let (calibration, scale) = Calibration::between(source, first, last).ok_or(CalibrationError::Implausible)?;
+        // Two calibrations hardly ever begin at the same tick, so their instants do not mix unnoticed.
+        let mixed = first.monotonic.before.raw().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Ok(Self {
+            machine,
+            scale,
+            source,
+            epoch: Epoch((mixed >> 32) as u32),
+            calibration,
+            trust,
+            skew: SKEW_UNMEASURED,
+            first,
+            last,
+            offset: Nanos::ZERO,
+            cost: Cost::default(),
+        })
+    }
+
+    /// Calibrates and refines until the bound is at most `bound_ppm` or the baseline has grown to `patience`, sleeping
+    /// in between.
+    ///
+    /// # Errors
+    /// As [`calibrate`](Self::calibrate).
+    pub fn calibrate_to(machine: M, bound_ppm: f64, patience: Nanos) -> Result<Self, CalibrationError> {
+        let mut timebase = Self::calibrate(machine)?;
+        while timebase.calibration.bound_ppm > bound_ppm && timebase.calibration.baseline < patience {
+            let baseline = timebase.calibration.baseline;
+            let needed = (timebase.calibration.bound_ppm / bound_ppm * 1.1).min(4.0);
+            let target = Nanos::new((baseline.count() as f64 * needed) as i64).min(patience);
+            timebase.machine.sleep_until(timebase.first.monotonic.clock + target);
+            timebase = timebase.refine().timebase;
+        }
+        Ok(timebase)
+    }
+
+    /// Looks at the kernel's clock again and yields the successor. Takes some 20 µs and opens a file; when a new epoch
+    /// begins it calibrates anew, which blocks for 4–5 ms. Not real-time safe.
+    pub fn refine(&self) -> Refined<M> {
+        let now = Anchor::take(&self.machine, self.source);
+        let elapsed = now.monotonic.clock - self.last.monotonic.clock;
+        let residual = Nanos::new(self.scale.nanos_at(now.monotonic.middle())) - now.monotonic.clock;
+        let moved = (residual - self.offset).count().abs();
+        // How much the scale may have moved against the kernel's clock if both kept the rates that we knew.
+        let half_widths = self.scale.nanos_in(now.monotonic.width() + self.last.monotonic.width()) / 2 + 2;
+        let allowance = self.drift_in(elapsed).count() + half_widths;
+        let suspended = now.suspended - self.last.suspended;
+        let believed = self.source == Source::KernelClock
+            || self.machine.clocksource().is_ok_and(|name| crate::trust::is_kept_with_the_counter(&name));
+        let trouble = if !believed {
+            Some(Continuity::Distrusted)
+        } else if suspended > SUSPEND_LEAST {
+            Some(Continuity::Suspended(suspended))
+        } else if elapsed < Nanos::ZERO || moved > allowance + SLEW_MOST_PPM * elapsed.count() / 1_000_000 {
+            Some(Continuity::Stepped(self.offset - residual))
+        } else {
+            None
+        };
+        if let Some(continuity) = trouble {
+            return Refined { timebase: self.begin_epoch(), continuity };
+        }
+        let rerated = moved > allowance;
+        if rerated && elapsed < FIRST_BASELINE {
+            // Too short a time to learn a new rate from; the next look will see the change too.
+            return Refined { timebase: self.clone(), continuity: Continuity::Continued };
+        }
+        let first = if rerated { self.last } else { self.first };
+        let mut successor = Self { last: now, first, offset: residual, ..self.clone() };
+        if let Some((calibration, scale)) = Calibration::between(self.source, first, now) {
+            successor.calibration = calibration;
+            // The new slope starts where the old one has arrived, so the scale has no step.
+            let middle = now.monotonic.middle();
+            successor.scale = scale.moved_to(middle, Nanos::new(self.scale.nanos_at(middle)));
+        }
+        let continuity = if rerated { Continuity::Rerated } else { Continuity::Continued };
+        Refined { timebase: successor, continuity }
+    }
+
+    /// A successor in a new epoch, calibrated anew: after a suspend or a migration of the whole machine even the rate
+    /// may be another one. If that fails the kernel's clock is what remains.
+    fn begin_epoch(&self) -> Self {
+        let epoch = Epoch(self.epoch.0.wrapping_add(1));
+        let trust = Trust::judge(&self.machine.counter_evidence());
+        let fresh = Self::calibrate_by(self.machine.clone(), trust.clone(), trust.source());
+        let fresh = fresh.or_else(|_| {
+            let trust = Trust { trusted: false, ..trust };
+            Self::calibrate_by(self.machine.clone(), trust, Source::KernelClock)
+        });
+        match fresh {
+            Ok(fresh) => Self { epoch, skew: self.skew, cost: self.cost, ..fresh },
+            // The kernel's own clock stands still: nothing better than the old scale exists.
+            Err(CalibrationError::Implausible) => Self { epoch, ..self.clone() },
+        }
+    }
+}
+
+impl<M: Machine> Timebase<M> {
+    /// The time now. Costs a counter read and a multiplication; real-time safe; cannot fail.
+    #[inline(always)]
+    pub fn now(&self) -> Instant {
+        self.instant(raw(&self.machine, self.source))
+    }
+
+    /// The time now, read after every earlier instruction has completed. Real-time safe.
+    #[inline(always)]
+    pub fn now_ordered(&self) -> Instant {
+        self.instant(self.stamp_ordered())
+    }
+
+    /// A raw reading of what time is taken from; the CPU may move it across neighbouring instructions.
+    #[inline(always)]
+    pub fn stamp(&self) -> Ticks {
+        raw(&self.machine, self.source)
+    }
+
+    /// A raw reading of what time is taken from, after every earlier instruction.
+    #[inline(always)]
+    pub fn stamp_ordered(&self) -> Ticks {
+        raw_ordered(&self.machine, self.source)
+    }
+
+    /// The instant of a raw reading of this time base's source.
+    #[inline(always)]
+    pub fn instant(&self, stamp: Ticks) -> Instant {
+        Instant { nanos: self.scale.nanos_at(stamp), epoch: self.epoch }
+    }
+
+    /// How long so many ticks of the source are, rounded down.
+    #[inline(always)]
+    pub fn nanos(&self, ticks: i64) -> Nanos {
+        Nanos::new(self.scale.nanos_in(ticks))
+    }
+
+    /// The least number of ticks that is certain to last `span` by the kernel's clock: rounded up, the calibration bound
+    /// added.
+    #[inline]
+    pub fn ticks_for_at_least(&self, span: Nanos) -> i64 {
+        self.scale.ticks_for_at_least(span, self.calibration.bound)
+    }
+
+    /// The counter value, unguarded, at which this many nanoseconds have passed since `from`.
+    pub(crate) fn ticks_after(&self, from: Ticks, span: Nanos) -> Ticks {
+        from.plus(self.scale.ticks_for_at_least(span, 0))
+    }
+
+    /// The machine below.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// What time is taken from.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// The present epoch.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The rate and its bound.
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// The verdict on the counter.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// What the first calibration cost.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// How far apart the counters of two CPUs are taken to be.
+    pub fn skew(&self) -> Nanos {
+        self.skew
+    }
+
+    /// The same time base with a measured bound on the skew between CPUs (see [`Skew`](crate::Skew)).
+    #[must_use]
+    pub fn with_skew(self, skew: Nanos) -> Self {
+        Self { skew, ..self }
+    }
+
+    /// How far an instant of this time base can be from the kernel's clock: what was measured at the latest look at it,
+    /// half a bracket, and what the rate's bound may have added since.
+    pub fn offset_bound(&self, at: Instant) -> Nanos {
+        let age = Nanos::new((at.nanos - self.last.monotonic.clock.count()).abs());
+        let half_width = Nanos::new(self.scale.nanos_in(self.last.monotonic.width()) / 2 + 2);
+        let offset = if self.offset.is_negative() { -self.offset } else { self.offset };
+        offset + half_width + self.drift_in(age)
+    }
+
+    /// What the rate's bound amounts to over a span.
+    fn drift_in(&self, span: Nanos) -> Nanos {
+        Nanos::new((span.count().abs() as f64 * self.calibration.bound_ppm * 1e-6).ceil() as i64)
+    }
+
+    /// The thread's CPU, if it can be told without a system call.
+    #[inline(always)]
+    pub(crate) fn cpu(&self) -> Option<Cpu> {
+        self.machine.cpu()
+    }
+}
