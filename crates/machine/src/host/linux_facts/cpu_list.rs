@@ -12,7 +12,7 @@ pub(super) fn parse(list: &str) -> Option<Vec<u32>> {
     for range in list.trim().split([',', ' ']).filter(|range| !range.is_empty()) {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || (last - first) as usize >= 5_000_000_000 {
+        if first > last || (last - first) as usize >= CPUS_MAX - cpus.len() {
             return None;
         }
         cpus.extend(first..=last);
