@@ -64,10 +64,8 @@ impl Conditions {
         }
     }
 
-    /// The kernel's clock source: the fact whose id is or ends in `clocksource`, `clock_source` or `clock.source`.
+    /// The kernel's clock source, if it could be read.
     pub(crate) fn clock_source(&self) -> Option<&str> {
-        let names = ["clocksource", "clock_source", "clock.source"];
-        let fact = self.facts.iter().find(|f| names.iter().any(|name| f.id.ends_with(name)))?;
-        self.value(&fact.id)
+        self.value("kernel.clocksource")
     }
 }

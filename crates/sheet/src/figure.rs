@@ -40,6 +40,17 @@ pub enum Method {
 }
 
 impl Method {
+    /// Its name, as in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Method::Stamp => "stamp",
+            Method::Diff => "diff",
+            Method::Rate => "rate",
+            Method::Count => "count",
+            Method::Derived => "derived",
+        }
+    }
+
     /// How a table says it, below its rows; `None` where the figures speak for themselves.
     pub(crate) fn sentence(self) -> Option<&'static str> {
         match self {

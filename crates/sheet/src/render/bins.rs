@@ -36,6 +36,21 @@ impl Range {
         if high > low { ((self.bent(value) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
     }
 
+    /// Round values within the range, ascending: decades, with 2 and 5 where there are few of them, mirrored below zero.
+    pub(crate) fn round_values(&self) -> Vec<f64> {
+        let top = self.low.abs().max(self.high.abs());
+        let least = if self.knee > 0.0 { self.knee * 10.0 } else { self.low };
+        if top <= 0.0 || least <= 0.0 {
+            return vec![0.0];
+        }
+        let factors: &[f64] = if top / least < 200.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let decades = least.log10().floor() as i32..=top.log10().ceil() as i32;
+        let positive: Vec<f64> = decades.flat_map(|d| factors.iter().map(move |f| f * 10f64.powi(d))).collect();
+        let negative = positive.iter().rev().map(|v| -v);
+        let all = negative.chain([0.0]).chain(positive.iter().copied());
+        all.filter(|v| v.abs() >= least || *v == 0.0).filter(|v| (self.low..=self.high).contains(v)).collect()
+    }
+
     fn bent(&self, value: f64) -> f64 {
         if self.knee > 0.0 { (value / self.knee).asinh() } else { value.max(f64::MIN_POSITIVE).ln() }
     }

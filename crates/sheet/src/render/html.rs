@@ -1,4 +1,114 @@
-//! Stub.
-pub fn html(_s: &crate::Sheet) -> String {
-    String::new()
+//! The sheet as one HTML file that needs nothing else: no script, no network, no fonts of its own. It follows the
+//! reader's light or dark scheme, prints, and fits a telephone: wide tables scroll within themselves.
+//!
+//! Everything that comes from the sheet is escaped; nothing in it can become markup.
+
+mod chapter;
+mod conditions;
+mod keyfigures;
+
+use std::fmt::Write;
+
+use super::quantity;
+use super::svg::escaped;
+use crate::{Absent, Note, NoteKind, Sheet, Unit};
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// Renders a sheet as an HTML file.
+pub fn html(sheet: &Sheet) -> String {
+    let machine = sheet.conditions.value("cpu.model").unwrap_or("Unknown machine");
+    let mut page = Markup::default();
+    page.add(format_args!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Timing data sheet: {}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
+        escaped(machine)
+    ));
+    head(&mut page, sheet, machine);
+    notes(&mut page, &sheet.notes);
+    keyfigures::key_figures(&mut page, sheet);
+    contents(&mut page, sheet);
+    for chapter in &sheet.chapters {
+        chapter::chapter(&mut page, chapter);
+    }
+    conditions::conditions(&mut page, &sheet.conditions);
+    page.add(format_args!(
+        "<footer>{} · hairspring {} · the JSON form of this sheet has every number in full</footer>\n</main>\n</body>\n</html>\n",
+        escaped(&sheet.schema),
+        escaped(&sheet.hairspring.version)
+    ));
+    page.text
+}
+
+/// Markup that grows.
+#[derive(Default)]
+struct Markup {
+    text: String,
+}
+
+impl Markup {
+    /// Adds text that is markup already: what comes from the sheet in it must have been escaped.
+    fn add(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.text.write_fmt(text);
+    }
+}
+
+fn head(page: &mut Markup, sheet: &Sheet, machine: &str) {
+    let (taken, build, conditions) = (&sheet.taken, &sheet.hairspring, &sheet.conditions);
+    page.add(format_args!(
+        "<header>\n<p class=\"kind\">Timing data sheet</p>\n<h1>{}</h1>\n<dl class=\"head\">\n",
+        escaped(machine)
+    ));
+    let commit = build.commit.as_deref().map_or(String::new(), |c| format!(" ({c})"));
+    let duration = quantity(taken.duration_s * 1e9, Unit::Ns).to_string();
+    let effort =
+        if taken.interrupted { format!("{}, interrupted before its end", taken.effort) } else { taken.effort.clone() };
+    let entries = [
+        ("Kernel", conditions.value("kernel.release").unwrap_or("unknown").to_owned()),
+        ("Clock source", conditions.clock_source().unwrap_or("unknown").to_owned()),
+        ("Taken", taken.start.clone()),
+        ("Duration", duration),
+        ("Effort", effort),
+        ("Taken by", format!("hairspring {}{commit}, {}, {}", build.version, build.compiler, build.flags)),
+    ];
+    for (label, value) in entries {
+        page.add(format_args!("<div><dt>{label}</dt><dd>{}</dd></div>\n", escaped(&value)));
+    }
+    page.add(format_args!("</dl>\n</header>\n"));
+}
+
+/// Notes with their remedies: warnings first.
+fn notes(page: &mut Markup, notes: &[Note]) {
+    let mut ordered: Vec<&Note> = notes.iter().collect();
+    ordered.sort_by_key(|n| n.kind == NoteKind::Remark);
+    for note in ordered {
+        let (class, kind) = match note.kind {
+            NoteKind::Warning => ("note warning", "Warning"),
+            NoteKind::Remark => ("note", "Note"),
+        };
+        let remedy = note.remedy.as_deref().map_or(String::new(), remedy);
+        page.add(format_args!("<p class=\"{class}\"><b>{kind}</b> {}{remedy}</p>\n", escaped(&note.text)));
+    }
+}
+
+/// Links to the chapters.
+fn contents(page: &mut Markup, sheet: &Sheet) {
+    page.add(format_args!("<nav>"));
+    for chapter in &sheet.chapters {
+        page.add(format_args!("<a href=\"#{}\">{}</a>", escaped(&chapter.id), escaped(&chapter.title)));
+    }
+    page.add(format_args!("<a href=\"#conditions\">Conditions</a></nav>\n"));
+}
+
+/// Why something is not there and what would bring it.
+fn absent(absent: &Absent) -> String {
+    let remedy = absent.remedy.as_deref().map_or(String::new(), remedy);
+    format!("<span class=\"absent\"><b>absent</b> {}</span>{remedy}", escaped(&absent.reason))
+}
+
+fn remedy(remedy: &str) -> String {
+    format!("<span class=\"remedy\">→ {}</span>", escaped(remedy))
 }

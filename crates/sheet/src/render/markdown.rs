@@ -1,4 +1,188 @@
-//! Stub.
-pub fn markdown(_s: &crate::Sheet) -> String {
-    String::new()
+//! The whole sheet as Markdown with GitHub's tables: every fact, every statistic, every reason for an absence, every id.
+//! Plots become tables of their points; distributions stay in the HTML and JSON forms.
+
+use std::fmt::Write;
+
+use super::quantity;
+use super::quantity::{grouped, statistic};
+use crate::{Chapter, Conditions, FactValue, Figure, Note, NoteKind, Row, Series, Sheet, Table, Unit, Value};
+
+/// Renders a sheet as Markdown. Ends with a newline.
+pub fn markdown(sheet: &Sheet) -> String {
+    let mut out = String::from("# Timing data sheet\n\n");
+    head(&mut out, sheet);
+    notes(&mut out, &sheet.notes);
+    for chapter in &sheet.chapters {
+        self::chapter(&mut out, chapter);
+    }
+    conditions(&mut out, &sheet.conditions);
+    out
+}
+
+fn head(out: &mut String, sheet: &Sheet) {
+    let (taken, build) = (&sheet.taken, &sheet.hairspring);
+    let commit = build.commit.as_deref().map_or(String::new(), |c| format!(" ({c})"));
+    let duration = quantity(taken.duration_s * 1e9, Unit::Ns);
+    let read = |id| sheet.conditions.value(id).unwrap_or("unknown").to_owned();
+    let rows = [
+        ("Machine", read("cpu.model")),
+        ("Kernel", read("kernel.release")),
+        ("Clock source", sheet.conditions.clock_source().unwrap_or("unknown").to_owned()),
+        ("Taken", format!("{}, in {duration}", taken.start)),
+        ("Effort", if taken.interrupted { format!("{}, interrupted", taken.effort) } else { taken.effort.clone() }),
+        ("Taken by", format!("hairspring {}{commit}, {}, {}", build.version, build.compiler, build.flags)),
+        ("Form", sheet.schema.clone()),
+    ];
+    line(out, &["", ""].map(str::to_owned));
+    out.push_str("|:--|:--|\n");
+    for (label, value) in rows {
+        line(out, &[format!("**{label}**"), escaped(&value)]);
+    }
+    out.push('\n');
+}
+
+fn notes(out: &mut String, notes: &[Note]) {
+    let mut ordered: Vec<&Note> = notes.iter().collect();
+    ordered.sort_by_key(|n| n.kind == NoteKind::Remark);
+    for note in ordered {
+        let kind = match note.kind {
+            NoteKind::Warning => "WARNING",
+            NoteKind::Remark => "NOTE",
+        };
+        write(out, format_args!("> [!{kind}]\n> {}\n", escaped(&note.text)));
+        if let Some(remedy) = &note.remedy {
+            write(out, format_args!(">\n> → {}\n", escaped(remedy)));
+        }
+        out.push('\n');
+    }
+}
+
+fn chapter(out: &mut String, chapter: &Chapter) {
+    write(out, format_args!("## {} · `{}`\n\n{}\n\n", escaped(&chapter.title), chapter.id, escaped(&chapter.intro)));
+    for table in &chapter.tables {
+        self::table(out, table);
+    }
+    for series in &chapter.series {
+        self::series(out, series);
+    }
+    notes(out, &chapter.notes);
+}
+
+/// The columns of numbers of a table, with what they show.
+const STATISTICS: &[(&str, fn(&Figure) -> Option<f64>)] = &[
+    ("min", |f| f.min),
+    ("1 %", |f| f.p1),
+    ("25 %", |f| f.q1),
+    ("median", |f| f.median),
+    ("75 %", |f| f.q3),
+    ("99 %", |f| f.p99),
+    ("99.9 %", |f| f.p999),
+    ("max", |f| f.max),
+    ("MAD", |f| f.mad),
+    ("mean", |f| f.mean),
+    ("overhead", |f| f.overhead),
+];
+
+fn table(out: &mut String, table: &Table) {
+    write(out, format_args!("### {} · `{}`\n\n", escaped(&table.title), table.id));
+    let names = STATISTICS.iter().map(|(name, _)| (*name).to_owned());
+    let fixed = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    let header: Vec<String> =
+        fixed(&["id", "what", "n"]).into_iter().chain(names).chain(fixed(&["median, 95 %", "method"])).collect();
+    line(out, &header);
+    write(out, format_args!("|:--|:--|--:|{}--:|:--|\n", "--:|".repeat(STATISTICS.len())));
+    for row in &table.rows {
+        line(out, &cells(row));
+    }
+    out.push('\n');
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let mut cells = vec![format!("`{}`", row.id)];
+    match &row.value {
+        Value::Absent(absent) => {
+            let remedy = absent.remedy.as_ref().map_or(String::new(), |r| format!("<br>→ {}", escaped(r)));
+            cells.push(format!("{}<br>**absent:** {}{remedy}", escaped(&row.label), escaped(&absent.reason)));
+            cells.resize(cells.len() + 1 + STATISTICS.len() + 2, "–".to_owned());
+        }
+        Value::Figure(figure) => {
+            let caveats: String = figure.caveats.iter().map(|c| format!("<br>**!** {}", escaped(c))).collect();
+            cells.push(format!("{}{caveats}", escaped(&row.label)));
+            cells.push(grouped(&figure.n.to_string()));
+            let written = |value| statistic(figure, value).map_or("–".to_owned(), |q| q.to_string());
+            cells.extend(STATISTICS.iter().map(|(_, of)| written(of(figure))));
+            let interval =
+                figure.median_interval.map(|[low, high]| format!("{} … {}", written(Some(low)), written(Some(high))));
+            cells.push(interval.unwrap_or_else(|| "–".to_owned()));
+            cells.push(figure.method.name().to_owned());
+        }
+    }
+    cells
+}
+
+fn series(out: &mut String, series: &Series) {
+    write(out, format_args!("### {} · `{}`\n\n", escaped(&series.title), series.id));
+    let (x, y) = (escaped(&series.x.label), escaped(&series.y.label));
+    line(out, &["line".to_owned(), x, y, "least".to_owned(), "greatest".to_owned()]);
+    out.push_str("|:--|--:|--:|--:|--:|\n");
+    for of in &series.lines {
+        for point in &of.points {
+            let y = |value: Option<f64>| value.map_or("–".to_owned(), |v| quantity(v, series.y.unit).to_string());
+            let x = quantity(point.x, series.x.unit).trimmed().to_string();
+            line(out, &[escaped(&of.name), x, y(Some(point.y)), y(point.low), y(point.high)]);
+        }
+    }
+    out.push('\n');
+}
+
+fn conditions(out: &mut String, conditions: &Conditions) {
+    out.push_str("## Conditions\n\n| id | what | value |\n|:--|:--|:--|\n");
+    for fact in &conditions.facts {
+        let value = match &fact.value {
+            FactValue::Value(value) => escaped(value),
+            FactValue::Absent(absent) => {
+                let remedy = absent.remedy.as_ref().map_or(String::new(), |r| format!("<br>→ {}", escaped(r)));
+                format!("**absent:** {}{remedy}", escaped(&absent.reason))
+            }
+        };
+        line(out, &[format!("`{}`", fact.id), escaped(&fact.label), value]);
+    }
+    out.push_str("\n### Threads\n\n");
+    if let Some(absent) = &conditions.threads_absent {
+        let remedy = absent.remedy.as_ref().map_or(String::new(), |r| format!(" → {}", escaped(r)));
+        write(out, format_args!("**absent:** {}{remedy}\n\n", escaped(&absent.reason)));
+    }
+    if !conditions.threads.is_empty() {
+        out.push_str("| pid | tid | name | policy | priority | CPU time |\n|--:|--:|:--|:--|--:|--:|\n");
+    }
+    for thread in &conditions.threads {
+        let name = thread.name.as_deref().map_or("–".to_owned(), escaped);
+        let used = quantity(thread.cpu_ms as f64 * 1e6, Unit::Ns).to_string();
+        let (pid, tid, priority) = (thread.pid.to_string(), thread.tid.to_string(), thread.rt_priority.to_string());
+        line(out, &[pid, tid, name, escaped(&thread.policy), priority, used]);
+    }
+}
+
+fn line(out: &mut String, cells: &[String]) {
+    write(out, format_args!("| {} |\n", cells.join(" | ")));
+}
+
+/// Text that stays text: nothing in it can begin a tag, a link, a table cell or emphasis.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in super::text::clean(text).chars() {
+        match character {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' => escaped.extend(['\\', character]),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+/// Writing to a string cannot fail.
+fn write(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
 }

@@ -1,1 +1,13 @@
-//! Stub.
+//! Drawings for the HTML form: plots of series, distributions large and small. Plain SVG whose colours come from the
+//! page's CSS, so that they follow its light and dark schemes and its print form.
+
+mod histogram;
+mod markup;
+mod plot;
+
+pub(crate) use histogram::{distribution, small};
+pub(crate) use markup::{escaped, marker};
+pub(crate) use plot::plot;
+
+/// How many colours and markers there are; further lines begin again from the first.
+pub(crate) const STYLES: usize = 8;

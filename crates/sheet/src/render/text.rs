@@ -8,7 +8,7 @@ mod page;
 mod plot;
 mod table;
 
-pub(crate) use page::{Ink, Page, flush_right, padded};
+pub(crate) use page::{Ink, Page, clean, flush_right, padded};
 
 use crate::{Chapter, Note, NoteKind, Sheet};
 

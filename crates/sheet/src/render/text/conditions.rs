@@ -6,32 +6,27 @@ use super::page::{Ink, Page, clean, padded};
 use crate::render::quantity;
 use crate::{Conditions, Fact, FactValue, Sheet, Unit};
 
-/// What decides how well a machine keeps time, in the order in which it is shown. The groups of ids that are shown
-/// without `verbose`; a fact matches by its whole id or by the part before the dot.
+/// Facts that are in the head already.
+const IN_HEAD: &[&str] = &["cpu.model", "kernel.release", "kernel.clocksource"];
+/// What decides how well a machine keeps time; shown without `verbose`.
 const MATTERS: &[&str] = &[
-    "cpu.model",
-    "cpu.count",
     "cpu.online",
-    "cpu.isolated",
     "cpu.governor",
-    "cpu.idle",
-    "machine.hypervisor",
-    "cpu.hypervisor",
-    "virtual",
-    "hypervisor",
-    "kernel.release",
-    "kernel.version",
+    "cpu.frequency",
+    "cpu.idle_states",
+    "cpu.isolated",
+    "cpu.tsc_flags",
+    "kernel.hypervisor",
+    "kernel.steal",
     "kernel.preemption",
-    "kernel.preempt",
-    "clock",
-    "limits",
-    "permissions",
-    "load",
+    "limits.rtprio",
+    "limits.cap_sys_nice",
+    "limits.rt_throttling",
+    "limits.timer_slack",
+    "load.average",
 ];
 /// If fewer than these matter by name, the first others of the sheet join them.
 const FACTS_LEAST: usize = 6;
-/// Enough to recognise the machine; the rest is in the other forms.
-const FACTS_SHOWN: usize = 14;
 /// A label wider than this gets its value on the next line.
 const LABEL_WIDTH_MAX: usize = 28;
 
@@ -104,20 +99,17 @@ pub(super) fn block(page: &mut Page, conditions: &Conditions, all: bool) {
 
 /// The facts that matter most, in the order of the sheet.
 fn chosen(conditions: &Conditions) -> Vec<&Fact> {
-    let rank = |fact: &Fact| {
-        let group = fact.id.split('.').next().unwrap_or_default();
-        MATTERS.iter().position(|m| *m == fact.id || *m == group)
-    };
+    let rank = |fact: &Fact| MATTERS.iter().position(|m| *m == fact.id);
     let mut ranked: Vec<(usize, usize, &Fact)> = conditions
         .facts
         .iter()
         .enumerate()
         .map(|(i, fact)| (rank(fact).unwrap_or(MATTERS.len()), i, fact))
-        .filter(|(_, _, fact)| fact.id != "cpu.model")
+        .filter(|(_, _, fact)| !IN_HEAD.contains(&fact.id.as_str()))
         .collect();
     ranked.sort_by_key(|(rank, i, _)| (*rank, *i));
     let matter = ranked.iter().filter(|(rank, _, _)| *rank < MATTERS.len()).count();
-    ranked.truncate(matter.clamp(FACTS_LEAST, FACTS_SHOWN));
+    ranked.truncate(matter.max(FACTS_LEAST));
     ranked.sort_by_key(|(_, i, _)| *i);
     ranked.into_iter().map(|(_, _, fact)| fact).collect()
 }

@@ -1,0 +1,178 @@
+//! A chapter: its tables with a distribution beside each row, its plots, the larger distributions.
+
+use super::{Markup, absent, notes};
+use crate::render::bins::Range;
+use crate::render::quantity;
+use crate::render::quantity::{grouped, statistic};
+use crate::render::svg;
+use crate::render::svg::escaped;
+use crate::render::ticks::{Scale, points_beyond};
+use crate::{Chapter, Figure, Line, Row, Series, Table, Unit, Value};
+
+/// The columns of numbers.
+const STATISTICS: &[(&str, fn(&Figure) -> Option<f64>)] = &[
+    ("min", |f| f.min),
+    ("25 %", |f| f.q1),
+    ("median", |f| f.median),
+    ("75 %", |f| f.q3),
+    ("99 %", |f| f.p99),
+    ("99.9 %", |f| f.p999),
+    ("max", |f| f.max),
+];
+/// In this chapter the distribution is the result, so each gets a plot of its own.
+const DISTRIBUTIONS_OF: &str = "disturbance";
+/// A figure of fewer samples has no shape to look at.
+const SAMPLES_LEAST: u64 = 100;
+
+pub(super) fn chapter(page: &mut Markup, chapter: &Chapter) {
+    let (id, title) = (escaped(&chapter.id), escaped(&chapter.title));
+    page.add(format_args!(
+        "<section class=\"chapter\" id=\"{id}\">\n<h2>{title}</h2>\n<p class=\"intro\">{}</p>\n",
+        escaped(&chapter.intro)
+    ));
+    for table in &chapter.tables {
+        self::table(page, table);
+    }
+    for series in &chapter.series {
+        self::series(page, series);
+    }
+    if chapter.id == DISTRIBUTIONS_OF {
+        chapter.tables.iter().flat_map(|t| &t.rows).for_each(|row| distribution(page, row));
+    }
+    notes(page, &chapter.notes);
+    page.add(format_args!("</section>\n"));
+}
+
+fn table(page: &mut Markup, table: &Table) {
+    page.add(format_args!("<h3>{} <code>{}</code></h3>\n", escaped(&table.title), escaped(&table.id)));
+    let figures: Vec<&Figure> = table.rows.iter().filter_map(Row::figure).collect();
+    page.add(format_args!("<div class=\"scroll\" tabindex=\"0\">\n"));
+    if figures.iter().all(|f| f.is_single()) {
+        page.add(format_args!("<table class=\"single\">\n"));
+        table.rows.iter().for_each(|row| single(page, row));
+    } else {
+        page.add(format_args!("<table>\n<thead><tr><th></th><th>n</th>"));
+        STATISTICS.iter().for_each(|(name, _)| page.add(format_args!("<th>{name}</th>")));
+        page.add(format_args!("<th class=\"dist\">{}</th></tr></thead>\n", axis(&figures)));
+        table.rows.iter().for_each(|row| self::row(page, row, &figures));
+    }
+    page.add(format_args!("</table>\n</div>\n"));
+}
+
+/// The head of the distributions: from where to where they go, if all rows share one axis.
+fn axis(figures: &[&Figure]) -> String {
+    let mut units = figures.iter().filter(|f| f.histogram.is_some()).map(|f| f.unit);
+    let unit = units.next();
+    match (unit, Range::of(figures.iter().copied())) {
+        (Some(unit), Some(range)) if units.all(|u| u == unit) => {
+            let bound = |value| quantity(value, unit).to_string();
+            format!("<span>{}</span><span>{}</span>", bound(range.low), bound(range.high))
+        }
+        _ => "distribution".to_owned(),
+    }
+}
+
+fn row(page: &mut Markup, row: &Row, figures: &[&Figure]) {
+    page.add(format_args!("<tr id=\"{}\">{}", escaped(&row.id), label(row)));
+    match &row.value {
+        Value::Absent(reason) => {
+            page.add(format_args!("<td class=\"why\" colspan=\"{}\">{}</td>", STATISTICS.len() + 2, absent(reason)));
+        }
+        Value::Figure(figure) => {
+            page.add(format_args!("<td>{}</td>", grouped(&figure.n.to_string())));
+            for (name, of) in STATISTICS {
+                let value = of(figure).filter(|_| *name == "median" || !figure.is_single());
+                let class = if *name == "median" { " class=\"median\"" } else { "" };
+                page.add(format_args!("<td{class}>{}</td>", written(figure, value)));
+            }
+            let alike = figures.iter().copied().filter(|f| f.unit == figure.unit);
+            let drawing = Range::of(alike).and_then(|range| svg::small(figure, &range));
+            page.add(format_args!("<td class=\"dist\">{}</td>", drawing.unwrap_or_default()));
+        }
+    }
+    page.add(format_args!("</tr>\n"));
+}
+
+fn single(page: &mut Markup, row: &Row) {
+    let content = match &row.value {
+        Value::Absent(reason) => format!("<td class=\"why\">{}</td>", absent(reason)),
+        Value::Figure(figure) => format!("<td class=\"median\">{}</td>", written(figure, figure.median)),
+    };
+    page.add(format_args!("<tr id=\"{}\">{}{content}</tr>\n", escaped(&row.id), label(row)));
+}
+
+/// The label with what else is to be said of the row: its id, how it was measured, its caveats.
+fn label(row: &Row) -> String {
+    let mut details = vec![format!("<code>{}</code>", escaped(&row.id))];
+    let mut caveats = String::new();
+    if let Some(figure) = row.figure() {
+        details.push(figure.method.name().to_owned());
+        if let Some(overhead) = figure.overhead {
+            details.push(format!("overhead {}", quantity(overhead, figure.unit)));
+        }
+        caveats = figure.caveats.iter().map(|c| format!("<span class=\"caveat\">{}</span>", escaped(c))).collect();
+    }
+    format!(
+        "<th scope=\"row\">{}{caveats}<span class=\"details\">{}</span></th>",
+        escaped(&row.label),
+        details.join(" · ")
+    )
+}
+
+fn written(figure: &Figure, value: Option<f64>) -> String {
+    match statistic(figure, value) {
+        Some(q) if q.unit.is_empty() => q.number(),
+        Some(q) => format!("{} <i>{}</i>", q.number(), q.unit),
+        None => "<span class=\"none\">–</span>".to_owned(),
+    }
+}
+
+fn series(page: &mut Markup, series: &Series) {
+    page.add(format_args!(
+        "<figure id=\"{0}\">\n<figcaption><h3>{1} <code>{0}</code></h3>",
+        escaped(&series.id),
+        escaped(&series.title)
+    ));
+    for (i, line) in series.lines.iter().enumerate() {
+        page.add(format_args!("{}", legend(i % svg::STYLES, line)));
+    }
+    page.add(format_args!("</figcaption>\n"));
+    match svg::plot(series) {
+        Some(plot) => page.add(format_args!("<div class=\"scroll\" tabindex=\"0\">{plot}</div>\n")),
+        None => page.add(format_args!("<p class=\"absent\"><b>absent</b> there is no point to draw</p>\n")),
+    }
+    let ranges = series.lines.iter().flat_map(|l| &l.points).any(|p| p.low.is_some() && p.high.is_some());
+    if ranges {
+        page.add(format_args!(
+            "<p class=\"below\">Lines are medians, bands go from the least to the greatest value seen.</p>\n"
+        ));
+    }
+    let beyond = Scale::vertical(series).map_or(0, |scale| points_beyond(series, &scale));
+    if beyond > 0 {
+        page.add(format_args!(
+            "<p class=\"below\">{beyond} of the points are at or below zero and are drawn on the lower edge.</p>\n"
+        ));
+    }
+    page.add(format_args!("</figure>\n"));
+}
+
+fn legend(style: usize, line: &Line) -> String {
+    let marker = svg::marker(style, 14.0, 6.0);
+    format!(
+        "<span class=\"legend\"><svg viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"l s{style}\" d=\"M0,6H28\"/>{marker}</svg>{}</span>\n",
+        escaped(&line.name)
+    )
+}
+
+/// The distribution of a row as a plot of its own.
+fn distribution(page: &mut Markup, row: &Row) {
+    let Some(figure) = row.figure().filter(|f| f.unit == Unit::Ns && f.n >= SAMPLES_LEAST) else { return };
+    let Some(plot) = svg::distribution(figure, &row.label) else { return };
+    page.add(format_args!(
+        "<figure>\n<figcaption><h3>{} <code>{}</code></h3></figcaption>\n<div class=\"scroll\" tabindex=\"0\">{plot}</div>\n\
+         <p class=\"below\">{} samples. The heights grow with the square root of the count, so that single samples can be seen.</p>\n</figure>\n",
+        escaped(&row.label),
+        escaped(&row.id),
+        grouped(&figure.n.to_string()),
+    ));
+}
