@@ -101,12 +101,16 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     Ok(total.succeeded())
 }
 
-/// The steps named, in the order of the table; all of them when none is.
+/// The steps named, in the order of the table; all of them when none is. The build of the command comes along with
+/// those that run it, so that none of them looks at yesterday's.
 fn choose(only: &[String]) -> Result<Vec<&'static Step>, String> {
     if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
         return Err(format!("find a step named {unknown}; --list names them"));
     }
-    Ok(STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect())
+    let named = |step: &Step| only.iter().any(|name| name == step.name);
+    let runs_command = only.iter().any(|name| steps::runs_command(name));
+    let wanted = |step: &&Step| only.is_empty() || named(step) || (runs_command && step.name == steps::COMMAND);
+    Ok(STEPS.iter().filter(wanted).collect())
 }
 
 /// Runs one step and prints its name, outcome and time.
@@ -166,6 +170,8 @@ mod tests {
         assert_eq!(choose(&[]).unwrap().len(), STEPS.len());
         let chosen = choose(&["fmt".to_owned(), "lint".to_owned()]).unwrap();
         assert_eq!(chosen.iter().map(|step| step.name).collect::<Vec<_>>(), ["lint", "fmt"]);
+        let chosen = choose(&["html".to_owned()]).unwrap();
+        assert_eq!(chosen.iter().map(|step| step.name).collect::<Vec<_>>(), ["command", "html"]);
         assert!(choose(&["ftm".to_owned()]).is_err_and(|error| error.contains("ftm")));
     }
 

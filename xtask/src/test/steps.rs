@@ -24,6 +24,14 @@ pub(crate) enum Run {
     Call(fn(&Context, &str) -> Tally),
 }
 
+/// The step that builds the command.
+pub(crate) const COMMAND: &str = "command";
+
+/// True for a step that runs the built command.
+pub(crate) fn runs_command(step: &str) -> bool {
+    matches!(step, "gen" | "html")
+}
+
 pub(crate) const STEPS: &[Step] = &[
     Step {
         name: "lint",
@@ -74,7 +82,7 @@ pub(crate) const STEPS: &[Step] = &[
         run: Run::Call(aarch64::check),
     },
     Step {
-        name: "command",
+        name: COMMAND,
         about: "the release build of the command",
         needs: &[],
         limit_s: 420,
