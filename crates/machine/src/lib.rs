@@ -21,8 +21,8 @@ mod ticks;
 
 pub use host::Host;
 pub use machine::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Machine, Policy, PublishedRate, Refused, SleepCall,
-    ThreadUsage, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Policy, PublishedRate, Refused,
+    SleepCall, ThreadUsage, Woken,
 };
 pub use nanos::{DurationError, Nanos};
 pub use sim::Sim;

@@ -144,6 +144,19 @@ pub struct CounterEvidence {
     pub hypervisor: Option<String>,
 }
 
+/// How the kernel's own clock is kept, as the kernel states it (`adjtimex`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Discipline {
+    /// Whether something (NTP, PTP) keeps the clock synchronized.
+    pub synchronized: bool,
+    /// The correction of the clock's rate, in parts per million.
+    pub frequency_ppm: f64,
+    /// How far the time of day can be from true time, by the kernel's own book-keeping.
+    pub most_error: Nanos,
+    /// How far it is estimated to be.
+    pub estimated_error: Nanos,
+}
+
 /// A counter rate that somebody else states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedRate {
@@ -252,6 +265,12 @@ pub trait Machine {
 
     /// Rates that others state for the counter, to compare ours with. Reads the kernel's log; slow.
     fn published_rates(&self) -> Vec<PublishedRate>;
+
+    /// How the kernel's clock is kept.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    fn discipline(&self) -> Result<Discipline, Unread>;
 
     /// What the machine says of itself. Opens many files; takes milliseconds.
     fn facts(&self) -> Facts;

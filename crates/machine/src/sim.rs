@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::facts::{Fact, Facts, Thread, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Machine, Nanos, Policy, PublishedRate, Refused,
-    SleepCall, ThreadUsage, Ticks, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
+    Refused, SleepCall, ThreadUsage, Ticks, Woken,
 };
 
 pub use script::{Costs, Disturbance, Event, Script};
@@ -207,6 +207,15 @@ impl Machine for Sim {
 
     fn published_rates(&self) -> Vec<PublishedRate> {
         vec![PublishedRate { source: "script", rate_hz: self.state().script().rate_hz as f64, step_hz: 1.0 }]
+    }
+
+    fn discipline(&self) -> Result<Discipline, Unread> {
+        Ok(Discipline {
+            synchronized: false,
+            frequency_ppm: 0.0,
+            most_error: Nanos::from_secs(16),
+            estimated_error: Nanos::from_secs(16),
+        })
     }
 
     fn facts(&self) -> Facts {

@@ -6,8 +6,8 @@ use std::mem::MaybeUninit;
 use super::{Host, arch, linux_facts, sentinel};
 use crate::facts::{Facts, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Machine, Nanos, Policy, PublishedRate, Refused,
-    SleepCall, ThreadUsage, Ticks, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
+    Refused, SleepCall, ThreadUsage, Ticks, Woken,
 };
 
 /// The kernel's unit in /proc/stat: USER_HZ is 100 on every architecture that has a back-end here.
@@ -258,6 +258,25 @@ impl Machine for Host {
         let mut rates = arch::published_rates();
         rates.extend(kernel_rates());
         rates
+    }
+
+    fn discipline(&self) -> Result<Discipline, Unread> {
+        let mut state = MaybeUninit::<libc::timex>::zeroed();
+        // SAFETY: with all modes zero the call only reads; the kernel fills the structure, and a zeroed one is valid.
+        let (result, state) = unsafe {
+            let result = libc::adjtimex(state.as_mut_ptr());
+            (result, state.assume_init())
+        };
+        if result < 0 {
+            return Err(Unread { reason: format!("adjtimex: {}", Error::last_os_error()), remedy: None });
+        }
+        Ok(Discipline {
+            synchronized: state.status & libc::STA_UNSYNC == 0,
+            // In units of 2⁻¹⁶ ppm.
+            frequency_ppm: state.freq as f64 / 65_536.0,
+            most_error: Nanos::from_micros(state.maxerror),
+            estimated_error: Nanos::from_micros(state.esterror),
+        })
     }
 
     fn facts(&self) -> Facts {
