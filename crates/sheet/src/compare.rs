@@ -245,7 +245,7 @@ fn name(sheet: &Sheet) -> String {
         Some(FactValue::Value(value)) => Some(value.as_str()),
         _ => None,
     };
-    [value("host.name"), value("cpu.model"), Some(&sheet.taken.start)]
+    [value("host.name"), value("cpu.model"), Some(&sheet.taken.when())]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()

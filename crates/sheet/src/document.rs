@@ -126,6 +126,14 @@ pub enum NoteKind {
     Warning,
 }
 
+impl Taken {
+    /// The start as people read it; the time as it is when it is not RFC 3339 in UTC.
+    pub(crate) fn when(&self) -> String {
+        let utc = self.start.strip_suffix('Z').and_then(|start| start.split_once('T'));
+        utc.map_or(self.start.clone(), |(date, time)| format!("{date} {time} UTC"))
+    }
+}
+
 impl Sheet {
     /// Every row of the sheet, in reading order.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {

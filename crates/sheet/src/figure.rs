@@ -162,12 +162,11 @@ impl Figure {
             deviations.sort_by(f64::total_cmp);
             deviations[n.div_ceil(2) - 1]
         });
-        // Binomial order statistics, normal approximation: the ranks n/2 ± 0.98·√n enclose the median in 95 %.
+        // Binomial order statistics: the samples of rank l and n + 1 − l, counted from 1, enclose the median in at least
+        // 95 % with l = ⌊n/2 − 0.98·√n⌋, the normal approximation rounded outwards. Below 6 no interval does.
         let median_interval = (n >= 6).then(|| {
-            let half_width = 0.98 * (n as f64).sqrt();
-            let low = (n as f64 / 2.0 - half_width).floor().max(0.0) as usize;
-            let high = ((n as f64 / 2.0 + half_width).ceil() as usize).min(n - 1);
-            [samples[low], samples[high]]
+            let rank = (n as f64 / 2.0 - 0.98 * (n as f64).sqrt()).floor().max(1.0) as usize;
+            [samples[rank - 1], samples[n - rank]]
         });
         Self {
             unit,

@@ -69,7 +69,7 @@ fn head(page: &mut Markup, sheet: &Sheet, machine: &str) {
     let entries = [
         ("Kernel", conditions.value("kernel.release").unwrap_or("unknown").to_owned()),
         ("Clock source", conditions.clock_source().unwrap_or("unknown").to_owned()),
-        ("Taken", taken.start.clone()),
+        ("Taken", taken.when()),
         ("Duration", duration),
         ("Effort", effort),
         ("Taken by", format!("hairspring {}{commit}, {}, {}", build.version, build.compiler, build.flags)),

@@ -55,6 +55,8 @@ pub fn quantity(value: f64, unit: Unit) -> Quantity {
 /// Writes `value`, given in `unit`, with this many significant digits (1 to 12).
 pub fn quantity_with_digits(value: f64, unit: Unit, digits: usize) -> Quantity {
     let digits = digits.clamp(1, DIGITS_MAX);
+    // Minus zero is a zero.
+    let value = if value == 0.0 { 0.0 } else { value };
     let steps = steps(unit);
     let base = steps.iter().position(|(_, factor)| *factor == 1.0).unwrap_or(0);
     let magnitude = value.abs();
@@ -108,7 +110,7 @@ fn steps(unit: Unit) -> &'static [(&'static str, f64)] {
 
 /// How many decimals show `digits` significant digits of `value`.
 fn decimals(value: f64, digits: usize) -> usize {
-    if value == 0.0 {
+    if value == 0.0 || !value.is_finite() {
         return 0;
     }
     let leading = value.abs().log10().floor() as i32;
@@ -125,13 +127,12 @@ fn rounded(value: f64, digits: usize) -> f64 {
 
 fn written(value: f64, digits: usize) -> (String, String) {
     let magnitude = value.abs();
-    let text = if magnitude >= EXPONENT_FROM || (magnitude > 0.0 && magnitude < 1.0 / EXPONENT_FROM) {
-        format!("{value:.*e}", digits - 1)
-    } else if value == 0.0 || !value.is_finite() {
-        format!("{:.0}", value.abs())
-    } else {
-        format!("{value:.*}", decimals(value, digits))
-    };
+    let text =
+        if value.is_finite() && magnitude >= EXPONENT_FROM || (magnitude > 0.0 && magnitude < 1.0 / EXPONENT_FROM) {
+            format!("{value:.*e}", digits - 1)
+        } else {
+            format!("{value:.*}", decimals(value, digits))
+        };
     match text.split_once('.') {
         Some((whole, fraction)) => (grouped(whole), fraction.to_owned()),
         None => (grouped(&text), String::new()),

@@ -5,7 +5,7 @@ mod histogram;
 mod markup;
 mod plot;
 
-pub(crate) use histogram::{distribution, small};
+pub(crate) use histogram::{distribution, marks, small};
 pub(crate) use markup::{escaped, marker};
 pub(crate) use plot::plot;
 

@@ -168,11 +168,14 @@ fn legend(style: usize, line: &Line) -> String {
 fn distribution(page: &mut Markup, row: &Row) {
     let Some(figure) = row.figure().filter(|f| f.unit == Unit::Ns && f.n >= SAMPLES_LEAST) else { return };
     let Some(plot) = svg::distribution(figure, &row.label) else { return };
+    let marks: Vec<String> =
+        svg::marks(figure).map(|(name, value)| format!("{name} {}", quantity(value, figure.unit))).collect();
     page.add(format_args!(
         "<figure>\n<figcaption><h3>{} <code>{}</code></h3></figcaption>\n<div class=\"scroll\" tabindex=\"0\">{plot}</div>\n\
-         <p class=\"below\">{} samples. The heights grow with the square root of the count, so that single samples can be seen.</p>\n</figure>\n",
+         <p class=\"below\">{} samples; marked: {}. The heights grow with the square root of the count, so that single samples can be seen.</p>\n</figure>\n",
         escaped(&row.label),
         escaped(&row.id),
         grouped(&figure.n.to_string()),
+        marks.join(", "),
     ));
 }

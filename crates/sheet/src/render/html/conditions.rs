@@ -11,7 +11,10 @@ pub(super) fn conditions(page: &mut Markup, conditions: &Conditions) {
          <p class=\"intro\">What the machine was like when the sheet was taken.</p>\n<div class=\"groups\">\n"
     ));
     for name in groups(conditions) {
-        page.add(format_args!("<div class=\"group\">\n<h3>{}</h3>\n<table class=\"facts\">\n", escaped(name)));
+        page.add(format_args!(
+            "<div class=\"group\">\n<h3>{}</h3>\n<table class=\"facts\">\n",
+            escaped(&heading(name))
+        ));
         for fact in conditions.facts.iter().filter(|f| group(f) == name) {
             let value = match &fact.value {
                 FactValue::Value(value) => escaped(value),
@@ -44,6 +47,16 @@ fn groups(conditions: &Conditions) -> Vec<&str> {
 /// The part of the id before its first dot.
 fn group(fact: &Fact) -> &str {
     fact.id.split('.').next().unwrap_or_default()
+}
+
+/// The group's name as a heading.
+fn heading(group: &str) -> String {
+    let mut letters = group.chars();
+    match (group, letters.next()) {
+        ("cpu", _) => "CPU".to_owned(),
+        (_, Some(first)) => first.to_uppercase().chain(letters).collect(),
+        (_, None) => String::new(),
+    }
 }
 
 fn threads(page: &mut Markup, conditions: &Conditions) {

@@ -1,7 +1,7 @@
 //! The figures that most readers look for first, above everything else.
 
 use super::Markup;
-use crate::render::quantity::statistic;
+use crate::render::quantity::{grouped, statistic};
 use crate::render::svg::escaped;
 use crate::{Figure, Row, Sheet};
 
@@ -72,15 +72,21 @@ fn tiles(key: &Key, sheet: &Sheet) -> Vec<String> {
             Statistic::P99 => ("max", figure.max),
         };
         let quantity = statistic(figure, value)?;
-        let count = if figure.is_single() { String::new() } else { format!("{name} of {}", figure.n) };
+        let of = if figure.is_single() {
+            String::new()
+        } else {
+            format!("{name} of {}<br>", grouped(&figure.n.to_string()))
+        };
+        let label = if key.rows > 1 { format!("{}<br>", escaped(&row.label)) } else { String::new() };
         Some(format!(
             "<a class=\"key\" href=\"#{0}\"><span class=\"caption\">{1}</span><span class=\"value\">{2} <small>{3}</small>\
-             </span><span class=\"of\">{4}<code>{0}</code></span></a>\n",
+             </span><span class=\"of\">{4}{5}<code>{0}</code></span></a>\n",
             escaped(&row.id),
             key.caption,
             quantity.number(),
             quantity.unit,
-            if count.is_empty() { String::new() } else { format!("{count} · ") },
+            label,
+            of,
         ))
     };
     rows.iter().filter_map(tile).take(key.rows).collect()

@@ -8,9 +8,9 @@ use crate::render::bins::Range;
 use crate::render::quantity;
 
 /// Bars of the small form: one for each two pixels of its column.
-const SMALL_BARS: usize = 60;
-const SMALL_WIDTH: f64 = 120.0;
-const SMALL_HEIGHT: f64 = 22.0;
+const SMALL_BARS: usize = 80;
+const SMALL_WIDTH: f64 = 160.0;
+const SMALL_HEIGHT: f64 = 24.0;
 
 const BARS: usize = 96;
 const WIDTH: f64 = 760.0;
@@ -64,9 +64,8 @@ pub(crate) fn distribution(figure: &Figure, title: &str) -> Option<String> {
     }
     bars(&mut svg, &heights, LEFT, width, bottom, bottom - TOP - 2.0);
     write(&mut svg, format_args!("<path class=\"axis\" d=\"M{LEFT},{bottom}H{}\"/>", WIDTH - RIGHT));
-    let marks = [("median", figure.median), ("p99", figure.p99), ("p99.9", figure.p999), ("max", figure.max)];
     let mut free_from = f64::MIN;
-    for (name, value) in marks.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
+    for (name, value) in marks(figure) {
         let x = place(value);
         let at = coordinate(x);
         write(&mut svg, format_args!("<path class=\"median\" d=\"M{at},{TOP}V{bottom}\"/>"));
@@ -84,6 +83,12 @@ pub(crate) fn distribution(figure: &Figure, title: &str) -> Option<String> {
     }
     svg.push_str("</svg>");
     Some(svg)
+}
+
+/// The statistics that are marked in a large distribution.
+pub(crate) fn marks(figure: &Figure) -> impl Iterator<Item = (&'static str, f64)> {
+    let marks = [("median", figure.median), ("99 %", figure.p99), ("99.9 %", figure.p999), ("max", figure.max)];
+    marks.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
 /// Heights from 0 to 1. They grow with the square root of the count, so that a single sample far out can be seen.

@@ -45,7 +45,7 @@ pub(super) fn head(page: &mut Page, sheet: &Sheet) {
     }
     let taken = &sheet.taken;
     let duration = quantity(taken.duration_s * 1e9, Unit::Ns);
-    page.wrapped(Ink::Plain, 0, 2, &format!("taken {} in {duration} · effort {}", taken.start, taken.effort));
+    page.wrapped(Ink::Plain, 0, 2, &format!("taken {} in {duration} · effort {}", taken.when(), taken.effort));
     let commit = sheet.hairspring.commit.as_deref().map_or(String::new(), |c| format!(" ({c})"));
     let build = &sheet.hairspring;
     page.wrapped(
