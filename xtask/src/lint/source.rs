@@ -140,7 +140,7 @@ fn end_of_raw_string(characters: &[char], at: usize) -> Option<usize> {
 /// `'x'` or `'\…'`; `None` for a lifetime.
 fn end_of_character(characters: &[char], at: usize) -> Option<usize> {
     if characters.get(at + 1) == Some(&'\\') {
-        let close = characters[at + 3..].iter().position(|&c| c == '\'')?;
+        let close = characters.get(at + 3..)?.iter().position(|&c| c == '\'')?;
         return Some(at + 3 + close + 1);
     }
     (characters.get(at + 2) == Some(&'\'')).then_some(at + 3)
@@ -197,6 +197,7 @@ mod tests {
             &["hid"],
             &["fn f<'a>(x: &'a str)", "Raw<'static>"],
         );
+        check("x '\\", &[], &["x "]);
         check("let r#type = 1; for r in x {}", &[], &["r#type = 1; for r in x"]);
     }
 

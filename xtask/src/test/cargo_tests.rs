@@ -6,17 +6,33 @@
 //! machine could have run.
 
 use super::Context;
-use crate::child::Ended;
+use crate::child::{Ended, Ending};
 use crate::tally::{Skip, Tally};
 
 /// What a test writes to standard error when it cannot run here.
 const SKIP_MARK: &str = "test-skip: ";
 
-/// Runs all tests but the peers'.
+/// How many lines of a failed case's output are repeated; the backtrace after them is in the log.
+const MOST_WORDS: usize = 25;
+
+/// Runs all tests. Those of the peers run apart, so that their dependencies do not change what the others are
+/// built with, and only when there are any, because building them for nothing takes minutes.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
+    let workspace = context.workspace;
     let arguments = ["test", "--workspace", "--exclude", "peers", "--no-fail-fast"];
-    let ended = context.run(name, &mut context.workspace.cargo(&arguments));
-    count(name, &ended)
+    let mut tally = count(name, &context.run(name, &mut workspace.cargo(&arguments)));
+    match workspace.files() {
+        Ok(files) => {
+            let peers = files.iter().filter(|path| path.starts_with("xtask/peers/") && path.ends_with(".rs"));
+            let mut texts = peers.filter_map(|path| std::fs::read_to_string(workspace.root.join(path)).ok());
+            if texts.any(|text| text.contains("#[test]")) {
+                let label = format!("{name} of the peers");
+                tally.add(count(&label, &context.run(&label, &mut workspace.cargo(&["test", "-p", "peers"]))));
+            }
+        }
+        Err(why) => tally.failure(name, why, ""),
+    }
+    tally
 }
 
 fn count(name: &str, ended: &Ended) -> Tally {
@@ -32,27 +48,27 @@ fn count(name: &str, ended: &Ended) -> Tally {
         tally.skips.push(Skip { name: format!("{name}: ignored case {number}"), reason, could_run: true });
     }
     for case in &results.failed {
-        tally.failure(case, "the test failed", "");
+        tally.failure(case, format!("the test failed, log {}", ended.log.display()), words_of(&ended.output, case));
     }
     for _ in results.failed.len() as u64..results.failures {
-        tally.failure(name, "a test failed whose name is not in the log", "");
+        tally.failure(name, "a test failed whose name is not in the log", ended.tail());
     }
-    let told = results.failures > 0;
-    if told || !ended.succeeded() {
-        let why = format!("cargo test: {}, log {}", ended.how, ended.log.display());
-        if told {
-            // The cases are counted above; the log's end is said once, with the last of them.
-            if let Some(last) = tally.failures.last_mut() {
-                last.why = format!("{}; {why}", last.why);
-                last.tail = ended.tail();
-            }
-        } else {
-            tally.failure(name, why, ended.tail());
-        }
-    } else if results.binaries == 0 {
+    // A status of failure with failed cases is explained by them; without any it is a failure of its own. So is
+    // everything but an exit: a binary that crashed or was killed took its later cases with it.
+    if !matches!((&ended.how, results.failures), (Ending::Exit(0), _) | (Ending::Exit(_), 1..)) {
+        tally.failure(name, format!("cargo test: {}, log {}", ended.how, ended.log.display()), ended.tail());
+    } else if ended.succeeded() && results.binaries == 0 {
         tally.failure(name, "cargo test succeeded without a single `test result:` line", ended.tail());
     }
     tally
+}
+
+/// What a failed case printed: libtest repeats it under a heading of its name.
+fn words_of(log: &str, case: &str) -> String {
+    let heading = format!("---- {case} stdout ----");
+    let said = log.lines().skip_while(|line| *line != heading).skip(1);
+    let said: Vec<&str> = said.take_while(|line| !line.starts_with("---- ") && *line != "failures:").collect();
+    said[..said.len().min(MOST_WORDS)].join("\n").trim().to_owned()
 }
 
 #[derive(Default)]
@@ -95,7 +111,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::child::Ending;
 
     fn ended(status: i32, output: &str) -> Ended {
         let (output, log) = (output.to_owned(), PathBuf::from("log"));
@@ -112,10 +127,11 @@ mod tests {
 
     #[test]
     fn each_failed_case_counts_and_is_named() {
-        let log = "test x::y ... FAILED\ntest result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured\n";
+        let log = "test x::y ... FAILED\n\nfailures:\n\n---- x::y stdout ----\nleft: 1\n\n\nfailures:\n    x::y\n\n\
+                   test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured\n";
         let tally = count("tests", &ended(101, log));
         assert_eq!(tally.closing_line(), "1 passed, 1 failed, 1 skipped");
-        assert_eq!(tally.failures[0].name, "x::y");
+        assert_eq!((tally.failures[0].name.as_str(), tally.failures[0].tail.as_str()), ("x::y", "left: 1"));
         assert!(tally.skips[0].could_run);
     }
 

@@ -53,7 +53,17 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[Need::Component("clippy", "clippy")],
         limit_s: 420,
         run: Run::Cargo {
-            arguments: &["clippy", "--workspace", "--exclude", "peers", "--all-targets", "--", "-D", "warnings"],
+            arguments: &[
+                "clippy",
+                "--workspace",
+                "--exclude",
+                "peers",
+                "--all-targets",
+                "--keep-going",
+                "--",
+                "-D",
+                "warnings",
+            ],
             environment: &[],
         },
     },
