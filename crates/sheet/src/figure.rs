@@ -1,5 +1,7 @@
 //! A figure: one measured quantity with everything that makes it believable, or the reason why there is none.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +101,9 @@ pub struct Figure {
     /// What a reader must know to read this figure rightly; empty most of the time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
+    /// What disturbed the samples, by name, and how many; empty where it is not watched.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub verdicts: BTreeMap<String, u64>,
 }
 
 /// Why there is no figure, and what would bring one.
@@ -186,6 +191,7 @@ impl Figure {
             median_interval,
             histogram: (n > 1).then(|| Histogram::from_sorted(samples)),
             caveats: left_out(all - n),
+            verdicts: BTreeMap::new(),
         }
     }
 

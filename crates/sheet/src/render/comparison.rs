@@ -15,9 +15,9 @@ impl fmt::Display for Verdict {
         f.write_str(match self {
             Verdict::NoDifferenceShown => "no difference shown",
             Verdict::Higher { within_spread: false } => "higher",
-            Verdict::Higher { within_spread: true } => "higher, moved within the spread",
+            Verdict::Higher { within_spread: true } => "higher, within the spread",
             Verdict::Lower { within_spread: false } => "lower",
-            Verdict::Lower { within_spread: true } => "lower, moved within the spread",
+            Verdict::Lower { within_spread: true } => "lower, within the spread",
             Verdict::TooFewSamples => "cannot tell, n too small",
             Verdict::OnlyInBaseline => "only in A",
             Verdict::OnlyInOther => "not in A",
@@ -74,12 +74,16 @@ fn conditions(page: &mut Page, comparison: &Comparison) {
 }
 
 fn row(page: &mut Page, row: &ComparedRow) {
-    page.wrapped(Ink::Dim, 2, 4, &row.id);
+    if 2 + row.id.width() + 2 + row.label.width() <= page.width {
+        page.line(&[(Ink::Plain, "  "), (Ink::Plain, &row.id), (Ink::Dim, &format!("  {}", row.label))]);
+    } else {
+        page.wrapped(Ink::Plain, 2, 4, &row.id);
+    }
     let baseline = written(&row.baseline);
     for (letter, against) in letters().skip(1).zip(&row.others) {
         let letter = if row.others.len() > 1 { format!("{letter} ") } else { String::new() };
-        let numbers = format!("    {letter}{} → {}  ", flush_right(&baseline, 10), padded(&written(&against.side), 10));
-        let ratio = padded(&self::ratio(against), 22);
+        let numbers = format!("    {letter}{} → {}  ", flush_right(&baseline, 9), padded(&written(&against.side), 9));
+        let ratio = padded(&self::ratio(against), 25);
         let (ink, verdict) = (ink(against.verdict), against.verdict.to_string());
         if numbers.width() + ratio.width() + 1 + verdict.width() <= page.width {
             page.line(&[(Ink::Plain, &numbers), (Ink::Plain, &ratio), (Ink::Plain, " "), (ink, &verdict)]);
@@ -92,7 +96,7 @@ fn row(page: &mut Page, row: &ComparedRow) {
         }
     }
     if let Some(spread) = row.spread_of_medians.filter(|_| row.others.len() > 1) {
-        page.wrapped(Ink::Dim, 4, 4, &format!("greatest median over the least, over all sheets: × {spread:.3}"));
+        page.wrapped(Ink::Dim, 4, 4, &format!("greatest median over the least, over all sheets: × {}", factor(spread)));
     }
 }
 
@@ -136,10 +140,14 @@ fn ratio(against: &Against) -> String {
     }
 }
 
-/// A ratio in five characters or so: `0.982`, `1.20`, `15.3`, `0.00123`.
+/// A ratio in five characters or so, with one digit more near 1, where differences are small: `1.0012`, `1.301`, `15.3`.
 fn factor(ratio: f64) -> String {
-    let digits = if (0.9..1.1).contains(&ratio) { 4 } else { 3 };
-    super::quantity_with_digits(ratio, crate::Unit::Count, digits).number()
+    match ratio {
+        r if (0.9..1.1).contains(&r) => format!("{r:.4}"),
+        r if (0.01..10.0).contains(&r) => format!("{r:.3}"),
+        r if (10.0..1e6).contains(&r) => format!("{r:.1}"),
+        r => format!("{r:.2e}"),
+    }
 }
 
 fn ink(verdict: Verdict) -> Ink {

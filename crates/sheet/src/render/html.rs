@@ -105,8 +105,13 @@ fn contents(page: &mut Markup, sheet: &Sheet) {
 
 /// Why something is not there and what would bring it.
 fn absent(absent: &Absent) -> String {
+    missing("absent", absent)
+}
+
+/// The same with another word, for something that is there in part.
+fn missing(what: &str, absent: &Absent) -> String {
     let remedy = absent.remedy.as_deref().map_or(String::new(), remedy);
-    format!("<span class=\"absent\"><b>absent</b> {}</span>{remedy}", escaped(&absent.reason))
+    format!("<span class=\"absent\"><b>{what}</b> {}</span>{remedy}", escaped(&absent.reason))
 }
 
 fn remedy(remedy: &str) -> String {

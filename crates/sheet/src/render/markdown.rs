@@ -68,8 +68,10 @@ fn chapter(out: &mut String, chapter: &Chapter) {
     notes(out, &chapter.notes);
 }
 
-/// The columns of numbers of a table, with what they show.
-const STATISTICS: &[(&str, fn(&Figure) -> Option<f64>)] = &[
+/// A column of numbers: its head and what it shows of a figure.
+type Statistic = (&'static str, fn(&Figure) -> Option<f64>);
+
+const STATISTICS: &[Statistic] = &[
     ("min", |f| f.min),
     ("1 %", |f| f.p1),
     ("25 %", |f| f.q1),
@@ -78,19 +80,20 @@ const STATISTICS: &[(&str, fn(&Figure) -> Option<f64>)] = &[
     ("99 %", |f| f.p99),
     ("99.9 %", |f| f.p999),
     ("max", |f| f.max),
-    ("MAD", |f| f.mad),
     ("mean", |f| f.mean),
-    ("overhead", |f| f.overhead),
 ];
+
+/// The columns that measure spread and cost: their size has nothing to do with that of the figure.
+const SIZES: &[Statistic] = &[("MAD", |f| f.mad), ("overhead", |f| f.overhead)];
 
 fn table(out: &mut String, table: &Table) {
     write(out, format_args!("### {} · `{}`\n\n", escaped(&table.title), table.id));
-    let names = STATISTICS.iter().map(|(name, _)| (*name).to_owned());
+    let names = STATISTICS.iter().chain(SIZES).map(|(name, _)| (*name).to_owned());
     let fixed = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     let header: Vec<String> =
         fixed(&["id", "what", "n"]).into_iter().chain(names).chain(fixed(&["median, 95 %", "method"])).collect();
     line(out, &header);
-    write(out, format_args!("|:--|:--|--:|{}--:|:--|\n", "--:|".repeat(STATISTICS.len())));
+    write(out, format_args!("|:--|:--|--:|{}--:|:--|\n", "--:|".repeat(STATISTICS.len() + SIZES.len())));
     for row in &table.rows {
         line(out, &cells(row));
     }
@@ -103,7 +106,7 @@ fn cells(row: &Row) -> Vec<String> {
         Value::Absent(absent) => {
             let remedy = absent.remedy.as_ref().map_or(String::new(), |r| format!("<br>→ {}", escaped(r)));
             cells.push(format!("{}<br>**absent:** {}{remedy}", escaped(&row.label), escaped(&absent.reason)));
-            cells.resize(cells.len() + 1 + STATISTICS.len() + 2, "–".to_owned());
+            cells.resize(cells.len() + 1 + STATISTICS.len() + SIZES.len() + 2, "–".to_owned());
         }
         Value::Figure(figure) => {
             let caveats: String = figure.caveats.iter().map(|c| format!("<br>**!** {}", escaped(c))).collect();
@@ -111,6 +114,8 @@ fn cells(row: &Row) -> Vec<String> {
             cells.push(grouped(&figure.n.to_string()));
             let written = |value| statistic(figure, value).map_or("–".to_owned(), |q| q.to_string());
             cells.extend(STATISTICS.iter().map(|(_, of)| written(of(figure))));
+            let size = |value: Option<f64>| value.map_or("–".to_owned(), |v| quantity(v, figure.unit).to_string());
+            cells.extend(SIZES.iter().map(|(_, of)| size(of(figure))));
             let interval =
                 figure.median_interval.map(|[low, high]| format!("{} … {}", written(Some(low)), written(Some(high))));
             cells.push(interval.unwrap_or_else(|| "–".to_owned()));
@@ -150,7 +155,8 @@ fn conditions(out: &mut String, conditions: &Conditions) {
     out.push_str("\n### Threads\n\n");
     if let Some(absent) = &conditions.threads_absent {
         let remedy = absent.remedy.as_ref().map_or(String::new(), |r| format!(" → {}", escaped(r)));
-        write(out, format_args!("**absent:** {}{remedy}\n\n", escaped(&absent.reason)));
+        let what = if conditions.threads.is_empty() { "absent" } else { "not whole" };
+        write(out, format_args!("**{what}:** {}{remedy}\n\n", escaped(&absent.reason)));
     }
     if !conditions.threads.is_empty() {
         out.push_str("| pid | tid | name | policy | priority | CPU time |\n|--:|--:|:--|:--|--:|--:|\n");

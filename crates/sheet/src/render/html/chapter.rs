@@ -9,8 +9,10 @@ use crate::render::svg::escaped;
 use crate::render::ticks::{Scale, points_beyond};
 use crate::{Chapter, Figure, Line, Row, Series, Table, Unit, Value};
 
-/// The columns of numbers.
-const STATISTICS: &[(&str, fn(&Figure) -> Option<f64>)] = &[
+/// A column of numbers: its head and what it shows of a figure.
+type Statistic = (&'static str, fn(&Figure) -> Option<f64>);
+
+const STATISTICS: &[Statistic] = &[
     ("min", |f| f.min),
     ("25 %", |f| f.q1),
     ("median", |f| f.median),

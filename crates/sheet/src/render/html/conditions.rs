@@ -1,6 +1,6 @@
 //! The conditions as tables, one for each group of facts, and the threads behind a fold.
 
-use super::{Markup, absent};
+use super::{Markup, absent, missing};
 use crate::render::quantity;
 use crate::render::svg::escaped;
 use crate::{Conditions, Fact, FactValue, ThreadRow, Unit};
@@ -61,7 +61,8 @@ fn heading(group: &str) -> String {
 
 fn threads(page: &mut Markup, conditions: &Conditions) {
     if let Some(reason) = &conditions.threads_absent {
-        page.add(format_args!("<p class=\"below\">Threads: {}</p>\n", absent(reason)));
+        let what = if conditions.threads.is_empty() { "absent" } else { "not whole" };
+        page.add(format_args!("<p class=\"below\">Threads: {}</p>\n", missing(what, reason)));
     }
     if conditions.threads.is_empty() {
         return;
