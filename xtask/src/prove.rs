@@ -1,9 +1,9 @@
 //! `cargo xtask prove`: the long proofs, in release mode, with a dated report that is committed under `proofs/`.
 //!
-//! A proof is a subcommand of the program `prover` (xtask/prover). Its last line on standard output is one JSON
-//! object, `{"passed": bool, "figures": {…}}`; what it says before and on standard error goes to its log. A proof
-//! that does not end with that line, ends with another exit status than its verdict, or runs over its limit has
-//! failed. The report names the conditions first: a figure without them is none.
+//! A proof is a subcommand of the program `prover` (xtask/prover). The last line it prints is one JSON object,
+//! `{"passed": bool, "figures": {…}}`; everything it says goes to its log. A proof that does not end with that line,
+//! ends with another exit status than its verdict, has no figure, or runs over its limit has failed. The report
+//! names the conditions first: a figure without them is none.
 
 mod conditions;
 
