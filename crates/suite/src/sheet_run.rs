@@ -1,0 +1,262 @@
+//! Taking a sheet: selects rows, runs the chapters, gathers conditions and figures into the document.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
+use hairspring_sheet::{Absent, Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
+use hairspring_time::{CalibrationError, Continuity, RealTime, Timebase};
+
+use crate::context::{Context, Effort, Progress, policy_refused};
+use crate::registry::{ChapterDeclaration, registry};
+use crate::{clocks, conditions, delays, disturbance, sleeps};
+
+/// What sheet to take.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The ids of the rows, from [`select`](crate::select).
+    pub rows: Vec<String>,
+    /// How much time it may take.
+    pub effort: Effort,
+    /// The CPU to measure on; by default the last one that the process may use.
+    pub cpu: Option<Cpu>,
+    /// The priority for measurements under `SCHED_FIFO`, 1–99.
+    pub priority: u8,
+    /// Whether to leave out what tells who and where the machine is.
+    pub redact: bool,
+    /// Which build is measuring.
+    pub build: Build,
+}
+
+/// Why no sheet was taken. Nothing was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SheetError {
+    /// The CPU does not exist or may not be used; those that may.
+    NoSuchCpu(Cpu, Vec<Cpu>),
+    /// The priority is not in 1–99.
+    Priority(u8),
+    /// There is no time base.
+    Calibration(CalibrationError),
+}
+
+impl std::fmt::Display for SheetError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoSuchCpu(cpu, allowed) => {
+                let allowed: Vec<String> = allowed.iter().map(|cpu| cpu.0.to_string()).collect();
+                write!(f, "CPU {} is not one that this process may use: choose from {}", cpu.0, allowed.join(", "))
+            }
+            Self::Priority(priority) => write!(f, "priority {priority} does not exist: choose 1 to 99"),
+            Self::Calibration(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SheetError {}
+
+impl From<CalibrationError> for SheetError {
+    fn from(error: CalibrationError) -> Self {
+        Self::Calibration(error)
+    }
+}
+
+/// Takes a sheet on `machine`. Blocks for the time that the effort allows; `interrupted` ends it early, and the rows that
+/// are missing then say so. `progress` is called between measurements, never during one. Spawns threads only for the skew
+/// between CPUs, and they end within it.
+///
+/// # Errors
+/// Bad requests, before anything is measured; a machine on which no time base can be had.
+pub fn take_sheet<M: Machine + Clone + Sync>(
+    machine: &M,
+    request: &Request,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Sheet, SheetError> {
+    let cpu = choose_cpu(machine, request)?;
+    let start = machine.read(Clock::Monotonic);
+    let taken_at = timestamp(machine.read(Clock::Realtime));
+    let conditions = conditions::read(machine, request.redact);
+    let timebase = Timebase::calibrate(machine.clone())?;
+    let declarations: Vec<ChapterDeclaration> = selected(&request.rows);
+    let total = request.effort.chapter_budget().times(i64::try_from(declarations.len()).unwrap_or(i64::MAX));
+    let mut context = Context {
+        machine: machine.clone(),
+        timebase,
+        effort: request.effort,
+        cpu,
+        priority: request.priority,
+        interrupted,
+        progress,
+        rows: BTreeMap::new(),
+        series: Vec::new(),
+        notes: Vec::new(),
+        done: Nanos::ZERO,
+        total,
+        began: start,
+        fresh_rates: Vec::new(),
+    };
+    let mut notes = head_notes(&context);
+    let mut chapters = Vec::new();
+    for declaration in declarations {
+        notes.extend(refine(&mut context));
+        context.rows = declaration.tables.iter().flat_map(|t| &t.rows).map(|row| (row.id.clone(), None)).collect();
+        context.began = machine.read(Clock::Monotonic);
+        match declaration.id {
+            "clocks" => clocks::measure(&mut context),
+            "delays" => delays::measure(&mut context),
+            "sleeps" => sleeps::measure(&mut context),
+            "disturbance" => disturbance::measure(&mut context),
+            other => unreachable!("the registry has no chapter {other}"),
+        }
+        context.done = context.done + request.effort.chapter_budget();
+        chapters.push(chapter(declaration, &mut context));
+    }
+    notes.extend(refine(&mut context));
+    let stopped = context.stopped();
+    if stopped {
+        notes.insert(0, warning("The run was interrupted: figures that are missing were not taken.", None));
+    }
+    Ok(Sheet {
+        schema: SCHEMA.to_owned(),
+        hairspring: request.build.clone(),
+        taken: Taken {
+            start: taken_at,
+            duration_s: (machine.read(Clock::Monotonic) - start).as_secs_f64(),
+            effort: request.effort.name().to_owned(),
+            interrupted: stopped,
+        },
+        conditions,
+        notes,
+        chapters,
+    })
+}
+
+fn choose_cpu<M: Machine>(machine: &M, request: &Request) -> Result<Cpu, SheetError> {
+    let allowed = machine.affinity().0;
+    if !(1..=99).contains(&request.priority) {
+        return Err(SheetError::Priority(request.priority));
+    }
+    match request.cpu {
+        Some(cpu) if !allowed.contains(&cpu) => Err(SheetError::NoSuchCpu(cpu, allowed)),
+        Some(cpu) => Ok(cpu),
+        // The first CPU serves most interrupts on most machines.
+        None => Ok(allowed.last().copied().unwrap_or(Cpu(0))),
+    }
+}
+
+/// The chapters and tables that hold selected rows, without the rows that are not.
+fn selected(rows: &[String]) -> Vec<ChapterDeclaration> {
+    let mut chapters = registry();
+    for table in chapters.iter_mut().flat_map(|chapter| &mut chapter.tables) {
+        table.rows.retain(|row| rows.contains(&row.id));
+    }
+    for chapter in &mut chapters {
+        chapter.tables.retain(|table| !table.rows.is_empty());
+    }
+    chapters.retain(|chapter| !chapter.tables.is_empty());
+    chapters
+}
+
+/// Turns the declarations and what was found into the chapter of the document.
+fn chapter<M: Machine + Clone + Sync>(declaration: ChapterDeclaration, context: &mut Context<'_, M>) -> Chapter {
+    let stopped = context.stopped();
+    let mut found = std::mem::take(&mut context.rows);
+    let mut value = |id: &str| match found.remove(id).flatten() {
+        Some(value) => value,
+        None if stopped => Value::Absent(Absent::new("interrupted before it was measured", "run it again to the end")),
+        None => Value::Absent(Absent::final_("the probe gave no figure, which is a defect of hairspring")),
+    };
+    Chapter {
+        id: declaration.id.to_owned(),
+        title: declaration.title.to_owned(),
+        intro: declaration.intro.to_owned(),
+        tables: declaration
+            .tables
+            .into_iter()
+            .map(|table| Table {
+                id: table.id,
+                title: table.title,
+                rows: table
+                    .rows
+                    .into_iter()
+                    .map(|row| Row { value: value(&row.id), id: row.id, label: row.label })
+                    .collect(),
+            })
+            .collect(),
+        series: std::mem::take(&mut context.series),
+        notes: std::mem::take(&mut context.notes),
+    }
+}
+
+fn warning(text: impl Into<String>, remedy: Option<String>) -> Note {
+    Note { kind: NoteKind::Warning, text: text.into(), remedy }
+}
+
+/// What a reader must know before any figure.
+fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let machine = &context.machine;
+    let trust = context.timebase.trust();
+    if !trust.trusted {
+        let reasons: Vec<&str> = trust.reasons.iter().filter(|r| !r.supports).map(|r| r.text.as_str()).collect();
+        notes.push(warning(
+            format!("The counter is not trusted, so all times are CLOCK_MONOTONIC's: {}.", reasons.join("; ")),
+            Some(
+                "see `hairspring clock`; a kernel started with `clocksource=tsc tsc=reliable` uses it all the same"
+                    .into(),
+            ),
+        ));
+    }
+    let real_time = RealTime { policy: Some(Policy::Fifo(context.priority)), lock_memory: true, ..RealTime::default() };
+    let guard = real_time.apply(machine);
+    if let Some(absent) = policy_refused(&guard) {
+        notes.push(warning(
+            format!("No real-time permission ({}): figures under SCHED_FIFO are absent.", absent.reason),
+            absent.remedy,
+        ));
+    } else if let Some(refused) = guard.refused() {
+        notes.push(warning(
+            format!("Memory could not be locked ({}): page faults may show in the figures.", refused.said),
+            Some(refused.remedy.clone()),
+        ));
+    }
+    drop(guard);
+    if let Some((runtime, period)) = machine.real_time_throttle() {
+        notes.push(Note {
+            kind: NoteKind::Remark,
+            text: format!(
+                "The kernel lets real-time threads use {runtime} of each {period}; whoever polls longer is stalled. The \
+                 probes poll in short stretches."
+            ),
+            remedy: Some("sysctl -w kernel.sched_rt_runtime_us=-1 lifts it, at the risk of a locked machine".to_owned()),
+        });
+    }
+    if machine.affinity().0.len() == 1 {
+        notes.push(Note {
+            kind: NoteKind::Remark,
+            text: "Only one CPU may be used: everything else on the machine competes with the measurement.".to_owned(),
+            remedy: None,
+        });
+    }
+    notes
+}
+
+/// Lets the time base age into a smaller bound; what happened to the clocks meanwhile is a warning.
+fn refine<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) -> Vec<Note> {
+    let refined = context.timebase.refine();
+    context.timebase = refined.timebase;
+    let text = match refined.continuity {
+        Continuity::Continued => return Vec::new(),
+        Continuity::Rerated => "The kernel changed the rate of its clock during the run (NTP).".to_owned(),
+        Continuity::Suspended(span) => format!("The machine was suspended for about {span} during the run."),
+        Continuity::Stepped(step) => format!("Counter and kernel clock parted by {step} during the run."),
+        Continuity::Distrusted => "The kernel gave up the counter as its clock source during the run.".to_owned(),
+    };
+    vec![warning(text, Some("take the sheet again before relying on it".to_owned()))]
+}
+
+/// A reading of the time of day as RFC 3339 in UTC.
+fn timestamp(realtime: Nanos) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(realtime.count()))
+        .map_or_else(|_| "unknown".to_owned(), |time| format!("{time:.0}"))
+}

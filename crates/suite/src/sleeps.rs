@@ -1,0 +1,199 @@
+//! Chapter *Sleeps*: how badly the operating system's sleeps miss, from a microsecond to a second, beside ours.
+
+use hairspring_machine::{Clock, Machine, Nanos, SleepCall};
+use hairspring_sheet::{Absent, Axis, Line, Method, Point, Series, Unit};
+use hairspring_time::{LongDelay, Timebase};
+
+use crate::context::{Class, Context, Effort, policy_refused};
+use crate::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
+use crate::samples::Samples;
+
+/// The methods: segment of the id, name for people, and the call; none is ours.
+const METHODS: [(&str, &str, Option<SleepCall>); 5] = [
+    ("nanosleep", "nanosleep", Some(SleepCall::Nanosleep)),
+    ("usleep", "usleep", Some(SleepCall::Usleep)),
+    ("std_sleep", "std::thread::sleep", Some(SleepCall::StdSleep)),
+    ("clock_nanosleep", "clock_nanosleep absolute", Some(SleepCall::ClockNanosleep)),
+    ("hairspring", "hairspring", None),
+];
+
+/// Requests: segment, span, and how many samples are taken with normal effort.
+const REQUESTS: [(&str, Nanos, usize); 17] = [
+    ("1us", Nanos::from_micros(1), 300),
+    ("2us", Nanos::from_micros(2), 300),
+    ("5us", Nanos::from_micros(5), 300),
+    ("10us", Nanos::from_micros(10), 300),
+    ("20us", Nanos::from_micros(20), 200),
+    ("50us", Nanos::from_micros(50), 200),
+    ("100us", Nanos::from_micros(100), 200),
+    ("200us", Nanos::from_micros(200), 150),
+    ("500us", Nanos::from_micros(500), 100),
+    ("1ms", Nanos::from_millis(1), 60),
+    ("2ms", Nanos::from_millis(2), 30),
+    ("5ms", Nanos::from_millis(5), 12),
+    ("10ms", Nanos::from_millis(10), 8),
+    ("20ms", Nanos::from_millis(20), 5),
+    ("100ms", Nanos::from_millis(100), 2),
+    ("1s", Nanos::from_secs(1), 1),
+    ("10s", Nanos::from_secs(10), 0),
+];
+
+/// Below this, ours is the guaranteed minimum; from here on the long delay.
+const LONG_FROM: Nanos = Nanos::from_millis(1);
+
+pub(crate) fn declare() -> ChapterDeclaration {
+    let tables = METHODS
+        .iter()
+        .map(|(segment, name, call)| TableDeclaration {
+            id: format!("sleeps.{segment}"),
+            title: (*name).to_owned(),
+            rows: REQUESTS
+                .iter()
+                .map(|(request, span, _)| {
+                    let how = match call {
+                        Some(_) => format!("{name}({request})"),
+                        None if *span < LONG_FROM => format!("Timebase::delay({request})"),
+                        None => format!("LongDelay::delay({request})"),
+                    };
+                    RowDeclaration::new(
+                        format!("sleeps.{segment}.{request}.late"),
+                        (*request).to_owned(),
+                        Unit::Ns,
+                        Method::Stamp,
+                        format!("how much longer than {request} the call {how} took, by stamps around it"),
+                    )
+                })
+                .collect(),
+        })
+        .collect();
+    ChapterDeclaration {
+        id: "sleeps",
+        title: "Sleeps",
+        intro: "How much longer than asked the operating system's sleeps take for an ordinary program (SCHED_OTHER, default \
+                timer slack), and ours, by stamps around the call.",
+        tables,
+    }
+}
+
+pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
+    let machine = context.machine.clone();
+    let guard = context.settings(Class::Other).apply(&machine);
+    if let Some(absent) = policy_refused(&guard) {
+        context.absent_under("sleeps", &absent);
+        return;
+    }
+    let timebase = context.timebase.clone();
+    let interrupted = context.interrupted;
+    let mut long = LongDelay::new(&timebase).cancelled_by(interrupted);
+    let mut lines: Vec<Line> =
+        METHODS.iter().map(|(_, name, _)| Line { name: (*name).to_owned(), points: Vec::new() }).collect();
+    for (request, span, usual) in REQUESTS {
+        let wanted: Vec<String> = METHODS.iter().map(|(m, _, _)| format!("sleeps.{m}.{request}.late")).collect();
+        if !wanted.iter().any(|id| context.wants(id)) {
+            continue;
+        }
+        let Some(count) = samples_wanted(context.effort, span, usual) else {
+            let absent =
+                Absent::new("does not fit the time of this effort", "take the sheet with more effort: --thorough");
+            wanted.iter().for_each(|id| context.absent_under(id, &absent));
+            continue;
+        };
+        context.say(&format!("sleeps of {request}"));
+        for (((_, _, call), id), line) in METHODS.iter().zip(&wanted).zip(&mut lines) {
+            if !context.wants(id) {
+                continue;
+            }
+            let mut samples = Samples::new();
+            for _ in 0..count {
+                if context.stopped() {
+                    break;
+                }
+                match one(&timebase, &mut long, *call, span) {
+                    Some(late) => samples.push_nanos(late),
+                    None => break,
+                }
+            }
+            if let (Some(y), Some((low, high))) = (samples.median(), samples.range()) {
+                let range = samples.len() > 1;
+                let (low, high) = (range.then_some(low), range.then_some(high));
+                line.points.push(Point { x: span.count() as f64, y, low, high });
+            }
+            match samples.figure(Method::Stamp, &Absent::final_("a signal ended every sleep")) {
+                Ok(figure) => context.put(id, figure),
+                Err(absent) if !context.stopped() => context.absent(id, absent),
+                Err(_) => {}
+            }
+        }
+    }
+    drop(guard);
+    lines.retain(|line| !line.points.is_empty());
+    if !lines.is_empty() {
+        context.series.push(lateness(lines.clone()));
+        context.series.extend(error_ratio(&lines));
+    }
+}
+
+/// One sleep: how much longer than asked it took, as its caller sees it; none if a signal cut it short.
+fn one<M: Machine>(
+    timebase: &Timebase<M>,
+    long: &mut LongDelay<'_, M>,
+    call: Option<SleepCall>,
+    span: Nanos,
+) -> Option<Nanos> {
+    let machine = timebase.machine();
+    // The kernel's clock, as every method here is judged by it, and a rate error would show at a second.
+    let before = machine.read(Clock::Monotonic);
+    match call {
+        Some(call) => {
+            if machine.sleep(call, span) == hairspring_machine::Woken::Signal {
+                return None;
+            }
+        }
+        None if span < LONG_FROM => drop(timebase.delay(span).ok()?),
+        None => drop(long.delay(span).ok()?),
+    }
+    Some(machine.read(Clock::Monotonic) - before - span)
+}
+
+/// How many samples this effort allows for; none if it allows for none.
+fn samples_wanted(effort: Effort, span: Nanos, usual: usize) -> Option<usize> {
+    match effort {
+        Effort::Quick if span >= Nanos::from_millis(100) => None,
+        Effort::Quick => Some((usual / 4).max(2)),
+        Effort::Normal if usual == 0 => None,
+        Effort::Normal => Some(usual),
+        Effort::Thorough => Some((usual * 5).max(1)),
+    }
+}
+
+fn lateness(lines: Vec<Line>) -> Series {
+    Series {
+        id: "sleeps.lateness".to_owned(),
+        title: "How late each method returns".to_owned(),
+        x: Axis { label: "requested delay".to_owned(), unit: Unit::Ns, log: true },
+        y: Axis { label: "lateness, median".to_owned(), unit: Unit::Ns, log: true },
+        lines,
+    }
+}
+
+/// The error of each method over ours at the same request, as figures 2 and 3 of Fermilab's note on the calibrated TSC
+/// show it for `usleep` and `Sleep`.
+fn error_ratio(lines: &[Line]) -> Option<Series> {
+    let (ours, others) = lines.split_last().filter(|(ours, _)| ours.name == METHODS[METHODS.len() - 1].1)?;
+    let ratio = |point: &Point| {
+        let own = ours.points.iter().find(|own| own.x == point.x && own.y > 0.0)?;
+        Some(Point { x: point.x, y: point.y / own.y, low: None, high: None })
+    };
+    let lines: Vec<Line> = others
+        .iter()
+        .map(|line| Line { name: line.name.clone(), points: line.points.iter().filter_map(ratio).collect() })
+        .filter(|line| !line.points.is_empty())
+        .collect();
+    (!lines.is_empty()).then(|| Series {
+        id: "sleeps.error_ratio".to_owned(),
+        title: "Error ratio: lateness of each method over ours".to_owned(),
+        x: Axis { label: "requested delay".to_owned(), unit: Unit::Ns, log: true },
+        y: Axis { label: "error ratio".to_owned(), unit: Unit::Ratio, log: true },
+        lines,
+    })
+}
