@@ -32,6 +32,9 @@ use crate::{
 pub use script::{Costs, Disturbance, Event, Script};
 use state::State;
 
+/// What a look at a word in memory costs, in picoseconds. Little, but not nothing: a disturbance can fall into it.
+const LOAD_PICOS: u64 = 500;
+
 /// A computer in virtual time.
 #[derive(Clone, Debug)]
 pub struct Sim {
@@ -122,15 +125,21 @@ impl Machine for Sim {
     }
 
     fn cpu(&self) -> Option<Cpu> {
-        Some(self.state().cpu())
+        let mut state = self.state();
+        state.run(LOAD_PICOS);
+        state.script().sentinel.then(|| state.cpu())
     }
 
     fn sentinel_arm(&self) -> bool {
-        self.state().arm()
+        let mut state = self.state();
+        state.run(LOAD_PICOS);
+        state.arm()
     }
 
     fn sentinel_intact(&self) -> bool {
-        self.state().sentinel_intact()
+        let mut state = self.state();
+        state.run(LOAD_PICOS);
+        state.sentinel_intact()
     }
 
     fn sentinel_disarm(&self) {

@@ -23,7 +23,7 @@ pub struct Script {
     pub hypervisor: bool,
     /// Whether real-time policies and memory locking are permitted.
     pub real_time_allowed: bool,
-    /// Whether there is a sentinel.
+    /// Whether the kernel shares an area with the thread (rseq): both the sentinel and the number of the CPU come from it.
     pub sentinel: bool,
     /// What happens, in any order.
     pub events: Vec<Event>,

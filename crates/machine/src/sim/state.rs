@@ -12,6 +12,8 @@ const REALTIME_START_NS: i64 = 1_700_000_000_000_000_000;
 const TAI_LEAP_NS: i64 = 37_000_000_000;
 /// Step of the coarse clock: a tick of 250 Hz.
 const COARSE_STEP_NS: i64 = 4_000_000;
+/// How often a sleeper looks whether its clock has arrived; each try leaves at most what the clock lost in it.
+const WAKE_TRIES: u32 = 64;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -122,6 +124,7 @@ impl State {
             return Err(());
         }
         if !cpus.0.contains(&self.cpu) {
+            self.break_sentinel();
             self.cpu = first;
         }
         self.affinity = cpus.clone();
@@ -166,9 +169,15 @@ impl State {
         let slack = if real_time { 0 } else { self.slack.count() };
         let (least, most) = (self.script.wake_late.0.count(), self.script.wake_late.1.count());
         let late = least + self.next_random((most - least).max(0)) + slack;
-        let woken = self.doze(ahead.cast_unsigned().saturating_mul(PICOS));
-        if woken == Woken::Signal {
-            return woken;
+        // A clock that runs slow or was set back while the thread slept has not arrived at the first try.
+        for _ in 0..WAKE_TRIES {
+            let ahead = (deadline - self.clock(Clock::Monotonic)).count();
+            if ahead <= 0 {
+                break;
+            }
+            if self.doze(ahead.cast_unsigned().saturating_mul(PICOS)) == Woken::Signal {
+                return Woken::Signal;
+            }
         }
         let late = late + std::mem::take(&mut self.late_wake).count();
         // Until the wake-up is through, the thread is as good as asleep; a signal then comes with it.
