@@ -33,12 +33,12 @@ impl fmt::Display for EpochMismatch {
 impl std::error::Error for EpochMismatch {}
 
 impl Instant {
-    /// How much later this instant is than `earlier`; negative if it is earlier.
+    /// How much later this instant is than `earlier`; negative if it is earlier. Saturates.
     ///
     /// # Errors
     /// The two belong to different epochs.
     pub fn since(self, earlier: Self) -> Result<Nanos, EpochMismatch> {
-        if self.epoch == earlier.epoch { Ok(Nanos::new(self.nanos - earlier.nanos)) } else { Err(EpochMismatch) }
+        if self.epoch == earlier.epoch { Ok(Nanos::new(self.nanos.saturating_sub(earlier.nanos))) } else { Err(EpochMismatch) }
     }
 
     /// The epoch it belongs to.
