@@ -5,9 +5,9 @@
 //! 10–80 µs.
 //!
 //! # Solution
-//! Poll the counter. The deadline is computed once, in ticks, rounded up, with the calibration's bound added; if the
-//! thread ends on another CPU than it began on, the skew between their counters is added too. The final read is ordered,
-//! so nothing that follows the call can have begun before the deadline.
+//! Poll the counter. The deadline is computed once, in ticks, rounded up, with the calibration's bound added; unless the
+//! thread has certainly read the counter of the same CPU at both ends, the skew between their counters is added too. The
+//! final read is ordered, so nothing that follows the call can have begun before the deadline.
 //!
 //! # Conditions
 //! Polling uses the whole CPU, so more than [`POLL_MOST`] is refused unless asked for by
@@ -23,7 +23,7 @@
 use hairspring_machine::{Clock, Machine, Nanos, Policy, Ticks};
 
 use crate::instant::Instant;
-use crate::poll::poll;
+use crate::poll::{Watch, poll};
 use crate::timebase::Timebase;
 use crate::verdict::{Cause, Verdict};
 
@@ -114,7 +114,7 @@ impl<M: Machine> Timebase<M> {
     /// An instant of another epoch, or one that lies more than [`POLL_MOST`] ahead.
     #[inline]
     pub fn delay_until(&self, deadline: Instant) -> Result<Report, DelayError> {
-        let start = self.stamp_ordered();
+        let (watch, start) = Watch::open(self);
         let ahead = deadline.since(self.instant(start)).map_err(|_| DelayError::OtherEpoch)?;
         if ahead > POLL_MOST {
             return Err(DelayError::TooLongToPoll(ahead));
@@ -132,7 +132,7 @@ impl<M: Machine> Timebase<M> {
                 verdict,
             });
         }
-        Ok(self.poll_out(start, ahead, POLL_MOST))
+        Ok(self.poll_out(watch, start, ahead, POLL_MOST))
     }
 
     /// Waits at least `request`, polling for at most `budget` of it; whatever is left then is slept out, late by a wake-up
@@ -147,17 +147,17 @@ impl<M: Machine> Timebase<M> {
         if request > POLL_MOST && budget <= POLL_MOST {
             return Err(DelayError::TooLongToPoll(request));
         }
-        let start = self.stamp_ordered();
-        Ok(self.poll_out(start, request, budget))
+        let (watch, start) = Watch::open(self);
+        Ok(self.poll_out(watch, start, request, budget))
     }
 
     #[inline]
-    fn poll_out(&self, start: Ticks, request: Nanos, budget: Nanos) -> Report {
+    fn poll_out(&self, watch: Watch<'_, M>, start: Ticks, request: Nanos, budget: Nanos) -> Report {
         let deadline = start.plus(self.ticks_for_at_least(request));
-        let polled = poll(self, start, deadline, self.ticks_for_at_least(budget).max(1));
+        let polled = poll(watch, deadline, self.ticks_for_at_least(budget).max(1), self.skew());
         let mut report = self.report(start, request, polled.end, polled.verdict);
         if !polled.reached {
-            self.sleep_out(start, deadline, polled.end, &mut report);
+            self.sleep_out(start, polled.deadline, polled.end, &mut report);
         }
         if polled.verdict.gaps(Cause::Preempted).count > 0 {
             report.verdict.throttled = self.looks_throttled(&polled.verdict);
@@ -185,14 +185,20 @@ impl<M: Machine> Timebase<M> {
         let left = self.nanos(deadline.since(polled_end)) + Nanos::new(1);
         // A guard for the rate, as the kernel's clock and ours may differ by the bound.
         let left = left + Nanos::new((left.count() as f64 * self.calibration().bound_ppm * 1e-6).ceil() as i64);
-        let until = machine.read(Clock::Monotonic) + left;
-        while machine.read(Clock::Monotonic) < until {
+        // A counter that was set back asks for ages; from here on the whole request is always enough.
+        let left = left.min(report.requested);
+        let from = machine.read(Clock::Monotonic);
+        let until = from + left;
+        let mut now = from;
+        while now < until {
             machine.sleep_until(until);
+            now = machine.read(Clock::Monotonic);
         }
-        let end = self.stamp_ordered();
-        report.slept = self.nanos(end.since(polled_end));
-        // A counter that stands still shows no time; the kernel's clock has seen it pass.
-        report.actual = self.nanos(end.since(start)).max(report.polled + left);
+        report.slept = now - from;
+        // A counter that stands still or was set back shows no time; the kernel's clock has seen it pass.
+        report.polled = report.polled.max(Nanos::ZERO);
+        let least = report.requested.max(report.polled + report.slept);
+        report.actual = self.nanos(self.stamp_ordered().since(start)).max(least);
         report.late = report.actual - report.requested;
     }
 

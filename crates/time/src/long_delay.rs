@@ -38,7 +38,7 @@ use crate::calibration::Bracket;
 use crate::delay::{DelayError, POLL_MOST, Report, check};
 use crate::instant::Instant;
 use crate::learned::Learned;
-use crate::poll::poll;
+use crate::poll::{Watch, poll};
 use crate::timebase::Timebase;
 use crate::verdict::{Cause, GAP_LEAST, Verdict};
 
@@ -239,7 +239,9 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         // A warm-up of the confirming read; its result is of no use yet.
         let _ = self.reached(goal);
         let deadline = timebase.ticks_after(from, left - ahead);
-        let polled = poll(timebase, timebase.stamp_ordered(), deadline, timebase.ticks_for_at_least(POLL_MOST));
+        let (watch, _) = Watch::open(timebase);
+        // No skew: what ends the delay is the confirming reading, not this poll.
+        let polled = poll(watch, deadline, timebase.ticks_for_at_least(POLL_MOST), Nanos::ZERO);
         if !polled.reached {
             // The watchdog: the counter does not get there, so the kernel waits.
             timebase.machine().sleep_until(goal.by_kernel_clock());

@@ -3,26 +3,34 @@
 //! ```text
 //!          ┌──────────────── (1) not yet ───────────────┐
 //!          ▼                                            │
-//!   relax, read counter ──► gap? ──(2) note it ──► deadline? ──(3) reached──► ordered read, settle the last gap
-//!                                                       │
-//!                                                       └──(4) budget spent──► return, the caller sleeps the rest
+//!   relax, read counter ──► gap? ──(2) note it ──► deadline? ──(3) reached──► ordered read, a last look
+//!                               ▲                       │
+//!                               └──(5) moved: add skew ─┼──(4) budget spent──► return, the caller sleeps the rest
 //! ```
 //!
-//! A gap seen in one round may break the sentinel only in the next: when the thread is taken off its CPU between the look
-//! at the sentinel and the look at the counter. So each gap is settled one round later, the last one after the final
-//! ordered read.
+//! Each round reads the counter first and looks at the sentinel then. A thread that is taken off its CPU before the read
+//! shows a gap and a broken sentinel in the same round. One that is taken off between the read and the look shows the
+//! break at once and the gap one round later; so a break without a gap waits for one round to be settled.
+//!
+//! # Which CPU a reading is from
+//! The sentinel is set first and the CPU read after it. As long as the sentinel stands at the look that follows, every
+//! reading before that look is from that CPU. A reading whose look finds the sentinel broken may be from another and
+//! decides nothing: there is one more round. If the CPU of the deciding reading is not certainly that of the start, the
+//! skew between CPUs is added to the deadline, once (edge 5). Without a sentinel nothing is certain, and it is added always.
 
 use hairspring_machine::{Cpu, Machine, Nanos, Ticks};
 
 use crate::timebase::Timebase;
 use crate::trust::Source;
-use crate::verdict::{Cause, GAP_LEAST, Verdict};
+use crate::verdict::{Cause, Verdict};
 
 /// How a polling stretch ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polled {
     /// The final, ordered reading.
     pub(crate) end: Ticks,
+    /// The deadline in force at the end: as asked for, or later by the skew.
+    pub(crate) deadline: Ticks,
     /// What disturbed it.
     pub(crate) verdict: Verdict,
     /// Whether the deadline was reached (edge 3) or the budget spent first (edge 4).
@@ -32,68 +40,89 @@ pub(crate) struct Polled {
 /// Watches for gaps between looks at the counter. One [`Watch`] per polling stretch.
 pub struct Watch<'t, M: Machine> {
     timebase: &'t Timebase<M>,
+    start: Ticks,
     previous: Ticks,
     gap_ticks: i64,
     sentinel: bool,
-    pending: Option<i64>,
+    /// A break without a gap, with the length of its round; its gap comes in the next.
+    waiting: Option<i64>,
+    /// The latest look found the sentinel broken.
+    broken: bool,
+    /// Whether `start` was certainly read on `start_cpu`.
+    start_certain: bool,
     start_cpu: Option<Cpu>,
+    /// The CPU of all readings since the sentinel was set last.
+    cpu: Option<Cpu>,
     verdict: Verdict,
 }
 
 impl<'t, M: Machine> Watch<'t, M> {
-    /// Begins to watch; sets the sentinel. Real-time safe.
+    /// Begins to watch at a reading taken just before; sets the sentinel. Real-time safe.
     #[inline]
     pub fn begin(timebase: &'t Timebase<M>, start: Ticks) -> Self {
         let sentinel = timebase.machine().sentinel_arm();
+        let cpu = timebase.cpu();
         Self {
             timebase,
+            start,
             previous: start,
-            gap_ticks: timebase.ticks_for_at_least(GAP_LEAST),
+            gap_ticks: timebase.ticks_for_at_least(timebase.gap_least()),
             sentinel,
-            pending: None,
-            start_cpu: timebase.cpu(),
+            waiting: None,
+            broken: false,
+            start_certain: sentinel && cpu.is_some(),
+            start_cpu: cpu,
+            cpu,
             verdict: Verdict::default(),
         }
     }
 
-    /// Looks at a new reading of the counter; returns the gap before it, if there is one, and its cause once that is
-    /// settled (one look later). Real-time safe.
+    /// Begins to watch and takes the first reading, ordered, under the sentinel's eyes.
+    #[inline]
+    pub(crate) fn open(timebase: &'t Timebase<M>) -> (Self, Ticks) {
+        let mut watch = Self::begin(timebase, Ticks::new(0));
+        let start = timebase.stamp_ordered();
+        (watch.start, watch.previous) = (start, start);
+        (watch, start)
+    }
+
+    /// Looks at a new reading of the counter; returns the gap before it, if there is one, or a break without a gap once it
+    /// is settled (one look later), with its cause. Real-time safe.
     #[inline(always)]
     pub fn look(&mut self, now: Ticks) -> Option<(Cause, Nanos)> {
-        let gap = now.since(self.previous);
-        self.previous = now;
+        let previous = std::mem::replace(&mut self.previous, now);
+        let gap = now.since(previous);
         let broken = self.sentinel && !self.timebase.machine().sentinel_intact();
-        if gap < self.gap_ticks && self.pending.is_none() && !broken {
+        if gap < self.gap_ticks && self.waiting.is_none() && !broken && !self.broken {
             return None;
         }
-        self.settle(gap, broken)
+        self.settle(previous, gap, broken)
     }
 
     /// The rare part of a look: something happened in this round or in the one before.
     #[cold]
-    fn settle(&mut self, gap: i64, broken: bool) -> Option<(Cause, Nanos)> {
-        let earlier = self.pending.take();
+    fn settle(&mut self, previous: Ticks, gap: i64, broken: bool) -> Option<(Cause, Nanos)> {
+        self.broken = broken;
         if broken {
             self.timebase.machine().sentinel_arm();
-            // The break belongs to the gap of the round before if there is one that waits, else to this round,
-            // however short.
-            return Some(match earlier {
-                Some(earlier) => {
-                    self.pending = (gap >= self.gap_ticks).then_some(gap);
-                    self.record(Cause::Preempted, earlier)
-                }
-                None => self.record(Cause::Preempted, gap),
-            });
+            self.cpu = self.timebase.cpu();
+            self.verdict.migrated |= self.cpu != self.start_cpu;
+            self.start_certain &= previous != self.start;
         }
-        self.pending = (gap >= self.gap_ticks).then_some(gap);
-        earlier.map(|earlier| {
-            let cause = match (self.sentinel, self.timebase.trust().guest) {
-                (false, _) => Cause::Unknown,
-                (true, true) => Cause::InterruptedOrStolen,
-                (true, false) => Cause::Interrupted,
-            };
-            self.record(cause, earlier)
-        })
+        let earlier = self.waiting.take();
+        if gap < self.gap_ticks {
+            self.waiting = broken.then_some(gap);
+            return earlier.map(|earlier| self.record(Cause::Preempted, earlier));
+        }
+        // A gap belongs to the break of this round or to the one that waited for it; two breaks are two.
+        self.waiting = (broken && earlier.is_some()).then_some(0);
+        let cause = match (broken || earlier.is_some(), self.sentinel, self.timebase.trust().guest) {
+            (true, _, _) => Cause::Preempted,
+            (false, false, _) => Cause::Unknown,
+            (false, true, true) => Cause::InterruptedOrStolen,
+            (false, true, false) => Cause::Interrupted,
+        };
+        Some(self.record(cause, gap))
     }
 
     fn record(&mut self, cause: Cause, gap: i64) -> (Cause, Nanos) {
@@ -105,17 +134,19 @@ impl<'t, M: Machine> Watch<'t, M> {
     /// Ends the watch and takes the sentinel away.
     #[inline]
     pub fn end(mut self) -> Verdict {
-        // The last gap waits for a look that shows no gap of its own.
         let last = self.previous;
         self.look(last);
-        self.verdict.migrated |= self.moved();
+        if let Some(waiting) = self.waiting.take() {
+            self.record(Cause::Preempted, waiting);
+        }
+        self.verdict.migrated |= self.start_cpu != self.timebase.cpu();
         self.verdict
     }
 
-    /// Whether the thread is on another CPU than at the beginning.
+    /// Whether the latest reading is certainly from the CPU of the first.
     #[inline]
-    fn moved(&self) -> bool {
-        self.start_cpu != self.timebase.cpu()
+    fn stayed(&self) -> bool {
+        self.start_certain && !self.broken && self.cpu == self.start_cpu
     }
 }
 
@@ -125,39 +156,43 @@ impl<M: Machine> Drop for Watch<'_, M> {
     }
 }
 
-/// Polls until the counter reaches `deadline`, for at most `budget` ticks.
+/// Polls from `start` until the counter reaches `deadline`, for at most `budget` ticks. `skew` is how far the counters of
+/// two CPUs can be apart.
 #[inline]
-pub(crate) fn poll<M: Machine>(timebase: &Timebase<M>, start: Ticks, deadline: Ticks, budget: i64) -> Polled {
+pub(crate) fn poll<M: Machine>(mut watch: Watch<'_, M>, deadline: Ticks, budget: i64, skew: Nanos) -> Polled {
+    let (timebase, start) = (watch.timebase, watch.start);
     let machine = timebase.machine();
     let mut deadline = deadline;
-    let mut watch = Watch::begin(timebase, start);
-    // A round takes more than a nanosecond on any machine: a counter that stands still cannot hold us forever.
-    let mut rounds_left = timebase.nanos(budget).count().max(1_000);
+    let mut skew_ticks = match timebase.source() {
+        Source::Counter => timebase.ticks_for_at_least(skew),
+        Source::KernelClock => 0,
+    };
+    // A round takes more than a nanosecond on any machine: a counter that stands still cannot hold us for long.
+    let mut rounds_left =
+        timebase.nanos(deadline.since(start).min(budget).saturating_add(skew_ticks)).count().max(1_000);
     let mut now = start;
-    let mut reached = true;
-    loop {
-        if now.since(deadline) >= 0 {
-            // Another CPU's counter may be ahead of the one that the deadline was computed on.
-            if watch.moved() && timebase.source() == Source::Counter {
-                let skew = timebase.ticks_for_at_least(timebase.skew());
-                watch.start_cpu = timebase.cpu();
-                watch.verdict.migrated = true;
-                deadline = deadline.plus(skew);
-                continue;
+    let reached = loop {
+        if now.since(deadline) >= 0 && !watch.broken {
+            if watch.stayed() || skew_ticks == 0 {
+                break true;
             }
-            break;
+            deadline = deadline.plus(std::mem::take(&mut skew_ticks));
+            continue;
         }
         if now.since(start) >= budget || rounds_left == 0 {
-            reached = false;
-            break;
+            if !watch.stayed() {
+                deadline = deadline.plus(skew_ticks);
+            }
+            break false;
         }
         rounds_left -= 1;
         machine.relax();
         now = timebase.stamp();
         watch.look(now);
-    }
+    };
     let end = timebase.stamp_ordered();
+    watch.look(end);
     let mut verdict = watch.end();
     verdict.budget_spent = !reached;
-    Polled { end, verdict, reached }
+    Polled { end, deadline, verdict, reached }
 }

@@ -32,6 +32,7 @@ use crate::calibration::{Anchor, Calibration, raw, raw_ordered};
 use crate::instant::{Epoch, Instant};
 use crate::scale::Scale;
 use crate::trust::{Source, Trust};
+use crate::verdict::GAP_LEAST;
 
 /// The first baseline: long enough for a bound below 20 ppm where a bracket is narrower than 80 ns.
 pub const FIRST_BASELINE: Nanos = Nanos::from_micros(4_000);
@@ -338,6 +339,14 @@ impl<M: Machine> Timebase<M> {
     /// What the rate's bound amounts to over a span.
     fn drift_in(&self, span: Nanos) -> Nanos {
         Nanos::new((span.count().abs() as f64 * self.calibration.bound_ppm * 1e-6).ceil() as i64)
+    }
+
+    /// The shortest pause between two looks at the source that counts as a gap: [`GAP_LEAST`], or more where a look itself
+    /// takes that long.
+    #[inline]
+    pub(crate) fn gap_least(&self) -> Nanos {
+        // A bracket is two looks; four of them are no step of a loop.
+        GAP_LEAST.max(self.nanos(self.last.monotonic.width()).times(2))
     }
 
     /// The thread's CPU, if it can be told without a system call.

@@ -8,7 +8,7 @@
 use hairspring_machine::Nanos;
 
 /// The shortest pause between two looks at the counter that counts as a gap. A hundred times a poll step, and shorter
-/// than any interrupt.
+/// than any interrupt. Where time is taken from a kernel clock so slow that a look takes that long itself, four looks.
 pub const GAP_LEAST: Nanos = Nanos::from_micros(1);
 
 /// Why a thread did not run.
@@ -58,7 +58,7 @@ pub struct Gaps {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     gaps: [Gaps; Cause::ALL.len()],
-    /// The thread ended on another CPU than it began on.
+    /// The thread was moved to another CPU.
     pub migrated: bool,
     /// The polling budget was spent and the rest of the time was slept out.
     pub budget_spent: bool,
