@@ -18,8 +18,9 @@
 //!
 //! # Why the bound holds
 //! The kernel looked at its clock somewhere between `a` and `b`, so the counter's value at that moment is wrong by at
-//! most half the width. Both ends together: `(w₁ + w₂)/2` over the baseline, plus one nanosecond because the kernel's
-//! reading is cut to whole nanoseconds. No statistics are needed. The bound is against the *kernel's clock during the
+//! most half the width, and a tick and a half because readings and middle are whole ticks. Both ends together:
+//! `(w₁ + w₂)/2` and two ticks over the baseline, plus one nanosecond because the kernel's reading is cut to whole
+//! nanoseconds. No statistics are needed. The bound is against the *kernel's clock during the
 //! baseline*; how far that clock is from the SI second is the kernel's affair (`adjtimex`), stated apart.
 //!
 //! # Conditions
@@ -33,6 +34,9 @@ use crate::trust::Source;
 
 /// Brackets taken at each end. Fifty take 3 µs, and one of them is as narrow as the machine can make it.
 pub const BRACKETS: u32 = 50;
+
+/// The bound that is stated when the brackets are wider than the baseline is long: nothing is known.
+const BOUND_MOST: f64 = 0.5;
 
 /// A reading of a kernel clock between two readings of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +80,15 @@ impl Bracket {
         self.after.since(self.before)
     }
 
-    /// The counter in the middle, which is at most half the width from the moment of the kernel's reading.
+    /// The counter in the middle, which is at most [`half_width`](Self::half_width) from the moment of the kernel's reading.
     pub fn middle(&self) -> Ticks {
         self.before.plus(self.width() / 2)
+    }
+
+    /// How far the middle can be from the moment of the kernel's reading, in ticks: half the width rounded up, and the tick
+    /// that had not passed when `after` was read.
+    pub fn half_width(&self) -> i64 {
+        (self.width() + 3) / 2
     }
 }
 
@@ -131,9 +141,11 @@ impl Calibration {
         let ticks = last.monotonic.middle().since(first.monotonic.middle());
         let scale = Scale::through((last.monotonic.middle(), last.monotonic.clock), ticks, nanos)?;
         let half_widths = (first.monotonic.width() + last.monotonic.width()) as f64 / 2.0;
-        // One tick more: the middle of an odd width is half a tick off at each end.
-        let uncertain = half_widths + 1.0 + ticks as f64 / nanos.count() as f64;
-        let relative = (uncertain / ticks as f64).min(0.5);
+        // An odd and an even width are a tick and a half worse than their half widths; and what passes in a nanosecond.
+        let uncertain = half_widths + 2.0 + ticks as f64 / nanos.count() as f64;
+        // Against the least that the baseline can have been, so that no product of small errors is missing.
+        let least = ticks as f64 - uncertain;
+        let relative = if least > uncertain { (uncertain / least).min(BOUND_MOST) } else { BOUND_MOST };
         let raw_ticks = last.raw.middle().since(first.raw.middle()) as f64;
         let raw_rate = raw_ticks / (last.raw.clock - first.raw.clock).count().max(1) as f64;
         let rate = ticks as f64 / nanos.count() as f64;
@@ -143,11 +155,22 @@ impl Calibration {
             bound_ppm: relative * 1e6,
             baseline: nanos,
             discipline_ppm: (raw_rate / rate - 1.0) * 1e6,
-            // Rounded up, and a part of 2⁶⁴ is far below the rounding of the slope.
-            bound: (relative * 2f64.powi(64)).ceil() as u64,
+            bound: parts_of_2_64(relative),
         };
         Some((calibration, scale))
     }
+
+    /// The same rate with a bound that is wider by this relative error: the clock or the counter changed its rate during
+    /// the baseline.
+    pub(crate) fn widened(self, by: f64) -> Self {
+        let relative = (self.bound_ppm * 1e-6 + by).min(BOUND_MOST);
+        Self { bound_ppm: relative * 1e6, bound: parts_of_2_64(relative), ..self }
+    }
+}
+
+/// A relative error in parts of 2⁶⁴, rounded up; one part is far below the rounding of the slope.
+fn parts_of_2_64(relative: f64) -> u64 {
+    (relative * 2f64.powi(64)).ceil() as u64
 }
 
 /// Both kernel clocks seen against the counter at one end of a baseline, and the time spent in suspend so far.

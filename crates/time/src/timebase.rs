@@ -57,6 +57,8 @@ pub struct Timebase<M: Machine = Host> {
     calibration: Calibration,
     trust: Trust,
     skew: Nanos,
+    /// The rate changed during the baseline, so the next one begins where this one ends.
+    unsettled: bool,
     /// Where the baseline begins.
     first: Anchor,
     /// The latest look at the kernel's clock.
@@ -107,7 +109,8 @@ pub struct Refined<M: Machine = Host> {
 pub enum Continuity {
     /// Same epoch, longer baseline.
     Continued,
-    /// Same epoch, but the kernel's clock no longer runs at the rate that we knew: the baseline begins anew.
+    /// Same epoch, but the kernel's clock no longer runs at the rate that we knew: the baseline begins anew. The bound
+    /// includes the difference; the next refinement, with a baseline that holds the new rate only, does without it.
     Rerated,
     /// A new epoch: the machine was suspended for about this long.
     Suspended(Nanos),
@@ -153,6 +156,7 @@ impl<M: Machine + Clone> Timebase<M> {
             calibration,
             trust,
             skew: SKEW_UNMEASURED,
+            unsettled: false,
             first,
             last,
             offset: Nanos::ZERO,
@@ -185,7 +189,7 @@ impl<M: Machine + Clone> Timebase<M> {
         let residual = Nanos::new(self.scale.nanos_at(now.monotonic.middle())) - now.monotonic.clock;
         let moved = (residual - self.offset).count().abs();
         // How much the scale may have moved against the kernel's clock if both kept the rates that we knew.
-        let half_widths = self.scale.nanos_in(now.monotonic.width() + self.last.monotonic.width()) / 2 + 2;
+        let half_widths = self.scale.nanos_in(now.monotonic.half_width() + self.last.monotonic.half_width()) + 2;
         let allowance = self.drift_in(elapsed).count() + half_widths;
         let suspended = now.suspended - self.last.suspended;
         let believed = self.source == Source::KernelClock
@@ -203,14 +207,18 @@ impl<M: Machine + Clone> Timebase<M> {
             return Refined { timebase: self.begin_epoch(), continuity };
         }
         let rerated = moved > allowance;
-        if rerated && elapsed < FIRST_BASELINE {
+        let begins_anew = rerated || self.unsettled;
+        if begins_anew && elapsed < FIRST_BASELINE {
             // Too short a time to learn a new rate from; the next look will see the change too.
             return Refined { timebase: self.clone(), continuity: Continuity::Continued };
         }
-        let first = if rerated { self.last } else { self.first };
-        let mut successor = Self { last: now, first, offset: residual, ..self.clone() };
+        let first = if begins_anew { self.last } else { self.first };
+        let mut successor = Self { last: now, first, offset: residual, unsettled: rerated, ..self.clone() };
         if let Some((calibration, scale)) = Calibration::between(self.source, first, now) {
-            successor.calibration = calibration;
+            // Nobody knows when in this time the rate changed. By as much as it was not what we knew, it may yet be not
+            // what we have measured now.
+            let widening = if rerated { moved as f64 / elapsed.count() as f64 } else { 0.0 };
+            successor.calibration = calibration.widened(widening);
             // The new slope starts where the old one has arrived, so the scale has no step.
             let middle = now.monotonic.middle();
             successor.scale = scale.moved_to(middle, Nanos::new(self.scale.nanos_at(middle)));
@@ -331,7 +339,7 @@ impl<M: Machine> Timebase<M> {
     /// half a bracket, and what the rate's bound may have added since.
     pub fn offset_bound(&self, at: Instant) -> Nanos {
         let age = Nanos::new((at.nanos - self.last.monotonic.clock.count()).abs());
-        let half_width = Nanos::new(self.scale.nanos_in(self.last.monotonic.width()) / 2 + 2);
+        let half_width = Nanos::new(self.scale.nanos_in(self.last.monotonic.half_width()) + 2);
         let offset = if self.offset.is_negative() { -self.offset } else { self.offset };
         offset + half_width + self.drift_in(age)
     }
