@@ -1,2 +1,45 @@
-//! skeleton
-fn main() {}
+//! `hairspring`: translates arguments, prints, exits. Nothing else does.
+
+mod arguments;
+mod clock;
+mod compare;
+mod delay;
+mod distribution;
+mod exit;
+mod generate;
+mod historic;
+mod interrupt;
+mod output;
+mod probes;
+mod progress;
+mod sheet;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use exit::{Exit, Failure};
+
+fn main() -> std::process::ExitCode {
+    let exit = match run(Arguments::parse()) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            output::complain(&failure.text);
+            failure.exit
+        }
+    };
+    std::process::ExitCode::from(exit.code())
+}
+
+fn run(arguments: Arguments) -> Result<Exit, Failure> {
+    match arguments.command {
+        Command::Sheet(arguments) => sheet::run(&arguments),
+        Command::Delay(arguments) => delay::run(&arguments),
+        Command::Clock(arguments) => clock::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Probes(arguments) => probes::run(&arguments),
+        Command::Schema => output::print(&hairspring_sheet::render::schema()),
+        Command::ExitCodes => output::print(&exit::table()),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Man => generate::man(),
+    }
+}

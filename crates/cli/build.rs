@@ -1,0 +1,33 @@
+//! Notes what the command is built from: commit, compiler, flags. They stand in the conditions of every sheet.
+
+use std::env;
+use std::process::Command;
+
+fn main() {
+    let said = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let compiler = said(&rustc, &["--version"]).unwrap_or_else(|| "rustc of unknown version".to_owned());
+    // A tree with changes is not the commit.
+    let dirty = said("git", &["status", "--porcelain", "--untracked-files=no"]).is_some();
+    let commit = said("git", &["rev-parse", "--short=12", "HEAD"]).map(|c| if dirty { c + "-dirty" } else { c });
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    let flags = format!(
+        "{}, opt-level {}, {}{}",
+        variable("PROFILE"),
+        variable("OPT_LEVEL"),
+        variable("TARGET"),
+        match variable("CARGO_ENCODED_RUSTFLAGS").replace('\u{1f}', " ") {
+            flags if flags.is_empty() => String::new(),
+            flags => format!(", RUSTFLAGS {flags}"),
+        }
+    );
+    println!("cargo:rustc-env=HAIRSPRING_COMPILER={compiler}");
+    println!("cargo:rustc-env=HAIRSPRING_COMMIT={}", commit.unwrap_or_default());
+    println!("cargo:rustc-env=HAIRSPRING_FLAGS={flags}");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=../../.git/HEAD");
+    println!("cargo:rerun-if-changed=../../.git/index");
+}

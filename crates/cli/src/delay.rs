@@ -1,0 +1,149 @@
+//! `hairspring delay`: performs delays and shows how late they returned.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use hairspring_machine::{Clock, Cpu, Host, Machine};
+use hairspring_sheet::render::quantity;
+use hairspring_sheet::{Figure, Method, Unit};
+use hairspring_time::{DelayError, LongDelay, Nanos, POLL_MOST, Policy, RealTime, Report, Timebase};
+use serde_json::json;
+
+use crate::arguments::{DelayArguments, Plain};
+use crate::exit::{Exit, Failure};
+use crate::{distribution, interrupt, output};
+
+/// How long the delays take in all unless a count is given.
+const TIME_USUAL: Nanos = Nanos::from_secs(2);
+/// Delays at most unless a count is given.
+const COUNT_MOST: i64 = 10_000;
+/// Age of the calibration before the delays begin.
+const AGE: Nanos = Nanos::from_millis(100);
+
+/// What the delays showed.
+struct Outcome {
+    late: Vec<f64>,
+    early: u64,
+    verdicts: BTreeMap<&'static str, u64>,
+    window: Nanos,
+    cpu_share: f64,
+}
+
+pub(crate) fn run(arguments: &DelayArguments) -> Result<Exit, Failure> {
+    let request: Nanos =
+        arguments.request.parse().map_err(|error| Failure::bad_request(format!("{}: {error}", arguments.request)))?;
+    if request.is_negative() {
+        return Err(Failure::bad_request(format!("{request}: a delay cannot be negative; write one like 250us")));
+    }
+    if request > POLL_MOST && !arguments.long {
+        return Err(Failure::bad_request(format!(
+            "{request} is more than may be polled ({POLL_MOST}): add --long, which sleeps first"
+        )));
+    }
+    let count = arguments.count.map_or_else(|| usual_count(request), |count| count as usize);
+    let settings = RealTime {
+        policy: arguments.priority.map(Policy::Fifo),
+        cpu: arguments.cpu.map(Cpu),
+        lock_memory: arguments.priority.is_some(),
+        slack: None,
+    };
+    let guard = settings.apply(&Host);
+    if let Some(refused) = guard.refused() {
+        return Err(Failure::bad_request(format!("failed to {refused}")));
+    }
+    let interrupted = interrupt::watch()?;
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
+    let timebase = Timebase::calibrate_to(Host, 1.0, AGE).map_err(|error| failed(&error))?;
+    let mut long = arguments.long.then(|| LongDelay::new(&timebase).cancelled_by(&interrupted));
+    let outcome = perform(&timebase, long.as_mut(), request, count, || interrupted.load(Ordering::Relaxed));
+    drop(guard);
+    let outcome = outcome.map_err(|error| match error {
+        DelayError::Cancelled(_) => failed(&error),
+        _ => Failure::bad_request(format!("failed to {error}")),
+    })?;
+    let stopped = interrupted.load(Ordering::Relaxed);
+    output::print(&match arguments.format {
+        Plain::Text => text(request, &outcome, arguments.long),
+        Plain::Json => json(request, &outcome, arguments.long),
+    })?;
+    Ok(if stopped { Exit::Interrupted } else { Exit::Success })
+}
+
+fn usual_count(request: Nanos) -> usize {
+    let fits = TIME_USUAL.count() / request.count().max(1);
+    usize::try_from(fits.clamp(1, COUNT_MOST)).unwrap_or(1)
+}
+
+fn perform(
+    timebase: &Timebase,
+    mut long: Option<&mut LongDelay<'_, Host>>,
+    request: Nanos,
+    count: usize,
+    stopped: impl Fn() -> bool,
+) -> Result<Outcome, DelayError> {
+    let mut reports: Vec<(Report, Nanos)> = Vec::with_capacity(count);
+    let clocks = || (Host.read(Clock::Monotonic), Host.read(Clock::ThreadCpu));
+    let began = clocks();
+    while reports.len() < count && !stopped() {
+        let before = timebase.stamp_ordered();
+        let outcome = match &mut long {
+            Some(long) => long.delay(request),
+            None => timebase.delay(request),
+        };
+        let after = timebase.stamp_ordered();
+        match outcome {
+            Ok(report) => reports.push((report, timebase.nanos(after.since(before)))),
+            // What was done until then is shown all the same.
+            Err(DelayError::Cancelled(_)) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    let ended = clocks();
+    let mut verdicts = BTreeMap::new();
+    for (report, _) in &reports {
+        *verdicts.entry(report.verdict.name()).or_insert(0) += 1;
+    }
+    let early = reports.iter().filter(|(report, seen)| report.late.is_negative() || *seen < request).count();
+    Ok(Outcome {
+        late: reports.iter().map(|(report, _)| report.late.count() as f64).collect(),
+        early: early as u64,
+        verdicts,
+        window: reports.last().map_or(Nanos::ZERO, |(report, _)| report.window),
+        cpu_share: (ended.1 - began.1).count() as f64 / (ended.0 - began.0).count().max(1) as f64,
+    })
+}
+
+fn figure(outcome: &Outcome) -> Figure {
+    Figure::from_samples(Unit::Ns, Method::Stamp, &mut outcome.late.clone())
+}
+
+fn text(request: Nanos, outcome: &Outcome, long: bool) -> String {
+    let figure = figure(outcome);
+    let kind = if long { "long delay" } else { "guaranteed minimum" };
+    let mut text = format!("{} × {request}, {kind}; how late they returned:\n\n", figure.n);
+    text.push_str(&distribution::drawn(&figure, output::style().width));
+    let verdicts: Vec<String> = outcome.verdicts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    text.push_str(&format!("\nearly     {}\nverdicts  {}\n", outcome.early, verdicts.join(", ")));
+    text.push_str(&format!("CPU       {}", quantity(outcome.cpu_share, Unit::Ratio)));
+    text.push_str(&if long { format!(", polling the last {}\n", outcome.window) } else { "\n".to_owned() });
+    text
+}
+
+fn json(request: Nanos, outcome: &Outcome, long: bool) -> String {
+    let f = figure(outcome);
+    let value = json!({
+        "schema": "hairspring.delay/1",
+        "requested_ns": request.count(),
+        "kind": if long { "long" } else { "minimum" },
+        "n": f.n,
+        "late_ns": {
+            "min": f.min, "p1": f.p1, "q1": f.q1, "median": f.median, "q3": f.q3, "p99": f.p99, "p999": f.p999,
+            "max": f.max, "mad": f.mad, "mean": f.mean,
+        },
+        "early": outcome.early,
+        "verdicts": outcome.verdicts,
+        "window_ns": outcome.window.count(),
+        "cpu_share": outcome.cpu_share,
+    });
+    format!("{value:#}\n")
+}

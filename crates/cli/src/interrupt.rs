@@ -1,0 +1,21 @@
+//! Ctrl-C and SIGTERM as a flag; the second one ends the program at once.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::exit::{Exit, Failure};
+
+/// A flag that the first signal sets.
+pub(crate) fn watch() -> Result<Arc<AtomicBool>, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the first signal finds the flag down and raises it, the second finds it up.
+        flag::register_conditional_shutdown(signal, i32::from(Exit::Interrupted.code()), Arc::clone(&interrupted))
+            .and_then(|_| flag::register(signal, Arc::clone(&interrupted)))
+            .map_err(|error| Failure::failed(format!("watch for Ctrl-C: {error}")))?;
+    }
+    Ok(interrupted)
+}
