@@ -3,7 +3,10 @@
 //! The axis is logarithmic where all values are positive. With zero or negative values it is linear near zero and
 //! logarithmic far from it (inverse hyperbolic sine), because lateness has long tails on either side.
 
-use crate::{Figure, Histogram};
+use crate::{Bucket, Figure, Histogram};
+
+/// The widest bucket with which a distribution still has a shape, as a part of its axis.
+const WIDEST_BUCKET: f64 = 0.2;
 
 /// An axis from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +58,13 @@ impl Range {
         if self.knee > 0.0 { (value / self.knee).asinh() } else { value.max(f64::MIN_POSITIVE).ln() }
     }
 
+    /// Whether the buckets are fine enough to show a shape on this axis. Where one of them covers much of it, where the
+    /// samples lie within that bucket is not known, and bars would invent it.
+    pub(crate) fn resolves(&self, histogram: &Histogram) -> bool {
+        let width = |b: &Bucket| self.position(b.to.min(self.high)) - self.position(b.from.max(self.low));
+        histogram.buckets.iter().all(|bucket| width(bucket) <= WIDEST_BUCKET)
+    }
+
     /// How many samples lie in each of `count` equal parts of the axis; a bucket across an edge is divided.
     pub(crate) fn bins(&self, histogram: &Histogram, count: usize) -> Vec<f64> {
         let mut bins = vec![0.0; count];
@@ -82,7 +92,7 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// shows; an empty one is a space.
 pub(crate) fn sparkline(figure: &Figure, width: usize) -> Option<String> {
     let histogram = figure.histogram.as_ref().filter(|_| width > 0)?;
-    let bins = Range::of(std::iter::once(figure))?.bins(histogram, width);
+    let bins = Range::of(std::iter::once(figure)).filter(|range| range.resolves(histogram))?.bins(histogram, width);
     let top = bins.iter().copied().fold(0.0, f64::max);
     let level = |bin: f64| (bin / top * LEVELS.len() as f64).ceil().clamp(1.0, LEVELS.len() as f64) as usize - 1;
     Some(bins.iter().map(|&bin| if bin > 0.0 { LEVELS[level(bin)] } else { ' ' }).collect())

@@ -64,6 +64,17 @@ fn colours_change_nothing_but_the_colours() {
 }
 
 #[test]
+fn a_distribution_finer_than_its_buckets_is_not_drawn() {
+    // Rates that agree to eight digits lie in one bucket. Spread over the axis from their least to their greatest they
+    // looked evenly distributed, which nothing had shown.
+    let text = text(&example::sheet(), &style(160));
+    let row = text.lines().find(|line| line.contains("Rate, calibrated five times")).unwrap();
+    assert!(!row.contains('█'), "{row}");
+    let row = text.lines().find(|line| line.contains("  now() ")).unwrap();
+    assert!(row.contains('█'), "{row}");
+}
+
+#[test]
 fn an_empty_sheet_can_be_printed() {
     let mut sheet = example::sheet();
     sheet.conditions = Default::default();

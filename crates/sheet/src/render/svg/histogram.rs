@@ -93,7 +93,8 @@ pub(crate) fn marks(figure: &Figure) -> impl Iterator<Item = (&'static str, f64)
 
 /// Heights from 0 to 1. They grow with the square root of the count, so that a single sample far out can be seen.
 fn heights(figure: &Figure, range: &Range, count: usize) -> Option<Vec<f64>> {
-    let bins = range.bins(figure.histogram.as_ref()?, count);
+    let histogram = figure.histogram.as_ref().filter(|histogram| range.resolves(histogram))?;
+    let bins = range.bins(histogram, count);
     let top = bins.iter().copied().fold(0.0, f64::max);
     (top > 0.0).then(|| bins.iter().map(|bin| (bin / top).sqrt()).collect())
 }
