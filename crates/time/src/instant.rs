@@ -38,7 +38,11 @@ impl Instant {
     /// # Errors
     /// The two belong to different epochs.
     pub fn since(self, earlier: Self) -> Result<Nanos, EpochMismatch> {
-        if self.epoch == earlier.epoch { Ok(Nanos::new(self.nanos.saturating_sub(earlier.nanos))) } else { Err(EpochMismatch) }
+        if self.epoch == earlier.epoch {
+            Ok(Nanos::new(self.nanos.saturating_sub(earlier.nanos)))
+        } else {
+            Err(EpochMismatch)
+        }
     }
 
     /// The epoch it belongs to.

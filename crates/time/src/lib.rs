@@ -41,11 +41,13 @@
 
 mod calibration;
 mod delay;
+mod goal;
 mod instant;
 mod learned;
 mod long_delay;
 mod poll;
 mod profile;
+mod quiet;
 mod real_time;
 mod scale;
 mod skew;

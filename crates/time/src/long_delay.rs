@@ -34,13 +34,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Clock, Machine, Nanos, Policy, Woken};
 
-use crate::calibration::Bracket;
 use crate::delay::{DelayError, POLL_MOST, Report, check};
+use crate::goal::Goal;
 use crate::instant::Instant;
 use crate::learned::Learned;
 use crate::poll::{Watch, poll};
+use crate::quiet::Quiet;
 use crate::timebase::Timebase;
-use crate::verdict::{Cause, GAP_LEAST, Verdict};
+use crate::verdict::{Cause, Verdict};
 
 /// How long before the deadline the first sleep is to end, at least: enough for its own lateness and a second sleep.
 const COARSE_LEAST: Nanos = Nanos::from_micros(400);
@@ -60,13 +61,15 @@ const BUDGET: Nanos = Nanos::from_millis(1);
 const LESSONS: u32 = 12;
 /// Length of the sleep that a lesson times: that of the second sleep.
 const LESSON: Nanos = Nanos::from_micros(300);
-/// Brackets taken for the re-anchoring: one in three is undisturbed, and three take 150 ns.
-const ANCHOR_BRACKETS: u32 = 3;
 /// How long before the deadline the counter is tied to the kernel's clock for the last time.
 const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
 /// How long before the deadline the loop that reads the confirming clock takes over from the one that reads the counter:
 /// the end of the latter, with cold caches, and the error of a bracket must fit.
 const CONFIRM_AHEAD: Nanos = Nanos::new(800);
+/// The longest sleep between two looks at the flag that cancels a delay.
+const CANCEL_LOOK: Nanos = Nanos::from_millis(100);
+/// How much later than our scale says the kernel's clock may be found at a goal, beside what the rate's bound amounts to.
+const SCALE_LAG: Nanos = Nanos::from_micros(10);
 /// Delays by which [`LongDelay::tune`] finds the lead, and their length.
 const TUNE_DELAYS: usize = 51;
 const TUNE_DELAY: Nanos = Nanos::from_millis(1);
@@ -98,10 +101,11 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         long
     }
 
-    /// Ends every delay earlier by `lead`: an average around the target in place of a guaranteed minimum.
+    /// Ends every delay earlier by `lead`: an average around the target in place of a guaranteed minimum. A negative lead is
+    /// none.
     #[must_use]
     pub fn with_lead(self, lead: Nanos) -> Self {
-        Self { lead, ..self }
+        Self { lead: lead.max(Nanos::ZERO), ..self }
     }
 
     /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns likelier.
@@ -110,7 +114,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         Self { budget: budget.max(WINDOW_LEAST).min(POLL_MOST), ..self }
     }
 
-    /// Lets a flag end a delay before its time: it is looked at when a signal wakes the thread.
+    /// Lets a flag end a delay before its time: it is looked at before each sleep, when a signal wakes the thread, and ten
+    /// times in each second of sleep, so that a signal between the look and the sleep is not lost.
     #[must_use]
     pub fn cancelled_by(self, flag: &'t AtomicBool) -> Self {
         Self { cancel: Some(flag), ..self }
@@ -174,27 +179,33 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             let (requested, late) = (ahead.max(none), -ahead);
             return Ok(Report { requested, actual: none, late, slept: none, polled: none, window: none, verdict });
         }
-        self.run(Goal::OurScale(target, began + ahead - self.lead), began, ahead)
+        let latest = began + ahead - self.lead + self.timebase.drift_in(ahead) + SCALE_LAG;
+        self.run(Goal::OurScale(target, latest), began, ahead)
     }
 
     fn run(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
-        let machine = self.timebase.machine();
-        let wake = goal.by_kernel_clock();
+        let timebase = self.timebase;
+        let machine = timebase.machine();
         let quiet = Quiet::begin(machine);
-        let mut now = machine.read(Clock::Monotonic);
-        let asleep_from = now;
-        let coarse = self.coarse(quiet.policy, request);
-        if wake - now > coarse + SECOND_SLEEP {
-            now = self.sleep(&quiet, now, wake - coarse)?;
+        let asleep_from = machine.read(Clock::Monotonic);
+        let (mut now, mut wake) = (asleep_from, goal.wake(timebase, asleep_from));
+        let was_ahead = asleep_from < wake;
+        let mut coarse = self.coarse(quiet.policy, request);
+        if matches!(goal, Goal::OurScale(..)) {
+            coarse = coarse + timebase.drift_in(request);
         }
-        let left = wake - now;
-        let window = self.window_for(quiet.policy, left);
-        if left > window {
-            now = self.sleep(&quiet, now, wake - window)?;
+        if wake - now > coarse + SECOND_SLEEP {
+            now = self.sleep(&quiet, now, wake - coarse, began)?;
+            wake = goal.wake(timebase, now);
+        }
+        let window = self.window_for(quiet.policy, wake - now);
+        if wake - now > window {
+            now = self.sleep(&quiet, now, wake - window, began)?;
+            wake = goal.wake(timebase, now);
         }
         drop(quiet);
         let mut verdict = self.approach(goal);
-        verdict.overslept = if asleep_from < wake { (now - wake).max(Nanos::ZERO) } else { Nanos::ZERO };
+        verdict.overslept = if was_ahead { (now - wake).max(Nanos::ZERO) } else { Nanos::ZERO };
         let mut report = Report {
             requested: request,
             actual: Nanos::ZERO,
@@ -204,14 +215,21 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             window,
             verdict,
         };
+        let near = machine.read(Clock::Monotonic);
+        let left = (goal.wake(timebase, near) - near).max(Nanos::ZERO);
         // Everything is ready; what follows the confirming reading is kept short, for the caller is waiting.
-        let end = self.confirm(goal);
-        report.polled = end - now;
-        report.actual = end - began;
-        report.late = report.actual - request;
-        if end - wake > GAP_LEAST && report.verdict.is_clean() {
+        let end = goal.confirm(timebase);
+        report.polled = end.at - now;
+        report.late = match goal {
+            Goal::KernelClock(_) => end.at - began - request,
+            Goal::OurScale(..) => end.over - self.lead,
+        };
+        report.actual = request + report.late;
+        report.verdict.budget_spent |= end.stuck;
+        let unseen = end.at - near - left;
+        if unseen > timebase.gap_least() {
             // Something happened after the watched part; nobody can tell what.
-            report.verdict.add(Cause::Unknown, end - wake);
+            report.verdict.add(Cause::Unknown, unseen);
         }
         Ok(report)
     }
@@ -225,66 +243,36 @@ impl<'t, M: Machine> LongDelay<'t, M> {
 
     fn approach_to(&self, goal: Goal, ahead: Nanos) -> Verdict {
         let timebase = self.timebase;
-        let (from, left) = match goal {
-            Goal::KernelClock(wake) => {
-                let source = timebase.source();
-                let bracket = Bracket::narrowest_of(timebase.machine(), source, Clock::Monotonic, ANCHOR_BRACKETS);
-                (bracket.middle(), wake - bracket.clock)
-            }
-            Goal::OurScale(target, _) => {
-                let from = timebase.stamp_ordered();
-                (from, target.since(timebase.instant(from)).unwrap_or(Nanos::ZERO))
-            }
-        };
+        let (from, left) = goal.anchor(timebase);
         // A warm-up of the confirming read; its result is of no use yet.
-        let _ = self.reached(goal);
+        let _ = goal.look(timebase);
         let deadline = timebase.ticks_after(from, left - ahead);
         let (watch, _) = Watch::open(timebase);
         // No skew: what ends the delay is the confirming reading, not this poll.
         let polled = poll(watch, deadline, timebase.ticks_for_at_least(POLL_MOST), Nanos::ZERO);
         if !polled.reached {
             // The watchdog: the counter does not get there, so the kernel waits.
-            timebase.machine().sleep_until(goal.by_kernel_clock());
+            let machine = timebase.machine();
+            machine.sleep_until(goal.wake(timebase, machine.read(Clock::Monotonic)));
         }
         polled.verdict
     }
 
-    /// Reads the clock that the goal is defined on until it has been reached; returns the kernel's clock then.
-    #[inline]
-    fn confirm(&self, goal: Goal) -> Nanos {
-        loop {
-            if let Some(reading) = self.reached(goal) {
-                return reading;
-            }
-        }
-    }
-
-    /// The kernel's clock, if the goal has been reached.
-    #[inline]
-    fn reached(&self, goal: Goal) -> Option<Nanos> {
-        match goal {
-            Goal::KernelClock(wake) => Some(self.timebase.machine().read(Clock::Monotonic)).filter(|now| *now >= wake),
-            Goal::OurScale(target, _) => {
-                let over = self.timebase.now_ordered().since(target);
-                let reached = over.is_ok_and(|over| over >= Nanos::ZERO);
-                reached.then(|| self.timebase.machine().read(Clock::Monotonic))
-            }
-        }
-    }
-
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.
-    fn sleep(&mut self, quiet: &Quiet<'_, M>, from: Nanos, until: Nanos) -> Result<Nanos, DelayError> {
+    fn sleep(&mut self, quiet: &Quiet<'_, M>, from: Nanos, until: Nanos, began: Nanos) -> Result<Nanos, DelayError> {
         let machine = self.timebase.machine();
+        let mut now = from;
         loop {
-            let woken = machine.sleep_until(until);
-            let now = machine.read(Clock::Monotonic);
-            if woken == Woken::Expired || now >= until {
-                self.learned.note(quiet.policy, until - from, now - until);
-                return Ok(now);
-            }
-            // Relaxed: the flag carries no data; the signal that set it has been handled on this thread.
+            // Relaxed: the flag carries no data.
             if self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-                return Err(DelayError::Cancelled(now - from));
+                return Err(DelayError::Cancelled(now - began));
+            }
+            let step = if self.cancel.is_some() { until.min(now + CANCEL_LOOK) } else { until };
+            let (woken, length) = (machine.sleep_until(step), step - now);
+            now = machine.read(Clock::Monotonic);
+            if now >= until || (step == until && woken == Woken::Expired) {
+                self.learned.note(quiet.policy, length, now - until);
+                return Ok(now);
             }
         }
     }
@@ -300,49 +288,5 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let late = self.learned.quantile(policy, length, COVERED).unwrap_or(WINDOW_UNKNOWN);
         // An eighth more: the quantile of some dozens of sleeps is itself uncertain.
         (late + Nanos::new(late.count() / 8)).max(WINDOW_LEAST).min(self.budget)
-    }
-}
-
-/// What a delay waits for.
-#[derive(Clone, Copy)]
-enum Goal {
-    /// A reading of the kernel's clock.
-    KernelClock(Nanos),
-    /// An instant of our scale, and about where the kernel's clock will be then.
-    OurScale(Instant, Nanos),
-}
-
-impl Goal {
-    fn by_kernel_clock(self) -> Nanos {
-        match self {
-            Self::KernelClock(reading) | Self::OurScale(_, reading) => reading,
-        }
-    }
-}
-
-/// A thread whose timers the kernel does not delay on purpose; the former slack comes back at the end.
-struct Quiet<'m, M: Machine> {
-    machine: &'m M,
-    policy: Policy,
-    slack: Option<Nanos>,
-}
-
-impl<'m, M: Machine> Quiet<'m, M> {
-    fn begin(machine: &'m M) -> Self {
-        let policy = machine.policy();
-        // Real-time policies have no slack.
-        let slack = matches!(policy, Policy::Other | Policy::Unknown(_)).then(|| machine.timer_slack());
-        if slack.is_some() {
-            machine.set_timer_slack(Nanos::new(1));
-        }
-        Self { machine, policy, slack }
-    }
-}
-
-impl<M: Machine> Drop for Quiet<'_, M> {
-    fn drop(&mut self) {
-        if let Some(slack) = self.slack {
-            self.machine.set_timer_slack(slack);
-        }
     }
 }

@@ -345,7 +345,7 @@ impl<M: Machine> Timebase<M> {
     }
 
     /// What the rate's bound amounts to over a span.
-    fn drift_in(&self, span: Nanos) -> Nanos {
+    pub(crate) fn drift_in(&self, span: Nanos) -> Nanos {
         Nanos::new((span.count().abs() as f64 * self.calibration.bound_ppm * 1e-6).ceil() as i64)
     }
 

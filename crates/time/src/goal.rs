@@ -1,0 +1,110 @@
+//! [`Goal`]: what a long delay waits for, on either of the two clocks, with an end in any case.
+//!
+//! A goal on the kernel's clock is reached when that clock reads it. A goal on our scale is reached when `now()` is not
+//! before it; the kernel, which only knows its own clock, is told where that will be, anew after each sleep. A counter that
+//! stops or is set back would never get there, so a goal on our scale also has a latest moment by the kernel's clock.
+
+use hairspring_machine::{Clock, Machine, Nanos, Ticks};
+
+use crate::calibration::Bracket;
+use crate::instant::Instant;
+use crate::timebase::Timebase;
+
+/// Brackets taken for the re-anchoring: one in three is undisturbed, and three take 150 ns.
+const ANCHOR_BRACKETS: u32 = 3;
+/// Readings of the confirming clock before the kernel is asked to wait instead: some milliseconds, where the poll before
+/// has left less than a microsecond.
+const CONFIRM_ROUNDS: u32 = 100_000;
+
+/// What a delay waits for.
+#[derive(Clone, Copy)]
+pub(crate) enum Goal {
+    /// A reading of the kernel's clock.
+    KernelClock(Nanos),
+    /// An instant of our scale, and the latest that the kernel's clock can read then if the counter is sound.
+    OurScale(Instant, Nanos),
+}
+
+/// How a goal was reached.
+#[derive(Clone, Copy)]
+pub(crate) struct Reached {
+    /// The kernel's clock, read last of all.
+    pub(crate) at: Nanos,
+    /// How far beyond the goal its own clock was.
+    pub(crate) over: Nanos,
+    /// The clock of the goal did not get there; the kernel's clock had to wait instead.
+    pub(crate) stuck: bool,
+}
+
+impl Goal {
+    /// What the kernel's clock, which reads `now`, will read at the goal.
+    pub(crate) fn wake<M: Machine>(self, timebase: &Timebase<M>, now: Nanos) -> Nanos {
+        match self {
+            Self::KernelClock(reading) => reading,
+            Self::OurScale(target, latest) => {
+                let left = target.since(timebase.now_ordered()).unwrap_or(Nanos::ZERO);
+                (now + left).min(latest)
+            }
+        }
+    }
+
+    /// Ties the counter to the clock of the goal: a reading of the counter, and how far from the goal it was.
+    pub(crate) fn anchor<M: Machine>(self, timebase: &Timebase<M>) -> (Ticks, Nanos) {
+        match self {
+            Self::KernelClock(wake) => {
+                let (machine, source) = (timebase.machine(), timebase.source());
+                let bracket = Bracket::narrowest_of(machine, source, Clock::Monotonic, ANCHOR_BRACKETS);
+                (bracket.middle(), wake - bracket.clock)
+            }
+            Self::OurScale(target, _) => {
+                let from = timebase.stamp_ordered();
+                (from, target.since(timebase.instant(from)).unwrap_or(Nanos::ZERO))
+            }
+        }
+    }
+
+    /// Looks whether the goal has been reached.
+    #[inline]
+    pub(crate) fn look<M: Machine>(self, timebase: &Timebase<M>) -> Option<Reached> {
+        let kernel_clock = || timebase.machine().read(Clock::Monotonic);
+        let (at, over) = match self {
+            Self::KernelClock(wake) => {
+                let at = kernel_clock();
+                (at, at - wake)
+            }
+            Self::OurScale(target, _) => {
+                let over = timebase.now_ordered().since(target).unwrap_or(Nanos::ZERO);
+                if over.is_negative() {
+                    return None;
+                }
+                (kernel_clock(), over)
+            }
+        };
+        (over >= Nanos::ZERO).then_some(Reached { at, over, stuck: false })
+    }
+
+    /// Reads the clock of the goal until it is reached.
+    #[inline]
+    pub(crate) fn confirm<M: Machine>(self, timebase: &Timebase<M>) -> Reached {
+        for _ in 0..CONFIRM_ROUNDS {
+            if let Some(reached) = self.look(timebase) {
+                return reached;
+            }
+        }
+        self.wait_out(timebase)
+    }
+
+    /// The watchdog: the kernel waits for what is left, and its clock decides.
+    #[cold]
+    fn wait_out<M: Machine>(self, timebase: &Timebase<M>) -> Reached {
+        let machine = timebase.machine();
+        let mut now = machine.read(Clock::Monotonic);
+        let wake = self.wake(timebase, now);
+        while now < wake {
+            machine.sleep_until(wake);
+            now = machine.read(Clock::Monotonic);
+        }
+        let reached = self.look(timebase).unwrap_or(Reached { at: now, over: Nanos::ZERO, stuck: true });
+        Reached { stuck: true, ..reached }
+    }
+}
