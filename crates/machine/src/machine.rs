@@ -241,7 +241,7 @@ pub trait Machine {
     /// Sets the timer slack; at least 1 ns. Has no effect on real-time policies, which have none.
     fn set_timer_slack(&self, slack: Nanos);
 
-    /// What the kernel counted for the thread so far. A few system calls.
+    /// What the kernel counted for the thread so far. A few system calls; opens a file and allocates.
     fn usage(&self) -> ThreadUsage;
 
     /// What the kernel counted for a CPU so far. Opens files; allocates.

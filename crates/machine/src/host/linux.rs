@@ -146,32 +146,39 @@ impl Machine for Host {
     }
 
     fn affinity(&self) -> CpuSet {
-        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
-        // SAFETY: the kernel fills at most the stated size; a zeroed set is a valid, empty one.
-        let set = unsafe {
-            libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr());
-            set.assume_init()
-        };
+        let set = affinity_set();
         let cpus = 0..u32::try_from(libc::CPU_SETSIZE).unwrap_or(0);
         // SAFETY: every number below CPU_SETSIZE lies inside the set.
         CpuSet(cpus.filter(|&cpu| unsafe { libc::CPU_ISSET(cpu as usize, &set) }).map(Cpu).collect())
     }
 
     fn set_affinity(&self, cpus: &CpuSet) -> Result<(), Refused> {
+        let refused = |said: String| {
+            let numbers: Vec<String> = cpus.0.iter().map(|cpu| cpu.0.to_string()).collect();
+            Refused {
+                attempted: format!("pin to CPU {}", numbers.join(",")),
+                said,
+                remedy: "choose among the CPUs in Cpus_allowed_list of /proc/self/status".to_owned(),
+            }
+        };
         // SAFETY: all zeros is a valid, empty set.
         let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
-        for cpu in cpus.0.iter().filter(|cpu| i64::from(cpu.0) < i64::from(libc::CPU_SETSIZE)) {
-            // SAFETY: the filter keeps the number inside the set.
+        for cpu in &cpus.0 {
+            if i64::from(cpu.0) >= i64::from(libc::CPU_SETSIZE) {
+                return Err(refused(format!("CPU {} is beyond what can be asked for", cpu.0)));
+            }
+            // SAFETY: the number lies inside the set, as just checked.
             unsafe { libc::CPU_SET(cpu.0 as usize, &mut set) };
         }
-        // SAFETY: the set outlives the call and has the stated size.
-        refusal(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }, || {
-            let numbers: Vec<String> = cpus.0.iter().map(|cpu| cpu.0.to_string()).collect();
-            (
-                format!("pin to CPU {}", numbers.join(",")),
-                "choose one of the CPUs in Cpus_allowed_list of /proc/self/status".to_owned(),
-            )
-        })
+        let before = affinity_set();
+        pin(&set).map_err(|error| refused(error.to_string()))?;
+        // The kernel leaves out silently what does not exist or is not allowed, as long as one CPU remains.
+        // SAFETY: both sets are initialised.
+        if unsafe { libc::CPU_EQUAL(&affinity_set(), &set) } {
+            return Ok(());
+        }
+        let _ = pin(&before);
+        Err(refused("not all of these CPUs exist and are allowed".to_owned()))
     }
 
     fn lock_memory(&self) -> Result<(), Refused> {
@@ -282,6 +289,21 @@ impl Machine for Host {
     fn facts(&self) -> Facts {
         linux_facts::read(&linux_facts::Root::default())
     }
+}
+
+fn affinity_set() -> libc::cpu_set_t {
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: the kernel fills at most the stated size; a zeroed set is a valid, empty one.
+    unsafe {
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+fn pin(set: &libc::cpu_set_t) -> Result<(), Error> {
+    // SAFETY: the set outlives the call and has the stated size.
+    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
+    if result == 0 { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
 #[inline(always)]
