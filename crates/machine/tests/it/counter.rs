@@ -1,0 +1,79 @@
+//! What `Host` says for and against its counter agrees with what the kernel says of it.
+
+use std::fs::read_to_string;
+
+use hairspring_machine::{Clock, CpuSet, Host, Machine, Nanos};
+
+#[test]
+fn the_evidence_names_the_clock_source_of_the_kernel() {
+    let file = read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let evidence = Host.counter_evidence();
+    assert_eq!(evidence.clocksource.as_deref().ok(), file.as_deref().ok().map(str::trim));
+    assert_eq!(Host.clocksource(), evidence.clocksource);
+}
+
+#[test]
+fn the_evidence_agrees_with_the_flags_of_the_cpu() {
+    let evidence = Host.counter_evidence();
+    let Some(flags) = read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        text.lines().find(|line| line.starts_with("flags")).map(|line| format!("{line} ").replace('\t', " "))
+    }) else {
+        return super::skip(
+            "counter::the_evidence_agrees_with_the_flags_of_the_cpu",
+            "/proc/cpuinfo lists no x86 flags",
+        );
+    };
+    let has = |flag: &str| flags.contains(&format!(" {flag} "));
+    assert_eq!(evidence.kernel_says_constant, has("constant_tsc") && has("nonstop_tsc"));
+    assert_eq!(evidence.hypervisor.is_some(), has("hypervisor"), "{:?}", evidence.hypervisor);
+    assert!(
+        !evidence.kernel_says_constant || evidence.invariant,
+        "the kernel takes nonstop_tsc from the same CPUID bit"
+    );
+}
+
+#[test]
+fn a_readable_counter_has_a_cost_that_is_plausible() {
+    let evidence = Host.counter_evidence();
+    assert!(!evidence.name.is_empty());
+    if evidence.readable {
+        // Even a trapped read ends within a millisecond; a negative cost would be a fault of the method.
+        assert!(evidence.read_cost >= Nanos::ZERO && evidence.read_cost < Nanos::from_millis(1));
+    } else {
+        assert_eq!(evidence.read_cost, Nanos::MAX);
+    }
+}
+
+#[test]
+fn the_published_rates_are_near_the_rate_that_is_measured() {
+    let rates = Host.published_rates();
+    if rates.is_empty() {
+        return super::skip(
+            "counter::the_published_rates_are_near_the_rate_that_is_measured",
+            "neither CPUID nor the kernel's log states a rate",
+        );
+    }
+    let (ticks, clock) = (Host.ticks_ordered(), Host.read(Clock::Monotonic));
+    Host.sleep_until(clock + Nanos::from_millis(200));
+    let measured = Host.ticks_ordered().since(ticks) as f64 / (Host.read(Clock::Monotonic) - clock).as_secs_f64();
+    for rate in rates {
+        assert!(rate.rate_hz > 0.0 && rate.step_hz > 0.0, "{rate:?}");
+        // A preemption between the two reads at an end, 10 ms at the worst, is 5 percent.
+        assert!((rate.rate_hz / measured - 1.0).abs() < 0.06, "{rate:?}, measured {measured}");
+    }
+}
+
+#[test]
+fn the_counter_goes_on_across_a_move_to_another_cpu() {
+    super::on_own_thread(|| {
+        let cpus = Host.affinity().0;
+        let mut last = Host.ticks_ordered();
+        for round in 0..200 {
+            Host.set_affinity(&CpuSet(vec![cpus[round % cpus.len()]])).expect("our own CPU");
+            let now = Host.ticks_ordered();
+            // A move takes microseconds, which is more than a trusted counter may differ between CPUs.
+            assert!(now.since(last) > 0, "round {round}");
+            last = now;
+        }
+    });
+}
