@@ -23,7 +23,7 @@ const LONG: [(&str, Nanos, f64, usize); 5] = [
     ("1ms", Nanos::from_millis(1), 0.05, 20),
     ("10ms", Nanos::from_millis(10), 0.06, 10),
     ("100ms", Nanos::from_millis(100), 0.08, 3),
-    ("1s", Nanos::from_secs(1), 0.20, 2),
+    ("1s", Nanos::from_secs(1), 0.30, 3),
     ("60s", Nanos::from_secs(60), 0.0, 1),
 ];
 
@@ -36,10 +36,8 @@ pub(crate) fn declare() -> ChapterDeclaration {
     let mut tables = Vec::new();
     for class in Class::ALL {
         let (segment, kernel_name) = (class.segment(), class.kernel_name());
-        let mut rows = Vec::new();
-        for (request, _) in MINIMUM {
-            rows.extend(late_and_early("minimum", segment, request, "Timebase::delay, which polls"));
-        }
+        let how = "Timebase::delay, which polls";
+        let rows = by_quantity(MINIMUM.map(|(request, _)| late_and_early("minimum", segment, request, how)));
         tables.push(TableDeclaration {
             id: format!("delays.minimum.{segment}"),
             title: format!("Guaranteed minimum, {kernel_name}"),
@@ -59,29 +57,11 @@ pub(crate) fn declare() -> ChapterDeclaration {
     });
     for class in Class::ALL {
         let (segment, kernel_name) = (class.segment(), class.kernel_name());
-        let mut rows = Vec::new();
-        for (request, _, _, _) in LONG {
-            rows.extend(late_and_early(
-                "long",
-                segment,
-                request,
-                "LongDelay::delay, which sleeps first and polls last",
-            ));
-            rows.push(RowDeclaration::new(
-                format!("delays.long.{segment}.{request}.seen"),
-                format!("{request} as the caller sees it"),
-                Unit::Ns,
-                Method::Stamp,
-                "lateness by ordered stamps around the call: entry and return, with caches cold from sleeping, included",
-            ));
-            rows.push(RowDeclaration::new(
-                format!("delays.long.{segment}.{request}.cpu_share"),
-                format!("{request} CPU share"),
-                Unit::Ratio,
-                Method::Rate,
-                "CPU time of the thread in all these delays, divided by their wall time",
-            ));
-        }
+        let rows = by_quantity(LONG.map(|(request, _, _, _)| {
+            let [late, early] =
+                late_and_early("long", segment, request, "LongDelay::delay, which sleeps first and polls last");
+            [late, seen(segment, request), early, cpu_share(segment, request)]
+        }));
         tables.push(TableDeclaration {
             id: format!("delays.long.{segment}"),
             title: format!("Long delay, {kernel_name}"),
@@ -115,6 +95,33 @@ fn late_and_early(kind: &str, segment: &str, request: &str, how: &str) -> [RowDe
             "delays that were shorter than requested, by their own account or by stamps around the call",
         ),
     ]
+}
+
+fn seen(segment: &str, request: &str) -> RowDeclaration {
+    RowDeclaration::new(
+        format!("delays.long.{segment}.{request}.seen"),
+        format!("{request} late, as the caller sees it"),
+        Unit::Ns,
+        Method::Stamp,
+        "lateness by ordered stamps around the call: entry and return, with caches cold from sleeping, included",
+    )
+}
+
+fn cpu_share(segment: &str, request: &str) -> RowDeclaration {
+    RowDeclaration::new(
+        format!("delays.long.{segment}.{request}.cpu_share"),
+        format!("{request} CPU share"),
+        Unit::Ratio,
+        Method::Rate,
+        "CPU time of the thread in all these delays, divided by their wall time",
+    )
+}
+
+/// The rows of all requests, put in order of their quantity: all that are late, then all that are early, and so on.
+fn by_quantity<const REQUESTS: usize, const QUANTITIES: usize>(
+    rows: [[RowDeclaration; QUANTITIES]; REQUESTS],
+) -> Vec<RowDeclaration> {
+    (0..QUANTITIES).flat_map(|quantity| rows.iter().map(move |of_request| of_request[quantity].clone())).collect()
 }
 
 pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
@@ -238,8 +245,9 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
         let (mut samples, mut seen) = (Samples::new(), Samples::new());
         while !context.stopped() && !samples.is_full() {
             let before = timebase.stamp_ordered();
-            let Ok(report) = long.delay(span) else { break };
+            let outcome = long.delay(span);
             let after = timebase.stamp_ordered();
+            let Ok(report) = outcome else { break };
             let outside = timebase.nanos(after.since(before));
             samples.push_delay(&report, outside);
             // Taken from the report where the counter's rate would add more than it resolves.

@@ -84,7 +84,7 @@ impl Goal {
     }
 
     /// Reads the clock of the goal until it is reached.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn confirm<M: Machine>(self, timebase: &Timebase<M>) -> Reached {
         for _ in 0..CONFIRM_ROUNDS {
             if let Some(reached) = self.look(timebase) {

@@ -65,7 +65,7 @@ const LESSON: Nanos = Nanos::from_micros(300);
 const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
 /// How long before the deadline the loop that reads the confirming clock takes over from the one that reads the counter:
 /// the end of the latter, with cold caches, and the error of a bracket must fit.
-const CONFIRM_AHEAD: Nanos = Nanos::new(800);
+const CONFIRM_AHEAD: Nanos = Nanos::from_micros(2);
 /// The longest sleep between two looks at the flag that cancels a delay.
 const CANCEL_LOOK: Nanos = Nanos::from_millis(100);
 /// How much later than our scale says the kernel's clock may be found at a goal, beside what the rate's bound amounts to.
@@ -154,6 +154,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     ///
     /// # Errors
     /// Negative and absurd requests; cancelled by its flag.
+    #[inline(always)]
     pub fn delay(&mut self, request: Nanos) -> Result<Report, DelayError> {
         let machine = self.timebase.machine();
         let began = machine.read(Clock::Monotonic);
@@ -167,6 +168,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     ///
     /// # Errors
     /// An instant of another epoch, absurdly distant deadlines; cancelled by its flag.
+    #[inline(always)]
     pub fn delay_until(&mut self, deadline: Instant) -> Result<Report, DelayError> {
         let began = self.timebase.machine().read(Clock::Monotonic);
         let now = self.timebase.now_ordered();
@@ -183,7 +185,9 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.run(Goal::OurScale(target, latest), began, ahead)
     }
 
-    fn run(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
+    /// All but the end: sleeps, and polls until [`CONFIRM_AHEAD`] before the goal.
+    #[inline(never)]
+    fn come_near(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Near, DelayError> {
         let timebase = self.timebase;
         let machine = timebase.machine();
         let quiet = Quiet::begin(machine);
@@ -206,27 +210,30 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         drop(quiet);
         let mut verdict = self.approach(goal);
         verdict.overslept = if was_ahead { (now - wake).max(Nanos::ZERO) } else { Nanos::ZERO };
-        let mut report = Report {
-            requested: request,
-            actual: Nanos::ZERO,
-            late: Nanos::ZERO,
-            slept: now - asleep_from,
-            polled: Nanos::ZERO,
-            window,
-            verdict,
-        };
-        let near = machine.read(Clock::Monotonic);
-        let left = (goal.wake(timebase, near) - near).max(Nanos::ZERO);
-        // Everything is ready; what follows the confirming reading is kept short, for the caller is waiting.
+        let slept = now - asleep_from;
+        let none = Nanos::ZERO;
+        let report = Report { requested: request, actual: none, late: none, slept, polled: none, window, verdict };
+        let at = machine.read(Clock::Monotonic);
+        let left = (goal.wake(timebase, at) - at).max(Nanos::ZERO);
+        Ok(Near { report, goal, began, awake_from: now, at, left })
+    }
+
+    /// The end: the loop that reads the confirming clock. It is compiled into the caller's own code, so that the code to
+    /// which the delay returns is in the caches again before the deadline, not after it: after a long sleep that alone
+    /// would cost most of a microsecond.
+    #[inline(always)]
+    fn run(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
+        let Near { mut report, goal, began, awake_from, at, left } = self.come_near(goal, began, request)?;
+        let timebase = self.timebase;
         let end = goal.confirm(timebase);
-        report.polled = end.at - now;
+        report.polled = end.at - awake_from;
         report.late = match goal {
             Goal::KernelClock(_) => end.at - began - request,
             Goal::OurScale(..) => end.over - self.lead,
         };
         report.actual = request + report.late;
         report.verdict.budget_spent |= end.stuck;
-        let unseen = end.at - near - left;
+        let unseen = end.at - at - left;
         if unseen > timebase.gap_least() {
             // Something happened after the watched part; nobody can tell what.
             report.verdict.add(Cause::Unknown, unseen);
@@ -289,4 +296,16 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         // An eighth more: the quantile of some dozens of sleeps is itself uncertain.
         (late + Nanos::new(late.count() / 8)).max(WINDOW_LEAST).min(self.budget)
     }
+}
+
+/// A delay that has come near its goal.
+struct Near {
+    report: Report,
+    goal: Goal,
+    began: Nanos,
+    /// When the last sleep ended, by the kernel's clock.
+    awake_from: Nanos,
+    /// When the watched part ended, and how much was left then.
+    at: Nanos,
+    left: Nanos,
 }
