@@ -56,9 +56,10 @@ impl Goal {
                 let bracket = Bracket::narrowest_of(machine, source, Clock::Monotonic, ANCHOR_BRACKETS);
                 (bracket.middle(), wake - bracket.clock)
             }
-            Self::OurScale(target, _) => {
+            Self::OurScale(target, latest) => {
                 let from = timebase.stamp_ordered();
-                (from, target.since(timebase.instant(from)).unwrap_or(Nanos::ZERO))
+                let left = target.since(timebase.instant(from)).unwrap_or(Nanos::ZERO);
+                (from, left.min(latest - timebase.machine().read(Clock::Monotonic)))
             }
         }
     }

@@ -256,7 +256,9 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let deadline = timebase.ticks_after(from, left - ahead);
         let (watch, _) = Watch::open(timebase);
         // No skew: what ends the delay is the confirming reading, not this poll.
-        let polled = poll(watch, deadline, timebase.ticks_for_at_least(POLL_MOST), Nanos::ZERO);
+        // What was left at the anchor is enough for the poll, unless the counter fails.
+        let budget = timebase.ticks_for_at_least(left.max(Nanos::ZERO).min(POLL_MOST));
+        let polled = poll(watch, deadline, budget, Nanos::ZERO);
         if !polled.reached {
             // The watchdog: the counter does not get there, so the kernel waits.
             let machine = timebase.machine();

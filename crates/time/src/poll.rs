@@ -12,17 +12,26 @@
 //! shows a gap and a broken sentinel in the same round. One that is taken off between the read and the look shows the
 //! break at once and the gap one round later; so a break without a gap waits for one round to be settled.
 //!
+//! # A counter that does not get there
+//! It may stop, or begin anew. Every [`ROUNDS`] rounds the kernel's clock is looked at; if by that clock the poll has taken
+//! longer than it may at all, it ends as if its budget were spent.
+//!
 //! # Which CPU a reading is from
 //! The sentinel is set first and the CPU read after it. As long as the sentinel stands at the look that follows, every
 //! reading before that look is from that CPU. A reading whose look finds the sentinel broken may be from another and
 //! decides nothing: there is one more round. If the CPU of the deciding reading is not certainly that of the start, the
 //! skew between CPUs is added to the deadline, once (edge 5). Without a sentinel nothing is certain, and it is added always.
 
-use hairspring_machine::{Cpu, Machine, Nanos, Ticks};
+use hairspring_machine::{Clock, Cpu, Machine, Nanos, Ticks};
 
 use crate::timebase::Timebase;
 use crate::trust::Source;
 use crate::verdict::{Cause, Verdict};
+
+/// Rounds between looks at the kernel's clock, in case the counter does not get anywhere: some 100 µs.
+const ROUNDS: u32 = 4_096;
+/// How much longer by the kernel's clock than by the counter a poll may take before it counts as stuck.
+const STUCK_AFTER: Nanos = Nanos::from_millis(1);
 
 /// How a polling stretch ended.
 #[derive(Clone, Copy, Debug)]
@@ -167,9 +176,8 @@ pub(crate) fn poll<M: Machine>(mut watch: Watch<'_, M>, deadline: Ticks, budget:
         Source::Counter => timebase.ticks_for_at_least(skew),
         Source::KernelClock => 0,
     };
-    // A round takes more than a nanosecond on any machine: a counter that stands still cannot hold us for long.
-    let mut rounds_left =
-        timebase.nanos(deadline.since(start).min(budget).saturating_add(skew_ticks)).count().max(1_000);
+    let longest = timebase.nanos(deadline.since(start).min(budget).saturating_add(skew_ticks)) + STUCK_AFTER;
+    let (mut rounds, mut since) = (0_u32, None);
     let mut now = start;
     let reached = loop {
         if now.since(deadline) >= 0 && !watch.broken {
@@ -179,13 +187,13 @@ pub(crate) fn poll<M: Machine>(mut watch: Watch<'_, M>, deadline: Ticks, budget:
             deadline = deadline.plus(std::mem::take(&mut skew_ticks));
             continue;
         }
-        if now.since(start) >= budget || rounds_left == 0 {
+        if now.since(start) >= budget || (rounds == ROUNDS && is_stuck(machine, &mut since, longest)) {
             if !watch.stayed() {
                 deadline = deadline.plus(skew_ticks);
             }
             break false;
         }
-        rounds_left -= 1;
+        rounds = (rounds % ROUNDS) + 1;
         machine.relax();
         now = timebase.stamp();
         watch.look(now);
@@ -195,4 +203,11 @@ pub(crate) fn poll<M: Machine>(mut watch: Watch<'_, M>, deadline: Ticks, budget:
     let mut verdict = watch.end();
     verdict.budget_spent = !reached;
     Polled { end, deadline, verdict, reached }
+}
+
+/// Looks at the kernel's clock, and tells whether more than `longest` has passed by it since the first such look.
+#[cold]
+fn is_stuck<M: Machine>(machine: &M, since: &mut Option<Nanos>, longest: Nanos) -> bool {
+    let now = machine.read(Clock::Monotonic);
+    now - *since.get_or_insert(now) > longest
 }
