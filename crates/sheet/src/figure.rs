@@ -206,6 +206,15 @@ impl Figure {
         Self { histogram: None, ..Self::from_samples(unit, method, &mut [value]) }
     }
 
+    /// The verdicts in one line, most frequent first: `490 clean, 9 preempted`. None if nothing was watched.
+    pub(crate) fn verdict_line(&self) -> Option<String> {
+        let mut verdicts: Vec<(&String, &u64)> = self.verdicts.iter().collect();
+        verdicts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let named: Vec<String> =
+            verdicts.iter().map(|(name, count)| format!("{count} {}", name.replace('_', " "))).collect();
+        (!named.is_empty()).then(|| named.join(", "))
+    }
+
     /// The same figure with the cost of the measurement stated (in `unit`). One that is not finite becomes a caveat.
     #[must_use]
     pub fn with_overhead(mut self, overhead: f64) -> Self {

@@ -100,7 +100,7 @@ fn late_and_early(kind: &str, segment: &str, request: &str, how: &str) -> [RowDe
 fn seen(segment: &str, request: &str) -> RowDeclaration {
     RowDeclaration::new(
         format!("delays.long.{segment}.{request}.seen"),
-        format!("{request} late, as the caller sees it"),
+        format!("{request} late, seen by caller"),
         Unit::Ns,
         Method::Stamp,
         "lateness by ordered stamps around the call: entry and return, with caches cold from sleeping, included",

@@ -11,6 +11,10 @@ use crate::context::{Context, Effort, Progress, policy_refused};
 use crate::registry::{ChapterDeclaration, registry};
 use crate::{clocks, conditions, delays, disturbance, sleeps};
 
+/// How well the rate must be known before the first measurement, and how long that may take.
+const BOUND_PPM: f64 = 0.5;
+const AGE: Nanos = Nanos::from_millis(200);
+
 /// What sheet to take.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -76,7 +80,7 @@ pub fn take_sheet<M: Machine + Clone + Sync>(
     let start = machine.read(Clock::Monotonic);
     let taken_at = timestamp(machine.read(Clock::Realtime));
     let conditions = conditions::read(machine, request.redact);
-    let timebase = Timebase::calibrate(machine.clone())?;
+    let timebase = Timebase::calibrate_to(machine.clone(), BOUND_PPM, AGE)?;
     let declarations: Vec<ChapterDeclaration> = selected(&request.rows);
     let total = request.effort.chapter_budget().times(i64::try_from(declarations.len()).unwrap_or(i64::MAX));
     let mut context = Context {

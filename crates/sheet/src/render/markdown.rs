@@ -110,7 +110,8 @@ fn cells(row: &Row) -> Vec<String> {
         }
         Value::Figure(figure) => {
             let caveats: String = figure.caveats.iter().map(|c| format!("<br>**!** {}", escaped(c))).collect();
-            cells.push(format!("{}{caveats}", escaped(&row.label)));
+            let verdicts = figure.verdict_line().map_or(String::new(), |line| format!("<br>{}", escaped(&line)));
+            cells.push(format!("{}{verdicts}{caveats}", escaped(&row.label)));
             cells.push(grouped(&figure.n.to_string()));
             let written = |value| statistic(figure, value).map_or("–".to_owned(), |q| q.to_string());
             cells.extend(STATISTICS.iter().map(|(_, of)| written(of(figure))));

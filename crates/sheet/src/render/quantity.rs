@@ -42,6 +42,8 @@ impl fmt::Display for Quantity {
 
 /// Three significant digits: more than the spread of most timings, and few enough to compare at a glance.
 const DIGITS: usize = 3;
+/// From here on a ratio is written as "so many times", below as a percentage.
+const TIMES_FROM: f64 = 10.0;
 /// A double holds no more than 17 significant digits; a rate in hertz needs 10.
 const DIGITS_MAX: usize = 12;
 /// From here on, and below its inverse, a number is written with an exponent.
@@ -57,7 +59,7 @@ pub fn quantity_with_digits(value: f64, unit: Unit, digits: usize) -> Quantity {
     let digits = digits.clamp(1, DIGITS_MAX);
     // Minus zero is a zero.
     let value = if value == 0.0 { 0.0 } else { value };
-    let steps = steps(unit);
+    let steps = if unit == Unit::Ratio && value.abs() >= TIMES_FROM { &[("×", 1.0)] } else { steps(unit) };
     let base = steps.iter().position(|(_, factor)| *factor == 1.0).unwrap_or(0);
     let magnitude = value.abs();
     // The step below the base (picoseconds, parts per billion) only for what would be all zeros otherwise.

@@ -4,6 +4,7 @@
 //! that matter most; Markdown, HTML and JSON have the rest. No line is wider than the width that was asked for.
 
 mod conditions;
+mod matrix;
 mod page;
 mod plot;
 mod table;
@@ -46,9 +47,14 @@ fn chapter(page: &mut Page, chapter: &Chapter, verbose: bool) {
     page.rule();
     page.beside(Ink::Heading, &chapter.title, &chapter.id);
     page.wrapped(Ink::Plain, 0, 0, &chapter.intro);
-    for table in &chapter.tables {
+    if !verbose && matrix::suits(&chapter.tables, page.width) {
         page.blank();
-        table::table(page, table, verbose);
+        matrix::matrix(page, &chapter.tables, &chapter.id);
+    } else {
+        for table in &chapter.tables {
+            page.blank();
+            table::table(page, table, verbose);
+        }
     }
     for series in &chapter.series {
         page.blank();

@@ -82,3 +82,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_ratio_is_a_percentage_until_it_is_many_times() {
+    assert_eq!(quantity(0.0123, Unit::Ratio).to_string(), "1.23 %");
+    assert_eq!(quantity(9.5, Unit::Ratio).to_string(), "950 %");
+    assert_eq!(quantity(10.0, Unit::Ratio).to_string(), "10.0 ×");
+    assert_eq!(quantity(2_000.0, Unit::Ratio).to_string(), "2,000 ×");
+}

@@ -1,7 +1,7 @@
 //! The sheet for a terminal.
 
 use hairspring_sheet::render::text;
-use hairspring_sheet::{Absent, NoteKind, Row, TextStyle};
+use hairspring_sheet::{Absent, NoteKind, Row, Table, TextStyle};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -115,4 +115,49 @@ proptest! {
             prop_assert!(line.width() <= width, "{} columns: {line:?}", line.width());
         }
     }
+}
+
+#[test]
+fn rows_that_are_absent_for_one_reason_say_it_once() {
+    let mut sheet = example::sheet();
+    let reason = || Absent::new("no such thing here", "buy one");
+    let rows: Vec<Row> = ["a", "b", "c"].map(|name| example::absent(&format!("x.{name}"), name, reason())).into();
+    sheet.chapters[0].tables[0].rows = rows;
+    let text = text(&sheet, &style(80));
+    assert_eq!(text.matches("no such thing here").count(), 1);
+    assert_eq!(text.matches("→ buy one").count(), 1);
+    assert!(text.lines().any(|line| line.trim() == "a, b, c"));
+}
+
+#[test]
+fn verdicts_are_told_where_something_was_disturbed() {
+    let mut sheet = example::sheet();
+    let mut figure = example::figure(1, 100, 10.0, 1.0);
+    figure.verdicts = [("clean".to_owned(), 90), ("interrupted_or_stolen".to_owned(), 10)].into();
+    sheet.chapters[0].tables[0].rows = vec![example::row("x.disturbed", "disturbed", figure.clone())];
+    assert!(text(&sheet, &style(80)).contains("90 clean, 10 interrupted or stolen"));
+    figure.verdicts = [("clean".to_owned(), 100)].into();
+    sheet.chapters[0].tables[0].rows = vec![example::row("x.clean", "all clean", figure)];
+    assert!(!text(&sheet, &style(80)).contains("100 clean"));
+}
+
+#[test]
+fn tables_with_the_same_rows_stand_side_by_side() {
+    let mut sheet = example::sheet();
+    let table = |name: &str, median: f64| Table {
+        id: format!("x.{name}"),
+        title: name.to_owned(),
+        rows: vec![
+            example::row(&format!("x.{name}.1us"), "1us", example::figure(3, 50, median, 1.0)),
+            example::absent(&format!("x.{name}.10s"), "10s", Absent::new("takes too long", "--thorough")),
+        ],
+    };
+    let median = |table: &Table| table.rows[0].figure().and_then(|f| f.median).map(|m| format!("{m:.1} ns"));
+    let tables = vec![table("first", 20.0), table("second", 40.0), table("third", 80.0)];
+    let medians: Vec<String> = tables.iter().filter_map(median).collect();
+    sheet.chapters[0].tables = tables;
+    let text = text(&sheet, &style(80));
+    let line = text.lines().find(|line| line.trim_start().starts_with("1us")).expect("one row for 1us");
+    assert!(medians.iter().all(|median| line.contains(median)), "{line:?} lacks one of {medians:?}");
+    assert_eq!(text.matches("takes too long").count(), 1);
 }

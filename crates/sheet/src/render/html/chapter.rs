@@ -112,6 +112,7 @@ fn label(row: &Row) -> String {
         if let Some(overhead) = figure.overhead {
             details.push(format!("overhead {}", quantity(overhead, figure.unit)));
         }
+        details.extend(figure.verdict_line());
         caveats = figure.caveats.iter().map(|c| format!("<span class=\"caveat\">{}</span>", escaped(c))).collect();
     }
     format!(

@@ -65,7 +65,19 @@ pub(super) fn table(page: &mut Page, table: &Table, verbose: bool) {
     if !figures.is_empty() {
         header(page, &columns, &widths, spark, label_width);
     }
-    for row in &table.rows {
+    let mut rows = table.rows.iter().peekable();
+    while let Some(row) = rows.next() {
+        if let (Value::Absent(absent), false) = (&row.value, verbose) {
+            let same = |next: &&Row| matches!(&next.value, Value::Absent(other) if other == absent);
+            let mut labels = vec![row.label.as_str()];
+            while let Some(next) = rows.next_if(same) {
+                labels.push(&next.label);
+            }
+            if labels.len() > 1 {
+                absent_together(page, &labels, absent);
+                continue;
+            }
+        }
         let beside = match &row.value {
             Value::Figure(figure) => {
                 let cells = columns.iter().zip(&widths).map(|(c, w)| format!("  {}", cell(*c, figure, *w))).collect();
@@ -124,6 +136,11 @@ fn labelled(page: &mut Page, row: &Row, width: usize, beside: Option<(String, St
     if verbose {
         page.wrapped(Ink::Dim, 2 * INDENT, 2 * INDENT, &row.id);
     }
+    // Where all was well there is nothing to say.
+    let disturbed = row.figure().filter(|f| f.verdicts.keys().any(|name| name != "clean"));
+    if let Some(verdicts) = disturbed.and_then(Figure::verdict_line) {
+        page.wrapped(Ink::Dim, 2 * INDENT, 3 * INDENT, &verdicts);
+    }
     for caveat in row.figure().map_or(&[][..], |f| &f.caveats) {
         page.wrapped(Ink::Warning, 2 * INDENT, 3 * INDENT, &format!("! {caveat}"));
     }
@@ -150,6 +167,15 @@ fn absent(page: &mut Page, row: &Row, width: usize, absent: &Absent, verbose: bo
     if verbose {
         page.wrapped(Ink::Dim, 2 * INDENT, 2 * INDENT, &row.id);
     }
+    if let Some(remedy) = &absent.remedy {
+        page.wrapped(Ink::Plain, 2 * INDENT, 3 * INDENT, &format!("→ {remedy}"));
+    }
+}
+
+/// Rows that follow each other and are absent for the same reason: it is said once.
+pub(super) fn absent_together(page: &mut Page, labels: &[&str], absent: &Absent) {
+    page.wrapped(Ink::Plain, INDENT, 2 * INDENT, &labels.join(", "));
+    page.wrapped(Ink::Missing, 2 * INDENT, 3 * INDENT, &format!("absent: {}", absent.reason));
     if let Some(remedy) = &absent.remedy {
         page.wrapped(Ink::Plain, 2 * INDENT, 3 * INDENT, &format!("→ {remedy}"));
     }

@@ -1,0 +1,80 @@
+//! Tables of a chapter that have the same rows, side by side: one column of medians for each.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::page::{Ink, Page, flush_right, padded, wrap};
+use crate::render::quantity::statistic;
+use crate::{Row, Table, Value};
+
+/// Fewer tables than this are shown one below the other, with all their columns.
+const TABLES_LEAST: usize = 3;
+/// The least and most width of a column.
+const COLUMN_LEAST: usize = 11;
+const COLUMN_MOST: usize = 18;
+const INDENT: usize = 2;
+
+/// Whether these tables are shown side by side: several, with the same rows, that fit.
+pub(super) fn suits(tables: &[Table], width: usize) -> bool {
+    let Some((first, others)) = tables.split_first() else { return false };
+    let same_rows = |table: &Table| table.rows.iter().map(|r| &r.label).eq(first.rows.iter().map(|r| &r.label));
+    tables.len() >= TABLES_LEAST
+        && first.rows.len() > 1
+        && others.iter().all(same_rows)
+        && INDENT + label_width(first) + tables.len() * COLUMN_LEAST <= width
+}
+
+/// The medians of all the tables, one row for each label that has a figure in any of them.
+pub(super) fn matrix(page: &mut Page, tables: &[Table], id: &str) {
+    let Some(first) = tables.first() else { return };
+    let labels = label_width(first);
+    let column = ((page.width - INDENT - labels) / tables.len()).clamp(COLUMN_LEAST, COLUMN_MOST);
+    page.beside(Ink::Heading, "Medians", id);
+    let headings: Vec<Vec<String>> = tables.iter().map(|t| wrap(&t.title, column - 2, column - 2)).collect();
+    let lines = headings.iter().map(Vec::len).max().unwrap_or(0);
+    for line in 0..lines {
+        let mut text = " ".repeat(INDENT + labels);
+        for heading in &headings {
+            // Short headings stand on the last line, above their numbers.
+            let at = (line + heading.len()).checked_sub(lines).and_then(|i| heading.get(i));
+            text.push_str(&flush_right(at.map_or("", String::as_str), column));
+        }
+        page.line(&[(Ink::Dim, &text)]);
+    }
+    let mut left_out = Vec::new();
+    for (index, row) in first.rows.iter().enumerate() {
+        let cells: Vec<&Row> = tables.iter().map(|table| &table.rows[index]).collect();
+        if cells.iter().all(|cell| cell.figure().is_none()) {
+            left_out.push(row);
+            continue;
+        }
+        let mut text = format!("{}{}", " ".repeat(INDENT), padded(&row.label, labels));
+        for cell in cells {
+            let median = cell.figure().and_then(|figure| statistic(figure, figure.median));
+            let median = median.map_or_else(|| "absent".to_owned(), |quantity| quantity.to_string());
+            text.push_str(&flush_right(&median, column));
+        }
+        page.line(&[(Ink::Plain, &text)]);
+    }
+    absences(page, &left_out);
+    let note = "counts, spread and maxima of each: --format md, html or json";
+    page.wrapped(Ink::Dim, INDENT, INDENT, note);
+}
+
+/// Rows that no table has a figure for, with the reason of each kind said once.
+fn absences(page: &mut Page, rows: &[&Row]) {
+    let mut said: Vec<(&crate::Absent, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let Value::Absent(absent) = &row.value else { continue };
+        match said.iter_mut().find(|(other, _)| *other == absent) {
+            Some((_, labels)) => labels.push(&row.label),
+            None => said.push((absent, vec![&row.label])),
+        }
+    }
+    for (absent, labels) in said {
+        super::table::absent_together(page, &labels, absent);
+    }
+}
+
+fn label_width(table: &Table) -> usize {
+    table.rows.iter().map(|row| row.label.width()).max().unwrap_or(0)
+}
