@@ -152,15 +152,15 @@ impl<M: Machine> Timebase<M> {
     }
 
     #[inline]
-    fn poll_out(&self, watch: Watch<'_, M>, start: Ticks, request: Nanos, budget: Nanos) -> Report {
+    fn poll_out(&self, mut watch: Watch<'_, M>, start: Ticks, request: Nanos, budget: Nanos) -> Report {
         let deadline = start.plus(self.ticks_for_at_least(request));
-        let polled = poll(watch, deadline, self.ticks_for_at_least(budget).max(1), self.skew());
-        let mut report = self.report(start, request, polled.end, polled.verdict);
+        let polled = poll(&mut watch, start, deadline, self.ticks_for_at_least(budget).max(1), self.skew());
+        let mut report = self.report(start, request, polled.end, watch.end());
         if !polled.reached {
             self.sleep_out(start, polled.deadline, polled.end, &mut report);
         }
-        if polled.verdict.gaps(Cause::Preempted).count > 0 {
-            report.verdict.throttled = self.looks_throttled(&polled.verdict);
+        if report.verdict.gaps(Cause::Preempted).count > 0 {
+            report.verdict.throttled = self.looks_throttled(&report.verdict);
         }
         report
     }

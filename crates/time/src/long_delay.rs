@@ -207,8 +207,12 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             now = self.sleep(&quiet, now, wake - window, began)?;
             wake = goal.wake(timebase, now);
         }
+        // From the last wake-up on everything is watched.
+        let (mut watch, _) = Watch::open(timebase);
         drop(quiet);
-        let mut verdict = self.approach(goal);
+        self.approach(goal, &mut watch);
+        watch.look(timebase.stamp());
+        let mut verdict = watch.end();
         verdict.overslept = if was_ahead { (now - wake).max(Nanos::ZERO) } else { Nanos::ZERO };
         let slept = now - asleep_from;
         let none = Nanos::ZERO;
@@ -238,33 +242,37 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             // Something happened after the watched part; nobody can tell what.
             report.verdict.add(Cause::Unknown, unseen);
         }
+        if report.late + self.lead > timebase.gap_least() && report.verdict.is_clean() {
+            // Or between the wake-up and the watch.
+            report.verdict.add(Cause::Unknown, report.late + self.lead);
+        }
         Ok(report)
     }
 
     /// Polls until just before the goal. The first stretch, to [`ANCHOR_AHEAD`] before it, also brings the code and data of
     /// the end back into the caches, which a long sleep leaves cold; then the counter is tied to the kernel's clock anew.
-    fn approach(&self, goal: Goal) -> Verdict {
-        let first = self.approach_to(goal, ANCHOR_AHEAD);
-        first.and(self.approach_to(goal, CONFIRM_AHEAD))
+    fn approach(&self, goal: Goal, watch: &mut Watch<'_, M>) {
+        self.approach_to(goal, ANCHOR_AHEAD, watch);
+        self.approach_to(goal, CONFIRM_AHEAD, watch);
     }
 
-    fn approach_to(&self, goal: Goal, ahead: Nanos) -> Verdict {
+    fn approach_to(&self, goal: Goal, ahead: Nanos, watch: &mut Watch<'_, M>) {
         let timebase = self.timebase;
         let (from, left) = goal.anchor(timebase);
         // A warm-up of the confirming read; its result is of no use yet.
         let _ = goal.look(timebase);
         let deadline = timebase.ticks_after(from, left - ahead);
-        let (watch, _) = Watch::open(timebase);
+        let start = timebase.stamp_ordered();
+        watch.look(start);
         // No skew: what ends the delay is the confirming reading, not this poll.
         // What was left at the anchor is enough for the poll, unless the counter fails.
         let budget = timebase.ticks_for_at_least(left.max(Nanos::ZERO).min(POLL_MOST));
-        let polled = poll(watch, deadline, budget, Nanos::ZERO);
+        let polled = poll(watch, start, deadline, budget, Nanos::ZERO);
         if !polled.reached {
             // The watchdog: the counter does not get there, so the kernel waits.
             let machine = timebase.machine();
             machine.sleep_until(goal.wake(timebase, machine.read(Clock::Monotonic)));
         }
-        polled.verdict
     }
 
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.

@@ -40,8 +40,6 @@ pub(crate) struct Polled {
     pub(crate) end: Ticks,
     /// The deadline in force at the end: as asked for, or later by the skew.
     pub(crate) deadline: Ticks,
-    /// What disturbed it.
-    pub(crate) verdict: Verdict,
     /// Whether the deadline was reached (edge 3) or the budget spent first (edge 4).
     pub(crate) reached: bool,
 }
@@ -165,11 +163,17 @@ impl<M: Machine> Drop for Watch<'_, M> {
     }
 }
 
-/// Polls from `start` until the counter reaches `deadline`, for at most `budget` ticks. `skew` is how far the counters of
-/// two CPUs can be apart.
+/// Polls until the counter reaches `deadline`, under a watch that was opened before, for at most `budget` ticks from
+/// `start`. `skew` is how far the counters of two CPUs can be apart.
 #[inline]
-pub(crate) fn poll<M: Machine>(mut watch: Watch<'_, M>, deadline: Ticks, budget: i64, skew: Nanos) -> Polled {
-    let (timebase, start) = (watch.timebase, watch.start);
+pub(crate) fn poll<M: Machine>(
+    watch: &mut Watch<'_, M>,
+    start: Ticks,
+    deadline: Ticks,
+    budget: i64,
+    skew: Nanos,
+) -> Polled {
+    let timebase = watch.timebase;
     let machine = timebase.machine();
     let mut deadline = deadline;
     let mut skew_ticks = match timebase.source() {
@@ -200,9 +204,8 @@ pub(crate) fn poll<M: Machine>(mut watch: Watch<'_, M>, deadline: Ticks, budget:
     };
     let end = timebase.stamp_ordered();
     watch.look(end);
-    let mut verdict = watch.end();
-    verdict.budget_spent = !reached;
-    Polled { end, deadline, verdict, reached }
+    watch.verdict.budget_spent |= !reached;
+    Polled { end, deadline, reached }
 }
 
 /// Looks at the kernel's clock, and tells whether more than `longest` has passed by it since the first such look.
