@@ -175,13 +175,20 @@ impl State {
             if ahead <= 0 {
                 break;
             }
-            if self.doze(ahead.cast_unsigned().saturating_mul(PICOS)) == Woken::Signal {
+            if self.doze(self.true_picos_in(ahead)) == Woken::Signal {
                 return Woken::Signal;
             }
         }
         let late = late + std::mem::take(&mut self.late_wake).count();
         // Until the wake-up is through, the thread is as good as asleep; a signal then comes with it.
         self.doze(late.cast_unsigned().saturating_mul(PICOS))
+    }
+
+    /// How much true time the monotonic clock needs at its present drift to advance by so many nanoseconds, at least 1 ps.
+    fn true_picos_in(&self, nanos: i64) -> u64 {
+        let picos = i128::from(nanos) * i128::from(PICOS) * 1_000_000_000;
+        let rate = i128::from(self.script.kernel_drift_ppb) + 1_000_000_000;
+        u64::try_from(picos / rate.max(1)).unwrap_or(u64::MAX).max(1)
     }
 
     fn doze(&mut self, picos: u64) -> Woken {
