@@ -1,0 +1,118 @@
+//! The rate that is found lies inside the bound that is stated with it, whatever happens meanwhile.
+
+use hairspring_machine::Clock;
+use hairspring_machine::sim::{Disturbance, Script};
+use hairspring_time::{Calibration, Machine, Nanos, Sim, Timebase};
+use proptest::prelude::*;
+
+use super::{ODD_COSTS, calibrated, micros, millis};
+
+/// How far the stated rate is from the true one against the kernel's clock, in parts per million.
+fn error_ppm(calibration: &Calibration, rate_hz: u64, drift_ppb: i64) -> f64 {
+    let by_kernel_clock = rate_hz as f64 / (1.0 + drift_ppb as f64 * 1e-9);
+    (by_kernel_clock / calibration.rate_hz - 1.0).abs() * 1e6
+}
+
+#[track_caller]
+fn check(timebase: &Timebase<Sim>, rate_hz: u64, drift_ppb: i64) {
+    let calibration = timebase.calibration();
+    let error = error_ppm(calibration, rate_hz, drift_ppb);
+    // Floating point of the test itself.
+    assert!(error <= calibration.bound_ppm + 1e-7, "{error} ppm at {rate_hz} Hz, drift {drift_ppb}: {calibration:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn the_true_rate_is_inside_the_stated_bound(
+        rate_hz in prop_oneof![8_200_000_u64..60_000_000, 900_000_000_u64..6_000_000_000, 1_u64 << 33..100_000_000_000],
+        drift_ppb in -500_000_i64..=500_000,
+        late in (0_i64..500, 0_i64..5_000),
+        counter_start in any::<u64>(),
+        tick_ps in 1_u64..60_000,
+        clock_ps in 1_u64..2_000_000,
+        interrupts in prop::collection::vec((0_i64..40_000_000, 1_i64..300_000, any::<bool>()), 0..40),
+    ) {
+        let mut script = Script {
+            rate_hz,
+            kernel_drift_ppb: drift_ppb,
+            wake_late: (micros(late.0), micros(late.0 + late.1)),
+            counter_start,
+            costs: ODD_COSTS,
+            ..Script::default()
+        };
+        (script.costs.ticks_ordered, script.costs.clock) = (tick_ps, clock_ps);
+        for (at, length, preempt) in interrupts {
+            let length = Nanos::new(length);
+            let disturbance = if preempt { Disturbance::Preempt(length) } else { Disturbance::Interrupt(length) };
+            script = script.with(Nanos::new(at), disturbance);
+        }
+        let (sim, mut timebase) = calibrated(script);
+        check(&timebase, rate_hz, drift_ppb);
+        for _ in 0..3 {
+            sim.sleep_until(sim.read(Clock::Monotonic) + millis(8));
+            timebase = timebase.refine().timebase;
+            check(&timebase, rate_hz, drift_ppb);
+        }
+    }
+}
+
+/// The first bracket of a slow counter is a tick wide or none; half the width of two brackets is then not all that can be
+/// wrong. The sweep shifts the counter's phase against the kernel's clock by a nanosecond at a time.
+#[test]
+fn the_bound_holds_for_a_slow_counter_at_every_phase() {
+    for rate_hz in [8_192_000, 19_200_000, 24_000_000, 25_000_000] {
+        for shift in 0..200 {
+            let sim = Sim::new(Script { rate_hz, ..Script::default() });
+            sim.work(Nanos::new(shift));
+            check(&Timebase::calibrate(sim).expect("it advances"), rate_hz, 0);
+        }
+    }
+}
+
+#[test]
+fn a_calibration_is_good_to_20_ppm_at_once_and_to_1_ppm_at_the_age_of_a_tenth_of_a_second() {
+    let (sim, timebase) = calibrated(Script::default());
+    assert!(timebase.calibration().bound_ppm <= 20.0, "{:?}", timebase.calibration());
+    assert!(timebase.cost().cpu < millis(1) && timebase.cost().wall < millis(10), "{:?}", timebase.cost());
+    sim.sleep_until(sim.read(Clock::Monotonic) + millis(96));
+    let refined = timebase.refine().timebase;
+    assert!(refined.calibration().bound_ppm <= 1.0, "{:?}", refined.calibration());
+    check(&refined, 2_600_000_000, 0);
+}
+
+#[test]
+fn calibrate_to_a_bound_reaches_it_or_the_end_of_its_patience() {
+    let reached = Timebase::calibrate_to(Sim::new(Script::default()), 0.2, Nanos::from_secs(10)).expect("it advances");
+    assert!(reached.calibration().bound_ppm <= 0.2 && reached.calibration().baseline < Nanos::from_secs(3));
+    let tired = Timebase::calibrate_to(Sim::new(Script::default()), 0.0, millis(300)).expect("it advances");
+    assert!(tired.calibration().baseline >= millis(300) && tired.calibration().baseline < millis(310));
+}
+
+#[test]
+fn what_the_kernel_does_to_its_clock_is_told_beside_the_rate() {
+    for drift in [-100_000, 0, 250_000] {
+        let (_, timebase) = calibrated(Script { kernel_drift_ppb: drift, ..Script::default() });
+        let told = timebase.calibration().discipline_ppm;
+        let true_ppm = -drift as f64 * 1e-3;
+        let bound = 2.5 * timebase.calibration().bound_ppm + 0.1;
+        // The sign: how far the raw clock runs from the disciplined one.
+        assert!((told.abs() - true_ppm.abs()).abs() < bound, "{told} for {true_ppm}");
+    }
+}
+
+#[test]
+fn a_counter_or_clock_that_stands_still_is_no_time_base() {
+    for rate_hz in [0, 1, 1_000_000, 200_000_000_000] {
+        assert!(Timebase::calibrate(Sim::new(Script { rate_hz, ..Script::default() })).is_err(), "{rate_hz} Hz");
+    }
+}
+
+#[test]
+fn an_untrusted_counter_is_not_calibrated_but_replaced() {
+    let (_, timebase) = calibrated(Script { counter_trusted: false, ..Script::default() });
+    let calibration = timebase.calibration();
+    assert_eq!((calibration.rate_hz, calibration.bound_ppm), (1e9, 0.0));
+    assert!(timebase.trust().reasons.iter().any(|reason| !reason.supports && reason.text.contains("hpet")));
+}

@@ -1,0 +1,179 @@
+//! How one time base follows another: without a step, with a smaller bound, or in a new epoch that says why.
+
+use hairspring_machine::Clock;
+use hairspring_machine::sim::{Disturbance, Script};
+use hairspring_time::{Continuity, Machine, Nanos, Sim, Source, Timebase};
+
+use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
+
+/// Checks that an instant now is as near the kernel's clock as the time base says.
+#[track_caller]
+fn check_sandwich(sim: &Sim, timebase: &Timebase<Sim>) {
+    let before = sim.read(Clock::Monotonic);
+    let now = timebase.now_ordered();
+    let after = sim.read(Clock::Monotonic);
+    let bound = timebase.offset_bound(now);
+    let (lower, upper) = (before - bound, after + bound);
+    assert!((lower..=upper).contains(&now.as_monotonic()), "{:?} not in {lower}..={upper}", now.as_monotonic());
+}
+
+fn age(sim: &Sim, span: Nanos) {
+    sim.sleep_until(sim.read(Clock::Monotonic) + span);
+}
+
+#[test]
+fn a_successor_continues_without_a_step_and_with_a_smaller_bound() {
+    for rate_hz in [24_000_000, 1_000_000_000, 2_600_000_000] {
+        let (sim, mut timebase) = calibrated(Script { rate_hz, costs: ODD_COSTS, ..Script::default() });
+        for _ in 0..12 {
+            age(&sim, millis(17));
+            let refined = timebase.refine();
+            assert_eq!(refined.continuity, Continuity::Continued);
+            let successor = refined.timebase;
+            let stamp = timebase.stamp_ordered();
+            let step = successor.instant(stamp).since(timebase.instant(stamp)).expect("one epoch");
+            assert!(step >= Nanos::new(-1) && step <= Nanos::new(1), "a step of {step}");
+            assert!(successor.calibration().bound_ppm < timebase.calibration().bound_ppm);
+            assert!(successor.calibration().baseline > timebase.calibration().baseline);
+            timebase = successor;
+            check_sandwich(&sim, &timebase);
+        }
+    }
+}
+
+#[test]
+fn instants_stay_within_their_bound_of_the_kernels_clock_as_they_age() {
+    for drift in [-500_000, 0, 500_000] {
+        for rate_hz in [24_000_000, 2_600_000_000] {
+            let script = Script { kernel_drift_ppb: drift, rate_hz, costs: ODD_COSTS, ..Script::default() };
+            let (sim, mut timebase) = calibrated(script);
+            for round in 1..40 {
+                age(&sim, micros(round * 311));
+                check_sandwich(&sim, &timebase);
+                if round % 7 == 0 {
+                    timebase = timebase.refine().timebase;
+                    check_sandwich(&sim, &timebase);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn readings_never_go_back_through_a_hundred_refinements() {
+    let (sim, mut timebase) = calibrated(Script { costs: ODD_COSTS, ..Script::default() });
+    let mut last = timebase.now();
+    for round in 0..100 {
+        age(&sim, micros(500 + round * 37));
+        timebase = timebase.refine().timebase;
+        let now = timebase.now();
+        assert!(now.since(last).expect("one epoch") >= Nanos::ZERO);
+        last = now;
+    }
+}
+
+/// How far the rate is from that of a 2.6 GHz counter under this drift.
+fn error_ppm(timebase: &Timebase<Sim>, drift_ppb: i64) -> f64 {
+    (2.6e9 / (1.0 + drift_ppb as f64 * 1e-9) / timebase.calibration().rate_hz - 1.0).abs() * 1e6
+}
+
+/// Regression: the baseline that held both rates was stated with a bound as if it held one.
+#[test]
+fn a_kernel_clock_that_changes_its_rate_is_noticed_and_learned_anew() {
+    for drift in [-200_000, -8_000, 8_000, 200_000] {
+        // How long after the last look, of 100 ms, the change comes. Later than half and no bound could cover it.
+        for wait in [0, 10, 45] {
+            let (sim, timebase) = calibrated(Script::default());
+            age(&sim, millis(100));
+            let timebase = timebase.refine().timebase;
+            disturb_in(&sim, millis(wait), Disturbance::Drift(drift));
+            age(&sim, millis(100));
+            let refined = timebase.refine();
+            assert_eq!(refined.continuity, Continuity::Rerated, "drift {drift}, after {wait} ms");
+            let timebase = refined.timebase;
+            let (error, bound) = (error_ppm(&timebase, drift), timebase.calibration().bound_ppm);
+            assert!(error <= bound, "{error} ppm, bound {bound}, drift {drift}, after {wait} ms");
+            check_sandwich(&sim, &timebase);
+            age(&sim, millis(100));
+            check_sandwich(&sim, &timebase);
+            let refined = timebase.refine();
+            let (error, bound) = (error_ppm(&refined.timebase, drift), refined.timebase.calibration().bound_ppm);
+            assert!(error <= bound && bound < 1.5, "{error} ppm, bound {bound}, {:?}", refined.continuity);
+            assert_eq!(refined.timebase.epoch(), timebase.epoch());
+        }
+    }
+}
+
+/// Lets something happen 50 ms after a refinement and refines 100 ms later.
+fn refined_after(disturbance: Disturbance) -> (Sim, Timebase<Sim>, Timebase<Sim>, Continuity) {
+    let (sim, timebase) = calibrated(Script::default());
+    age(&sim, millis(100));
+    let before = timebase.refine().timebase;
+    disturb_in(&sim, millis(50), disturbance);
+    age(&sim, millis(100));
+    let refined = before.refine();
+    (sim, before, refined.timebase, refined.continuity)
+}
+
+/// Checks that instants across the border have no difference and that the successor is a good time base.
+#[track_caller]
+fn check_new_epoch(sim: &Sim, before: &Timebase<Sim>, after: &Timebase<Sim>) {
+    assert_ne!(before.epoch(), after.epoch());
+    let (old, new) = (before.now(), after.now());
+    assert!(new.since(old).is_err() && old.since(new).is_err());
+    assert!(old.since(new).expect_err("two epochs").to_string().contains("epochs"));
+    check_sandwich(sim, after);
+    let start = sim.read(Clock::Monotonic);
+    after.delay(micros(30)).expect("short");
+    assert!(sim.read(Clock::Monotonic) - start >= micros(30));
+}
+
+#[test]
+fn a_suspend_begins_a_new_epoch_and_says_how_long_it_was() {
+    for length in [millis(2), Nanos::from_secs(3_600)] {
+        let (sim, before, after, continuity) = refined_after(Disturbance::Suspend(length));
+        let Continuity::Suspended(told) = continuity else { panic!("{continuity:?}") };
+        assert!(told >= length - micros(1) && told <= length + micros(1), "{told}");
+        check_new_epoch(&sim, &before, &after);
+    }
+}
+
+#[test]
+fn a_step_of_the_clock_begins_a_new_epoch_and_says_how_far_it_went() {
+    for step in [millis(2), -millis(2), Nanos::from_secs(100), -Nanos::from_secs(100)] {
+        let (sim, before, after, continuity) = refined_after(Disturbance::ClockStep(step));
+        let Continuity::Stepped(told) = continuity else { panic!("{continuity:?}") };
+        assert!(told >= step - micros(1) && told <= step + micros(1), "{told} for {step}");
+        check_new_epoch(&sim, &before, &after);
+    }
+}
+
+#[test]
+fn a_counter_that_the_kernel_gives_up_is_given_up_here() {
+    let (sim, before, after, continuity) = refined_after(Disturbance::DistrustCounter);
+    assert_eq!((continuity, after.source()), (Continuity::Distrusted, Source::KernelClock));
+    assert!(!after.trust().trusted);
+    check_new_epoch(&sim, &before, &after);
+    // And that is that: the next look finds nothing new.
+    age(&sim, millis(10));
+    assert_eq!(after.refine().continuity, Continuity::Continued);
+}
+
+#[test]
+fn a_counter_that_changes_its_rate_begins_a_new_epoch_and_is_calibrated_anew() {
+    let (sim, before, after, continuity) = refined_after(Disturbance::CounterRate(1_300_000_000));
+    assert!(matches!(continuity, Continuity::Stepped(_)), "{continuity:?}");
+    assert!((after.calibration().rate_hz / 1.3e9 - 1.0).abs() < 1e-4);
+    check_new_epoch(&sim, &before, &after);
+}
+
+#[test]
+fn a_look_too_soon_after_the_last_changes_nothing_for_the_worse() {
+    let (sim, timebase) = calibrated(Script::default());
+    let mut current = timebase.clone();
+    for _ in 0..50 {
+        current = current.refine().timebase;
+        check_sandwich(&sim, &current);
+        assert!(current.calibration().bound_ppm <= timebase.calibration().bound_ppm * 1.001);
+    }
+}

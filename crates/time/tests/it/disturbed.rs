@@ -1,0 +1,147 @@
+//! Each disturbance of a guaranteed-minimum delay and the exact verdict on it, wherever in the loop it comes.
+
+use hairspring_machine::sim::{Disturbance, Script};
+use hairspring_time::{Cause, Cpu, GAP_LEAST, Nanos, Report};
+
+use super::{ODD_COSTS, calibrated, disturb_in, micros, picos};
+
+/// The longest step of an undisturbed loop is far below this.
+const STEP: Nanos = Nanos::new(100);
+const REQUEST: Nanos = Nanos::from_micros(20);
+
+/// Runs one delay of 20 µs to which this happens, at these times after its beginning.
+#[track_caller]
+fn delay_with(script: &Script, events: &[(Nanos, Disturbance)]) -> Report {
+    let (sim, timebase) = calibrated(Script { costs: ODD_COSTS, ..script.clone() });
+    for (wait, disturbance) in events {
+        disturb_in(&sim, *wait, *disturbance);
+    }
+    let before = sim.true_picos();
+    let report = timebase.delay(REQUEST).expect("short");
+    let took = sim.true_picos() - before;
+    assert!(took >= picos(REQUEST), "early: {took} ps, {events:?}");
+    assert!(report.late >= Nanos::ZERO);
+    report
+}
+
+/// Checks that one gap of this cause and length was seen and nothing else.
+#[track_caller]
+fn check_one(report: &Report, cause: Cause, length: Nanos) {
+    let gaps = report.verdict.gaps(cause);
+    assert_eq!((gaps.count, report.verdict.name()), (1, cause.name()), "{report:?}");
+    assert!(gaps.total >= length && gaps.total < length + STEP && gaps.longest == gaps.total, "{report:?}");
+    assert_eq!(report.verdict.lost(), gaps.total, "no other cause");
+}
+
+#[test]
+fn nothing_is_clean() {
+    assert!(delay_with(&Script::default(), &[]).verdict.is_clean());
+}
+
+/// Regression: a thread that was taken off its CPU between its look at the counter and its look at the sentinel was told as
+/// preempted for no time and interrupted for all of it. The sweep meets every place in the loop, to the nanosecond.
+#[test]
+fn a_preemption_is_one_preemption_of_its_length_wherever_in_the_loop_it_comes() {
+    for nanos in 5_000..5_060 {
+        let report = delay_with(&Script::default(), &[(Nanos::new(nanos), Disturbance::Preempt(micros(7)))]);
+        check_one(&report, Cause::Preempted, micros(7));
+    }
+}
+
+#[test]
+fn an_interrupt_is_told_by_what_the_machine_is() {
+    let guest = Script { hypervisor: true, ..Script::default() };
+    let blind = Script { sentinel: false, ..Script::default() };
+    for disturbance in [Disturbance::Interrupt(micros(3)), Disturbance::Steal(micros(3))] {
+        for nanos in 5_000..5_060 {
+            let event = [(Nanos::new(nanos), disturbance)];
+            check_one(&delay_with(&Script::default(), &event), Cause::Interrupted, micros(3));
+            check_one(&delay_with(&guest, &event), Cause::InterruptedOrStolen, micros(3));
+            check_one(&delay_with(&blind, &event), Cause::Unknown, micros(3));
+        }
+    }
+}
+
+#[test]
+fn without_a_sentinel_a_preemption_is_unknown() {
+    let blind = Script { sentinel: false, ..Script::default() };
+    check_one(&delay_with(&blind, &[(micros(5), Disturbance::Preempt(micros(3)))]), Cause::Unknown, micros(3));
+}
+
+#[test]
+fn a_signal_counts_as_a_preemption_however_short() {
+    let report = delay_with(&Script::default(), &[(micros(5), Disturbance::Signal)]);
+    let gaps = report.verdict.gaps(Cause::Preempted);
+    assert!(gaps.count == 1 && gaps.total < GAP_LEAST, "{report:?}");
+}
+
+#[test]
+fn gaps_below_the_least_are_none() {
+    let report = delay_with(&Script::default(), &[(micros(5), Disturbance::Interrupt(Nanos::new(900)))]);
+    assert!(report.verdict.is_clean(), "{report:?}");
+}
+
+#[test]
+fn several_disturbances_are_counted_each_to_its_cause() {
+    let report = delay_with(
+        &Script::default(),
+        &[
+            (micros(2), Disturbance::Interrupt(micros(2))),
+            (micros(6), Disturbance::Preempt(micros(3))),
+            (micros(11), Disturbance::Interrupt(micros(1))),
+            (micros(14), Disturbance::Migrate(Cpu(1))),
+            (micros(15), Disturbance::Preempt(micros(30))),
+        ],
+    );
+    let verdict = report.verdict;
+    let (interrupted, preempted) = (verdict.gaps(Cause::Interrupted), verdict.gaps(Cause::Preempted));
+    assert_eq!((interrupted.count, preempted.count), (2, 3), "{report:?}");
+    assert!(interrupted.total >= micros(3) && interrupted.longest < micros(2) + STEP);
+    assert!(preempted.total >= micros(33) && preempted.longest >= micros(30));
+    assert!(verdict.migrated && verdict.name() == "preempted");
+}
+
+#[test]
+fn an_interrupt_right_before_a_preemption_keeps_its_own_cause() {
+    for apart in 60..120 {
+        let report = delay_with(
+            &Script::default(),
+            &[
+                (micros(5), Disturbance::Interrupt(micros(2))),
+                (micros(7) + Nanos::new(apart), Disturbance::Preempt(micros(4))),
+            ],
+        );
+        let count = |cause| report.verdict.gaps(cause).count;
+        assert_eq!((count(Cause::Interrupted), count(Cause::Preempted)), (1, 1), "{apart} {report:?}");
+    }
+}
+
+/// Regression: a gap between the last look of the loop and the final read was in the lateness but not in the verdict.
+#[test]
+fn whatever_makes_a_delay_late_is_in_its_verdict_up_to_the_final_read() {
+    let mut late = 0;
+    for nanos in 19_900..20_100 {
+        for disturbance in [Disturbance::Interrupt(micros(5)), Disturbance::Preempt(micros(5))] {
+            let report = delay_with(&Script::default(), &[(Nanos::new(nanos), disturbance)]);
+            assert_eq!(report.late > GAP_LEAST, report.verdict.lost() > GAP_LEAST, "{nanos}: {report:?}");
+            late += u32::from(report.late > GAP_LEAST);
+        }
+    }
+    assert!(late > 100, "the sweep has missed the end");
+}
+
+#[test]
+fn a_stall_of_a_real_time_thread_is_called_throttled() {
+    use hairspring_time::{Machine, Policy};
+    let throttled = |policy, stall| {
+        let (sim, timebase) = calibrated(Script::default());
+        sim.set_policy(policy).expect("permitted");
+        disturb_in(&sim, micros(5), Disturbance::Preempt(stall));
+        timebase.delay(REQUEST).expect("short").verdict.throttled
+    };
+    let stall = Nanos::from_millis(50);
+    assert!(throttled(Policy::Fifo(50), stall) && throttled(Policy::RoundRobin(1), stall));
+    assert!(!throttled(Policy::Other, stall));
+    assert!(!throttled(Policy::Fifo(50), Nanos::from_millis(10)));
+    assert!(!throttled(Policy::Fifo(50), Nanos::from_millis(500)));
+}

@@ -1,0 +1,201 @@
+//! Long delays on machines that wake late, at every length and under every budget.
+
+use hairspring_machine::Clock;
+use hairspring_machine::sim::Script;
+use hairspring_time::{LongDelay, Machine, Nanos, Policy, Report, Sim, Timebase};
+
+use super::{ODD_COSTS, calibrated, micros, millis};
+
+/// Around every border in the method: nothing, the confirming stretch, the anchor, the window, both sleeps.
+const REQUESTS: [i64; 23] = [
+    0,
+    1,
+    799,
+    801,
+    5_000,
+    19_999,
+    20_001,
+    50_000,
+    80_001,
+    199_999,
+    200_001,
+    249_999,
+    299_999,
+    399_999,
+    400_001,
+    500_000,
+    649_999,
+    650_001,
+    1_000_000,
+    4_250_001,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+];
+
+fn waking(late: (i64, i64), drift: i64, counter_trusted: bool) -> Script {
+    Script {
+        wake_late: (micros(late.0), micros(late.1)),
+        kernel_drift_ppb: drift,
+        counter_trusted,
+        costs: ODD_COSTS,
+        ..Script::default()
+    }
+}
+
+/// Checks a long delay by the kernel's clock, and that its report agrees with itself.
+#[track_caller]
+fn check(sim: &Sim, long: &mut LongDelay<'_, Sim>, request: Nanos) -> Report {
+    let before = sim.read(Clock::Monotonic);
+    let report = long.delay(request).expect("in bounds");
+    let passed = sim.read(Clock::Monotonic) - before;
+    assert!(passed >= request, "{passed} of {request}, {report:?}");
+    assert!(report.requested == request && report.actual >= request && report.actual <= passed, "{report:?}");
+    assert_eq!(report.late, report.actual - request, "{report:?}");
+    assert!(!report.slept.is_negative() && !report.polled.is_negative(), "{report:?}");
+    assert!(report.slept + report.polled <= report.actual, "{report:?}");
+    report
+}
+
+#[test]
+fn a_long_delay_is_never_early_by_the_kernels_clock_however_late_it_is_woken() {
+    for late in [(0, 0), (0, 3), (20, 60), (0, 500), (400, 700), (2_000, 5_000), (0, 20_000)] {
+        for drift in [-500_000, 0, 500_000] {
+            for trusted in [true, false] {
+                let (sim, timebase) = calibrated(waking(late, drift, trusted));
+                let mut long = LongDelay::new(&timebase);
+                for request in REQUESTS {
+                    check(&sim, &mut long, Nanos::new(request));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_delay_that_is_woken_in_time_ends_within_a_microsecond_at_any_length() {
+    for drift in [-500_000, 0, 500_000] {
+        let (sim, timebase) = calibrated(waking((20, 60), drift, true));
+        let mut long = LongDelay::new(&timebase);
+        for request in REQUESTS.into_iter().filter(|request| *request >= 50_000).chain([60_000_000_000]) {
+            let report = check(&sim, &mut long, Nanos::new(request));
+            assert!(report.late < micros(1) && report.verdict.is_clean(), "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_delay_sleeps_for_all_but_its_window() {
+    let (sim, timebase) = calibrated(waking((20, 60), 0, true));
+    let mut long = LongDelay::new(&timebase);
+    for _ in 0..20 {
+        let report = check(&sim, &mut long, millis(10));
+        assert!(report.polled <= report.window + micros(2) && report.window <= millis(1), "{report:?}");
+        assert!(report.slept >= millis(10) - report.window - micros(2), "{report:?}");
+    }
+}
+
+#[test]
+fn a_budget_caps_the_window_whatever_was_learned() {
+    for budget in [micros(5), micros(30), micros(150), millis(1)] {
+        let (sim, timebase) = calibrated(waking((0, 800), 0, true));
+        let mut long = LongDelay::new(&timebase).with_budget(budget);
+        for _ in 0..30 {
+            let report = check(&sim, &mut long, millis(3));
+            assert!(report.window <= budget && report.polled <= budget + micros(5), "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn delay_until_is_never_early_on_its_own_scale() {
+    for drift in [-500_000, 0, 500_000] {
+        for trusted in [true, false] {
+            let (_, timebase) = calibrated(waking((20, 60), drift, trusted));
+            let mut long = LongDelay::new(&timebase);
+            for request in REQUESTS {
+                let deadline = timebase.now() + Nanos::new(request);
+                let report = long.delay_until(deadline).expect("this epoch");
+                assert!(timebase.now().since(deadline).expect("one epoch") >= Nanos::ZERO, "{report:?}");
+                assert!(report.late >= Nanos::ZERO, "{report:?}");
+                assert!(request < 50_000 || report.late < micros(1), "{report:?}");
+            }
+        }
+    }
+}
+
+/// Regression: the kernel was told once, at the beginning, when to wake a sleeper whose deadline is on our scale. After the
+/// kernel had changed its rate our scale was far from its clock by then, and the lateness was measured on the wrong one.
+#[test]
+fn delay_until_is_exact_on_a_scale_that_runs_away_from_the_kernels_clock() {
+    use hairspring_machine::sim::Disturbance;
+    for ppb in [-9_000, 9_000] {
+        let (sim, timebase) = calibrated(waking((20, 60), 0, true));
+        let mut long = LongDelay::new(&timebase);
+        super::disturb_in(&sim, Nanos::ZERO, Disturbance::Drift(ppb));
+        let deadline = timebase.now() + Nanos::from_secs(10);
+        let report = long.delay_until(deadline).expect("this epoch");
+        assert!(timebase.now().since(deadline).expect("one epoch") >= Nanos::ZERO, "{report:?}");
+        assert!(report.late >= Nanos::ZERO && report.late < micros(1), "{ppb} {report:?}");
+    }
+}
+
+#[test]
+fn a_deadline_that_has_passed_returns_at_once_with_its_lateness() {
+    let (sim, timebase) = calibrated(Script::default());
+    let mut long = LongDelay::new(&timebase);
+    let deadline = timebase.now();
+    sim.work(millis(3));
+    let report = long.delay_until(deadline).expect("this epoch");
+    assert!(report.late >= millis(3) && report.actual == Nanos::ZERO && report.slept == Nanos::ZERO, "{report:?}");
+    assert_eq!(long.delay_until(timebase.now() - Nanos::MAX).expect("this epoch").late, Nanos::MAX);
+}
+
+/// How late a delay of 1 ms looks from outside.
+fn outer_late(timebase: &Timebase<Sim>, long: &mut LongDelay<'_, Sim>) -> Nanos {
+    let before = timebase.stamp_ordered();
+    long.delay(millis(1)).expect("in bounds");
+    timebase.nanos(timebase.stamp_ordered().since(before)) - millis(1)
+}
+
+#[test]
+fn tune_makes_the_average_exact_for_the_caller() {
+    let (_, timebase) = calibrated(waking((20, 60), 0, true));
+    let mut long = LongDelay::new(&timebase);
+    let mut untuned: Vec<Nanos> = (0..101).map(|_| outer_late(&timebase, &mut long)).collect();
+    untuned.sort_unstable();
+    let lead = long.tune().expect("nobody cancels");
+    assert!(lead > Nanos::ZERO && lead == long.lead());
+    let mut tuned: Vec<Nanos> = (0..101).map(|_| outer_late(&timebase, &mut long)).collect();
+    tuned.sort_unstable();
+    assert!(untuned[0] > Nanos::ZERO, "without a lead it is never early");
+    assert!(tuned[50] > Nanos::new(-30) && tuned[50] < Nanos::new(30), "{} instead of {}", tuned[50], untuned[50]);
+}
+
+#[test]
+fn a_lead_ends_delays_that_much_earlier_and_no_more() {
+    let (sim, timebase) = calibrated(waking((20, 60), 0, true));
+    for lead in [Nanos::new(-5), Nanos::ZERO, micros(3), millis(30), Nanos::MAX, -Nanos::MAX] {
+        let mut long = LongDelay::new(&timebase).with_lead(lead);
+        let effective = lead.max(Nanos::ZERO).min(millis(10));
+        let report = long.delay(millis(10)).expect("in bounds");
+        assert!(report.late >= -effective && report.late < -effective + micros(2), "{lead}: {report:?}");
+        let before = sim.true_time();
+        let report = long.delay_until(timebase.now() + millis(10)).expect("in bounds");
+        assert!(report.late >= -lead.max(Nanos::ZERO).min(millis(10)) - micros(1), "{lead}: {report:?}");
+        assert!(sim.true_time() - before < millis(11));
+    }
+}
+
+#[test]
+fn the_window_is_learned_apart_for_real_time_and_given_back_with_the_slack() {
+    let (sim, timebase) = calibrated(waking((20, 60), 0, true));
+    let slack = sim.timer_slack();
+    let mut long = LongDelay::new(&timebase);
+    assert!(long.window(millis(10)) < micros(100), "{}", long.window(millis(10)));
+    sim.set_policy(Policy::Fifo(10)).expect("permitted");
+    let unknown = long.window(millis(10));
+    check(&sim, &mut long, millis(10));
+    assert!(long.window(millis(10)) < unknown, "nothing was learned");
+    assert_eq!(sim.timer_slack(), slack);
+}

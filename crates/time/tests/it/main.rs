@@ -1,0 +1,67 @@
+//! The promises of the time base, its delays and its profiles, on `Sim` and on `Host`, in one binary.
+//!
+//! `Sim` comes first: there true time is known to the picosecond, and every disturbance comes when it is told to. On
+//! `Host` nothing is asserted about how long anything takes. What cannot be tried on this machine calls [`skip`] and
+//! returns; `cargo xtask test` counts it as skipped.
+
+mod allocation;
+mod calibration;
+mod continuity;
+mod disturbed;
+mod host;
+mod host_disturbed;
+mod long_delay;
+mod long_delay_disturbed;
+mod migration;
+mod minimum;
+mod profile;
+mod real_time;
+mod refused;
+mod skew;
+mod watchdog;
+
+use std::io::Write;
+
+use hairspring_machine::sim::{Costs, Disturbance, Script};
+use hairspring_time::{Nanos, Sim, Timebase};
+
+/// Says that a test cannot run here, in the form that `cargo xtask test` counts.
+fn skip(test: &str, reason: &str) {
+    // Not through `eprintln!`, which the test harness captures.
+    let _ = std::io::stderr().write_all(format!("test-skip: {test}: {reason}\n").as_bytes());
+}
+
+fn micros(count: i64) -> Nanos {
+    Nanos::from_micros(count)
+}
+
+fn millis(count: i64) -> Nanos {
+    Nanos::from_millis(count)
+}
+
+/// Costs that are no multiples of anything, so that delay after delay begins at another phase of every counter.
+const ODD_COSTS: Costs =
+    Costs { ticks: 8_123, ticks_ordered: 13_007, clock: 18_211, system_call: 170_003, relax: 10_331 };
+
+/// A simulated machine and a time base on it.
+fn calibrated(script: Script) -> (Sim, Timebase<Sim>) {
+    let sim = Sim::new(script);
+    let timebase = Timebase::calibrate(sim.clone()).expect("a counter that advances");
+    (sim, timebase)
+}
+
+/// Lets something happen so much later than now.
+fn disturb_in(sim: &Sim, wait: Nanos, disturbance: Disturbance) {
+    sim.disturb(sim.true_time() + wait, disturbance);
+}
+
+/// What passed by the simulated kernel's clock in so many picoseconds of true time, in picoseconds, rounded up.
+fn by_kernel_clock(picos: u64, drift_ppb: i64) -> u64 {
+    let passed = u128::from(picos) * u128::from((1_000_000_000 + drift_ppb).unsigned_abs());
+    u64::try_from(passed.div_ceil(1_000_000_000)).expect("a span that fits")
+}
+
+/// A span in picoseconds.
+fn picos(span: Nanos) -> u64 {
+    u64::try_from(span.count()).expect("a span that is not negative") * 1_000
+}

@@ -1,0 +1,114 @@
+//! What keeps a delay from holding a CPU for ever: budgets, counters that stop, counters that are set back.
+
+use hairspring_machine::Clock;
+use hairspring_machine::sim::{Disturbance, Script};
+use hairspring_time::{Cpu, LongDelay, Machine, Nanos, Report, Sim, Timebase};
+
+use super::{calibrated, disturb_in, micros, millis};
+
+/// Runs a delay to which this happens after 10 µs; checks it by the kernel's clock, from below and from far above.
+#[track_caller]
+fn check(
+    script: &Script,
+    disturbance: Disturbance,
+    request: Nanos,
+    delay: impl Fn(&Timebase<Sim>) -> Report,
+) -> Report {
+    let (sim, timebase) = calibrated(script.clone());
+    disturb_in(&sim, micros(10), disturbance);
+    let before = sim.read(Clock::Monotonic);
+    let report = delay(&timebase);
+    let passed = sim.read(Clock::Monotonic) - before;
+    assert!(passed >= request, "early by the kernel's clock: {passed} of {request}, {report:?}");
+    assert!(passed < request.times(30) + millis(30), "held for {passed}, {request} asked for");
+    assert!(report.late >= Nanos::ZERO && report.actual >= request, "{report:?}");
+    report
+}
+
+#[test]
+fn a_spent_budget_is_told_and_the_rest_is_slept() {
+    for request in [micros(60), millis(1), millis(100)] {
+        for budget in [Nanos::new(-5), Nanos::ZERO, Nanos::new(1), micros(50)] {
+            let delay = |timebase: &Timebase<Sim>| timebase.delay_polling(request, budget).expect("in bounds");
+            let report = check(&Script::default(), Disturbance::Drift(0), request, delay);
+            assert!(report.verdict.budget_spent && report.verdict.name() == "budget_spent", "{report:?}");
+            assert!(report.slept + budget >= request - micros(1), "{report:?}");
+            assert!(report.polled <= budget.max(Nanos::ZERO) + micros(1), "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sleep_that_signals_cut_short_is_slept_to_its_end() {
+    let script = Script::default();
+    let (sim, timebase) = calibrated(script);
+    for wait in [100, 200, 300, 301, 302] {
+        disturb_in(&sim, micros(wait), Disturbance::Signal);
+    }
+    let before = sim.read(Clock::Monotonic);
+    timebase.delay_polling(millis(1), micros(10)).expect("in bounds");
+    assert!(sim.read(Clock::Monotonic) - before >= millis(1));
+}
+
+#[test]
+fn a_counter_that_stops_neither_holds_a_delay_nor_makes_it_early() {
+    for rate in [0, 1, 1_000] {
+        for request in [micros(20), micros(50), millis(2)] {
+            let stopped = Disturbance::CounterRate(rate);
+            let report = check(&Script::default(), stopped, request, |t| t.delay(request).expect("short"));
+            assert!(report.verdict.budget_spent && report.slept > Nanos::ZERO, "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn a_counter_that_is_set_back_neither_holds_a_delay_nor_makes_it_early() {
+    // A day at 2.6 GHz, like a counter that begins anew after a suspend.
+    let script = Script { cpu_offsets: vec![0, -(86_400 * 2_600_000_000)], ..Script::default() };
+    for request in [micros(20), micros(50), millis(2)] {
+        let report = check(&script, Disturbance::Migrate(Cpu(1)), request, |t| t.delay(request).expect("short"));
+        assert!(report.verdict.migrated && report.verdict.budget_spent, "{report:?}");
+        check(&script, Disturbance::Migrate(Cpu(1)), request, |t| t.delay_until(t.now() + request).expect("short"));
+    }
+}
+
+/// Lets a counter fail 10 µs into a long delay.
+#[track_caller]
+fn check_long(
+    disturbance: Disturbance,
+    request: Nanos,
+    delay: impl Fn(&Timebase<Sim>, &mut LongDelay<'_, Sim>) -> Report,
+) {
+    let script = Script { cpu_offsets: vec![0, -(86_400 * 2_600_000_000)], ..Script::default() };
+    let (sim, timebase) = calibrated(script);
+    let mut long = LongDelay::new(&timebase);
+    disturb_in(&sim, micros(10), disturbance);
+    let before = sim.read(Clock::Monotonic);
+    let report = delay(&timebase, &mut long);
+    let passed = sim.read(Clock::Monotonic) - before;
+    assert!(passed >= request && report.late >= Nanos::ZERO, "{passed} of {request}, {report:?}");
+    assert!(passed < request.times(3) + millis(10), "held for {passed}, {request} asked for");
+}
+
+#[test]
+fn a_counter_that_stops_or_is_set_back_neither_holds_a_long_delay_nor_makes_it_early() {
+    for disturbance in [Disturbance::CounterRate(0), Disturbance::CounterRate(1_000), Disturbance::Migrate(Cpu(1))] {
+        for request in [micros(30), micros(200), millis(5), millis(300)] {
+            check_long(disturbance, request, |_, long| long.delay(request).expect("in bounds"));
+            check_long(disturbance, request, |t, long| long.delay_until(t.now() + request).expect("this epoch"));
+        }
+    }
+}
+
+#[test]
+fn a_kernel_clock_that_is_set_back_is_waited_for_without_polling() {
+    let (sim, timebase) = calibrated(Script::default());
+    let mut long = LongDelay::new(&timebase);
+    let began = sim.read(Clock::Monotonic);
+    disturb_in(&sim, millis(2) - micros(3), Disturbance::ClockStep(-millis(400)));
+    let cpu = sim.usage().cpu;
+    let report = long.delay(millis(2)).expect("in bounds");
+    assert!(sim.read(Clock::Monotonic) - began >= millis(2));
+    assert!(report.verdict.budget_spent, "{report:?}");
+    assert!(sim.usage().cpu - cpu < millis(210), "the CPU was held for the time by which the clock was set back");
+}
