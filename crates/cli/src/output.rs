@@ -1,6 +1,6 @@
 //! Where results and everything else go: results to the standard output or a file, the rest to the standard error.
 
-use std::fs::Permissions;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -45,45 +45,75 @@ pub(crate) fn style() -> TextStyle {
     }
 }
 
-/// A file that appears under its name only when it is complete.
+/// Where `--out` points to. A file appears under its name only when it is complete; until then nothing is beside it, so
+/// that a program which is killed while it measures leaves nothing behind either.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
-    target: PathBuf,
-    file: NamedTempFile,
+    /// The name as it was written.
+    named: PathBuf,
+    target: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// A file to be, or to be replaced: what a link leads to, so that the link itself stays.
+    File(PathBuf),
+    /// A device, a pipe or the like: it is written to and never replaced.
+    Special(File),
 }
 
 impl OutputFile {
-    /// Opens it, which fails early where it could not be written in the end.
-    pub(crate) fn create(target: &Path) -> Result<Self, Failure> {
+    /// Tries it, which fails early where it could not be written in the end.
+    pub(crate) fn create(named: &Path) -> Result<Self, Failure> {
         let refused = |why: String| {
-            Failure::bad_request(format!("cannot write {}: {why}; choose another file for --out", target.display()))
+            Failure::bad_request(format!("cannot write {}: {why}; choose another file for --out", named.display()))
         };
-        if target.is_dir() {
-            return Err(refused("it is a directory".to_owned()));
+        let target = match std::fs::metadata(named) {
+            Ok(found) if found.is_dir() => return Err(refused("it is a directory".to_owned())),
+            Ok(found) if found.is_file() => Target::File(named.canonicalize().map_err(|error| refused(plain(&error)))?),
+            Ok(_) => {
+                let opened = OpenOptions::new().write(true).open(named);
+                Target::Special(opened.map_err(|error| refused(plain(&error)))?)
+            }
+            Err(_) => Target::File(named.to_owned()),
+        };
+        if let Target::File(file) = &target {
+            // Gone again at once.
+            temporary(file).map(drop).map_err(|error| refused(plain(&error)))?;
         }
-        let folder = match target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let file = tempfile::Builder::new()
-            .prefix(".hairspring-")
-            .suffix(".tmp")
-            // What the caller's umask leaves of it, as for any new file.
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)
-            .map_err(|error| refused(plain(&error)))?;
-        Ok(Self { target: target.to_owned(), file })
+        Ok(Self { named: named.to_owned(), target })
     }
 
-    /// Writes it, and gives it its name only when everything has reached the disk.
-    pub(crate) fn finish(mut self, text: &str) -> Result<(), Failure> {
-        let target = self.target.display().to_string();
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.as_file().sync_all());
-        written
-            .and_then(|()| self.file.persist(&self.target).map_err(|error| error.error))
-            .map(drop)
-            .map_err(|error| Failure::failed(format!("write {target}: {}; nothing was left behind", plain(&error))))
+    /// Writes it. A file gets its name only when everything has reached the disk.
+    pub(crate) fn finish(self, text: &str) -> Result<(), Failure> {
+        let named = self.named.display().to_string();
+        match self.target {
+            Target::File(file) => replace(&file, text)
+                .map_err(|error| Failure::failed(format!("write {named}: {}; nothing was left behind", plain(&error)))),
+            Target::Special(mut special) => special
+                .write_all(text.as_bytes())
+                .map_err(|error| Failure::failed(format!("write {named}: {}", plain(&error)))),
+        }
     }
+}
+
+/// Gives `file` this content, or leaves it as it is.
+fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut new = temporary(file)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().sync_all()?;
+    new.persist(file).map(drop).map_err(|error| error.error)
+}
+
+/// A temporary file in the folder of `file`; it vanishes unless it is given a name.
+fn temporary(file: &Path) -> std::io::Result<NamedTempFile> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new()
+        .prefix(".hairspring-")
+        .suffix(".tmp")
+        // What the caller's umask leaves of it, as for any new file.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)
 }
 
 /// The system's words without the name of our temporary file.
