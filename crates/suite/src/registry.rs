@@ -59,7 +59,7 @@ pub fn registry() -> Vec<ChapterDeclaration> {
 
 /// Whether `id` lies under `prefix`: the same segments at its beginning.
 pub fn is_under(id: &str, prefix: &str) -> bool {
-    id.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || prefix.is_empty())
+    id.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A prefix that selects nothing.
@@ -138,6 +138,8 @@ mod tests {
         assert_eq!(select(&["delays.minimum.fifo.1us.late".to_owned()]).expect("it exists").len(), 1);
         let refused = select(&["clocks.rea".to_owned()]).expect_err("half a segment");
         assert!(refused.to_string().contains("clocks.read"), "{refused}");
+        // `--only "$IDS"` with an empty variable must not take everything.
+        assert!(select(&[String::new()]).is_err());
         assert!(select(&["nonsense".to_owned()]).is_err());
     }
 }
