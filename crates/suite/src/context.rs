@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
 use hairspring_sheet::{Absent, Figure, Note, NoteKind, Series, Value};
-use hairspring_time::{RealTime, RealTimeGuard, Timebase};
+use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
 
 /// How much time a sheet may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) rows: BTreeMap<String, Option<Value>>,
     pub(crate) series: Vec<Series>,
     pub(crate) notes: Vec<Note>,
+    /// What must be read before any figure.
+    pub(crate) head: Vec<Note>,
     /// Planned time: before this chapter, and in all.
     pub(crate) done: Nanos,
     pub(crate) total: Nanos,
@@ -115,6 +117,21 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         let budget = self.effort.chapter_budget();
         let here = (self.machine.read(Clock::Monotonic) - self.began).min(budget);
         (self.progress)(Progress { measuring, done: self.done + here, total: self.total });
+    }
+
+    /// Lets the time base age into a smaller bound; what happened to the clocks meanwhile is a warning at the head.
+    pub(crate) fn refine(&mut self) {
+        let refined = self.timebase.refine();
+        self.timebase = refined.timebase;
+        let text = match refined.continuity {
+            Continuity::Continued => return,
+            Continuity::Rerated => "The kernel changed the rate of its clock during the run (NTP).".to_owned(),
+            Continuity::Suspended(span) => format!("The machine was suspended for about {span} during the run."),
+            Continuity::Stepped(step) => format!("Counter and kernel clock parted by {step} during the run."),
+            Continuity::Distrusted => "The kernel gave up the counter as its clock source during the run.".to_owned(),
+        };
+        let remedy = Some("take the sheet again before relying on it".to_owned());
+        self.head.push(Note { kind: NoteKind::Warning, text, remedy });
     }
 
     /// A share of the chapter's time.

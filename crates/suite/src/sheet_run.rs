@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
 use hairspring_sheet::{Absent, Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
-use hairspring_time::{CalibrationError, Continuity, RealTime, Timebase};
+use hairspring_time::{CalibrationError, RealTime, Timebase};
 
 use crate::context::{Context, Effort, Progress, policy_refused};
 use crate::registry::{ChapterDeclaration, registry};
@@ -94,15 +94,16 @@ pub fn take_sheet<M: Machine + Clone + Sync>(
         rows: BTreeMap::new(),
         series: Vec::new(),
         notes: Vec::new(),
+        head: Vec::new(),
         done: Nanos::ZERO,
         total,
         began: start,
         fresh_rates: Vec::new(),
     };
-    let mut notes = head_notes(&context);
+    context.head = head_notes(&context);
     let mut chapters = Vec::new();
     for declaration in declarations {
-        notes.extend(refine(&mut context));
+        context.refine();
         context.rows = declaration.tables.iter().flat_map(|t| &t.rows).map(|row| (row.id.clone(), None)).collect();
         context.began = machine.read(Clock::Monotonic);
         match declaration.id {
@@ -115,8 +116,9 @@ pub fn take_sheet<M: Machine + Clone + Sync>(
         context.done = context.done + request.effort.chapter_budget();
         chapters.push(chapter(declaration, &mut context));
     }
-    notes.extend(refine(&mut context));
+    context.refine();
     let stopped = context.stopped();
+    let mut notes = context.head;
     if stopped {
         notes.insert(0, warning("The run was interrupted: figures that are missing were not taken.", None));
     }
@@ -243,20 +245,6 @@ fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Vec<Note> 
         });
     }
     notes
-}
-
-/// Lets the time base age into a smaller bound; what happened to the clocks meanwhile is a warning.
-fn refine<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) -> Vec<Note> {
-    let refined = context.timebase.refine();
-    context.timebase = refined.timebase;
-    let text = match refined.continuity {
-        Continuity::Continued => return Vec::new(),
-        Continuity::Rerated => "The kernel changed the rate of its clock during the run (NTP).".to_owned(),
-        Continuity::Suspended(span) => format!("The machine was suspended for about {span} during the run."),
-        Continuity::Stepped(step) => format!("Counter and kernel clock parted by {step} during the run."),
-        Continuity::Distrusted => "The kernel gave up the counter as its clock source during the run.".to_owned(),
-    };
-    vec![warning(text, Some("take the sheet again before relying on it".to_owned()))]
 }
 
 /// A reading of the time of day as RFC 3339 in UTC.

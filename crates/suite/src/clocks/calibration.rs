@@ -122,7 +122,7 @@ pub(super) fn finish<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
     if !context.wants("clocks.calibration") {
         return;
     }
-    context.timebase = context.timebase.refine().timebase;
+    context.refine();
     let calibration = *context.timebase.calibration();
     let baseline = format!("baseline {}", calibration.baseline);
     context.put("clocks.calibration.rate", single(Unit::Hz, calibration.rate_hz).with_caveat(&baseline));
