@@ -100,7 +100,7 @@ pub fn take_sheet<M: Machine + Clone + Sync>(
         began: start,
         fresh_rates: Vec::new(),
     };
-    context.head = head_notes(&context);
+    context.head = head_notes(&context, conditions.value("limits.cgroup_cpu"));
     let mut chapters = Vec::new();
     for declaration in declarations {
         context.refine();
@@ -198,8 +198,8 @@ fn warning(text: impl Into<String>, remedy: Option<String>) -> Note {
     Note { kind: NoteKind::Warning, text: text.into(), remedy }
 }
 
-/// What a reader must know before any figure.
-fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Vec<Note> {
+/// What a reader must know before any figure. `cpu_limit` is what the facts say of the control group's.
+fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>, cpu_limit: Option<&str>) -> Vec<Note> {
     let mut notes = Vec::new();
     let machine = &context.machine;
     let trust = context.timebase.trust();
@@ -237,11 +237,18 @@ fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Vec<Note> 
             remedy: Some("sysctl -w kernel.sched_rt_runtime_us=-1 lifts it, at the risk of a locked machine".to_owned()),
         });
     }
+    // The fact says `none`, with what is not visible, where there is no limit.
+    if let Some(limit) = cpu_limit.filter(|limit| !limit.starts_with("none")) {
+        notes.push(warning(
+            format!("The control group is limited to {limit}: whoever polls longer is stalled, which shows as gaps."),
+            Some("lift the limit: cpu.max of the control group, or `docker run` without --cpus".to_owned()),
+        ));
+    }
     if machine.affinity().0.len() == 1 {
         notes.push(Note {
             kind: NoteKind::Remark,
             text: "Only one CPU may be used: everything else on the machine competes with the measurement.".to_owned(),
-            remedy: None,
+            remedy: Some("start it on more CPUs: `taskset -c 0-1`, or widen the cpuset of the container".to_owned()),
         });
     }
     notes
