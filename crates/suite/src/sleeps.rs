@@ -93,8 +93,11 @@ pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
             continue;
         }
         let Some(count) = samples_wanted(context.effort, span, usual) else {
-            let absent =
-                Absent::new("does not fit the time of this effort", "take the sheet with more effort: --thorough");
+            let remedy = match usual {
+                0 => "take the sheet with --thorough",
+                _ => "take the sheet without --quick",
+            };
+            let absent = Absent::new("does not fit the time of this effort", remedy);
             wanted.iter().for_each(|id| context.absent_under(id, &absent));
             continue;
         };

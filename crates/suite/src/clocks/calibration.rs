@@ -96,16 +96,20 @@ pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
         rates.push(fresh.calibration().rate_hz);
         aged.get_or_insert(fresh);
     }
-    if let Some(fresh) = aged {
-        while context.machine.read(Clock::Monotonic) < began + AGE {
-            context.machine.sleep_until(began + AGE);
-        }
-        let refined = fresh.refine().timebase;
-        let figure = single(Unit::Ppm, refined.calibration().bound_ppm)
-            .with_caveat(format!("baseline {}", refined.calibration().baseline));
-        context.put("clocks.calibration.bound_100ms", figure);
-    }
     let none = Absent::final_("no calibration succeeded: counter and kernel clock do not advance together");
+    let Some(fresh) = aged else {
+        for quantity in ["wall", "cpu", "bound_start", "bound_100ms", "error_start"] {
+            context.absent(&format!("clocks.calibration.{quantity}"), none.clone());
+        }
+        return;
+    };
+    while context.machine.read(Clock::Monotonic) < began + AGE {
+        context.machine.sleep_until(began + AGE);
+    }
+    let refined = fresh.refine().timebase;
+    let figure = single(Unit::Ppm, refined.calibration().bound_ppm)
+        .with_caveat(format!("baseline {}", refined.calibration().baseline));
+    context.put("clocks.calibration.bound_100ms", figure);
     for (id, samples) in [("clocks.calibration.wall", wall), ("clocks.calibration.cpu", cpu)] {
         match samples.figure(Method::Stamp, &none) {
             Ok(figure) => context.put(id, figure),
@@ -131,7 +135,9 @@ pub(super) fn finish<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
         .iter()
         .map(|rate| ((rate / calibration.rate_hz - 1.0) * 1e6).abs())
         .collect();
-    context.put("clocks.calibration.error_start", Figure::from_samples(Unit::Ppm, Method::Derived, &mut errors));
+    if !errors.is_empty() {
+        context.put("clocks.calibration.error_start", Figure::from_samples(Unit::Ppm, Method::Derived, &mut errors));
+    }
     if calibration.source == Source::KernelClock {
         let own = Absent::final_("time is taken from the kernel's clock itself, since the counter is not trusted");
         context.absent("clocks.calibration.raw", own.clone());
