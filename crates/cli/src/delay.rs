@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use hairspring_machine::{Clock, Cpu, Host, Machine};
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Method, Unit};
-use hairspring_time::{DelayError, LongDelay, Nanos, POLL_MOST, Policy, RealTime, Report, Timebase};
+use hairspring_suite::SheetError;
+use hairspring_time::{DelayError, LongDelay, Nanos, POLL_MOST, Policy, REQUEST_MOST, RealTime, Timebase, Verdict};
 use serde_json::json;
 
 use crate::arguments::{DelayArguments, Plain};
@@ -30,16 +31,7 @@ struct Outcome {
 }
 
 pub(crate) fn run(arguments: &DelayArguments) -> Result<Exit, Failure> {
-    let request: Nanos =
-        arguments.request.parse().map_err(|error| Failure::bad_request(format!("{}: {error}", arguments.request)))?;
-    if request.is_negative() {
-        return Err(Failure::bad_request(format!("{request}: a delay cannot be negative; write one like 250us")));
-    }
-    if request > POLL_MOST && !arguments.long {
-        return Err(Failure::bad_request(format!(
-            "{request} is more than may be polled ({POLL_MOST}): add --long, which sleeps first"
-        )));
-    }
+    let request = request(arguments)?;
     let count = arguments.count.map_or_else(|| usual_count(request), |count| count as usize);
     let settings = RealTime {
         policy: arguments.priority.map(Policy::Fifo),
@@ -69,6 +61,34 @@ pub(crate) fn run(arguments: &DelayArguments) -> Result<Exit, Failure> {
     Ok(if stopped { Exit::Interrupted } else { Exit::Success })
 }
 
+/// The request, if it is one that can be served.
+fn request(arguments: &DelayArguments) -> Result<Nanos, Failure> {
+    let bad = |text: String| Err(Failure::bad_request(text));
+    let written = &arguments.request;
+    if written.starts_with("--") {
+        return bad(format!("there is no option {written}; `hairspring delay --help` lists them"));
+    }
+    let request: Nanos = match written.parse() {
+        Ok(request) => request,
+        Err(error) => return bad(format!("{written}: {error}")),
+    };
+    if request.is_negative() {
+        return bad(format!("{request}: a delay cannot be negative; write one like 250us"));
+    }
+    if request > REQUEST_MOST {
+        return bad(format!("{written} is more than 100 days, which is taken for a mistake; write less"));
+    }
+    if request > POLL_MOST && !arguments.long {
+        return bad(format!("{request} is more than may be polled ({POLL_MOST}): add --long, which sleeps first"));
+    }
+    match arguments.cpu.map(Cpu) {
+        Some(cpu) if !Host.affinity().0.contains(&cpu) => {
+            bad(SheetError::NoSuchCpu(cpu, Host.affinity().0).to_string())
+        }
+        _ => Ok(request),
+    }
+}
+
 fn usual_count(request: Nanos) -> usize {
     let fits = TIME_USUAL.count() / request.count().max(1);
     usize::try_from(fits.clamp(1, COUNT_MOST)).unwrap_or(1)
@@ -81,10 +101,12 @@ fn perform(
     count: usize,
     stopped: impl Fn() -> bool,
 ) -> Result<Outcome, DelayError> {
-    let mut reports: Vec<(Report, Nanos)> = Vec::with_capacity(count);
+    // Little is kept of each, for a million of them must fit into memory that may be locked.
+    let mut late = Vec::with_capacity(count);
+    let (mut early, mut window, mut verdicts) = (0, Nanos::ZERO, BTreeMap::from(Verdict::NAMES.map(|name| (name, 0))));
     let clocks = || (Host.read(Clock::Monotonic), Host.read(Clock::ThreadCpu));
     let began = clocks();
-    while reports.len() < count && !stopped() {
+    while late.len() < count && !stopped() {
         let before = timebase.stamp_ordered();
         let outcome = match &mut long {
             Some(long) => long.delay(request),
@@ -92,23 +114,24 @@ fn perform(
         };
         let after = timebase.stamp_ordered();
         match outcome {
-            Ok(report) => reports.push((report, timebase.nanos(after.since(before)))),
+            Ok(report) => {
+                late.push(report.late.count() as f64);
+                early += u64::from(report.late.is_negative() || timebase.nanos(after.since(before)) < request);
+                window = report.window;
+                *verdicts.entry(report.verdict.name()).or_insert(0) += 1;
+            }
             // What was done until then is shown all the same.
             Err(DelayError::Cancelled(_)) => break,
             Err(error) => return Err(error),
         }
     }
     let ended = clocks();
-    let mut verdicts = BTreeMap::new();
-    for (report, _) in &reports {
-        *verdicts.entry(report.verdict.name()).or_insert(0) += 1;
-    }
-    let early = reports.iter().filter(|(report, seen)| report.late.is_negative() || *seen < request).count();
+    verdicts.retain(|_, count| *count > 0);
     Ok(Outcome {
-        late: reports.iter().map(|(report, _)| report.late.count() as f64).collect(),
-        early: early as u64,
+        late,
+        early,
         verdicts,
-        window: reports.last().map_or(Nanos::ZERO, |(report, _)| report.window),
+        window,
         cpu_share: (ended.1 - began.1).count() as f64 / (ended.0 - began.0).count().max(1) as f64,
     })
 }
