@@ -15,14 +15,12 @@ const CALIBRATIONS: usize = 11;
 const AGE: Nanos = Nanos::from_millis(100);
 
 pub(super) fn declare() -> TableDeclaration {
+    let id = |quantity: &str| format!("clocks.calibration.{quantity}");
     let row = |quantity: &str, label: &str, unit, measures: &str| {
-        RowDeclaration::new(
-            format!("clocks.calibration.{quantity}"),
-            label.to_owned(),
-            unit,
-            Method::Derived,
-            measures.to_owned(),
-        )
+        RowDeclaration::new(id(quantity), label.to_owned(), unit, Method::Derived, measures.to_owned())
+    };
+    let stamped = |quantity: &str, label: &str, measures: &str| {
+        RowDeclaration::new(id(quantity), label.to_owned(), Unit::Ns, Method::Stamp, measures.to_owned())
     };
     TableDeclaration {
         id: "clocks.calibration".to_owned(),
@@ -48,8 +46,8 @@ pub(super) fn declare() -> TableDeclaration {
                 Unit::Ppm,
                 "rate of fresh calibrations against that of the longest baseline of this chapter, absolute values",
             ),
-            row("wall", "time a calibration takes", Unit::Ns, "wall time of Timebase::calibrate, most of it asleep"),
-            row("cpu", "CPU time it takes", Unit::Ns, "CPU time of the calling thread in Timebase::calibrate"),
+            stamped("wall", "time a calibration takes", "wall time of Timebase::calibrate, most of it asleep"),
+            stamped("cpu", "CPU time it takes", "CPU time of the calling thread in Timebase::calibrate"),
             row(
                 "published",
                 "difference to published rate",

@@ -38,7 +38,8 @@ pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
             context.say(&format!("cost of {label}"));
             match later_calls(context, read) {
                 Ok(figure) => context.put(&later, figure),
-                Err(absent) => context.absent(&later, absent),
+                Err(absent) if !context.stopped() => context.absent(&later, absent),
+                Err(_) => {}
             }
         }
     }
