@@ -7,14 +7,23 @@
 use hairspring_machine::{Clock, Machine, Nanos, Ticks};
 
 use crate::calibration::Bracket;
+use crate::delay::POLL_MOST;
 use crate::instant::Instant;
+use crate::poll::{Watch, poll};
 use crate::timebase::Timebase;
+use crate::verdict::Verdict;
 
 /// Brackets taken for the re-anchoring: one in three is undisturbed, and three take 150 ns.
 const ANCHOR_BRACKETS: u32 = 3;
 /// Readings of the confirming clock before the kernel is asked to wait instead: some milliseconds, where the poll before
 /// has left less than a microsecond.
 const CONFIRM_ROUNDS: u32 = 100_000;
+
+/// How long before the deadline the counter is tied to the kernel's clock for the last time.
+const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
+/// How long before the deadline the loop that reads the confirming clock takes over from the one that reads the counter:
+/// the end of the latter, with cold caches, and the error of a bracket must fit.
+const CONFIRM_AHEAD: Nanos = Nanos::from_micros(2);
 
 /// What a delay waits for.
 #[derive(Clone, Copy)]
@@ -45,6 +54,49 @@ impl Goal {
                 let left = target.since(timebase.now_ordered()).unwrap_or(Nanos::ZERO);
                 (now + left).min(latest)
             }
+        }
+    }
+
+    /// Polls until just before the goal. The first stretch, to [`ANCHOR_AHEAD`] before it, also brings the code and data of
+    /// the end back into the caches, which a long sleep leaves cold; then the counter is tied to the kernel's clock anew.
+    /// Watched from the first anchor on: before it, cold caches make gaps of their own.
+    pub(crate) fn approach<M: Machine>(self, timebase: &Timebase<M>) -> Verdict {
+        let (from, left) = self.anchor_and_warm_up(timebase);
+        let (mut watch, start) = Watch::open(timebase);
+        self.approach_to((from, left, start), ANCHOR_AHEAD, &mut watch, timebase);
+        let (from, left) = self.anchor_and_warm_up(timebase);
+        let start = timebase.stamp_ordered();
+        watch.look(start);
+        self.approach_to((from, left, start), CONFIRM_AHEAD, &mut watch, timebase);
+        watch.look(timebase.stamp());
+        watch.end()
+    }
+
+    /// Ties the counter to the clock of the goal, and warms up the confirming read; its result is of no use yet.
+    fn anchor_and_warm_up<M: Machine>(self, timebase: &Timebase<M>) -> (Ticks, Nanos) {
+        let anchor = self.anchor(timebase);
+        let _ = self.look(timebase);
+        anchor
+    }
+
+    /// Polls, from the third reading on, until so long before the goal, which was so far away at the first.
+    fn approach_to<M: Machine>(
+        self,
+        from: (Ticks, Nanos, Ticks),
+        ahead: Nanos,
+        watch: &mut Watch<'_, M>,
+        timebase: &Timebase<M>,
+    ) {
+        let (from, left, start) = from;
+        let deadline = timebase.ticks_after(from, left - ahead);
+        // No skew: what ends the delay is the confirming reading, not this poll. What was left at the anchor is enough for
+        // it, unless the counter fails.
+        let budget = timebase.ticks_for_at_least(left.max(Nanos::ZERO).min(POLL_MOST));
+        let polled = poll(watch, start, deadline, budget, Nanos::ZERO);
+        if !polled.reached {
+            // The watchdog: the counter does not get there, so the kernel waits.
+            let machine = timebase.machine();
+            machine.sleep_until(self.wake(timebase, machine.read(Clock::Monotonic)));
         }
     }
 

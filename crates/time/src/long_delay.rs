@@ -38,7 +38,6 @@ use crate::delay::{DelayError, POLL_MOST, Report, check};
 use crate::goal::Goal;
 use crate::instant::Instant;
 use crate::learned::Learned;
-use crate::poll::{Watch, poll};
 use crate::quiet::Quiet;
 use crate::timebase::Timebase;
 use crate::verdict::{Cause, Verdict};
@@ -61,11 +60,6 @@ const BUDGET: Nanos = Nanos::from_millis(1);
 const LESSONS: u32 = 12;
 /// Length of the sleep that a lesson times: that of the second sleep.
 const LESSON: Nanos = Nanos::from_micros(300);
-/// How long before the deadline the counter is tied to the kernel's clock for the last time.
-const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
-/// How long before the deadline the loop that reads the confirming clock takes over from the one that reads the counter:
-/// the end of the latter, with cold caches, and the error of a bracket must fit.
-const CONFIRM_AHEAD: Nanos = Nanos::from_micros(2);
 /// The longest sleep between two looks at the flag that cancels a delay.
 const CANCEL_LOOK: Nanos = Nanos::from_millis(100);
 /// How much later than our scale says the kernel's clock may be found at a goal, beside what the rate's bound amounts to.
@@ -185,7 +179,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.run(Goal::OurScale(target, latest), began, ahead)
     }
 
-    /// All but the end: sleeps, and polls until [`CONFIRM_AHEAD`] before the goal.
+    /// All but the end: sleeps, and polls until just before the goal.
     #[inline(never)]
     fn come_near(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Near, DelayError> {
         let timebase = self.timebase;
@@ -207,12 +201,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             now = self.sleep(&quiet, now, wake - window, began)?;
             wake = goal.wake(timebase, now);
         }
-        // From the last wake-up on everything is watched.
-        let (mut watch, _) = Watch::open(timebase);
         drop(quiet);
-        self.approach(goal, &mut watch);
-        watch.look(timebase.stamp());
-        let mut verdict = watch.end();
+        let mut verdict = goal.approach(timebase);
         verdict.overslept = if was_ahead { (now - wake).max(Nanos::ZERO) } else { Nanos::ZERO };
         let slept = now - asleep_from;
         let none = Nanos::ZERO;
@@ -247,32 +237,6 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             report.verdict.add(Cause::Unknown, report.late + self.lead);
         }
         Ok(report)
-    }
-
-    /// Polls until just before the goal. The first stretch, to [`ANCHOR_AHEAD`] before it, also brings the code and data of
-    /// the end back into the caches, which a long sleep leaves cold; then the counter is tied to the kernel's clock anew.
-    fn approach(&self, goal: Goal, watch: &mut Watch<'_, M>) {
-        self.approach_to(goal, ANCHOR_AHEAD, watch);
-        self.approach_to(goal, CONFIRM_AHEAD, watch);
-    }
-
-    fn approach_to(&self, goal: Goal, ahead: Nanos, watch: &mut Watch<'_, M>) {
-        let timebase = self.timebase;
-        let (from, left) = goal.anchor(timebase);
-        // A warm-up of the confirming read; its result is of no use yet.
-        let _ = goal.look(timebase);
-        let deadline = timebase.ticks_after(from, left - ahead);
-        let start = timebase.stamp_ordered();
-        watch.look(start);
-        // No skew: what ends the delay is the confirming reading, not this poll.
-        // What was left at the anchor is enough for the poll, unless the counter fails.
-        let budget = timebase.ticks_for_at_least(left.max(Nanos::ZERO).min(POLL_MOST));
-        let polled = poll(watch, start, deadline, budget, Nanos::ZERO);
-        if !polled.reached {
-            // The watchdog: the counter does not get there, so the kernel waits.
-            let machine = timebase.machine();
-            machine.sleep_until(goal.wake(timebase, machine.read(Clock::Monotonic)));
-        }
     }
 
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.
