@@ -8,6 +8,7 @@
 mod child;
 mod r#gen;
 mod lint;
+mod peers;
 mod prove;
 mod tally;
 mod test;
@@ -34,6 +35,8 @@ enum Task {
     Lint,
     /// Write the files that the command generates, or check that they are current
     Gen(r#gen::Arguments),
+    /// Measure other people's clocks and sleeps beside ours, in one run, as ratios
+    Peers(peers::Arguments),
     /// Run the long proofs in release mode and write a dated report under proofs/
     Prove(prove::Arguments),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&workspace, &arguments),
         Task::Lint => lint::run(&workspace),
         Task::Gen(arguments) => r#gen::run(&workspace, &arguments),
+        Task::Peers(arguments) => peers::run(&workspace, &arguments),
         Task::Prove(arguments) => prove::run(&workspace, &arguments),
     });
     match outcome {

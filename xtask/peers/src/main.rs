@@ -1,2 +1,67 @@
-//! skeleton
-fn main() {}
+//! `cargo xtask peers`: other people's clocks, calibrations and sleeps beside ours, in one run on one CPU.
+//!
+//! Figures of two machines, or of two moments, cannot be compared; so each table is taken in rounds in which every
+//! candidate has its turn, and what counts are the ratios. All are judged from outside, by the same stamps: ours too.
+#![expect(clippy::print_stdout, reason = "a command talks to its user")]
+#![expect(clippy::print_stderr, reason = "progress goes beside the result")]
+
+mod calibrations;
+mod delays;
+mod reads;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use hairspring_time::{Cpu, Host, Machine, Nanos, RealTime, Timebase};
+
+#[derive(Parser)]
+#[command(name = "peers", about = "Measure other people's clocks and sleeps beside ours")]
+struct Arguments {
+    /// A quarter of the samples
+    #[arg(long)]
+    quick: bool,
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Calibrate once in this process and print what it cost and how right it was (used by the run itself)
+    Calibrate {
+        /// `hairspring`, `quanta` or `fastant`
+        candidate: String,
+    },
+}
+
+fn main() -> ExitCode {
+    let before_main = calibrations::process_cpu();
+    let arguments = Arguments::parse();
+    let outcome = match arguments.task {
+        Some(Task::Calibrate { candidate }) => calibrations::once(&candidate, before_main),
+        None => run(arguments.quick),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("peers: failed to {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(quick: bool) -> Result<(), String> {
+    let timebase = Timebase::calibrate_to(Host, 0.2, Nanos::from_secs(1)).map_err(|error| error.to_string())?;
+    let cpu = Host.affinity().0.last().copied().unwrap_or(Cpu(0));
+    println!("# Peers\n");
+    report::conditions(cpu);
+    eprintln!("clock reads");
+    {
+        let _pinned = RealTime { cpu: Some(cpu), ..RealTime::default() }.apply(&Host);
+        reads::run(&timebase, quick);
+    }
+    eprintln!("calibrations, in fresh processes");
+    calibrations::run(quick)?;
+    delays::run(timebase, cpu, quick);
+    Ok(())
+}

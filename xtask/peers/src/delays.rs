@@ -1,0 +1,123 @@
+//! Delays and sleeps, ours and the peers', seen from outside by ordered stamps.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use hairspring_machine::{Clock, Cpu, Host, Machine, SleepCall};
+use hairspring_sheet::render::quantity;
+use hairspring_sheet::{Figure, Method, Unit};
+use hairspring_time::{LongDelay, Nanos, Policy, RealTime, Timebase};
+use spin_sleep::{SpinSleeper, SpinStrategy};
+
+use crate::report::statistics;
+
+/// Requests with the number of delays of each candidate.
+const REQUESTS: [(Nanos, usize); 7] = [
+    (Nanos::from_micros(1), 2_000),
+    (Nanos::from_micros(10), 2_000),
+    (Nanos::from_micros(100), 1_000),
+    (Nanos::from_millis(1), 500),
+    (Nanos::from_millis(10), 120),
+    (Nanos::from_millis(100), 20),
+    (Nanos::from_secs(1), 5),
+];
+/// From here on ours is the long delay.
+const LONG_FROM: Nanos = Nanos::from_millis(1);
+/// Delays of one candidate before the next has its turn.
+const TURN: usize = 50;
+/// A rest between turns, so that polling under `SCHED_FIFO` stays below the kernel's limit.
+const REST: Nanos = Nanos::from_millis(1);
+
+const CANDIDATES: [&str; 5] = [
+    "**hairspring**",
+    "spin_sleep, default",
+    "spin_sleep, hint",
+    "clock_nanosleep absolute, slack 1 ns",
+    "std::thread::sleep",
+];
+
+pub(crate) fn run(timebase: Timebase, cpu: Cpu, quick: bool) {
+    println!("## Delays\n");
+    println!(
+        "Lateness by ordered stamps around the call, entry and return included. ours: the guaranteed minimum below 1 ms, \
+         the long delay from there on.\n"
+    );
+    let mut timebase = timebase;
+    for policy in [Policy::Fifo(80), Policy::Other] {
+        let settings =
+            RealTime { policy: Some(policy), cpu: Some(cpu), lock_memory: policy != Policy::Other, slack: None };
+        let guard = settings.apply(&Host);
+        println!("### {policy:?}\n");
+        if let Some(refused) = guard.refused() {
+            println!("absent: failed to {refused}\n");
+            continue;
+        }
+        println!("| request | candidate | n | min | median | p99 | max | early | CPU |");
+        println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        for (request, count) in REQUESTS {
+            eprintln!("delays of {request}, {policy:?}");
+            timebase = timebase.refine().timebase;
+            one_request(&timebase, request, if quick { count.div_ceil(4) } else { count });
+        }
+        println!();
+    }
+    println!("The counter's rate is known to ±{}.\n", quantity(timebase.calibration().bound_ppm, Unit::Ppm));
+}
+
+/// The samples of one candidate.
+#[derive(Default)]
+struct Tally {
+    late: Vec<f64>,
+    cpu: Nanos,
+    wall: Nanos,
+}
+
+fn one_request(timebase: &Timebase, request: Nanos, count: usize) {
+    let mut tallies: [Tally; CANDIDATES.len()] = Default::default();
+    let mut long = LongDelay::new(timebase);
+    let (default, hint) =
+        (SpinSleeper::default(), SpinSleeper::default().with_spin_strategy(SpinStrategy::SpinLoopHint));
+    let span = Duration::from(request);
+    let mut left = count;
+    while left > 0 {
+        let turn = left.min(TURN);
+        left -= turn;
+        let mut take = |index: usize, delay: &mut dyn FnMut()| {
+            let tally = &mut tallies[index];
+            let began = (Host.read(Clock::Monotonic), Host.read(Clock::ThreadCpu));
+            for _ in 0..turn {
+                let before = timebase.stamp_ordered();
+                delay();
+                let ticks = timebase.stamp_ordered().since(before);
+                tally.late.push((timebase.nanos(ticks) - request).count() as f64);
+            }
+            tally.wall = tally.wall + (Host.read(Clock::Monotonic) - began.0);
+            tally.cpu = tally.cpu + (Host.read(Clock::ThreadCpu) - began.1);
+            Host.sleep_until(Host.read(Clock::Monotonic) + REST);
+        };
+        if request < LONG_FROM {
+            take(0, &mut || {
+                let _ = black_box(timebase.delay(request));
+            });
+        } else {
+            take(0, &mut || {
+                let _ = black_box(long.delay(request));
+            });
+        }
+        take(1, &mut || default.sleep(span));
+        take(2, &mut || hint.sleep(span));
+        let slack = Host.timer_slack();
+        Host.set_timer_slack(Nanos::new(1));
+        take(3, &mut || {
+            Host.sleep(SleepCall::ClockNanosleep, request);
+        });
+        Host.set_timer_slack(slack);
+        take(4, &mut || std::thread::sleep(span));
+    }
+    for (name, tally) in CANDIDATES.iter().zip(&mut tallies) {
+        let early = tally.late.iter().filter(|late| **late < 0.0).count();
+        let share = tally.cpu.count() as f64 / tally.wall.count().max(1) as f64;
+        let figure = Figure::from_samples(Unit::Ns, Method::Stamp, &mut tally.late);
+        println!("| {request} | {name} | {} | {early} | {} |", statistics(&figure), quantity(share, Unit::Ratio));
+    }
+}

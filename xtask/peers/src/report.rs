@@ -1,0 +1,31 @@
+//! What all tables share: the conditions above them, and how a row of statistics is written.
+
+use hairspring_machine::{Cpu, Host, Machine};
+use hairspring_sheet::render::quantity;
+use hairspring_sheet::{Figure, Unit};
+
+/// What must be known of the machine before any ratio is believed.
+pub(crate) fn conditions(cpu: Cpu) {
+    let facts = Host.facts();
+    for id in ["cpu.model", "cpu.online", "kernel.release", "kernel.clocksource", "load.average"] {
+        println!("* {id}: {}", facts.value(id).unwrap_or("unknown"));
+    }
+    println!("* measured on CPU {}\n", cpu.0);
+}
+
+/// The median of some samples.
+pub(crate) fn median(samples: &mut [f64]) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A number with its unit, or a dash.
+pub(crate) fn cell(value: Option<f64>, unit: Unit) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| quantity(value, unit).to_string())
+}
+
+/// The statistics of a figure as cells: n, min, median, p99, max.
+pub(crate) fn statistics(figure: &Figure) -> String {
+    let cells = [figure.min, figure.median, figure.p99, figure.max].map(|value| cell(value, figure.unit));
+    format!("{} | {}", figure.n, cells.join(" | "))
+}
