@@ -1,0 +1,68 @@
+//! The promises of the suite, on a simulated machine, in one binary.
+//!
+//! Every sheet here is taken in virtual time: it is the same in every run, and no other load of the computer shows in it.
+
+mod conditions;
+mod disturbed;
+mod gaps;
+mod interrupted;
+mod limited;
+mod refused;
+mod whole;
+
+use std::sync::atomic::AtomicBool;
+
+use hairspring_machine::Sim;
+use hairspring_machine::sim::Script;
+use hairspring_sheet::{Absent, Build, Figure, NoteKind, Sheet, Value};
+use hairspring_suite::{Effort, Progress, Request, select, take_sheet};
+
+/// A request for the rows under these prefixes, or for all rows, without those of the skew between CPUs: that is measured
+/// by two threads which share the virtual time, so how long it takes is not the same in every run.
+fn request(prefixes: &[&str], effort: Effort) -> Request {
+    let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+    let rows = select(&prefixes).expect("the prefixes exist");
+    let build = Build {
+        version: "0.0.0".to_owned(),
+        commit: Some("0123456789ab".to_owned()),
+        compiler: "a compiler".to_owned(),
+        flags: "its flags".to_owned(),
+    };
+    let rows = rows.into_iter().filter(|id| !id.starts_with("clocks.skew.")).collect();
+    Request { rows, effort, cpu: None, priority: 80, redact: false, build }
+}
+
+/// Takes a quick sheet of the rows under these prefixes.
+#[track_caller]
+fn take(script: Script, prefixes: &[&str]) -> Sheet {
+    take_watched(&Sim::new(script), &request(prefixes, Effort::Quick), |_, _| {})
+}
+
+/// Takes a sheet; `watch` is told what is measured next, and may raise the flag that interrupts.
+#[track_caller]
+fn take_watched(sim: &Sim, request: &Request, watch: impl Fn(Progress<'_>, &AtomicBool)) -> Sheet {
+    let interrupted = AtomicBool::new(false);
+    take_sheet(sim, request, &interrupted, &mut |progress| watch(progress, &interrupted)).expect("a good request")
+}
+
+#[track_caller]
+fn figure<'s>(sheet: &'s Sheet, id: &str) -> &'s Figure {
+    match &sheet.row(id).unwrap_or_else(|| panic!("no row {id}")).value {
+        Value::Figure(figure) => figure,
+        Value::Absent(absent) => panic!("{id} is absent: {}", absent.reason),
+    }
+}
+
+#[track_caller]
+fn absent<'s>(sheet: &'s Sheet, id: &str) -> &'s Absent {
+    match &sheet.row(id).unwrap_or_else(|| panic!("no row {id}")).value {
+        Value::Figure(figure) => panic!("{id} has a figure of {} samples", figure.n),
+        Value::Absent(absent) => absent,
+    }
+}
+
+/// The warnings at the head.
+fn warnings(sheet: &Sheet) -> Vec<&str> {
+    let warnings = sheet.notes.iter().filter(|note| note.kind == NoteKind::Warning);
+    warnings.map(|note| note.text.as_str()).collect()
+}
