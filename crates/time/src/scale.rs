@@ -16,8 +16,10 @@ const SHIFT: u32 = 56;
 /// The longest tick, that of a counter of 8 MHz.
 const TICK_MOST_NS: i64 = 125;
 
-/// How far before its point a scale reaches back, in ticks: five days at 2.6 GHz.
-const REACH_BACK: i64 = 1 << 50;
+/// How far before its point a scale reaches back, in ticks: 56 years at 2.6 GHz. A counter that was set back, even to zero,
+/// shows a time in the past, in which nothing is due yet; beyond the reach it would show one far ahead, and delays would
+/// end early. The arithmetic is one modulo 2⁶⁴, so the length of the reach costs neither range nor precision.
+const REACH_BACK: i64 = 1 << 62;
 
 /// A linear relation between ticks and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ impl Scale {
 
     /// The same slope through another point.
     pub(crate) fn moved_to(self, ticks: Ticks, nanos: Nanos) -> Self {
-        let origin_nanos = nanos.count() - self.nanos_in(REACH_BACK);
+        let origin_nanos = nanos.count().wrapping_sub(self.nanos_over(REACH_BACK.unsigned_abs()).cast_signed());
         Self { origin_ticks: ticks.plus(-REACH_BACK), origin_nanos, ..self }
     }
 
