@@ -94,10 +94,11 @@ impl Machine for Sim {
             Clock::ThreadCpu | Clock::ProcessCpu => state.costs().system_call,
             _ => state.costs().clock,
         };
-        // The kernel looks at its counter somewhere inside the call; here in the middle.
-        state.run(cost / 2);
+        // The kernel looks at its counter somewhere inside the call.
+        let before = state.until_read(cost);
+        state.run(before);
         let reading = state.clock(clock);
-        state.run(cost - cost / 2);
+        state.run(cost - before);
         reading
     }
 

@@ -74,6 +74,8 @@ pub enum Disturbance {
     Drift(i64),
     /// From now on the counter runs at this rate, in hertz.
     CounterRate(u64),
+    /// From now on a clock is read after this percentage of the call that reads it; at first in the middle.
+    ReadAt(u8),
     /// A signal is handled: sleeps end, the sentinel breaks.
     Signal,
     /// Real-time permission is lost from now on (the present policy stays).

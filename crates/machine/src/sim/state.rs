@@ -34,6 +34,7 @@ pub(super) struct State {
     cpu: Cpu,
     sentinel: Sentinel,
     late_wake: Nanos,
+    read_at_percent: u8,
     signalled: bool,
     random: u64,
     pub(super) policy: Policy,
@@ -76,6 +77,7 @@ impl State {
             cpu: Cpu(0),
             sentinel: Sentinel::Absent,
             late_wake: Nanos::ZERO,
+            read_at_percent: 50,
             signalled: false,
             random: 0x9E37_79B9_7F4A_7C15,
             policy: Policy::Other,
@@ -250,6 +252,7 @@ impl State {
             }
             Disturbance::Drift(ppb) => self.script.kernel_drift_ppb = ppb,
             Disturbance::CounterRate(rate_hz) => self.script.rate_hz = rate_hz,
+            Disturbance::ReadAt(percent) => self.read_at_percent = percent.min(100),
             Disturbance::Signal => {
                 self.signalled = true;
                 self.break_sentinel();
@@ -283,6 +286,11 @@ impl State {
     pub(super) fn counter(&self) -> Ticks {
         let offset = self.script.cpu_offsets.get(self.cpu.0 as usize).copied().unwrap_or(0);
         Ticks::new(self.counter).plus(offset)
+    }
+
+    /// What of a call that reads a clock has passed when it looks at the counter.
+    pub(super) fn until_read(&self, cost: u64) -> u64 {
+        cost * u64::from(self.read_at_percent) / 100
     }
 
     pub(super) fn clock(&self, clock: Clock) -> Nanos {

@@ -32,6 +32,7 @@ proptest! {
         counter_start in any::<u64>(),
         tick_ps in 1_u64..60_000,
         clock_ps in 1_u64..2_000_000,
+        read_at in (0_u8..=100, 0_u8..=100),
         interrupts in prop::collection::vec((0_i64..40_000_000, 1_i64..300_000, any::<bool>()), 0..40),
     ) {
         let mut script = Script {
@@ -48,6 +49,10 @@ proptest! {
             let disturbance = if preempt { Disturbance::Preempt(length) } else { Disturbance::Interrupt(length) };
             script = script.with(Nanos::new(at), disturbance);
         }
+        // Early in the calls of the first brackets, late in those of the last, or the other way round.
+        script = script
+            .with(Nanos::ZERO, Disturbance::ReadAt(read_at.0))
+            .with(millis(2), Disturbance::ReadAt(read_at.1));
         let (sim, mut timebase) = calibrated(script);
         check(&timebase, rate_hz, drift_ppb);
         for _ in 0..3 {
@@ -58,15 +63,24 @@ proptest! {
     }
 }
 
-/// The first bracket of a slow counter is a tick wide or none; half the width of two brackets is then not all that can be
-/// wrong. The sweep shifts the counter's phase against the kernel's clock by a nanosecond at a time.
+/// The bracket of a slow counter is a tick wide or none; half the width of two brackets is then not all that can be wrong.
+/// The sweep shifts the counter's phase against the kernel's clock by a nanosecond at a time, and the kernel looks at its
+/// clock at the very beginning of the first brackets and at the very end of the last, or the other way round.
 #[test]
-fn the_bound_holds_for_a_slow_counter_at_every_phase() {
-    for rate_hz in [8_192_000, 19_200_000, 24_000_000, 25_000_000] {
-        for shift in 0..200 {
-            let sim = Sim::new(Script { rate_hz, ..Script::default() });
-            sim.work(Nanos::new(shift));
-            check(&Timebase::calibrate(sim).expect("it advances"), rate_hz, 0);
+fn the_bound_holds_at_every_phase_and_wherever_in_a_bracket_the_kernel_looks_at_its_clock() {
+    for rate_hz in [8_192_000, 19_200_000, 24_000_000, 25_000_000, 1_000_000_000, 2_600_000_000] {
+        for (first, last) in [(0, 0), (0, 100), (100, 0)] {
+            for clock in [1_000, 18_000, 60_000, 700_000] {
+                for shift in 0..100 {
+                    let mut script = Script { rate_hz, ..Script::default() };
+                    script.costs.clock = clock;
+                    script.costs.ticks_ordered = 1_000;
+                    let script = script.with(Nanos::ZERO, Disturbance::ReadAt(first));
+                    let sim = Sim::new(script.with(millis(2), Disturbance::ReadAt(last)));
+                    sim.work(Nanos::new(shift));
+                    check(&Timebase::calibrate(sim).expect("it advances"), rate_hz, 0);
+                }
+            }
         }
     }
 }

@@ -6,6 +6,9 @@ use hairspring_time::{Cpu, LongDelay, Machine, Nanos, Report, Sim, Timebase};
 
 use super::{calibrated, disturb_in, micros, millis};
 
+/// A day of the script's counter.
+const DAY_TICKS: i64 = 86_400 * 2_600_000_000;
+
 /// Runs a delay to which this happens after 10 µs; checks it by the kernel's clock, from below and from far above.
 #[track_caller]
 fn check(
@@ -63,12 +66,15 @@ fn a_counter_that_stops_neither_holds_a_delay_nor_makes_it_early() {
 
 #[test]
 fn a_counter_that_is_set_back_neither_holds_a_delay_nor_makes_it_early() {
-    // A day at 2.6 GHz, like a counter that begins anew after a suspend.
-    let script = Script { cpu_offsets: vec![0, -(86_400 * 2_600_000_000)], ..Script::default() };
-    for request in [micros(20), micros(50), millis(2)] {
-        let report = check(&script, Disturbance::Migrate(Cpu(1)), request, |t| t.delay(request).expect("short"));
-        assert!(report.verdict.migrated && report.verdict.budget_spent, "{report:?}");
-        check(&script, Disturbance::Migrate(Cpu(1)), request, |t| t.delay_until(t.now() + request).expect("short"));
+    // Like a counter that begins anew after a suspend.
+    for days in [1, 30, 3_000] {
+        let script = Script { cpu_offsets: vec![0, -(days * DAY_TICKS)], ..Script::default() };
+        let set_back = Disturbance::Migrate(Cpu(1));
+        for request in [micros(20), micros(50), millis(2)] {
+            let report = check(&script, set_back, request, |t| t.delay(request).expect("short"));
+            assert!(report.verdict.migrated && report.verdict.budget_spent, "{report:?}");
+            check(&script, set_back, request, |t| t.delay_until(t.now() + request).expect("short"));
+        }
     }
 }
 
@@ -79,7 +85,7 @@ fn check_long(
     request: Nanos,
     delay: impl Fn(&Timebase<Sim>, &mut LongDelay<'_, Sim>) -> Report,
 ) {
-    let script = Script { cpu_offsets: vec![0, -(86_400 * 2_600_000_000)], ..Script::default() };
+    let script = Script { cpu_offsets: vec![0, -DAY_TICKS, -(3_000 * DAY_TICKS)], ..Script::default() };
     let (sim, timebase) = calibrated(script);
     let mut long = LongDelay::new(&timebase);
     disturb_in(&sim, micros(10), disturbance);
@@ -92,7 +98,12 @@ fn check_long(
 
 #[test]
 fn a_counter_that_stops_or_is_set_back_neither_holds_a_long_delay_nor_makes_it_early() {
-    for disturbance in [Disturbance::CounterRate(0), Disturbance::CounterRate(1_000), Disturbance::Migrate(Cpu(1))] {
+    for disturbance in [
+        Disturbance::CounterRate(0),
+        Disturbance::CounterRate(1_000),
+        Disturbance::Migrate(Cpu(1)),
+        Disturbance::Migrate(Cpu(2)),
+    ] {
         for request in [micros(30), micros(200), millis(5), millis(300)] {
             check_long(disturbance, request, |_, long| long.delay(request).expect("in bounds"));
             check_long(disturbance, request, |t, long| long.delay_until(t.now() + request).expect("this epoch"));
