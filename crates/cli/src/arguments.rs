@@ -67,6 +67,9 @@ pub(crate) struct SheetArguments {
     /// Leave out host name, paths, process names and command lines
     #[arg(long)]
     pub(crate) redact: bool,
+    /// In text, show every fact and the id of every row; in a comparison, every row
+    #[arg(long)]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Args, Debug)]
@@ -109,6 +112,9 @@ pub(crate) struct CompareArguments {
     /// Fail with exit code 6 if a ratio of medians is beyond a limit, for instance 'clocks.read.now.later>1.2'
     #[arg(long, value_name = "ID>RATIO")]
     pub(crate) fail_if: Vec<String>,
+    /// List the rows with no difference and those that are absent, too
+    #[arg(long)]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,6 @@
 //! `hairspring compare`: sheets against the first of them, and gates on the ratios.
 
-use hairspring_sheet::{Gate, Sheet, compare, render};
+use hairspring_sheet::{Gate, Sheet, TextStyle, compare, render};
 
 use crate::arguments::CompareArguments;
 use crate::exit::{Exit, Failure};
@@ -13,7 +13,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Exit, Failure> {
     let Some((baseline, others)) = sheets.split_first() else {
         return Err(Failure::bad_request("compare needs at least two sheets"));
     };
-    output::print(&rendered(baseline, others))?;
+    output::print(&rendered(baseline, others, &output::style(arguments.verbose)))?;
     let comparison = compare(baseline, others);
     let failures: Vec<String> =
         gates.iter().flat_map(|gate| gate.check(&comparison)).map(|failure| failure.to_string()).collect();
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Exit, Failure> {
     Ok(if failures.is_empty() { Exit::Success } else { Exit::GateFailed })
 }
 
-/// The comparison as text for the standard output.
-pub(crate) fn rendered(baseline: &Sheet, others: &[Sheet]) -> String {
-    render::comparison(&compare(baseline, others), &output::style())
+/// The comparison as text.
+pub(crate) fn rendered(baseline: &Sheet, others: &[Sheet], style: &TextStyle) -> String {
+    render::comparison(&compare(baseline, others), style)
 }

@@ -144,7 +144,7 @@ fn text(request: Nanos, outcome: &Outcome, long: bool) -> String {
     let figure = figure(outcome);
     let kind = if long { "long delay" } else { "guaranteed minimum" };
     let mut text = format!("{} × {request}, {kind}; how late they returned:\n\n", figure.n);
-    text.push_str(&distribution::drawn(&figure, output::style().width));
+    text.push_str(&distribution::drawn(&figure, output::style(false).width));
     let verdicts: Vec<String> = outcome.verdicts.iter().map(|(name, count)| format!("{count} {name}")).collect();
     text.push_str(&format!("\nearly     {}\nverdicts  {}\n", outcome.early, verdicts.join(", ")));
     text.push_str(&format!("CPU       {}", quantity(outcome.cpu_share, Unit::Ratio)));

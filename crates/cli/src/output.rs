@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use crate::exit::{Exit, Failure};
 
 /// Width for a file or a pipe, and the least and most that is made of a terminal.
-const WIDTH_USUAL: usize = 100;
+pub(crate) const WIDTH_USUAL: usize = 100;
 const WIDTH_LEAST: usize = 60;
 const WIDTH_MOST: usize = 160;
 
@@ -32,7 +32,7 @@ pub(crate) fn complain(text: &str) {
 }
 
 /// How text is set on the standard output.
-pub(crate) fn style() -> TextStyle {
+pub(crate) fn style(verbose: bool) -> TextStyle {
     let stdout = std::io::stdout();
     let terminal = stdout.is_terminal();
     let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
@@ -41,7 +41,7 @@ pub(crate) fn style() -> TextStyle {
     TextStyle {
         width: width.filter(|_| terminal).unwrap_or(WIDTH_USUAL).clamp(WIDTH_LEAST, WIDTH_MOST),
         colour: terminal && !plain,
-        ..TextStyle::default()
+        verbose,
     }
 }
 

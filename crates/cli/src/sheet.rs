@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hairspring_machine::{Cpu, Host};
-use hairspring_sheet::{Build, Sheet, render};
+use hairspring_sheet::{Build, Sheet, TextStyle, render};
 use hairspring_suite::{Effort, Request, SheetError, select, take_sheet};
 
 use crate::arguments::{Format, SheetArguments};
@@ -52,9 +52,14 @@ pub(crate) fn run(arguments: &SheetArguments) -> Result<Exit, Failure> {
         SheetError::Calibration(_) => Failure::failed(format!("failed to {error}")),
         SheetError::NoSuchCpu(..) | SheetError::Priority(_) => Failure::bad_request(error.to_string()),
     })?;
-    let mut text = rendered(&sheet, format, file.is_some());
+    let style = match file {
+        // Colours and the width of a terminal have no meaning in a file.
+        Some(_) => TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose },
+        None => output::style(arguments.verbose),
+    };
+    let mut text = rendered(&sheet, format, &style);
     if let Some(other) = &beside {
-        text.push_str(&compare::rendered(other, std::slice::from_ref(&sheet)));
+        text.push_str(&compare::rendered(other, std::slice::from_ref(&sheet), &style));
     }
     match file {
         Some(file) => file.finish(&text)?,
@@ -73,15 +78,9 @@ fn exit(sheet: &Sheet) -> Exit {
     }
 }
 
-fn rendered(sheet: &Sheet, format: Format, to_file: bool) -> String {
+fn rendered(sheet: &Sheet, format: Format, style: &TextStyle) -> String {
     match format {
-        Format::Text => {
-            let style = output::style();
-            // Colours and the width of a terminal have no meaning in a file.
-            let style =
-                if to_file { hairspring_sheet::TextStyle { colour: false, width: 100, ..style } } else { style };
-            render::text(sheet, &style)
-        }
+        Format::Text => render::text(sheet, style),
         Format::Md => render::markdown(sheet),
         Format::Json => render::to_json(sheet),
         Format::Html => render::html(sheet),
