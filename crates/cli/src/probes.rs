@@ -41,10 +41,8 @@ fn markdown() -> String {
     for chapter in registry() {
         text.push_str(&format!("\n## {}\n\n{}\n", chapter.title, chapter.intro));
         for table in &chapter.tables {
-            text.push_str(&format!(
-                "\n### {}\n\n| id | unit | method | measures |\n| --- | --- | --- | --- |\n",
-                table.title
-            ));
+            text.push_str(&format!("\n### {}\n\nLimits: {}.\n\n", table.title, table.limits));
+            text.push_str("| id | unit | method | measures |\n| --- | --- | --- | --- |\n");
             for row in &table.rows {
                 text.push_str(&format!("| `{}` | {} | {} | {} |\n", row.id, unit(row), method(row), row.measures));
             }

@@ -60,7 +60,8 @@ const STEPS_WANTED: usize = 1_000;
 const SKEW_PAIRS_MOST: usize = 15;
 
 pub(crate) fn declare() -> ChapterDeclaration {
-    let read = |quantity: &str, title: &str, method, how: &str| TableDeclaration {
+    let read = |quantity: &str, title: &str, limits, method, how: &str| TableDeclaration {
+        limits,
         id: "clocks.read".to_owned(),
         title: title.to_owned(),
         rows: READS
@@ -94,12 +95,31 @@ pub(crate) fn declare() -> ChapterDeclaration {
         intro: "What it costs to ask for the time, how fine the answer is, and how right. Later calls are timed in loops, \
                 less the empty loop; first calls one by one, after 16 MiB of other data went through the caches.",
         tables: vec![
-            read("later", "Cost of a later call", Method::Diff, "caches warm: batches of calls less the empty loop"),
-            read("first", "Cost of a first call", Method::Stamp, "caches cold; the pair of stamps is contained"),
-            TableDeclaration { id: "clocks.step".to_owned(), title: "Smallest step".to_owned(), rows: steps },
+            read(
+                "later",
+                "Cost of a later call",
+                "at most 400 batches of 500 calls; disturbed batches are kept and show in the maximum",
+                Method::Diff,
+                "caches warm: batches of calls less the empty loop",
+            ),
+            read(
+                "first",
+                "Cost of a first call",
+                "12 calls; the pair of stamps is contained and stated as overhead",
+                Method::Stamp,
+                "caches cold; the pair of stamps is contained",
+            ),
+            TableDeclaration {
+                id: "clocks.step".to_owned(),
+                title: "Smallest step".to_owned(),
+                limits: "at most 1,000 steps of each clock, and a hundredth of the chapter's time; a step below the cost of a \
+                         read cannot be seen",
+                rows: steps,
+            },
             calibration::declare(),
             TableDeclaration {
                 id: "clocks.skew".to_owned(),
+                limits: "at most 15 pairs of CPUs; 4,000 hand-overs each, the shortest is kept",
                 title: "Agreement between CPUs".to_owned(),
                 rows: vec![
                     RowDeclaration::new(

@@ -40,12 +40,14 @@ pub(crate) fn declare() -> ChapterDeclaration {
         let rows = by_quantity(MINIMUM.map(|(request, _)| late_and_early("minimum", segment, request, how)));
         tables.push(TableDeclaration {
             id: format!("delays.minimum.{segment}"),
+            limits: "at most 20,000 delays of each request; polled in stretches of 20 ms with rests of 2 ms",
             title: format!("Guaranteed minimum, {kernel_name}"),
             rows,
         });
     }
     tables.push(TableDeclaration {
         id: "delays.step".to_owned(),
+        limits: "100 batches of 500 rounds",
         title: "Poll step".to_owned(),
         rows: vec![RowDeclaration::new(
             "delays.step.poll".to_owned(),
@@ -64,6 +66,7 @@ pub(crate) fn declare() -> ChapterDeclaration {
         }));
         tables.push(TableDeclaration {
             id: format!("delays.long.{segment}"),
+            limits: "1 s not with --quick, 60 s only with --thorough",
             title: format!("Long delay, {kernel_name}"),
             rows,
         });

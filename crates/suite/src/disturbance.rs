@@ -63,16 +63,33 @@ pub(crate) fn declare() -> ChapterDeclaration {
             ),
         ]
     };
-    let table = |id: &str, title: &str, rows| TableDeclaration { id: id.to_owned(), title: title.to_owned(), rows };
+    let table = |id: &str, title: &str, limits, rows| TableDeclaration {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        limits,
+        rows,
+    };
+    let gaps_limits = "a third of the chapter's time; gaps of 1 µs and more; lengths of the first 20,000 are kept";
+    let wakeup_limits = "a quarter of the chapter's time; at most 20,000 periods";
     ChapterDeclaration {
         id: "disturbance",
         title: "Disturbance",
         intro: "What the machine does to a program that wants to run, and to one that wants to be woken every millisecond. \
                 On a guest an interrupt and time stolen by the hypervisor look alike, and are named so.",
         tables: vec![
-            table("disturbance.gaps", "Gaps in a polling loop", gaps),
-            table("disturbance.wakeup", "Wake-up every 1 ms, SCHED_FIFO", wakeup("wakeup", "SCHED_FIFO")),
-            table("disturbance.wakeup_other", "Wake-up every 1 ms, SCHED_OTHER", wakeup("wakeup_other", "SCHED_OTHER")),
+            table("disturbance.gaps", "Gaps in a polling loop", gaps_limits, gaps),
+            table(
+                "disturbance.wakeup",
+                "Wake-up every 1 ms, SCHED_FIFO",
+                wakeup_limits,
+                wakeup("wakeup", "SCHED_FIFO"),
+            ),
+            table(
+                "disturbance.wakeup_other",
+                "Wake-up every 1 ms, SCHED_OTHER",
+                wakeup_limits,
+                wakeup("wakeup_other", "SCHED_OTHER"),
+            ),
         ],
     }
 }

@@ -27,6 +27,8 @@ pub struct TableDeclaration {
     pub id: String,
     /// Its heading.
     pub title: String,
+    /// What bounds the number of samples and the range of the figures.
+    pub limits: &'static str,
     /// Its rows.
     pub rows: Vec<RowDeclaration>,
 }

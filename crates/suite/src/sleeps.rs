@@ -46,6 +46,8 @@ pub(crate) fn declare() -> ChapterDeclaration {
         .iter()
         .map(|(segment, name, call)| TableDeclaration {
             id: format!("sleeps.{segment}"),
+            limits: "300 sleeps of the shortest request down to one of 1 s; from 100 ms on not with --quick, 10 s only with \
+                     --thorough",
             title: (*name).to_owned(),
             rows: REQUESTS
                 .iter()

@@ -25,6 +25,7 @@ pub(super) fn declare() -> TableDeclaration {
     TableDeclaration {
         id: "clocks.calibration".to_owned(),
         title: "Calibration".to_owned(),
+        limits: "11 fresh calibrations (5 with --quick); the long baseline is that of the sheet so far",
         rows: vec![
             row("rate", "counter rate", Unit::Hz, "rate of the counter against CLOCK_MONOTONIC over the whole chapter"),
             row(
