@@ -45,8 +45,8 @@ fn row(from: f64, to: f64, count: u64, histogram: &Histogram, unit: Unit, width:
     if !eighths.is_multiple_of(8) {
         bar.push(EIGHTHS[eighths % 8]);
     }
-    // A bucket that holds only zeros has no upper edge worth printing.
-    let range = if to - from < 1e-9 {
+    // Delays are told in whole nanoseconds: a bucket narrower than one has a single value.
+    let range = if to - from < 1.0 {
         quantity(from, unit).to_string()
     } else {
         format!("{} – {}", quantity(from, unit), quantity(to, unit))
