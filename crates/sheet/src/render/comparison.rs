@@ -64,12 +64,19 @@ fn conditions(page: &mut Page, comparison: &Comparison) {
     if comparison.conditions.is_empty() {
         page.wrapped(Ink::Plain, 2, 2, "nothing that the sheets record");
     }
-    for fact in &comparison.conditions {
+    // A fact that only one sheet knows says nothing of a difference.
+    let (known, alone): (Vec<_>, Vec<_>) =
+        comparison.conditions.iter().partition(|fact| fact.values.iter().flatten().count() > 1);
+    for fact in known {
         page.line(&[(Ink::Plain, &format!("  {}  ", fact.label)), (Ink::Dim, &fact.id)]);
         for (letter, value) in letters().zip(&fact.values) {
             let (ink, value) = value.as_deref().map_or((Ink::Missing, "absent"), |v| (Ink::Plain, v));
             page.wrapped(ink, 4, 7, &format!("{letter}  {value}"));
         }
+    }
+    if !alone.is_empty() {
+        let ids: Vec<&str> = alone.iter().map(|fact| fact.id.as_str()).collect();
+        page.wrapped(Ink::Dim, 2, 4, &format!("known of one sheet only: {}", ids.join(", ")));
     }
 }
 
