@@ -25,6 +25,9 @@ const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
 /// the end of the latter, with cold caches, and the error of a bracket must fit.
 const CONFIRM_AHEAD: Nanos = Nanos::from_micros(2);
 
+/// How long the poll is that brings the loop into the caches.
+const WARM_UP: Nanos = Nanos::new(500);
+
 /// What a delay waits for.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
@@ -59,8 +62,13 @@ impl Goal {
 
     /// Polls until just before the goal. The first stretch, to [`ANCHOR_AHEAD`] before it, also brings the code and data of
     /// the end back into the caches, which a long sleep leaves cold; then the counter is tied to the kernel's clock anew.
-    /// Watched from the first anchor on: before it, cold caches make gaps of their own.
+    /// Watched only after a first poll of a moment: the rounds before it, from cold caches, make gaps of their own.
     pub(crate) fn approach<M: Machine>(self, timebase: &Timebase<M>) -> Verdict {
+        if self.anchor_and_warm_up(timebase).1 > ANCHOR_AHEAD {
+            let (mut unheeded, start) = Watch::open(timebase);
+            let moment = timebase.ticks_for_at_least(WARM_UP);
+            poll(&mut unheeded, start, start.plus(moment), moment, Nanos::ZERO);
+        }
         let (from, left) = self.anchor_and_warm_up(timebase);
         let (mut watch, start) = Watch::open(timebase);
         self.approach_to((from, left, start), ANCHOR_AHEAD, &mut watch, timebase);
