@@ -8,7 +8,13 @@
 //! `xtask/src/prove.rs` with its claim and its time limit.
 #![expect(clippy::print_stdout, reason = "the verdict is the program's output")]
 
+mod calibration;
 mod formats;
+mod long_delays;
+mod never_early;
+mod place;
+mod sentinel;
+mod summary;
 
 use std::process::ExitCode;
 
@@ -20,6 +26,39 @@ use serde_json::{Map, Value, json};
 enum Proof {
     /// A sheet comes out whole in every format
     Formats,
+    /// A guaranteed minimum is never early
+    NeverEarly {
+        /// How many delays, half of them under each policy
+        #[arg(long, default_value_t = 10_000_000)]
+        count: u64,
+    },
+    /// The stated bound of a calibration holds in fresh processes
+    Calibration {
+        /// How many processes
+        #[arg(long, default_value_t = 100)]
+        processes: u32,
+        /// The age at which each measures the true rate
+        #[arg(long, default_value_t = 20)]
+        seconds: u32,
+        /// Be one of the processes
+        #[arg(long, hide = true)]
+        child: bool,
+    },
+    /// Preemptions are counted as the kernel counts them
+    Sentinel {
+        /// Rounds with a competitor, and as many without
+        #[arg(long, default_value_t = 20)]
+        rounds: u32,
+        /// Length of a round in milliseconds
+        #[arg(long, default_value_t = 300)]
+        millis: u32,
+    },
+    /// Long delays end within a microsecond where nothing disturbs them
+    LongDelays {
+        /// Part of the full number of delays, in percent
+        #[arg(long, default_value_t = 100)]
+        part: u32,
+    },
 }
 
 /// What a proof found.
@@ -31,6 +70,11 @@ struct Verdict {
 fn main() -> ExitCode {
     let verdict = match Proof::parse() {
         Proof::Formats => formats::prove(),
+        Proof::NeverEarly { count } => never_early::prove(count),
+        Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),
+        Proof::Calibration { processes, seconds, .. } => calibration::prove(processes, seconds),
+        Proof::Sentinel { rounds, millis } => sentinel::prove(rounds, millis),
+        Proof::LongDelays { part } => long_delays::prove(part),
     };
     println!("{}", json!({"passed": verdict.passed, "figures": verdict.figures}));
     if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }

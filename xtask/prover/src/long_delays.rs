@@ -1,0 +1,134 @@
+//! Proof: long delays end within a microsecond where nothing disturbs them, at every length, under two policies.
+//!
+//! Whether a delay was disturbed is decided by its verdict and by the time the thread waited for its CPU (`schedstat`),
+//! before its lateness is looked at; the disturbed ones are counted, and more than 5 percent of them is no result. Lateness
+//! is told as the delay reports it and as stamps around the call show it, which are converted at the end with a time base
+//! that has been refined over the whole run.
+
+use hairspring_machine::Clock;
+use hairspring_time::{Cause, Host, LongDelay, Machine, Nanos, Policy, Report, Timebase};
+use serde_json::{Map, Value, json};
+
+use super::place::{POLICIES, take};
+use super::{Verdict, summary};
+
+/// Lengths with their names, and how often each is tried.
+const LENGTHS: [(&str, Nanos, u32); 4] = [
+    ("1ms", Nanos::from_millis(1), 300),
+    ("10ms", Nanos::from_millis(10), 100),
+    ("100ms", Nanos::from_millis(100), 50),
+    ("1s", Nanos::from_secs(1), 20),
+];
+/// A delay is good when it ends so soon after its time, seen from outside.
+const GOOD_NS: i64 = 1_000;
+/// The largest share of disturbed delays with which there is a result.
+const EXCLUDED_MOST: f64 = 0.05;
+/// The share of the undisturbed ones that must be good.
+const GOOD_LEAST: f64 = 0.95;
+
+struct Sample {
+    report: Report,
+    /// Ticks between the outer stamps.
+    outer: i64,
+    /// Time the thread waited for its CPU meanwhile, as far as the kernel tells.
+    waited: Nanos,
+}
+
+struct Run {
+    name: String,
+    samples: Vec<Sample>,
+    cpu_share: f64,
+}
+
+/// `part` of a hundred of the full number of delays.
+pub(crate) fn prove(part: u32) -> Verdict {
+    let mut figures = Map::new();
+    let mut passed = true;
+    let Ok(mut timebase) = Timebase::calibrate_to(Host, 1.0, Nanos::from_secs(1)) else {
+        figures.insert("defect".to_owned(), json!("no time base"));
+        return Verdict { passed: false, figures };
+    };
+    let mut runs = Vec::new();
+    for (name, policy) in POLICIES {
+        match run_policy(&timebase, name, policy, part) {
+            Ok(more) => runs.extend(more),
+            Err(refused) => {
+                passed = false;
+                figures.insert(format!("{name}_refused"), json!(refused));
+            }
+        }
+        timebase = timebase.refine().timebase;
+    }
+    for run in &runs {
+        let (good, value) = judge(&timebase, run);
+        passed &= good;
+        figures.insert(run.name.clone(), value);
+    }
+    figures.insert("final_bound_ppm".to_owned(), json!(timebase.calibration().bound_ppm));
+    Verdict { passed: passed && !runs.is_empty(), figures }
+}
+
+fn run_policy(timebase: &Timebase, name: &str, policy: Policy, part: u32) -> Result<Vec<Run>, String> {
+    let _guard = take(policy)?;
+    let mut long = LongDelay::new(timebase);
+    LENGTHS
+        .into_iter()
+        .map(|(length, request, count)| {
+            let count = (count * part / 100).max(2);
+            let (wall, cpu) = (Host.read(Clock::Monotonic), Host.read(Clock::ThreadCpu));
+            let samples: Result<Vec<Sample>, String> =
+                (0..count).map(|_| sample(timebase, &mut long, request)).collect();
+            let spent = (Host.read(Clock::ThreadCpu) - cpu).as_secs_f64();
+            let cpu_share = spent / (Host.read(Clock::Monotonic) - wall).as_secs_f64();
+            Ok(Run { name: format!("{name}_{length}"), samples: samples?, cpu_share })
+        })
+        .collect()
+}
+
+fn sample(timebase: &Timebase, long: &mut LongDelay<'_, Host>, request: Nanos) -> Result<Sample, String> {
+    let waited_before = Host.usage().run_delay.unwrap_or(Nanos::ZERO);
+    let before = timebase.stamp_ordered();
+    let report = long.delay(request);
+    let after = timebase.stamp_ordered();
+    let waited = Host.usage().run_delay.unwrap_or(Nanos::ZERO) - waited_before;
+    Ok(Sample { report: report.map_err(|error| error.to_string())?, outer: after.since(before), waited })
+}
+
+/// Whether something took the CPU away when it mattered, by evidence that does not contain the lateness: a wake-up after
+/// the deadline, a gap that was seen, or a wait for the CPU longer than the window that was kept for it.
+fn is_disturbed(sample: &Sample) -> bool {
+    let verdict = &sample.report.verdict;
+    !verdict.is_clean() || sample.waited > sample.report.window
+}
+
+fn judge(timebase: &Timebase, run: &Run) -> (bool, Value) {
+    let (disturbed, clean): (Vec<&Sample>, Vec<&Sample>) = run.samples.iter().partition(|sample| is_disturbed(sample));
+    let outer = |sample: &Sample| timebase.nanos(sample.outer).count() - sample.report.requested.count();
+    let mut inside: Vec<i64> = clean.iter().map(|sample| sample.report.late.count()).collect();
+    let mut outside: Vec<i64> = clean.iter().map(|sample| outer(sample)).collect();
+    let good = outside.iter().filter(|late| **late <= GOOD_NS).count();
+    // Early ones are counted among all, disturbed or not.
+    let early = run.samples.iter().filter(|sample| sample.report.late < Nanos::ZERO || outer(sample) < 0).count();
+    let mut verdicts = Map::new();
+    for sample in &run.samples {
+        let count = verdicts.entry(sample.report.verdict.name()).or_insert(json!(0));
+        *count = json!(count.as_u64().unwrap_or(0) + 1);
+    }
+    let longest = |sample: &Sample| Cause::ALL.map(|cause| sample.report.verdict.gaps(cause).longest.count());
+    let mut gaps: Vec<i64> = run.samples.iter().flat_map(longest).filter(|gap| *gap > 0).collect();
+    let excluded = disturbed.len() as f64 / run.samples.len() as f64;
+    let is_result = excluded <= EXCLUDED_MOST;
+    let share = good as f64 / clean.len().max(1) as f64;
+    let value = json!({
+        "inside": summary::figures(&mut inside),
+        "outside": summary::figures(&mut outside),
+        "verdicts": verdicts,
+        "excluded": disturbed.len(),
+        "is_result": is_result,
+        "early": early,
+        "within_1us": share,
+        "gaps": summary::figures(&mut gaps),
+        "cpu_share": run.cpu_share,
+    });
+    (is_result && early == 0 && share >= GOOD_LEAST, value)
+}

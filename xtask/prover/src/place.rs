@@ -1,0 +1,29 @@
+//! Where a proof runs: one CPU, one policy, for the life of a guard; and the pauses that real-time polling owes the kernel.
+
+use hairspring_time::{Cpu, Host, Machine, Nanos, Policy, RealTime, RealTimeGuard};
+
+/// Real-time threads poll for at most so long at a stretch; the kernel stalls them after 950 ms in each second.
+pub(crate) const STRETCH: Nanos = Nanos::from_millis(30);
+/// And then leave the CPU to others for so long.
+pub(crate) const PAUSE: Nanos = Nanos::from_millis(10);
+
+/// The policies under which things are proved, with their names.
+pub(crate) const POLICIES: [(&str, Policy); 2] = [("other", Policy::Other), ("fifo", Policy::Fifo(50))];
+
+/// Puts the calling thread on the last of its CPUs under this policy.
+///
+/// # Errors
+/// What the system refused.
+pub(crate) fn take(policy: Policy) -> Result<RealTimeGuard<'static, Host>, String> {
+    let wishes = RealTime { policy: Some(policy), cpu: Some(last_cpu()), lock_memory: false, slack: None };
+    let guard = wishes.apply(&Host);
+    match guard.refused() {
+        Some(refused) => Err(refused.to_string()),
+        None => Ok(guard),
+    }
+}
+
+/// The last CPU of this thread: the first ones get most of a machine's interrupts.
+pub(crate) fn last_cpu() -> Cpu {
+    Host.affinity().0.last().copied().unwrap_or(Cpu(0))
+}
