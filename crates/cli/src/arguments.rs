@@ -50,10 +50,11 @@ pub(crate) struct SheetArguments {
     #[arg(long)]
     pub(crate) thorough: bool,
     /// The CPU to measure on [default: the last one that may be used]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) cpu: Option<u32>,
     /// The priority for measurements under SCHED_FIFO, 1 to 99
-    #[arg(long, value_name = "P", default_value_t = 80)]
+    #[arg(long, value_name = "P", default_value_t = 80, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) priority: u8,
     /// The format [default: by the ending of --out, else text]
     #[arg(long, value_enum)]
@@ -78,16 +79,18 @@ pub(crate) struct DelayArguments {
     #[arg(value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) request: String,
     /// How many delays [default: as many as fit into two seconds, at most 10000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) count: Option<u32>,
     /// Sleep first and poll only the end; needed above 100 ms
     #[arg(long)]
     pub(crate) long: bool,
     /// Run under SCHED_FIFO with this priority, 1 to 99
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=99))]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) priority: Option<u8>,
     /// Stay on this CPU
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) cpu: Option<u32>,
     /// The format
     #[arg(long, value_enum, default_value_t = Plain::Text)]
@@ -98,6 +101,7 @@ pub(crate) struct DelayArguments {
 pub(crate) struct ClockArguments {
     /// How long to let the calibration age before it is printed
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "100ms")]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) age: Nanos,
     /// The format
     #[arg(long, value_enum, default_value_t = Plain::Text)]

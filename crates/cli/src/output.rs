@@ -100,7 +100,8 @@ impl OutputFile {
 /// Gives `file` this content, or leaves it as it is.
 fn replace(file: &Path, text: &str) -> std::io::Result<()> {
     let mut new = temporary(file)?;
-    new.write_all(text.as_bytes())?;
+    // Not through the wrapper, which puts words of its own in place of the system's.
+    new.as_file_mut().write_all(text.as_bytes())?;
     new.as_file().sync_all()?;
     new.persist(file).map(drop).map_err(|error| error.error)
 }
