@@ -1,0 +1,110 @@
+//! Bad requests: exit code 2 and what to write instead, before anything is measured.
+
+use std::time::{Duration, Instant};
+
+use crate::{code, folder, names, run, stderr, stdout};
+
+/// Far less than the sheet of any of these requests would take, far more than a busy machine needs to refuse them.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// Checks that the request is refused with this hint, with nothing on the standard output, and at once.
+#[track_caller]
+fn check(arguments: &str, hint: &str) {
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let start = Instant::now();
+    let output = run(&arguments);
+    let took = start.elapsed();
+    assert_eq!(code(&output), 2, "{arguments:?}: {}", stderr(&output));
+    assert!(stderr(&output).contains(hint), "{arguments:?} said {:?}, without {hint:?}", stderr(&output));
+    assert_eq!(stdout(&output), "", "{arguments:?}");
+    assert!(took < AT_ONCE, "{arguments:?} took {took:?}");
+}
+
+#[test]
+fn a_bad_duration_is_refused_with_what_to_write_instead() {
+    check("delay -5ms", "cannot be negative; write one like 250us");
+    check("delay --thorough", "--help");
+    check("delay 10", "write 10ns, 10us, 10ms or 10s");
+    check("delay nan", "write a number and a unit");
+    check("delay NaNms", "write a number and a unit");
+    check("delay inf", "write a finite duration");
+    check("delay -inf", "write a finite duration");
+    check("delay 1e30s", "write a finite duration");
+    check("delay 10parsec", "use ns, us, ms, s, min, h or d");
+    check("delay ms", "write a number and a unit");
+    check("delay 101ms", "add --long");
+    check("delay 1s", "add --long");
+    check("delay 200d --long", "more than 100 days");
+    check("delay -1s --long", "cannot be negative");
+    check("clock --age 10", "write 10ns, 10us, 10ms or 10s");
+    check("clock --age nan", "write a number and a unit");
+    check("clock --age 2h", "write less");
+    check("clock --age -5ms", "write a duration like 250us");
+}
+
+#[test]
+fn a_count_that_makes_no_sense_is_refused() {
+    check("delay 1ms --count 0", "not in 1..=1000000");
+    check("delay 1ms --count -1", "not in 1..=1000000");
+    check("delay 1ms --count 1000001", "not in 1..=1000000");
+    check("delay 1ms --count many", "--count");
+}
+
+#[test]
+fn a_cpu_or_a_priority_that_does_not_exist_is_refused() {
+    check("delay 1ms --cpu 4000000", "choose from");
+    check("delay 1ms --priority 0", "1..=99");
+    check("delay 1ms --priority 100", "1..=99");
+    check("sheet --cpu 4000000", "choose from");
+    check("sheet --cpu one", "--cpu");
+    check("sheet --cpu -1", "--cpu");
+    check("sheet --priority 0", "not in 1..=99");
+    check("sheet --priority -1", "not in 1..=99");
+    check("sheet --priority 100", "not in 1..=99");
+}
+
+#[test]
+fn an_unknown_probe_is_refused_with_those_that_look_like_it() {
+    check("sheet --only clocks.rea", "clocks.read");
+    check("sheet --only clocks,nonsense", "no probe is called 'nonsense'; `hairspring probes` lists them all");
+    check("sheet --only clocks,", "`hairspring probes` lists them all");
+    check("sheet --only=", "`hairspring probes` lists them all");
+    check("sheet --only clocks.read.now.later.more", "did you mean clocks.read.now.later");
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused() {
+    check("sheet --out /nowhere/at/all/sheet.json", "choose another file for --out");
+    check("sheet --out /proc/sheet.json", "choose another file for --out");
+    check("sheet --out /", "it is a directory; choose another file for --out");
+    check("sheet --out sheet.pdf", "name the file .txt, .md, .json or .html, or say --format");
+    check("sheet --format pdf", "possible values: text, md, json, html");
+}
+
+#[test]
+fn a_refused_output_leaves_nothing_behind() {
+    let folder = folder();
+    let file = folder.path().join("sheet.json");
+    check(&format!("sheet --cpu 4000000 --out {}", file.display()), "choose from");
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn sheets_that_cannot_be_read_are_refused() {
+    check("sheet --beside nobody", "those are: fermilab-2007");
+    check("sheet --beside fermilab-2007 --format json", "hairspring compare");
+    check("sheet --beside /dev/null", "was it cut short?");
+    check("compare /nowhere/a.json /nowhere/b.json", "cannot read /nowhere/a.json");
+    check("compare a.json", "2 values required");
+    check("compare /dev/null /dev/null", "take or copy the sheet again");
+    check("compare /dev/null /dev/null --fail-if clocks>20%", "write clocks>1.2");
+    check("compare /dev/null /dev/null --fail-if clocks", "write clocks>1.2");
+}
+
+#[test]
+fn what_is_no_command_is_refused() {
+    check("frobnicate", "unrecognized subcommand");
+    check("", "Usage: hairspring");
+    check("sheet --quick --thorough", "cannot be used with");
+    check("completions tcsh", "possible values: bash");
+}
