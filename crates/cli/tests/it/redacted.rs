@@ -21,7 +21,7 @@ fn taken(place: &Path, format: &str, redact: &[&str]) -> String {
         .args(["--mount", "--uts", "sh", "-c", &script, "sh"])
         .args(redact)
         .current_dir(place)
-        .envs([("HOME", "/home/zzhome"), ("USER", "zzhome"), ("PWD", "/home/zzhome/zzplace")])
+        .envs([("HOME", "/zzhome"), ("USER", "zzhome"), ("PWD", "/zzhome/zzplace")])
         .output()
         .expect("unshare can be started");
     assert_eq!((code(&output), stderr(&output)), (0, String::new()));
