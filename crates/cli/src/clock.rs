@@ -17,11 +17,12 @@ pub(crate) fn run(arguments: &ClockArguments) -> Result<Exit, Failure> {
     if arguments.age > AGE_MOST {
         return Err(Failure::bad_request(format!("--age {} is more than {AGE_MOST}: write less", arguments.age)));
     }
-    let began = Host.read(Clock::Monotonic);
     let timebase = Timebase::calibrate(Host).map_err(|error| Failure::failed(format!("failed to {error}")))?;
     let fresh = *timebase.calibration();
-    while Host.read(Clock::Monotonic) < began + arguments.age {
-        Host.sleep_until(began + arguments.age);
+    // Its age is that of its baseline, not that of this command, which a busy machine may start late.
+    let until = Host.read(Clock::Monotonic) + (arguments.age - fresh.baseline).max(Nanos::ZERO);
+    while Host.read(Clock::Monotonic) < until {
+        Host.sleep_until(until);
     }
     let timebase = timebase.refine().timebase;
     output::print(&match arguments.format {
