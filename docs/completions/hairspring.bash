@@ -119,7 +119,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__compare)
-            opts="-h --fail-if --help"
+            opts="-h --fail-if --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -395,7 +395,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__sheet)
-            opts="-h --only --quick --thorough --cpu --priority --format --out --beside --redact --help"
+            opts="-h --only --quick --thorough --cpu --priority --format --out --beside --redact --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

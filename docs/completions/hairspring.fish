@@ -48,6 +48,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l beside -
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l quick -d 'Take a quarter of the time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l thorough -d 'Take the time that it takes (about ten minutes), with the long requests'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l redact -d 'Leave out host name, paths, process names and command lines'
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l verbose -d 'In text, show every fact and the id of every row; in a comparison, every row'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand delay" -l count -d 'How many delays [default: as many as fit into two seconds, at most 10000]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand delay" -l priority -d 'Run under SCHED_FIFO with this priority, 1 to 99' -r
@@ -61,6 +62,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand clock" -l format -
 json\t'For programs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand clock" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-if -d 'Fail with exit code 6 if a ratio of medians is beyond a limit, for instance \'clocks.read.now.later>1.2\'' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l verbose -d 'List the rows with no difference and those that are absent, too'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -s h -l help -d 'Print help'
 complete -c hairspring -n "__fish_hairspring_using_subcommand probes" -l format -d 'The format' -r -f -a "text\t'For people'
 md\t'Markdown'

@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &DelayArguments) -> Result<Exit, Failure> {
     };
     let guard = settings.apply(&Host);
     if let Some(refused) = guard.refused() {
-        return Err(Failure::bad_request(format!("failed to {refused}")));
+        // The CPU was checked before; what is left to refuse is a permission, and the request was well written.
+        return Err(Failure::failed(format!("failed to {refused}")));
     }
     let interrupted = interrupt::watch()?;
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));

@@ -118,10 +118,7 @@ pub fn take_sheet<M: Machine + Clone + Sync>(
     }
     context.refine();
     let stopped = context.stopped();
-    let mut notes = context.head;
-    if stopped {
-        notes.insert(0, warning("The run was interrupted: figures that are missing were not taken.", None));
-    }
+    let notes = context.head;
     Ok(Sheet {
         schema: SCHEMA.to_owned(),
         hairspring: request.build.clone(),
