@@ -65,8 +65,9 @@ const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "long-delays",
-        claim: "Undisturbed delays of 1 ms to 1 s end within a microsecond of their time, and none is early, under \
-                SCHED_OTHER and SCHED_FIFO.",
+        claim: "Long delays of 1 ms to 1 s are never early and at the median at most 50 ns late, under SCHED_OTHER and \
+                SCHED_FIFO; under SCHED_FIFO 99 % of the undisturbed ones end within 1 µs; at 1 s they use at most 0.1 % of \
+                the CPU.",
         arguments: &[],
         limit_s: 300,
     },

@@ -22,11 +22,9 @@ const CONFIRM_ROUNDS: u32 = 100_000;
 /// How long before the deadline the counter is tied to the kernel's clock for the last time.
 const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
 /// How long before the deadline the loop that reads the confirming clock takes over from the one that reads the counter:
-/// the end of the latter, with cold caches, and the error of a bracket must fit.
-const CONFIRM_AHEAD: Nanos = Nanos::from_micros(2);
-
-/// How long the poll is that brings the loop into the caches.
-const WARM_UP: Nanos = Nanos::new(500);
+/// the end of the latter and the return into the caller's code, with caches and page tables cold from a long sleep, and the
+/// error of a bracket must fit.
+const CONFIRM_AHEAD: Nanos = Nanos::from_micros(5);
 
 /// What a delay waits for.
 #[derive(Clone, Copy)]
@@ -60,24 +58,27 @@ impl Goal {
         }
     }
 
-    /// Polls until just before the goal. The first stretch, to [`ANCHOR_AHEAD`] before it, also brings the code and data of
-    /// the end back into the caches, which a long sleep leaves cold; then the counter is tied to the kernel's clock anew.
-    /// Watched only after a first poll of a moment: the rounds before it, from cold caches, make gaps of their own.
+    /// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, takes up what the sleep
+    /// has left and brings the code and data of the end back into the caches, which a long sleep leaves cold; then the
+    /// counter is tied to the kernel's clock anew, and the second stretch ends the delay.
+    ///
+    /// The verdict is on the second. A gap in the first is as harmless as a longer sleep, and told only if it reached so far
+    /// that the second was cut short.
     pub(crate) fn approach<M: Machine>(self, timebase: &Timebase<M>) -> Verdict {
-        if self.anchor_and_warm_up(timebase).1 > ANCHOR_AHEAD {
-            let (mut unheeded, start) = Watch::open(timebase);
-            let moment = timebase.ticks_for_at_least(WARM_UP);
-            poll(&mut unheeded, start, start.plus(moment), moment, Nanos::ZERO);
-        }
-        let (from, left) = self.anchor_and_warm_up(timebase);
-        let (mut watch, start) = Watch::open(timebase);
-        self.approach_to((from, left, start), ANCHOR_AHEAD, &mut watch, timebase);
+        let (mut filler, _) = Watch::open(timebase);
         let (from, left) = self.anchor_and_warm_up(timebase);
         let start = timebase.stamp_ordered();
-        watch.look(start);
+        filler.look(start);
+        self.approach_to((from, left, start), ANCHOR_AHEAD, &mut filler, timebase);
+        let (from, left) = self.anchor_and_warm_up(timebase);
+        filler.look(timebase.stamp_ordered());
+        let earlier = filler.end();
+        let (mut watch, start) = Watch::open(timebase);
         self.approach_to((from, left, start), CONFIRM_AHEAD, &mut watch, timebase);
         watch.look(timebase.stamp());
-        watch.end()
+        let last = watch.end();
+        let cut_short = left < Nanos::new(ANCHOR_AHEAD.count() / 2);
+        if cut_short || earlier.budget_spent { earlier.and(last) } else { last }
     }
 
     /// Ties the counter to the clock of the goal, and warms up the confirming read; its result is of no use yet.

@@ -22,6 +22,10 @@
 //!   the counter's rate acts over the last stretch only: 60 s is as exact as 1 ms.
 //! * The poll ends by readings of the kernel's clock, the last of them at or after the deadline.
 //!
+//! # What the verdict is on
+//! The last stretch, from the bracket on: that is what the end hangs on. A gap before it is as harmless as a longer sleep and
+//! is told only if it cut the last stretch short; a wake-up after the deadline is told as `overslept`.
+//!
 //! # Why it is never early
 //! The last thing it does is to read `CLOCK_MONOTONIC`, and it returns only if that reads at least what the first reading
 //! said plus the request. No rate and no bracket enters that proof. With a lead it may be early, as it was asked to.
@@ -56,6 +60,10 @@ const WINDOW_LEAST: Nanos = Nanos::from_micros(5);
 const WINDOW_UNKNOWN: Nanos = Nanos::from_micros(200);
 /// How much CPU time a delay may spend polling unless told otherwise.
 const BUDGET: Nanos = Nanos::from_millis(1);
+/// And at most this part of the request, so that a bad moment of the machine does not turn short delays into mere polling,
+const BUDGET_PART: i64 = 2;
+/// but always this much, which is what most wake-ups need.
+const BUDGET_LEAST: Nanos = Nanos::from_micros(200);
 /// Sleeps by which a new `LongDelay` learns; some 10 ms in all.
 const LESSONS: u32 = 12;
 /// Length of the sleep that a lesson times: that of the second sleep.
@@ -74,7 +82,8 @@ pub struct LongDelay<'t, M: Machine> {
     timebase: &'t Timebase<M>,
     learned: Learned,
     lead: Nanos,
-    budget: Nanos,
+    /// As the caller wants it; none for the usual one.
+    budget: Option<Nanos>,
     cancel: Option<&'t AtomicBool>,
 }
 
@@ -82,7 +91,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// Learns how late the kernel wakes the calling thread under its present policy: some 10 ms of short sleeps. It goes on
     /// learning with every delay.
     pub fn new(timebase: &'t Timebase<M>) -> Self {
-        let mut long = Self { timebase, learned: Learned::new(), lead: Nanos::ZERO, budget: BUDGET, cancel: None };
+        let mut long = Self { timebase, learned: Learned::new(), lead: Nanos::ZERO, budget: None, cancel: None };
         let machine = timebase.machine();
         let quiet = Quiet::begin(machine);
         for _ in 0..LESSONS {
@@ -103,9 +112,10 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     }
 
     /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns likelier.
+    /// Without it the limit is half of the request, at least 200 µs and at most 1 ms.
     #[must_use]
     pub fn with_budget(self, budget: Nanos) -> Self {
-        Self { budget: budget.max(WINDOW_LEAST).min(POLL_MOST), ..self }
+        Self { budget: Some(budget.max(WINDOW_LEAST).min(POLL_MOST)), ..self }
     }
 
     /// Lets a flag end a delay before its time: it is looked at before each sleep, when a signal wakes the thread, and ten
@@ -122,7 +132,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
 
     /// How long before a deadline the polling begins now, for a delay of this length under the thread's present policy.
     pub fn window(&self, request: Nanos) -> Nanos {
-        self.window_for(self.timebase.machine().policy(), request.min(COARSE_LEAST))
+        self.window_for(self.timebase.machine().policy(), request.min(COARSE_LEAST), request)
     }
 
     /// Finds the lead by which the median of the delays, as a caller sees them, comes out exact, and sets it. Takes some
@@ -196,7 +206,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             now = self.sleep(&quiet, now, wake - coarse, began)?;
             wake = goal.wake(timebase, now);
         }
-        let window = self.window_for(quiet.policy, wake - now);
+        let window = self.window_for(quiet.policy, wake - now, request);
         if wake - now > window {
             now = self.sleep(&quiet, now, wake - window, began)?;
             wake = goal.wake(timebase, now);
@@ -207,9 +217,10 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let slept = now - asleep_from;
         let none = Nanos::ZERO;
         let report = Report { requested: request, actual: none, late: none, slept, polled: none, window, verdict };
+        let sentinel = machine.sentinel_arm();
         let at = machine.read(Clock::Monotonic);
         let left = (goal.wake(timebase, at) - at).max(Nanos::ZERO);
-        Ok(Near { report, goal, began, awake_from: now, at, left })
+        Ok(Near { report, goal, began, awake_from: now, sentinel, at, left })
     }
 
     /// The end: the loop that reads the confirming clock. It is compiled into the caller's own code, so that the code to
@@ -217,9 +228,11 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// would cost most of a microsecond.
     #[inline(always)]
     fn run(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
-        let Near { mut report, goal, began, awake_from, at, left } = self.come_near(goal, began, request)?;
+        let Near { mut report, goal, began, awake_from, sentinel, at, left } = self.come_near(goal, began, request)?;
         let timebase = self.timebase;
         let end = goal.confirm(timebase);
+        let broken = sentinel && !timebase.machine().sentinel_intact();
+        timebase.machine().sentinel_disarm();
         report.polled = end.at - awake_from;
         report.late = match goal {
             Goal::KernelClock(_) => end.at - began - request,
@@ -229,8 +242,10 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         report.verdict.budget_spent |= end.stuck;
         let unseen = end.at - at - left;
         if unseen > timebase.gap_least() {
-            // Something happened after the watched part; nobody can tell what.
-            report.verdict.add(Cause::Unknown, unseen);
+            // The loop that reads the clock was running before the goal and its next reading came so much later. If the goal
+            // had passed before that loop began, nobody can tell what happened.
+            let cause = if left > Nanos::ZERO { timebase.cause(sentinel, broken) } else { Cause::Unknown };
+            report.verdict.add(cause, unseen);
         }
         if report.late + self.lead > timebase.gap_least() && report.verdict.is_clean() {
             // Or between the wake-up and the watch.
@@ -264,11 +279,17 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         (late + SECOND_SLEEP).max(COARSE_LEAST).min(COARSE_MOST)
     }
 
+    /// How long a delay for this request may poll.
+    fn budget_for(&self, request: Nanos) -> Nanos {
+        let usual = || Nanos::new(request.count() / BUDGET_PART).max(BUDGET_LEAST).min(BUDGET);
+        self.budget.unwrap_or_else(usual)
+    }
+
     /// How long before the deadline a sleep of this length is to end.
-    fn window_for(&self, policy: Policy, length: Nanos) -> Nanos {
+    fn window_for(&self, policy: Policy, length: Nanos, request: Nanos) -> Nanos {
         let late = self.learned.quantile(policy, length, COVERED).unwrap_or(WINDOW_UNKNOWN);
         // An eighth more: the quantile of some dozens of sleeps is itself uncertain.
-        (late + Nanos::new(late.count() / 8)).max(WINDOW_LEAST).min(self.budget)
+        (late + Nanos::new(late.count() / 8)).max(WINDOW_LEAST).min(self.budget_for(request))
     }
 }
 
@@ -279,6 +300,8 @@ struct Near {
     began: Nanos,
     /// When the last sleep ended, by the kernel's clock.
     awake_from: Nanos,
+    /// Whether the sentinel has been set for the loop that follows.
+    sentinel: bool,
     /// When the watched part ended, and how much was left then.
     at: Nanos,
     left: Nanos,

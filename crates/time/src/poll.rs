@@ -123,12 +123,7 @@ impl<'t, M: Machine> Watch<'t, M> {
         }
         // A gap belongs to the break of this round or to the one that waited for it; two breaks are two.
         self.waiting = (broken && earlier.is_some()).then_some(0);
-        let cause = match (broken || earlier.is_some(), self.sentinel, self.timebase.trust().guest) {
-            (true, _, _) => Cause::Preempted,
-            (false, false, _) => Cause::Unknown,
-            (false, true, true) => Cause::InterruptedOrStolen,
-            (false, true, false) => Cause::Interrupted,
-        };
+        let cause = self.timebase.cause(self.sentinel, broken || earlier.is_some());
         Some(self.record(cause, gap))
     }
 

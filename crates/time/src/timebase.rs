@@ -32,7 +32,7 @@ use crate::calibration::{Anchor, Calibration, raw, raw_ordered};
 use crate::instant::{Epoch, Instant};
 use crate::scale::Scale;
 use crate::trust::{Source, Trust};
-use crate::verdict::GAP_LEAST;
+use crate::verdict::{Cause, GAP_LEAST};
 
 /// The first baseline: long enough for a bound below 20 ppm where a bracket is narrower than 80 ns.
 pub const FIRST_BASELINE: Nanos = Nanos::from_micros(4_000);
@@ -355,6 +355,16 @@ impl<M: Machine> Timebase<M> {
     pub(crate) fn gap_least(&self) -> Nanos {
         // A bracket is two looks; four of them are no step of a loop.
         GAP_LEAST.max(self.nanos(self.last.monotonic.width()).times(2))
+    }
+
+    /// Why there was a gap: by the sentinel, if there was one, and by what the machine is.
+    pub(crate) fn cause(&self, sentinel: bool, broken: bool) -> Cause {
+        match (broken, sentinel, self.trust.guest) {
+            (true, _, _) => Cause::Preempted,
+            (false, false, _) => Cause::Unknown,
+            (false, true, true) => Cause::InterruptedOrStolen,
+            (false, true, false) => Cause::Interrupted,
+        }
     }
 
     /// The thread's CPU, if it can be told without a system call.

@@ -77,6 +77,18 @@ impl Verdict {
         gaps.longest = gaps.longest.max(length);
     }
 
+    /// This stretch and the one after it as one.
+    pub(crate) fn and(mut self, later: Self) -> Self {
+        for (gaps, more) in self.gaps.iter_mut().zip(later.gaps) {
+            gaps.count += more.count;
+            gaps.total = gaps.total + more.total;
+            gaps.longest = gaps.longest.max(more.longest);
+        }
+        self.migrated |= later.migrated;
+        self.budget_spent |= later.budget_spent;
+        self
+    }
+
     /// The gaps of one cause.
     pub fn gaps(&self, cause: Cause) -> Gaps {
         self.gaps[cause as usize]

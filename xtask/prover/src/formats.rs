@@ -13,7 +13,7 @@ use super::Verdict;
 
 /// What a sheet's JSON says it is.
 const SCHEMA: &str = "hairspring.sheet/1";
-const FORMATS: &[&str] = &["text", "markdown", "html", "json"];
+const FORMATS: &[&str] = &["text", "md", "html", "json"];
 
 pub(crate) fn prove() -> Verdict {
     let mut figures = Map::new();
@@ -57,7 +57,7 @@ fn whole(format: &str, text: &str) -> Result<usize, String> {
             document["schema"] == SCHEMA
         }
         "html" => text.trim_end().ends_with("</html>") && text.contains("<svg"),
-        "markdown" => text.starts_with("# ") && text.contains("|--"),
+        "md" => text.starts_with("# ") && text.contains("|--"),
         _ => text.lines().count() > 20,
     };
     if sound { Ok(text.len()) } else { Err(format!("{} bytes that are not a whole {format} sheet", text.len())) }
