@@ -39,7 +39,7 @@ const CANDIDATES: [&str; 5] = [
 pub(crate) fn run(timebase: Timebase, cpu: Cpu, quick: bool) {
     println!("## Delays\n");
     println!(
-        "Lateness by ordered stamps around the call, entry and return included. ours: the guaranteed minimum below 1 ms, \
+        "Lateness by ordered stamps around the call, entry and return included. Ours: the guaranteed minimum below 1 ms, \
          the long delay from there on.\n"
     );
     let mut timebase = timebase;
