@@ -75,7 +75,7 @@ mod tests {
         assert!(whole("json", r#"{"schema":"hairspring.sheet/1"}"#).is_ok());
         assert!(whole("json", r#"{"schema":"hairspring.sheet/1""#).is_err());
         assert!(whole("json", r#"{"schema":"other/1"}"#).is_err());
-        assert!(whole("markdown", "# Sheet\n\n| a |\n|---|\n").is_ok() && whole("markdown", "text").is_err());
+        assert!(whole("md", "# Sheet\n\n| a |\n|---|\n").is_ok() && whole("md", "text").is_err());
         assert!(whole("text", "one line").is_err());
     }
 }
