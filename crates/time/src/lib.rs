@@ -9,7 +9,8 @@
 //! * [`Timebase`] calibrates the counter against the kernel's clock and states how wrong it can be: about 10 ppm after
 //!   4 ms, below 1 ppm at the age of 100 ms, better as it ages.
 //! * [`Timebase::delay`] waits by polling, at least as long as asked, late by a poll step.
-//! * [`LongDelay`] sleeps and polls only the end: seconds, to well below a microsecond, for a hundredth of a percent of CPU.
+//! * [`LongDelay`] sleeps and polls only the end: seconds, to well below a microsecond, for less than a
+//!   tenth of a percent of CPU at a second.
 //! * Every delay returns a [`Report`]: requested, actual, late, slept, polled, and a [`Verdict`] on what disturbed it.
 //! * [`Profile`] times code call by call.
 //! * [`RealTime`] asks the system for a policy, a CPU, locked memory, and gives it all back.

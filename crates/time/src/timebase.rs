@@ -121,7 +121,7 @@ pub enum Continuity {
 }
 
 impl<M: Machine + Clone> Timebase<M> {
-    /// Calibrates, by sleeping about [`FIRST_BASELINE`]. Blocks for 4–5 ms and uses some 100 µs of CPU; not real-time
+    /// Calibrates, by sleeping about [`FIRST_BASELINE`]. Blocks for 4–5 ms and uses some 200 µs of CPU; not real-time
     /// safe. The bound is then about 10 ppm; [`refine`](Self::refine) at any later time for a smaller one.
     ///
     /// # Errors

@@ -20,7 +20,8 @@ pub enum Cause {
     InterruptedOrStolen,
     /// The hypervisor: only where counters over the run leave nothing else.
     Stolen,
-    /// There was no sentinel to tell whether the thread left its CPU: anything.
+    /// Anything: there was no sentinel to tell whether the thread left its CPU, or a long delay was late by something that
+    /// its watch did not see.
     Unknown,
     /// The thread was taken off its CPU, or handled a signal.
     Preempted,
