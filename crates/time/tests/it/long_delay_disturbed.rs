@@ -139,3 +139,22 @@ fn a_flag_that_is_set_without_a_signal_ends_a_delay_in_the_middle() {
         assert!(matches!(result, Err(DelayError::Cancelled(_))), "{result:?}");
     });
 }
+
+#[test]
+fn a_gap_before_the_last_stretch_is_as_harmless_as_sleep() {
+    let (sim, timebase) = calibrated(Script::default());
+    let mut long = LongDelay::new(&timebase);
+    // One after the other: the wake-ups differ, and many of the gaps fall between one and the last stretch.
+    for before_end in (24..40).cycle().take(160) {
+        disturb_in(&sim, REQUEST - micros(before_end), Disturbance::Interrupt(micros(3)));
+        let report = long.delay(REQUEST).expect("in bounds");
+        assert!(report.verdict.is_clean() && report.late < GAP_LEAST, "{before_end} µs before the end: {report:?}");
+    }
+}
+
+#[test]
+fn a_gap_in_the_loop_that_confirms_is_told_with_its_cause() {
+    let report = delay_with(&[(REQUEST - micros(1), Disturbance::Interrupt(micros(3)))]);
+    assert_eq!(report.verdict.gaps(Cause::Interrupted).count, 1, "{report:?}");
+    assert!(report.late > GAP_LEAST, "{report:?}");
+}
