@@ -1,0 +1,298 @@
+//! What can be asked of the core, and what it answers.
+//!
+//! A [`Call`] is plain data: a run of the executive is the sequence of its calls, which a trace records and
+//! [`Core::apply`](crate::Core::apply) plays again.
+
+use core::fmt;
+
+use crate::id::{EventsId, ExchangeId, Moment, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency};
+
+/// Who calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// A task. Only tasks may make calls that can wait.
+    Task(TaskId),
+    /// An interrupt service procedure.
+    Interrupt(u16),
+    /// The kernel task: ticks and timer procedures.
+    Kernel,
+    /// The program around the executive, before and after a run.
+    Outside,
+}
+
+/// How long a call may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// Not at all: what is not there now is [`Status::TimedOut`].
+    NoWait,
+    /// As long as it takes.
+    Forever,
+    /// Until this moment.
+    At(Moment),
+}
+
+/// The bits a task waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bits {
+    /// One of these is enough.
+    Any(u32),
+    /// All of these are needed.
+    All(u32),
+}
+
+impl Bits {
+    /// The bits of `set` that satisfy the wish, if they do.
+    #[inline]
+    pub fn satisfied_by(self, set: u32) -> Option<u32> {
+        match self {
+            Self::Any(mask) => (set & mask != 0).then_some(set & mask),
+            Self::All(mask) => (set & mask == mask).then_some(mask),
+        }
+    }
+
+    pub(crate) fn mask(self) -> u32 {
+        match self {
+            Self::Any(mask) | Self::All(mask) => mask,
+        }
+    }
+}
+
+/// How a resource guards against priority inversion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// Not at all, as in AMX.
+    None,
+    /// The owner runs at the priority of its most urgent waiter, transitively.
+    Inherit,
+    /// The owner runs at this priority from the moment it reserves (immediate ceiling).
+    Ceiling(Priority),
+}
+
+/// How a task's run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Its procedure returned, or it called end.
+    Returned,
+    /// It was killed; its stack has been unwound.
+    Killed,
+    /// It panicked; its stack has been unwound, and it cannot be started again.
+    Panicked,
+}
+
+/// One request to the core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "each field is named by its type and the text of its variant")]
+pub enum Call {
+    /// Makes a task, idle, with mailboxes of these capacities (0: no mailbox of that urgency). Value: its id.
+    CreateTask { priority: Priority, mailboxes: [u16; 4] },
+    /// Makes a semaphore with a count and the largest count it may reach. Value: its id.
+    CreateSemaphore { count: u32, limit: u32 },
+    /// Makes a resource, free. Value: its id.
+    CreateResource { protocol: Protocol },
+    /// Makes an event group with these bits set. Value: its id.
+    CreateEvents { bits: u32 },
+    /// Makes a message exchange whose four queues have these capacities. Value: its id.
+    CreateExchange { capacities: [u16; 4] },
+    /// Makes a pool of this many buffers. Value: its id.
+    CreatePool { buffers: u16 },
+    /// Makes a timer, stopped. Value: its id.
+    CreateTimer,
+    /// Starts an idle task; counts one more start for one that is not idle.
+    Trigger { task: TaskId },
+    /// The calling task's run is over.
+    End { how: Ending },
+    /// Takes the right to run from a task until it is resumed; its waits go on.
+    Suspend { task: TaskId },
+    /// Gives it back.
+    Resume { task: TaskId },
+    /// Sets a task's own priority.
+    SetPriority { task: TaskId, priority: Priority },
+    /// Ends a task from outside: its wait is broken off, its pending starts and mail are discarded.
+    Kill { task: TaskId },
+    /// Removes a task that is idle or dead; its id is refused from then on.
+    DeleteTask { task: TaskId },
+    /// Lets others of the same priority run first.
+    Yield,
+    /// Waits for a wake.
+    Wait { until: Until },
+    /// Wakes a task that waits; else leaves a wake for its next wait, one deep.
+    Wake { task: TaskId },
+    /// Forgets a wake left for the calling task. Value: 1 if there was one.
+    WakeReset,
+    /// Waits for time to pass.
+    Delay { until: Until },
+    /// Sets signal bits of a task.
+    Signal { task: TaskId, bits: u32 },
+    /// Waits for signal bits of its own and takes them. Value: the bits.
+    WaitSignals { bits: Bits, until: Until },
+    /// Sends a message to a task's mailbox. Value: the envelope to copy the message into.
+    Send { task: TaskId, urgency: Urgency },
+    /// The same, and waits until the receiver has acknowledged. Value: the envelope, later the acknowledgement.
+    SendWait { task: TaskId, urgency: Urgency, until: Until },
+    /// Waits for mail, of one urgency or any. Value: the envelope.
+    Receive { urgency: Option<Urgency>, until: Until },
+    /// The calling task has copied the message out of the envelope it was handed; the envelope goes back to the pool.
+    Take,
+    /// Acknowledges the message taken last, if its sender waits. Value handed to the sender.
+    Acknowledge { value: u32 },
+    /// Sends a message to an exchange. Value: the envelope.
+    Post { exchange: ExchangeId, urgency: Urgency },
+    /// Waits for a message of an exchange. Value: the envelope.
+    Fetch { exchange: ExchangeId, until: Until, at: Option<Priority> },
+    /// Takes one unit of a semaphore.
+    WaitSemaphore { semaphore: SemaphoreId, until: Until, at: Option<Priority> },
+    /// Gives one unit.
+    SignalSemaphore { semaphore: SemaphoreId },
+    /// Reserves a resource; nests.
+    Reserve { resource: ResourceId, until: Until, at: Option<Priority> },
+    /// Releases it once.
+    Release { resource: ResourceId },
+    /// Sets bits of an event group.
+    SignalEvents { events: EventsId, bits: u32 },
+    /// Clears bits of an event group.
+    ClearEvents { events: EventsId, bits: u32 },
+    /// Waits for bits of an event group; `take` clears those it was satisfied by. Value: the bits.
+    WaitEvents { events: EventsId, bits: Bits, take: bool, until: Until, at: Option<Priority> },
+    /// Takes a buffer. Value: its number.
+    GetBuffer { pool: PoolId },
+    /// Gives it back.
+    FreeBuffer { pool: PoolId, buffer: u16 },
+    /// Starts a timer: first at `at`, then each `period_ns` after that moment; 0 for once.
+    StartTimer { timer: TimerId, at: Moment, period_ns: u64 },
+    /// Stops it. Value: 1 if it ran.
+    StopTimer { timer: TimerId },
+    /// Removes it; its id is refused from then on.
+    DeleteTimer { timer: TimerId },
+    /// Time has come to `now`: waits and timers that are due go off. Value: how many timers await the kernel task.
+    Tick { now: Moment },
+    /// The kernel task asks which timer procedure to run next. Value: the timer's id.
+    NextTimer,
+}
+
+/// How a call came out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// As asked.
+    Ok,
+    /// The caller waits now; how the call came out is known when it runs again.
+    Blocked,
+    /// The task did not wait; the wake is kept for its next wait.
+    WakePending,
+    /// A wake was already kept; this one is lost, and that is what this says.
+    WakeAlreadyPending,
+    /// The time was over first.
+    TimedOut,
+    /// The task's count of pending starts is at its limit; this one is lost.
+    TriggerOverflow,
+    /// The mailbox or queue holds as many messages as it may.
+    MailboxFull,
+    /// All envelopes of the executive are in use.
+    NoEnvelope,
+    /// The task or exchange has no mailbox of that urgency.
+    NoMailbox,
+    /// The receiver ended by a kill or panic and will not acknowledge.
+    NotAcknowledged,
+    /// There is no such object, or no more.
+    NoSuchObject,
+    /// The task is idle: it has nothing to wake, signal or suspend.
+    NotStarted,
+    /// The task panicked and cannot be started.
+    Dead,
+    /// The task is in the middle of a run and cannot be deleted.
+    Running,
+    /// The calling task has been killed and is to unwind.
+    Killed,
+    /// The task is suspended already.
+    AlreadySuspended,
+    /// The task is not suspended.
+    NotSuspended,
+    /// The resource belongs to another task, or to none.
+    NotOwner,
+    /// Waiting would never end: the owner waits, directly or through others, for the caller.
+    Deadlock,
+    /// The task's own priority is more urgent than the resource's ceiling.
+    AboveCeiling,
+    /// The task ended while it owned resources; they were handed on.
+    ResourceHeld,
+    /// The semaphore is at its limit, or the resource is nested too deep.
+    Overflow,
+    /// An empty set of bits would be waited for for ever.
+    NoBits,
+    /// Nothing is there: no free buffer, no timer to run.
+    Empty,
+    /// The buffer is not in use.
+    NotInUse,
+    /// The executive has as many objects of this kind as it may.
+    TooMany,
+    /// Only a task may make this call.
+    NotATask,
+}
+
+impl Status {
+    /// What to make of it, as a sentence fragment.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Ok => "as asked",
+            Self::Blocked => "the caller waits",
+            Self::WakePending => "the task did not wait; the wake is kept for its next wait",
+            Self::WakeAlreadyPending => "a wake was already kept for the task; this one is lost",
+            Self::TimedOut => "the time was over first",
+            Self::TriggerOverflow => "too many starts of the task are pending; this one is lost",
+            Self::MailboxFull => "the mailbox is full; give it more room or let its owner run",
+            Self::NoEnvelope => "all envelopes are in use; configure more or receive sooner",
+            Self::NoMailbox => "there is no mailbox of that urgency; give it a capacity when it is made",
+            Self::NotAcknowledged => "the receiver ended without acknowledging",
+            Self::NoSuchObject => "there is no such object, or no more",
+            Self::NotStarted => "the task is idle; trigger it first",
+            Self::Dead => "the task panicked and cannot be started again",
+            Self::Running => "the task is in the middle of a run; kill it or wait for its end",
+            Self::Killed => "the task has been killed",
+            Self::AlreadySuspended => "the task is suspended already",
+            Self::NotSuspended => "the task is not suspended",
+            Self::NotOwner => "the resource belongs to another task or to none",
+            Self::Deadlock => "the owner waits for the caller; waiting would never end",
+            Self::AboveCeiling => "the task is more urgent than the ceiling of the resource; raise the ceiling",
+            Self::ResourceHeld => "the task ended while it owned resources; they were handed on",
+            Self::Overflow => "the count is at its limit",
+            Self::NoBits => "no bits are given; nothing could end the wait",
+            Self::Empty => "nothing is there",
+            Self::NotInUse => "the buffer is not in use",
+            Self::TooMany => "no more objects of this kind can be made",
+            Self::NotATask => "only a task may make this call",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl core::error::Error for Status {}
+
+/// The answer to a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// How it came out.
+    pub status: Status,
+    /// What the call's text says; 0 where it says nothing.
+    pub value: u32,
+}
+
+impl Reply {
+    pub(crate) const OK: Self = Self { status: Status::Ok, value: 0 };
+
+    #[inline]
+    pub(crate) const fn ok(value: u32) -> Self {
+        Self { status: Status::Ok, value }
+    }
+}
+
+impl From<Status> for Reply {
+    #[inline]
+    fn from(status: Status) -> Self {
+        Self { status, value: 0 }
+    }
+}

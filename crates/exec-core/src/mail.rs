@@ -1,0 +1,316 @@
+//! Messages: mailboxes of tasks, message exchanges, and the envelopes both draw from.
+//!
+//! A message under way lies in an envelope, one of a fixed number for the whole executive. The core moves envelopes by
+//! number; the bytes in them are the back-end's: it copies the message in before the receiver can run, and out before it
+//! gives the envelope back by [`Call::Take`](crate::Call::Take).
+//!
+//! ```text
+//!            send              hand over              take
+//!   free ───────────► queued ───────────► handed ───────────► free
+//!     ▲                  │                   │
+//!     └──────────────────┴───────────────────┘ the receiver is killed or panics
+//! ```
+//! Messages of urgency 0 go before those of 3; within one urgency the order is that of sending. A message to an idle task
+//! starts it. Taking a message out makes its sender, if it waits, wait for the acknowledgement of this one; the next
+//! message taken, or the end of the run, acknowledges it if the receiver did not.
+
+use alloc::vec::Vec;
+
+use crate::call::{Ending, Reply, Status, Until};
+use crate::core::{Core, MOST_OBJECTS};
+use crate::id::{ExchangeId, Priority, TaskId, Urgency};
+use crate::observer::Observer;
+use crate::queue::{NIL, Queue};
+use crate::task::{State, Ticket, Waiting};
+
+/// The value of a start or message without an envelope.
+pub const NO_ENVELOPE: u32 = NIL as u32;
+/// "Any urgency" in [`Waiting::Mail`].
+const ANY: u8 = Urgency::COUNT as u8;
+
+#[derive(Clone, Copy, Debug)]
+struct Envelope {
+    next: u16,
+    ticket: Ticket,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Mail {
+    envelopes: Vec<Envelope>,
+    free: u16,
+    free_count: usize,
+    /// Number of the last message that somebody waits for.
+    last_ticket: u32,
+}
+
+impl Mail {
+    pub(crate) fn new(envelopes: u16) -> Self {
+        let count = envelopes.min(NIL - 1);
+        let link = |index: u16| if index + 1 < count { index + 1 } else { NIL };
+        let envelopes: Vec<_> = (0..count).map(|i| Envelope { next: link(i), ticket: Ticket::default() }).collect();
+        let free = if count > 0 { 0 } else { NIL };
+        Self { free_count: envelopes.len(), envelopes, free, last_ticket: 0 }
+    }
+
+    #[inline]
+    fn draw(&mut self, ticket: Ticket) -> Option<u16> {
+        let index = self.free;
+        if index == NIL {
+            return None;
+        }
+        let envelope = &mut self.envelopes[usize::from(index)];
+        self.free = envelope.next;
+        envelope.ticket = ticket;
+        self.free_count -= 1;
+        Some(index)
+    }
+
+    #[inline]
+    fn give_back(&mut self, index: u16) -> Ticket {
+        let envelope = &mut self.envelopes[usize::from(index)];
+        envelope.next = self.free;
+        self.free = index;
+        self.free_count += 1;
+        envelope.ticket
+    }
+
+    fn next_ticket(&mut self) -> u32 {
+        // 0 means that nobody waits.
+        self.last_ticket = self.last_ticket.checked_add(1).unwrap_or(1);
+        self.last_ticket
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Letters {
+    head: u16,
+    tail: u16,
+    count: u16,
+    capacity: u16,
+}
+
+/// Four queues of envelopes, by urgency.
+#[derive(Clone, Debug)]
+pub(crate) struct Mailboxes {
+    letters: [Letters; Urgency::COUNT],
+}
+
+impl Mailboxes {
+    pub(crate) fn new(capacities: [u16; Urgency::COUNT]) -> Self {
+        Self { letters: capacities.map(|capacity| Letters { head: NIL, tail: NIL, count: 0, capacity }) }
+    }
+
+    #[inline]
+    fn room(&self, urgency: Urgency) -> Result<(), Status> {
+        let letters = &self.letters[usize::from(urgency.number())];
+        if letters.capacity == 0 {
+            Err(Status::NoMailbox)
+        } else if letters.count == letters.capacity {
+            Err(Status::MailboxFull)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn push(&mut self, mail: &mut Mail, urgency: Urgency, envelope: u16) {
+        let letters = &mut self.letters[usize::from(urgency.number())];
+        mail.envelopes[usize::from(envelope)].next = NIL;
+        if letters.tail == NIL {
+            letters.head = envelope;
+        } else {
+            mail.envelopes[usize::from(letters.tail)].next = envelope;
+        }
+        letters.tail = envelope;
+        letters.count += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self, mail: &Mail, urgency: Option<Urgency>) -> Option<u16> {
+        let wanted = |at: usize| urgency.is_none_or(|u| usize::from(u.number()) == at);
+        let letters = self.letters.iter_mut().enumerate().find(|(at, l)| l.head != NIL && wanted(*at))?.1;
+        let envelope = letters.head;
+        letters.head = mail.envelopes[usize::from(envelope)].next;
+        if letters.head == NIL {
+            letters.tail = NIL;
+        }
+        letters.count -= 1;
+        Some(envelope)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Exchange {
+    boxes: Mailboxes,
+    pub(crate) waiters: Queue,
+}
+
+impl<O: Observer> Core<O> {
+    #[inline]
+    pub(crate) fn send(&mut self, task: TaskId, urgency: Urgency) -> Reply {
+        self.send_with(task, urgency, Ticket::default())
+    }
+
+    pub(crate) fn send_wait(&mut self, me: u16, task: TaskId, urgency: Urgency, until: Until) -> Reply {
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        if task.index == me {
+            return Status::Deadlock.into();
+        }
+        let number = self.mail.next_ticket();
+        let reply = self.send_with(task, urgency, Ticket { sender: me, number });
+        if reply.status != Status::Ok {
+            return reply;
+        }
+        self.block(me, Waiting::Acknowledgement(number), until);
+        Reply { status: Status::Blocked, value: reply.value }
+    }
+
+    #[inline]
+    fn send_with(&mut self, task: TaskId, urgency: Urgency, ticket: Ticket) -> Reply {
+        let index = match self.known(task) {
+            Ok(index) => index,
+            Err(refusal) => return refusal,
+        };
+        if let Err(status) = self.mailboxes[usize::from(index)].room(urgency) {
+            return status.into();
+        }
+        let target = &mut self.tasks[usize::from(index)];
+        let hand_over = match target.state {
+            State::Dead | State::Deleted => return Status::Dead.into(),
+            State::Idle => true,
+            _ => matches!(target.waiting, Waiting::Mail(wanted) if wanted == ANY || wanted == urgency.number()),
+        };
+        let Some(envelope) = self.mail.draw(ticket) else { return Status::NoEnvelope.into() };
+        if !hand_over {
+            self.mailboxes[usize::from(index)].push(&mut self.mail, urgency, envelope);
+        } else if target.state == State::Idle {
+            self.start(index, envelope);
+        } else {
+            target.handed = envelope;
+            self.ready(index, Status::Ok, u32::from(envelope));
+        }
+        Reply::ok(u32::from(envelope))
+    }
+
+    pub(crate) fn receive(&mut self, me: u16, urgency: Option<Urgency>, until: Until) -> Reply {
+        if !self.tasks[usize::from(me)].killed
+            && let Some(envelope) = self.next_mail(me, urgency)
+        {
+            self.tasks[usize::from(me)].handed = envelope;
+            return Reply::ok(u32::from(envelope));
+        }
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        self.block(me, Waiting::Mail(urgency.map_or(ANY, Urgency::number)), until)
+    }
+
+    /// The envelope that a task would be handed next.
+    #[inline]
+    pub(crate) fn next_mail(&mut self, me: u16, urgency: Option<Urgency>) -> Option<u16> {
+        self.mailboxes[usize::from(me)].pop(&self.mail, urgency)
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, me: u16) -> Reply {
+        let envelope = core::mem::replace(&mut self.tasks[usize::from(me)].handed, NIL);
+        if envelope == NIL {
+            return Status::Empty.into();
+        }
+        let ticket = self.mail.give_back(envelope);
+        let before = core::mem::replace(&mut self.tasks[usize::from(me)].ticket, ticket);
+        self.answer(before, Status::Ok, 0);
+        Reply::OK
+    }
+
+    pub(crate) fn acknowledge(&mut self, me: u16, value: u32) -> Reply {
+        let ticket = core::mem::take(&mut self.tasks[usize::from(me)].ticket);
+        if self.answer(ticket, Status::Ok, value) { Reply::OK } else { Status::Empty.into() }
+    }
+
+    /// Lets the sender go on that waits for this message, if it still does.
+    #[inline]
+    fn answer(&mut self, ticket: Ticket, status: Status, value: u32) -> bool {
+        if ticket.number == 0 {
+            return false;
+        }
+        let waits = self.tasks[usize::from(ticket.sender)].waiting == Waiting::Acknowledgement(ticket.number);
+        if waits {
+            self.ready(ticket.sender, status, value);
+        }
+        waits
+    }
+
+    /// At the end of a run: acknowledges what was taken, gives back what was not.
+    pub(crate) fn settle_mail(&mut self, me: u16, how: Ending) {
+        let status = if how == Ending::Returned { Status::Ok } else { Status::NotAcknowledged };
+        let ticket = core::mem::take(&mut self.tasks[usize::from(me)].ticket);
+        self.answer(ticket, status, 0);
+        let handed = core::mem::replace(&mut self.tasks[usize::from(me)].handed, NIL);
+        if handed != NIL {
+            let ticket = self.mail.give_back(handed);
+            self.answer(ticket, Status::NotAcknowledged, 0);
+        }
+    }
+
+    /// Throws away a task's mail; its senders are told.
+    pub(crate) fn discard_mail(&mut self, me: u16) {
+        while let Some(envelope) = self.next_mail(me, None) {
+            let ticket = self.mail.give_back(envelope);
+            self.answer(ticket, Status::NotAcknowledged, 0);
+        }
+    }
+
+    pub(crate) fn create_exchange(&mut self, capacities: [u16; Urgency::COUNT]) -> Reply {
+        if self.objects.exchanges.len() >= MOST_OBJECTS {
+            return Status::TooMany.into();
+        }
+        self.objects.exchanges.push(Exchange { boxes: Mailboxes::new(capacities), waiters: Queue::new() });
+        Reply::ok((self.objects.exchanges.len() - 1) as u32)
+    }
+
+    pub(crate) fn post(&mut self, exchange: ExchangeId, urgency: Urgency) -> Reply {
+        let Some(found) = self.objects.exchanges.get_mut(exchange.index()) else { return Status::NoSuchObject.into() };
+        if let Err(status) = found.boxes.room(urgency) {
+            return status.into();
+        }
+        let Some(envelope) = self.mail.draw(Ticket::default()) else { return Status::NoEnvelope.into() };
+        let waiter = found.waiters.first();
+        if waiter == NIL {
+            found.boxes.push(&mut self.mail, urgency, envelope);
+        } else {
+            found.waiters.remove(&mut self.tasks, waiter);
+            self.tasks[usize::from(waiter)].handed = envelope;
+            self.ready(waiter, Status::Ok, u32::from(envelope));
+        }
+        Reply::ok(u32::from(envelope))
+    }
+
+    pub(crate) fn fetch(&mut self, me: u16, exchange: ExchangeId, until: Until, at: Option<Priority>) -> Reply {
+        let Some(found) = self.objects.exchanges.get_mut(exchange.index()) else { return Status::NoSuchObject.into() };
+        if !self.tasks[usize::from(me)].killed
+            && let Some(envelope) = found.boxes.pop(&self.mail, None)
+        {
+            self.tasks[usize::from(me)].handed = envelope;
+            return Reply::ok(u32::from(envelope));
+        }
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        let waiting = Waiting::Exchange(exchange.index);
+        let reply = self.block(me, waiting, until);
+        self.line_up(me, waiting, at);
+        reply
+    }
+
+    /// How many envelopes are free.
+    pub fn free_envelopes(&self) -> usize {
+        self.mail.free_count
+    }
+
+    /// How many messages wait in a task's mailboxes.
+    pub fn mail_waiting(&self, task: TaskId) -> usize {
+        self.mailboxes.get(task.index()).map_or(0, |boxes| boxes.letters.iter().map(|l| usize::from(l.count)).sum())
+    }
+}

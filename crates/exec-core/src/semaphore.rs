@@ -1,0 +1,77 @@
+//! Counting semaphores: a unit given while somebody waits goes to the first waiter, not through the count.
+
+use crate::call::{Reply, Status, Until};
+use crate::core::{Core, MOST_OBJECTS};
+use crate::id::{Priority, SemaphoreId, TaskId};
+use crate::observer::Observer;
+use crate::queue::{NIL, Queue};
+use crate::task::Waiting;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Semaphore {
+    pub(crate) count: u32,
+    limit: u32,
+    pub(crate) waiters: Queue,
+}
+
+impl<O: Observer> Core<O> {
+    pub(crate) fn create_semaphore(&mut self, count: u32, limit: u32) -> Reply {
+        if count > limit {
+            return Status::Overflow.into();
+        }
+        if self.objects.semaphores.len() >= MOST_OBJECTS {
+            return Status::TooMany.into();
+        }
+        self.objects.semaphores.push(Semaphore { count, limit, waiters: Queue::new() });
+        Reply::ok((self.objects.semaphores.len() - 1) as u32)
+    }
+
+    #[inline]
+    pub(crate) fn wait_semaphore(
+        &mut self,
+        me: u16,
+        semaphore: SemaphoreId,
+        until: Until,
+        at: Option<Priority>,
+    ) -> Reply {
+        let Some(found) = self.objects.semaphores.get_mut(semaphore.index()) else {
+            return Status::NoSuchObject.into();
+        };
+        if found.count > 0 && !self.tasks[usize::from(me)].killed {
+            found.count -= 1;
+            return Reply::OK;
+        }
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        let waiting = Waiting::Semaphore(semaphore.index);
+        let reply = self.block(me, waiting, until);
+        self.line_up(me, waiting, at);
+        reply
+    }
+
+    #[inline]
+    pub(crate) fn signal_semaphore(&mut self, semaphore: SemaphoreId) -> Reply {
+        let Some(found) = self.objects.semaphores.get_mut(semaphore.index()) else {
+            return Status::NoSuchObject.into();
+        };
+        let waiter = found.waiters.first();
+        if waiter == NIL {
+            if found.count == found.limit {
+                return Status::Overflow.into();
+            }
+            found.count += 1;
+        } else {
+            found.waiters.remove(&mut self.tasks, waiter);
+            self.ready(waiter, Status::Ok, 0);
+        }
+        Reply::OK
+    }
+
+    /// The count of a semaphore now, and the first of its waiters.
+    pub fn semaphore(&self, semaphore: SemaphoreId) -> Option<(u32, Option<TaskId>)> {
+        let found = self.objects.semaphores.get(semaphore.index())?;
+        let first = found.waiters.first();
+        Some((found.count, (first != NIL).then(|| self.tasks[usize::from(first)].id(first))))
+    }
+}

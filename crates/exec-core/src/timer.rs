@@ -1,0 +1,201 @@
+//! Ticks, time-outs and timers.
+//!
+//! A periodic timer goes off at `t0 + n·p`: the next deadline is computed from the last deadline, never from the moment it
+//! was served, so it does not drift. Deadlines that had passed unserved when a tick came are not made up for: the
+//! procedure runs once, and is told how many it stands for (the overruns). A timer that goes off while its procedure is
+//! still due counts one more.
+//!
+//! The core says which procedures to run ([`Call::NextTimer`](crate::Call::NextTimer)); the back-end's kernel task runs them.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::call::{Reply, Status};
+use crate::core::{Core, MOST_OBJECTS};
+use crate::id::{Moment, TimerId};
+use crate::observer::Observer;
+use crate::task::Waiting;
+use crate::wheel::Owner;
+
+#[derive(Clone, Debug)]
+struct Timer {
+    generation: u16,
+    alive: bool,
+    /// Its procedure is due and has not been handed out.
+    due: bool,
+    period_ns: u64,
+    /// Expirations that the next run of its procedure stands for besides its own.
+    missed: u64,
+    /// All that it missed so far.
+    overruns: u64,
+    /// The deadline that the procedure runs for.
+    deadline: Moment,
+    node: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timers {
+    slots: Vec<Timer>,
+    free: Vec<u16>,
+    due: VecDeque<TimerId>,
+}
+
+/// What the procedure of a timer is told about the run it is called for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Expiry {
+    /// The moment it was to go off at.
+    pub deadline: Moment,
+    /// Expirations before this one that had no run of their own.
+    pub missed: u64,
+    /// All that the timer missed since it was started.
+    pub overruns: u64,
+}
+
+impl<O: Observer> Core<O> {
+    pub(crate) fn create_timer(&mut self) -> Reply {
+        let index = if let Some(index) = self.timers.free.pop() {
+            index
+        } else {
+            if self.timers.slots.len() >= MOST_OBJECTS {
+                return Status::TooMany.into();
+            }
+            let index = self.timers.slots.len() as u16;
+            let node = self.wheel.add(Owner::Timer(index));
+            self.timers.slots.push(Timer {
+                generation: 0,
+                alive: false,
+                due: false,
+                period_ns: 0,
+                missed: 0,
+                overruns: 0,
+                deadline: Moment::START,
+                node,
+            });
+            self.timers.due.reserve(self.timers.slots.len());
+            index
+        };
+        let timer = &mut self.timers.slots[usize::from(index)];
+        timer.alive = true;
+        Reply::ok(TimerId { index, generation: timer.generation }.number())
+    }
+
+    fn timer_mut(&mut self, timer: TimerId) -> Option<&mut Timer> {
+        let found = self.timers.slots.get_mut(timer.index())?;
+        (found.alive && found.generation == timer.generation).then_some(found)
+    }
+
+    #[inline]
+    pub(crate) fn start_timer(&mut self, timer: TimerId, at: Moment, period_ns: u64) -> Reply {
+        let Some(found) = self.timer_mut(timer) else { return Status::NoSuchObject.into() };
+        found.period_ns = period_ns;
+        found.missed = 0;
+        found.overruns = 0;
+        let node = found.node;
+        self.retract(timer);
+        self.wheel.arm(node, at);
+        Reply::OK
+    }
+
+    pub(crate) fn stop_timer(&mut self, timer: TimerId) -> Reply {
+        let Some(found) = self.timer_mut(timer) else { return Status::NoSuchObject.into() };
+        let (node, due) = (found.node, found.due);
+        let ran = self.wheel.is_armed(node) || due;
+        self.retract(timer);
+        self.wheel.disarm(node);
+        Reply::ok(u32::from(ran))
+    }
+
+    pub(crate) fn delete_timer(&mut self, timer: TimerId) -> Reply {
+        let reply = self.stop_timer(timer);
+        if reply.status != Status::Ok {
+            return reply;
+        }
+        let found = &mut self.timers.slots[timer.index()];
+        found.alive = false;
+        found.generation = found.generation.wrapping_add(1);
+        self.timers.free.push(timer.index);
+        Reply::OK
+    }
+
+    /// Forgets that a procedure is due.
+    fn retract(&mut self, timer: TimerId) {
+        if core::mem::take(&mut self.timers.slots[timer.index()].due) {
+            self.timers.due.retain(|&due| due != timer);
+        }
+    }
+
+    pub(crate) fn tick(&mut self, now: Moment) -> Reply {
+        while let Some((owner, deadline)) = self.wheel.expire(now) {
+            match owner {
+                Owner::Task(index) => self.time_out(index),
+                Owner::Timer(index) => self.go_off(index, deadline, now),
+            }
+        }
+        Reply::ok(self.timers.due.len() as u32)
+    }
+
+    fn time_out(&mut self, index: u16) {
+        let task = &mut self.tasks[usize::from(index)];
+        // The wheel holds it no more.
+        task.timed = false;
+        let waiting = task.waiting;
+        let id = task.id(index);
+        let status = if waiting == Waiting::Delay { Status::Ok } else { Status::TimedOut };
+        self.leave(index);
+        self.observer.timed_out(id);
+        self.ready(index, status, 0);
+    }
+
+    fn go_off(&mut self, index: u16, deadline: Moment, now: Moment) {
+        let timer = &mut self.timers.slots[usize::from(index)];
+        let id = TimerId { index, generation: timer.generation };
+        let mut missed = 0;
+        if let Some(passed) = now.as_nanos().saturating_sub(deadline.as_nanos()).checked_div(timer.period_ns) {
+            missed = passed;
+            // The first deadline after now: at most one period beyond it, or the end of the clock.
+            let ahead = missed.saturating_add(1).saturating_mul(timer.period_ns);
+            let next = deadline.after_nanos(ahead);
+            if next > now {
+                self.wheel.arm(timer.node, next);
+            }
+        }
+        timer.deadline = deadline.after_nanos(missed.saturating_mul(timer.period_ns));
+        if timer.due {
+            missed += 1;
+        } else {
+            timer.due = true;
+            self.timers.due.push_back(id);
+        }
+        timer.missed = timer.missed.saturating_add(missed);
+        timer.overruns = timer.overruns.saturating_add(missed);
+        self.observer.expired(id, missed);
+    }
+
+    pub(crate) fn next_timer(&mut self) -> Reply {
+        match self.timers.due.pop_front() {
+            None => Status::Empty.into(),
+            Some(id) => {
+                self.timers.slots[id.index()].due = false;
+                Reply::ok(id.number())
+            }
+        }
+    }
+
+    /// What the procedure of a timer is to be told; asked once, right after it was handed out.
+    pub fn take_expiry(&mut self, timer: TimerId) -> Expiry {
+        match self.timer_mut(timer) {
+            None => Expiry::default(),
+            Some(found) => Expiry {
+                deadline: found.deadline,
+                missed: core::mem::take(&mut found.missed),
+                overruns: found.overruns,
+            },
+        }
+    }
+
+    /// When a timer goes off next; none if it is stopped or gone.
+    pub fn timer_deadline(&self, timer: TimerId) -> Option<Moment> {
+        let found = self.timers.slots.get(timer.index())?;
+        (found.alive && found.generation == timer.generation).then(|| self.wheel.deadline(found.node))?
+    }
+}
