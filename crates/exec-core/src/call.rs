@@ -163,7 +163,8 @@ pub enum Call {
     StopTimer { timer: TimerId },
     /// Removes it; its id is refused from then on.
     DeleteTimer { timer: TimerId },
-    /// Time has come to `now`: waits and timers that are due go off. Value: how many timers await the kernel task.
+    /// Time has come to `now`: waits and timers that are due go off. Value: how many timers await the kernel task. A moment
+    /// before that of an earlier tick counts as that one.
     Tick { now: Moment },
     /// The kernel task asks which timer procedure to run next. Value: the timer's id.
     NextTimer,
@@ -227,6 +228,10 @@ pub enum Status {
     TooMany,
     /// Only a task may make this call.
     NotATask,
+    /// An interval that is zero or negative. Given by the layer that knows intervals, not by the core.
+    BadInterval,
+    /// The message type is larger than an envelope. Given by the layer that knows types, not by the core.
+    MessageTooBig,
 }
 
 impl Status {
@@ -260,6 +265,8 @@ impl Status {
             Self::NotInUse => "the buffer is not in use",
             Self::TooMany => "no more objects of this kind can be made",
             Self::NotATask => "only a task may make this call",
+            Self::BadInterval => "the interval is zero or negative",
+            Self::MessageTooBig => "the message type is larger than an envelope; configure larger messages",
         }
     }
 }

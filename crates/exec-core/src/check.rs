@@ -1,66 +1,18 @@
-//! Looking into the core: what a task is doing, and whether the state makes sense.
+//! Whether the state makes sense: every invariant that the services rely on, looked at one by one. For tests; slow.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use alloc::{format, vec};
 
 use crate::core::Core;
-use crate::id::{Priority, TaskId};
 use crate::observer::Observer;
 use crate::queue::{NIL, Queue};
 use crate::task::{State, Waiting};
-
-/// What is to be seen of a task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Look {
-    /// What it is doing.
-    pub state: State,
-    /// What it waits for.
-    pub waiting: Waiting,
-    /// Its own priority.
-    pub base: Priority,
-    /// The priority it runs at.
-    pub effective: Priority,
-    /// Whether it is suspended.
-    pub suspended: bool,
-    /// Whether it has been killed and has not unwound yet.
-    pub killed: bool,
-    /// Whether a wake is kept for it.
-    pub latch: bool,
-    /// Starts asked for and not yet made.
-    pub starts: u16,
-    /// Its signal bits.
-    pub signals: u32,
-}
 
 /// An invariant that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken(pub String);
 
 impl<O: Observer> Core<O> {
-    /// What a task is doing.
-    pub fn look(&self, task: TaskId) -> Option<Look> {
-        let index = self.known(task).ok()?;
-        let task = self.tasks.get(usize::from(index))?;
-        Some(Look {
-            state: task.state,
-            waiting: task.waiting,
-            base: task.base,
-            effective: task.effective,
-            suspended: task.suspended,
-            killed: task.killed,
-            latch: task.latch,
-            starts: task.starts,
-            signals: task.signals,
-        })
-    }
-
-    /// All tasks that are not deleted.
-    pub fn tasks(&self) -> Vec<TaskId> {
-        let alive = self.tasks.iter().enumerate().filter(|(_, task)| task.state != State::Deleted);
-        alive.map(|(index, task)| task.id(index as u16)).collect()
-    }
-
     /// Checks every invariant of the state. For tests; slow.
     ///
     /// # Errors
@@ -108,6 +60,13 @@ impl<O: Observer> Core<O> {
             if task.timed != self.wheel.is_armed(task.node) {
                 return Err(Broken(format!("task {index} and the wheel disagree about its deadline")));
             }
+            let awaits_mail = matches!(task.waiting, Waiting::Mail(_) | Waiting::Exchange(_));
+            if task.handed != NIL && (task.state != State::Ready || awaits_mail) {
+                return Err(Broken(format!("task {index} has a message in its hand while it is {:?}", task.state)));
+            }
+            if task.killed && task.state != State::Ready {
+                return Err(Broken(format!("task {index} was killed and is {:?}", task.state)));
+            }
             if task.waiting == Waiting::Wake && task.latch {
                 return Err(Broken(format!("task {index} waits for a wake that it has")));
             }
@@ -117,7 +76,8 @@ impl<O: Observer> Core<O> {
                 return Err(Broken(format!("task {index} waits for signals that it has")));
             }
         }
-        Ok(())
+        self.check_mail()?;
+        self.check_timers()
     }
 
     fn check_queue(

@@ -98,7 +98,7 @@ impl<O: Observer> Core<O> {
             Call::CreatePool { buffers } => self.create_pool(buffers),
             Call::CreateTimer => self.create_timer(),
             Call::Trigger { task } => self.trigger(task),
-            Call::Suspend { task } => self.suspend(task),
+            Call::Suspend { task } => self.suspend(by, task),
             Call::Resume { task } => self.resume(task),
             Call::SetPriority { task, priority } => self.set_priority(task, priority),
             Call::Kill { task } => self.kill(by, task),
@@ -127,7 +127,7 @@ impl<O: Observer> Core<O> {
     /// The calls that act on the calling task itself.
     #[inline(always)]
     fn apply_as_task(&mut self, me: TaskId, call: Call) -> Reply {
-        let me = match self.known(me) {
+        let me = match self.in_a_run(me) {
             Ok(me) => me,
             Err(refusal) => return refusal,
         };
@@ -159,7 +159,12 @@ impl<O: Observer> Core<O> {
     }
 
     /// How the call that `task` was blocked in came out, or how its run was started (the value: the envelope it was
-    /// started with, or [`NO_ENVELOPE`](crate::NO_ENVELOPE)). Meaningless for a task that was not blocked.
+    /// started with, or [`NO_ENVELOPE`](crate::NO_ENVELOPE)). A task that suspended itself finds [`Status::Ok`] here too.
+    /// It keeps until the task waits again, whoever suspends and resumes the task meanwhile; it says nothing about a call
+    /// that did not block.
+    ///
+    /// # Panics
+    /// If there never was such a task.
     #[inline]
     pub fn outcome(&self, task: TaskId) -> Reply {
         let task = &self.tasks[task.index()];
@@ -167,12 +172,18 @@ impl<O: Observer> Core<O> {
     }
 
     /// Whether the task has been killed and is to unwind.
+    ///
+    /// # Panics
+    /// If there never was such a task.
     #[inline]
     pub fn is_killed(&self, task: TaskId) -> bool {
         self.tasks[task.index()].killed
     }
 
     /// Whether the task may run: ready and not suspended.
+    ///
+    /// # Panics
+    /// If there never was such a task.
     #[inline]
     pub fn may_run(&self, task: TaskId) -> bool {
         self.tasks[task.index()].is_ready()
@@ -196,6 +207,18 @@ impl<O: Observer> Core<O> {
             match self.tasks.get(task.index()) {
                 Some(found) if found.generation == task.generation && found.state != State::Deleted => {}
                 _ => return Err(Status::NoSuchObject.into()),
+            }
+        }
+        Ok(task.index)
+    }
+
+    /// A task that can make a call: one in the middle of a run, not waiting.
+    #[inline]
+    fn in_a_run(&self, task: TaskId) -> Result<u16, Reply> {
+        if cfg!(feature = "checks") {
+            match self.tasks.get(task.index()) {
+                Some(found) if found.generation == task.generation && found.state == State::Ready => {}
+                _ => return Err(self.known(task).err().unwrap_or(Status::NotStarted.into())),
             }
         }
         Ok(task.index)
@@ -296,6 +319,8 @@ impl<O: Observer> Core<O> {
             let node = self.wheel.add(Owner::Task(index));
             self.tasks.push(Task::new(priority, 0, node));
             self.mailboxes.push(Mailboxes::new(capacities));
+            // Room for all, so that deleting does not allocate.
+            self.free_tasks.reserve(self.tasks.len());
             index
         };
         Reply::ok(self.tasks[usize::from(index)].id(index).number())
@@ -311,8 +336,11 @@ impl<O: Observer> Core<O> {
         }
         let task = &mut self.tasks[usize::from(index)];
         task.state = State::Deleted;
-        task.generation = task.generation.wrapping_add(1);
-        self.free_tasks.push(index);
+        // A slot whose generations are used up is not used again, so no id ever means two tasks.
+        if let Some(generation) = task.generation.checked_add(1) {
+            task.generation = generation;
+            self.free_tasks.push(index);
+        }
         Reply::OK
     }
 
@@ -325,7 +353,7 @@ impl<O: Observer> Core<O> {
         let task = &mut self.tasks[usize::from(index)];
         match task.state {
             State::Idle => self.start(index, NIL),
-            State::Dead => return Status::Dead.into(),
+            State::Dead | State::Deleted => return Status::Dead.into(),
             _ if task.starts == MOST_STARTS => return Status::TriggerOverflow.into(),
             _ => task.starts += 1,
         }
@@ -347,12 +375,9 @@ impl<O: Observer> Core<O> {
 
     #[inline]
     fn end(&mut self, me: u16, how: Ending) -> Reply {
-        let task = &mut self.tasks[usize::from(me)];
+        let task = &self.tasks[usize::from(me)];
         // A kill that came too late to break anything off still discards what is pending.
         let how = if task.killed && how == Ending::Returned { Ending::Killed } else { how };
-        if task.state != State::Ready {
-            return Status::NotStarted.into();
-        }
         let mut reply = Reply::OK;
         if task.ticket.number != 0 || task.handed != NIL {
             self.settle_mail(me, how);
@@ -389,20 +414,26 @@ impl<O: Observer> Core<O> {
         reply
     }
 
-    fn suspend(&mut self, task: TaskId) -> Reply {
+    fn suspend(&mut self, by: By, task: TaskId) -> Reply {
         let index = match self.started(task) {
             Ok(index) => index,
             Err(refusal) => return refusal,
         };
         let task = &mut self.tasks[usize::from(index)];
+        if task.killed {
+            return Status::Killed.into();
+        }
         if task.suspended {
             return Status::AlreadySuspended.into();
         }
         task.suspended = true;
         if task.state == State::Ready {
             let id = task.id(index);
-            task.outcome = Status::Ok;
-            task.value = 0;
+            // Another's outcome may be one that the task has not come to see yet.
+            if by == By::Task(id) {
+                task.outcome = Status::Ok;
+                task.value = 0;
+            }
             self.ready.remove(&mut self.tasks, index);
             self.observer.stopped(id, Waiting::Nothing);
         }

@@ -31,6 +31,7 @@ mod check;
 mod core;
 mod events;
 mod id;
+mod look;
 mod mail;
 mod observer;
 mod pool;
@@ -42,11 +43,12 @@ mod timer;
 mod wheel;
 
 pub use crate::call::{Bits, By, Call, Ending, Protocol, Reply, Status, Until};
-pub use crate::check::{Broken, Look};
+pub use crate::check::Broken;
 pub use crate::core::{Core, MOST_OBJECTS, MOST_STARTS};
 pub use crate::id::{
     EventsId, ExchangeId, Moment, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency,
 };
+pub use crate::look::Look;
 pub use crate::mail::NO_ENVELOPE;
 pub use crate::observer::Observer;
 pub use crate::task::{State, Waiting};

@@ -12,11 +12,15 @@
 //! ```
 //! Messages of urgency 0 go before those of 3; within one urgency the order is that of sending. A message to an idle task
 //! starts it. Taking a message out makes its sender, if it waits, wait for the acknowledgement of this one; the next
-//! message taken, or the end of the run, acknowledges it if the receiver did not.
+//! message taken, or the end of the run, acknowledges it if the receiver did not. A task has one envelope in its hand at
+//! most: if it asks for the next before it took the message out of this one, this one goes back unread, and its sender is
+//! told that it is not acknowledged.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use crate::call::{Ending, Reply, Status, Until};
+use crate::check::Broken;
 use crate::core::{Core, MOST_OBJECTS};
 use crate::id::{ExchangeId, Priority, TaskId, Urgency};
 use crate::observer::Observer;
@@ -136,6 +140,13 @@ impl Mailboxes {
         letters.count -= 1;
         Some(envelope)
     }
+
+    fn list(&self, mail: &Mail, urgency: Urgency) -> Vec<u32> {
+        let real = |envelope: u16| (envelope != NIL).then_some(envelope);
+        let next = |&envelope: &u16| real(mail.envelopes[usize::from(envelope)].next);
+        let head = real(self.letters[usize::from(urgency.number())].head);
+        core::iter::successors(head, next).map(u32::from).take(mail.envelopes.len()).collect()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -154,8 +165,10 @@ impl<O: Observer> Core<O> {
         if let Some(reply) = self.unable_to_wait(me, until) {
             return reply;
         }
-        if task.index == me {
-            return Status::Deadlock.into();
+        match self.known(task) {
+            Ok(index) if index == me => return Status::Deadlock.into(),
+            Ok(_) => {}
+            Err(refusal) => return refusal,
         }
         let number = self.mail.next_ticket();
         let reply = self.send_with(task, urgency, Ticket { sender: me, number });
@@ -194,6 +207,7 @@ impl<O: Observer> Core<O> {
     }
 
     pub(crate) fn receive(&mut self, me: u16, urgency: Option<Urgency>, until: Until) -> Reply {
+        self.put_down(me);
         if !self.tasks[usize::from(me)].killed
             && let Some(envelope) = self.next_mail(me, urgency)
         {
@@ -247,6 +261,12 @@ impl<O: Observer> Core<O> {
         let status = if how == Ending::Returned { Status::Ok } else { Status::NotAcknowledged };
         let ticket = core::mem::take(&mut self.tasks[usize::from(me)].ticket);
         self.answer(ticket, status, 0);
+        self.put_down(me);
+    }
+
+    /// Gives back the envelope that a task was handed and has not opened, if there is one; its sender is told.
+    #[inline]
+    fn put_down(&mut self, me: u16) {
         let handed = core::mem::replace(&mut self.tasks[usize::from(me)].handed, NIL);
         if handed != NIL {
             let ticket = self.mail.give_back(handed);
@@ -288,7 +308,11 @@ impl<O: Observer> Core<O> {
     }
 
     pub(crate) fn fetch(&mut self, me: u16, exchange: ExchangeId, until: Until, at: Option<Priority>) -> Reply {
-        let Some(found) = self.objects.exchanges.get_mut(exchange.index()) else { return Status::NoSuchObject.into() };
+        if exchange.index() >= self.objects.exchanges.len() {
+            return Status::NoSuchObject.into();
+        }
+        self.put_down(me);
+        let found = &mut self.objects.exchanges[exchange.index()];
         if !self.tasks[usize::from(me)].killed
             && let Some(envelope) = found.boxes.pop(&self.mail, None)
         {
@@ -312,5 +336,61 @@ impl<O: Observer> Core<O> {
     /// How many messages wait in a task's mailboxes.
     pub fn mail_waiting(&self, task: TaskId) -> usize {
         self.mailboxes.get(task.index()).map_or(0, |boxes| boxes.letters.iter().map(|l| usize::from(l.count)).sum())
+    }
+    /// The envelopes that wait in a mailbox, first to last.
+    pub fn letters(&self, task: TaskId, urgency: Urgency) -> Vec<u32> {
+        self.mailboxes.get(task.index()).map_or_else(Vec::new, |boxes| boxes.list(&self.mail, urgency))
+    }
+
+    /// The envelopes that wait in a queue of an exchange, first to last.
+    pub fn posted(&self, exchange: ExchangeId, urgency: Urgency) -> Vec<u32> {
+        let found = self.objects.exchanges.get(exchange.index());
+        found.map_or_else(Vec::new, |found| found.boxes.list(&self.mail, urgency))
+    }
+
+    /// The sender that waits until the message in this envelope is acknowledged.
+    pub fn sender_of(&self, envelope: u32) -> Option<TaskId> {
+        self.who_waits(self.mail.envelopes.get(envelope as usize)?.ticket)
+    }
+
+    /// The sender that waits until a task acknowledges the message it took last.
+    pub fn owed_by(&self, task: TaskId) -> Option<TaskId> {
+        self.who_waits(self.tasks.get(task.index())?.ticket)
+    }
+
+    fn who_waits(&self, ticket: Ticket) -> Option<TaskId> {
+        if ticket.number == 0 {
+            return None;
+        }
+        let sender = self.tasks.get(usize::from(ticket.sender))?;
+        (sender.waiting == Waiting::Acknowledgement(ticket.number)).then(|| sender.id(ticket.sender))
+    }
+
+    /// Every envelope is in exactly one place: free, in a queue, or in a hand.
+    pub(crate) fn check_mail(&self) -> Result<(), Broken> {
+        let mut places = alloc::vec![0_u8; self.mail.envelopes.len()];
+        let mut free = self.mail.free;
+        for _ in 0..self.mail.free_count {
+            *places.get_mut(usize::from(free)).ok_or_else(|| Broken("the free envelopes are miscounted".into()))? += 1;
+            free = self.mail.envelopes[usize::from(free)].next;
+        }
+        let exchanges = self.objects.exchanges.iter().map(|exchange| &exchange.boxes);
+        for boxes in self.mailboxes.iter().chain(exchanges) {
+            for urgency in Urgency::ALL {
+                let letters = boxes.letters[usize::from(urgency.number())];
+                let listed = boxes.list(&self.mail, urgency);
+                if listed.len() != usize::from(letters.count) || letters.count > letters.capacity {
+                    return Err(Broken(format!("a mailbox counts {} letters and holds {listed:?}", letters.count)));
+                }
+                listed.iter().for_each(|&envelope| places[envelope as usize] += 1);
+            }
+        }
+        for handed in self.tasks.iter().map(|task| task.handed).filter(|&handed| handed != NIL) {
+            places[usize::from(handed)] += 1;
+        }
+        match places.iter().position(|&places| places != 1) {
+            Some(envelope) => Err(Broken(format!("envelope {envelope} is in {} places", places[envelope]))),
+            None => Ok(()),
+        }
     }
 }

@@ -174,6 +174,11 @@ impl<O: Observer> Core<O> {
             Err(refusal) => return refusal,
         };
         let above = |slot: u16| matches!(self.objects.resources[usize::from(slot)].protocol, Protocol::Ceiling(c) if priority < c);
+        if let Waiting::Resource(slot) = self.tasks[usize::from(index)].waiting
+            && above(slot)
+        {
+            return Status::AboveCeiling.into();
+        }
         let mut held = self.tasks[usize::from(index)].held;
         while held != NIL {
             if above(held) {

@@ -8,9 +8,11 @@
 //! The core says which procedures to run ([`Call::NextTimer`](crate::Call::NextTimer)); the back-end's kernel task runs them.
 
 use alloc::collections::VecDeque;
+use alloc::format;
 use alloc::vec::Vec;
 
 use crate::call::{Reply, Status};
+use crate::check::Broken;
 use crate::core::{Core, MOST_OBJECTS};
 use crate::id::{Moment, TimerId};
 use crate::observer::Observer;
@@ -71,7 +73,9 @@ impl<O: Observer> Core<O> {
                 deadline: Moment::START,
                 node,
             });
+            // Room for all, so that neither going off nor deleting allocates.
             self.timers.due.reserve(self.timers.slots.len());
+            self.timers.free.reserve(self.timers.slots.len());
             index
         };
         let timer = &mut self.timers.slots[usize::from(index)];
@@ -112,8 +116,13 @@ impl<O: Observer> Core<O> {
         }
         let found = &mut self.timers.slots[timer.index()];
         found.alive = false;
-        found.generation = found.generation.wrapping_add(1);
-        self.timers.free.push(timer.index);
+        found.missed = 0;
+        found.overruns = 0;
+        // A slot whose generations are used up is not used again, so no id ever means two timers.
+        if let Some(generation) = found.generation.checked_add(1) {
+            found.generation = generation;
+            self.timers.free.push(timer.index);
+        }
         Reply::OK
     }
 
@@ -125,6 +134,8 @@ impl<O: Observer> Core<O> {
     }
 
     pub(crate) fn tick(&mut self, now: Moment) -> Reply {
+        // Two who read the clock and then came one after the other: time does not go back.
+        let now = now.max(self.wheel.turned());
         while let Some((owner, deadline)) = self.wheel.expire(now) {
             match owner {
                 Owner::Task(index) => self.time_out(index),
@@ -193,9 +204,28 @@ impl<O: Observer> Core<O> {
         }
     }
 
+    /// Whether there is such a timer (still).
+    pub fn is_timer(&self, timer: TimerId) -> bool {
+        self.timers.slots.get(timer.index()).is_some_and(|t| t.alive && t.generation == timer.generation)
+    }
+
     /// When a timer goes off next; none if it is stopped or gone.
     pub fn timer_deadline(&self, timer: TimerId) -> Option<Moment> {
         let found = self.timers.slots.get(timer.index())?;
         (found.alive && found.generation == timer.generation).then(|| self.wheel.deadline(found.node))?
+    }
+
+    /// The line before the kernel task holds those that are due, each once.
+    pub(crate) fn check_timers(&self) -> Result<(), Broken> {
+        for (index, timer) in self.timers.slots.iter().enumerate() {
+            let lined_up = self.timers.due.iter().filter(|id| id.index() == index).count();
+            if lined_up != usize::from(timer.due) {
+                return Err(Broken(format!("timer {index} stands {lined_up} times before the kernel task")));
+            }
+            if !timer.alive && (timer.due || self.wheel.is_armed(timer.node)) {
+                return Err(Broken(format!("timer {index} was deleted and still runs")));
+            }
+        }
+        Ok(())
     }
 }

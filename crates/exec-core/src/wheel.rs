@@ -6,7 +6,9 @@
 //! into a slot of a higher level, what is filed there is filed again, lower down: at most ten times in its life, whatever
 //! the number of others. (Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987, scheme 6.)
 //!
-//! Deadlines come out in order, equal ones in the order in which they were set; none comes out before its moment.
+//! Deadlines come out in order, equal ones in the order in which they were set; none comes out before its moment. One that
+//! is not after the moment up to which the wheel has been turned is overdue: the overdue come out first, at the next turn,
+//! in the order in which they were set.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -145,6 +147,12 @@ impl Wheel {
             self.earliest = Some(earliest);
         }
         self.earliest.map(Moment::from_nanos)
+    }
+
+    /// Up to where it has been turned: the latest moment it was asked about.
+    #[inline]
+    pub(crate) fn turned(&self) -> Moment {
+        Moment::from_nanos(self.turned)
     }
 
     /// Takes out the next owner whose deadline is not after `now`.
