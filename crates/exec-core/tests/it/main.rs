@@ -4,6 +4,8 @@
 //! After every call that is made through [`bench::Bench`] the core's own invariants are checked.
 
 mod bench;
+#[cfg(feature = "checks")]
+mod checks;
 mod events;
 mod mail;
 mod pools;
