@@ -5,12 +5,14 @@
 //! their intervals do not meet; the interval of their ratio joins the worst ends of both, so it is wider than 95 %
 //! demands, never narrower. A difference that is shown is then held against the spread within the sheets: a median that
 //! moved by less than its own interquartile range is real and yet smaller than what any single event varies by.
+//! A document that has no medians is compared by its means, or by its maxima, and says so: without an interval, a
+//! ratio is all there is.
 //! Conditions: samples within a sheet are taken to be independent. Two sheets of one machine vary by more than
 //! their samples do, so take several of each before believing a small difference.
 
 use std::collections::HashSet;
 
-use crate::{FactValue, Figure, Row, Sheet, Unit, Value};
+use crate::{Centre, FactValue, Figure, Row, Sheet, Unit, Value};
 
 /// Sheets compared with the first of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,26 +43,28 @@ pub struct ComparedRow {
     pub id: String,
     /// What it is, for people.
     pub label: String,
+    /// Which statistic is compared: the first that all figures have of median, mean and maximum.
+    pub centre: Centre,
     /// What the baseline has.
     pub baseline: Side,
     /// Each of the other sheets against the baseline, in their order.
     pub others: Vec<Against>,
-    /// The greatest median over the least one, over all sheets; `None` with fewer than two positive medians.
-    pub spread_of_medians: Option<f64>,
+    /// The greatest of the compared values over the least one, over all sheets; `None` with fewer than two positive ones.
+    pub spread_of_values: Option<f64>,
 }
 
 /// What one sheet has for an id.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Side {
-    /// A figure with a median.
+    /// A figure with a value to compare.
     Measured {
         /// The unit of the numbers.
         unit: Unit,
         /// How many samples there are.
         n: u64,
-        /// The median.
-        median: f64,
-        /// The 95 % interval of the median; `None` below 6 samples.
+        /// The median, or the statistic that the row compares.
+        value: f64,
+        /// The 95 % interval of the median; `None` below 6 samples, and for other statistics.
         interval: Option<[f64; 2]>,
         /// Interquartile range; `None` below 4 samples.
         spread: Option<f64>,
@@ -76,7 +80,7 @@ pub enum Side {
 pub struct Against {
     /// What the other sheet has.
     pub side: Side,
-    /// Its median over the baseline's; `None` unless both are positive.
+    /// Its value over the baseline's; `None` unless both are positive.
     pub ratio: Option<f64>,
     /// An interval that holds the true ratio with at least 95 %; `None` without intervals on both sides.
     pub interval: Option<[f64; 2]>,
@@ -101,6 +105,8 @@ pub enum Verdict {
     },
     /// One side has fewer than 6 samples, which make no interval.
     TooFewSamples,
+    /// One side states no interval, although it has samples enough: a document without it.
+    NoInterval,
     /// Only the baseline has the row.
     OnlyInBaseline,
     /// Only the other sheet has the row.
@@ -128,33 +134,44 @@ pub fn compare(baseline: &Sheet, others: &[Sheet]) -> Comparison {
 }
 
 fn compared_row(row: &Row, sheets: &[&Sheet]) -> ComparedRow {
-    let sides: Vec<Side> = sheets.iter().map(|s| Side::of(s.row(&row.id))).collect();
-    let spread_of_medians = spread_of_medians(&sides);
+    let rows: Vec<Option<&Row>> = sheets.iter().map(|s| s.row(&row.id)).collect();
+    let figures: Vec<&Figure> = rows.iter().filter_map(|row| row.and_then(Row::figure)).collect();
+    let in_all = |centre: &Centre| figures.iter().all(|figure| centre.of(figure).is_some());
+    let centre = Centre::ALL.into_iter().find(in_all).unwrap_or(Centre::Median);
+    let sides: Vec<Side> = rows.into_iter().map(|row| Side::of(row, centre)).collect();
+    let spread_of_values = spread_of_values(&sides);
     let mut sides = sides.into_iter();
     let baseline = sides.next().unwrap_or(Side::Missing);
     let others = sides.map(|side| against(&baseline, side)).collect();
-    ComparedRow { id: row.id.clone(), label: row.label.clone(), baseline, others, spread_of_medians }
+    ComparedRow { id: row.id.clone(), label: row.label.clone(), centre, baseline, others, spread_of_values }
 }
 
 impl Side {
-    fn of(row: Option<&Row>) -> Self {
+    fn of(row: Option<&Row>, centre: Centre) -> Self {
         match row.map(|row| &row.value) {
             None => Side::Missing,
             Some(Value::Absent(absent)) => Side::Absent(absent.reason.clone()),
-            Some(Value::Figure(figure)) => Side::of_figure(figure),
+            Some(Value::Figure(figure)) => Side::of_figure(figure, centre),
         }
     }
 
-    fn of_figure(figure: &Figure) -> Self {
-        let Some(median) = figure.median else { return Side::Absent("there are no samples".to_owned()) };
-        let spread = figure.q1.zip(figure.q3).map(|(q1, q3)| q3 - q1);
-        Side::Measured { unit: figure.unit, n: figure.n, median, interval: figure.median_interval, spread }
+    fn of_figure(figure: &Figure, centre: Centre) -> Self {
+        let Some(value) = centre.of(figure) else {
+            let reason = if figure.n == 0 { "there are no samples" } else { "no statistic is in all the sheets" };
+            return Side::Absent(reason.to_owned());
+        };
+        let (mut interval, mut spread) = (None, None);
+        if centre == Centre::Median {
+            interval = figure.median_interval;
+            spread = figure.q1.zip(figure.q3).map(|(q1, q3)| q3 - q1);
+        }
+        Side::Measured { unit: figure.unit, n: figure.n, value, interval, spread }
     }
 
-    /// The median, where there is one.
-    pub fn median(&self) -> Option<f64> {
+    /// The value that is compared, where there is one.
+    pub fn value(&self) -> Option<f64> {
         match self {
-            Side::Measured { median, .. } => Some(*median),
+            Side::Measured { value, .. } => Some(*value),
             Side::Absent(_) | Side::Missing => None,
         }
     }
@@ -164,15 +181,16 @@ fn against(baseline: &Side, side: Side) -> Against {
     let (mut ratio, mut interval) = (None, None);
     let verdict = match (baseline, &side) {
         (
-            Side::Measured { unit, median: a, interval: a_interval, spread: a_spread, .. },
-            Side::Measured { unit: b_unit, median: b, interval: b_interval, spread: b_spread, .. },
+            Side::Measured { unit, n: a_n, value: a, interval: a_interval, spread: a_spread },
+            Side::Measured { unit: b_unit, n: b_n, value: b, interval: b_interval, spread: b_spread },
         ) => {
             if unit == b_unit {
                 let intervals = a_interval.zip(*b_interval);
                 ratio = (*a > 0.0 && *b > 0.0).then(|| b / a);
                 interval = intervals.and_then(|(a, b)| ratio_interval(a, b)).filter(|_| ratio.is_some());
                 let spread = a_spread.zip(*b_spread).map(|(a, b)| a.max(b));
-                verdict(*a, *b, intervals, spread)
+                let without = if *a_n.min(b_n) < 6 { Verdict::TooFewSamples } else { Verdict::NoInterval };
+                verdict(*a, *b, intervals, spread, without)
             } else {
                 Verdict::UnitsDiffer
             }
@@ -188,9 +206,9 @@ fn against(baseline: &Side, side: Side) -> Against {
 
 /// Judges by the medians' intervals rather than by their ratio, so that it holds for zero and below as well. For positive
 /// medians it is the same: the intervals meet exactly if the interval of the ratio encloses 1.
-fn verdict(a: f64, b: f64, intervals: Option<([f64; 2], [f64; 2])>, spread: Option<f64>) -> Verdict {
+fn verdict(a: f64, b: f64, intervals: Option<([f64; 2], [f64; 2])>, spread: Option<f64>, without: Verdict) -> Verdict {
     let Some(([a_low, a_high], [b_low, b_high])) = intervals else {
-        return if a == b { Verdict::NoDifferenceShown } else { Verdict::TooFewSamples };
+        return if a == b { Verdict::NoDifferenceShown } else { without };
     };
     if a_low <= b_high && b_low <= a_high {
         return Verdict::NoDifferenceShown;
@@ -203,15 +221,15 @@ fn ratio_interval([a_low, a_high]: [f64; 2], [b_low, b_high]: [f64; 2]) -> Optio
     (a_low > 0.0 && b_low > 0.0).then(|| [b_low / a_high, b_high / a_low])
 }
 
-fn spread_of_medians(sides: &[Side]) -> Option<f64> {
+fn spread_of_values(sides: &[Side]) -> Option<f64> {
     let unit_of = |side: &Side| match side {
         Side::Measured { unit, .. } => Some(*unit),
         Side::Absent(_) | Side::Missing => None,
     };
     let units: Vec<Unit> = sides.iter().filter_map(unit_of).collect();
-    let medians: Vec<f64> = sides.iter().filter_map(Side::median).collect();
-    let comparable = medians.len() >= 2 && medians.iter().all(|m| *m > 0.0) && units.iter().all(|u| *u == units[0]);
-    let (low, high) = medians.iter().fold((f64::MAX, 0.0f64), |(low, high), m| (low.min(*m), high.max(*m)));
+    let values: Vec<f64> = sides.iter().filter_map(Side::value).collect();
+    let comparable = values.len() >= 2 && values.iter().all(|v| *v > 0.0) && units.iter().all(|u| *u == units[0]);
+    let (low, high) = values.iter().fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
     comparable.then(|| high / low)
 }
 

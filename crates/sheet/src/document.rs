@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, Conditions, Figure, Series};
+use crate::{Absent, Conditions, Diagram, Figure, Series};
 
 /// The version of the JSON form.
 pub const SCHEMA: &str = "hairspring.sheet/1";
@@ -77,6 +77,9 @@ pub struct Table {
     pub title: String,
     /// Its rows, in reading order.
     pub rows: Vec<Row>,
+    /// What its rows measure, drawn on a line of time; missing where no drawing is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagram: Option<Diagram>,
 }
 
 /// One row: a figure or the reason for its absence.

@@ -17,6 +17,8 @@ pub enum Unit {
     Ppm,
     /// Hertz.
     Hz,
+    /// Operations per second.
+    PerSecond,
     /// A dimensionless ratio; 1 is the whole.
     Ratio,
     /// A number of events or things.
@@ -104,6 +106,49 @@ pub struct Figure {
     /// What disturbed the samples, by name, and how many; empty where it is not watched.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub verdicts: BTreeMap<String, u64>,
+}
+
+/// Which statistic says where the samples of a figure lie: the median, unless whoever took them kept less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Centre {
+    /// The median.
+    Median,
+    /// The mean, where there is no median.
+    Mean,
+    /// The greatest sample, where there is neither.
+    Max,
+}
+
+impl Centre {
+    /// All of them, best first.
+    pub(crate) const ALL: [Centre; 3] = [Centre::Median, Centre::Mean, Centre::Max];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Centre::Median => "median",
+            Centre::Mean => "mean",
+            Centre::Max => "max",
+        }
+    }
+
+    /// Its name for several.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Centre::Median => "medians",
+            Centre::Mean => "means",
+            Centre::Max => "maxima",
+        }
+    }
+
+    /// Its value in a figure.
+    pub fn of(self, figure: &Figure) -> Option<f64> {
+        match self {
+            Centre::Median => figure.median,
+            Centre::Mean => figure.mean,
+            Centre::Max => figure.max,
+        }
+    }
 }
 
 /// Why there is no figure, and what would bring one.
@@ -197,7 +242,12 @@ impl Figure {
 
     /// Whether there is one value only, so that no statistic of spread means anything.
     pub fn is_single(&self) -> bool {
-        self.n == 1
+        self.n == 1 && self.median.is_some()
+    }
+
+    /// The median; the mean or the greatest sample where a document has no median, as historic ones do.
+    pub fn centre(&self) -> Option<(Centre, f64)> {
+        Centre::ALL.into_iter().find_map(|centre| Some((centre, centre.of(self)?)))
     }
 
     /// A figure of one value: a count, a rate, something derived. `min`, `median`, `max` and `mean` all say it; there is

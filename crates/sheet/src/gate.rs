@@ -159,15 +159,17 @@ impl Gate {
                 let text = match (against.ratio, against.verdict) {
                     (Some(ratio), _) => {
                         compared += 1;
-                        outside(ratio).then(|| format!("the ratio of medians is {ratio:.3} ({})", against.verdict))
+                        outside(ratio).then(|| {
+                            format!("the ratio of {} is {ratio:.3} ({})", row.centre.plural(), against.verdict)
+                        })
                     }
                     // It was never measured in the baseline, so nothing can have become worse.
                     (None, Verdict::AbsentInBaseline | Verdict::AbsentInBoth | Verdict::OnlyInOther) => None,
-                    (None, Verdict::NoDifferenceShown) if row.baseline.median() == against.side.median() => {
+                    (None, Verdict::NoDifferenceShown) if row.baseline.value() == against.side.value() => {
                         compared += 1;
                         None
                     }
-                    (None, verdict) if row.baseline.median().is_some() => {
+                    (None, verdict) if row.baseline.value().is_some() => {
                         Some(format!("cannot be compared ({verdict})"))
                     }
                     (None, _) => None,

@@ -12,6 +12,7 @@
 
 mod compare;
 mod conditions;
+mod diagram;
 mod document;
 mod figure;
 mod gate;
@@ -21,8 +22,9 @@ mod series;
 
 pub use compare::{Against, ComparedRow, Comparison, DifferingFact, Side, Verdict, compare};
 pub use conditions::{Conditions, Fact, FactValue, ThreadRow};
+pub use diagram::{CALLS_MAX, Call, Diagram, DiagramError, LANES_MAX, Origin, RUNS_MAX, Run, SPANS_MAX, Span};
 pub use document::{Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
-pub use figure::{Absent, Figure, LARGEST, Method, Unit};
+pub use figure::{Absent, Centre, Figure, LARGEST, Method, Unit};
 pub use gate::{Failure, Gate, GateError};
 pub use histogram::{Bucket, Histogram};
 pub use render::TextStyle;

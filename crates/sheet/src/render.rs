@@ -11,6 +11,7 @@ mod quantity;
 mod svg;
 mod text;
 mod ticks;
+mod timeline;
 
 pub use comparison::comparison;
 pub use html::html;

@@ -184,6 +184,7 @@ fn chapter<M: Machine + Clone + Sync>(declaration: ChapterDeclaration, context: 
                     .into_iter()
                     .map(|row| Row { value: value(&row.id), id: row.id, label: row.label })
                     .collect(),
+                diagram: None,
             })
             .collect(),
         series: std::mem::take(&mut context.series),

@@ -7,8 +7,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::quantity;
 use super::text::{Ink, Page, flush_right, padded};
-use crate::TextStyle;
 use crate::compare::{Against, ComparedRow, Comparison, Side, Verdict};
+use crate::{Centre, TextStyle};
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,6 +19,7 @@ impl fmt::Display for Verdict {
             Verdict::Lower { within_spread: false } => "lower",
             Verdict::Lower { within_spread: true } => "lower, within the spread",
             Verdict::TooFewSamples => "cannot tell, n too small",
+            Verdict::NoInterval => "cannot tell, no interval",
             Verdict::OnlyInBaseline => "only in A",
             Verdict::OnlyInOther => "not in A",
             Verdict::AbsentInBaseline => "absent in A",
@@ -81,10 +82,15 @@ fn conditions(page: &mut Page, comparison: &Comparison) {
 }
 
 fn row(page: &mut Page, row: &ComparedRow) {
-    if 2 + row.id.width() + 2 + row.label.width() <= page.width {
-        page.line(&[(Ink::Plain, "  "), (Ink::Plain, &row.id), (Ink::Dim, &format!("  {}", row.label))]);
+    // Where it is not the medians that are compared, it is said.
+    let instead = match row.centre {
+        Centre::Median => String::new(),
+        other => format!(" ({})", other.plural()),
+    };
+    if 2 + row.id.width() + 2 + row.label.width() + instead.width() <= page.width {
+        page.line(&[(Ink::Plain, "  "), (Ink::Plain, &row.id), (Ink::Dim, &format!("  {}{instead}", row.label))]);
     } else {
-        page.wrapped(Ink::Plain, 2, 4, &row.id);
+        page.wrapped(Ink::Plain, 2, 4, &format!("{}{instead}", row.id));
     }
     let baseline = written(&row.baseline);
     for (letter, against) in letters().skip(1).zip(&row.others) {
@@ -102,8 +108,13 @@ fn row(page: &mut Page, row: &ComparedRow) {
             page.wrapped(Ink::Dim, 6, 8, &format!("absent: {reason}"));
         }
     }
-    if let Some(spread) = row.spread_of_medians.filter(|_| row.others.len() > 1) {
-        page.wrapped(Ink::Dim, 4, 4, &format!("greatest median over the least, over all sheets: × {}", factor(spread)));
+    if let Some(spread) = row.spread_of_values.filter(|_| row.others.len() > 1) {
+        page.wrapped(
+            Ink::Dim,
+            4,
+            4,
+            &format!("greatest {} over the least, over all sheets: × {}", row.centre.name(), factor(spread)),
+        );
     }
 }
 
@@ -114,7 +125,7 @@ fn summary(page: &mut Page, comparison: &Comparison, verbose: bool) {
         (count(|v| matches!(v, Verdict::Higher { .. })), "higher"),
         (count(|v| matches!(v, Verdict::Lower { .. })), "lower"),
         (count(|v| v == Verdict::NoDifferenceShown), "with no difference shown"),
-        (count(|v| v == Verdict::TooFewSamples), "that cannot be told"),
+        (count(|v| matches!(v, Verdict::TooFewSamples | Verdict::NoInterval)), "that cannot be told"),
         (count(|v| v == Verdict::UnitsDiffer), "with different units"),
         (count(|v| matches!(v, Verdict::OnlyInBaseline | Verdict::OnlyInOther)), "in one sheet only"),
         (
@@ -133,7 +144,7 @@ fn summary(page: &mut Page, comparison: &Comparison, verbose: bool) {
 
 fn written(side: &Side) -> String {
     match side {
-        Side::Measured { unit, median, .. } => quantity(*median, *unit).to_string(),
+        Side::Measured { unit, value, .. } => quantity(*value, *unit).to_string(),
         Side::Absent(_) => "absent".to_owned(),
         Side::Missing => "–".to_owned(),
     }

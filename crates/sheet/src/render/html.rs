@@ -6,6 +6,7 @@
 mod chapter;
 mod conditions;
 mod keyfigures;
+mod timeline;
 
 use std::fmt::Write;
 

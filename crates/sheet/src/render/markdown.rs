@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::quantity;
 use super::quantity::{grouped, statistic};
+use super::timeline;
 use crate::{Chapter, Conditions, FactValue, Figure, Note, NoteKind, Row, Series, Sheet, Table, Unit, Value};
 
 /// Renders a sheet as Markdown. Ends with a newline.
@@ -86,8 +87,12 @@ const STATISTICS: &[Statistic] = &[
 /// The columns that measure spread and cost: their size has nothing to do with that of the figure.
 const SIZES: &[Statistic] = &[("MAD", |f| f.mad), ("overhead", |f| f.overhead)];
 
+/// Columns of a diagram, so that a page shows it without scrolling.
+const DIAGRAM_WIDTH: usize = 80;
+
 fn table(out: &mut String, table: &Table) {
     write(out, format_args!("### {} · `{}`\n\n", escaped(&table.title), table.id));
+    diagram(out, table);
     let names = STATISTICS.iter().chain(SIZES).map(|(name, _)| (*name).to_owned());
     let fixed = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     let header: Vec<String> =
@@ -96,6 +101,27 @@ fn table(out: &mut String, table: &Table) {
     write(out, format_args!("|:--|:--|--:|{}--:|:--|\n", "--:|".repeat(STATISTICS.len() + SIZES.len())));
     for row in &table.rows {
         line(out, &cells(row));
+    }
+    out.push('\n');
+}
+
+/// The diagram of a table in a block of letters of equal width, with the meaning of its spans below.
+fn diagram(out: &mut String, table: &Table) {
+    let Some(diagram) = &table.diagram else { return };
+    write(out, format_args!("{} {}\n\n", escaped(&diagram.caption), diagram.origin.sentence()));
+    match super::text::drawing(diagram, DIAGRAM_WIDTH) {
+        Ok(lines) => {
+            let drawing = lines.join("\n");
+            // Longer than any run of its marks in the drawing, so that nothing in it can end the block.
+            let longest = drawing.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+            let fence = "`".repeat((longest + 1).max(3));
+            write(out, format_args!("{fence}text\n{drawing}\n{fence}\n\n"));
+        }
+        Err(why) => write(out, format_args!("**absent:** {}\n\n", escaped(&why))),
+    }
+    for (span, measured) in timeline::meanings(diagram, table) {
+        let measured = measured.map_or(String::new(), |measured| format!(": {measured}"));
+        write(out, format_args!("- **{}** {}{measured}\n", escaped(&span.name), escaped(&span.meaning)));
     }
     out.push('\n');
 }

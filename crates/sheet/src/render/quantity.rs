@@ -85,7 +85,8 @@ pub(crate) fn statistic(figure: &Figure, value: Option<f64>) -> Option<Quantity>
 /// How many digits the numbers of a figure deserve: three, but rates resolve 1 Hz or their own spread, because the
 /// difference between two rates is what a reader looks for.
 fn digits(figure: &Figure) -> usize {
-    let Some(median) = figure.median.filter(|m| figure.unit == Unit::Hz && m.abs() >= 1000.0) else { return DIGITS };
+    let is_rate = matches!(figure.unit, Unit::Hz | Unit::PerSecond);
+    let Some(median) = figure.median.filter(|m| is_rate && m.abs() >= 1000.0) else { return DIGITS };
     let full = median.abs().log10().floor() as usize + 1;
     let spread = match (figure.q1, figure.q3) {
         (Some(q1), Some(q3)) => q3 - q1,
@@ -104,6 +105,7 @@ fn steps(unit: Unit) -> &'static [(&'static str, f64)] {
         Unit::Ns => &[("ps", 1e-3), ("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
         Unit::Ppm => &[("ppb", 1e-3), ("ppm", 1.0)],
         Unit::Hz => &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)],
+        Unit::PerSecond => &[("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9)],
         Unit::Ratio => &[("%", 0.01)],
         Unit::Count => &[("", 1.0)],
         Unit::BytesPerS => &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)],

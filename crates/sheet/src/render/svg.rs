@@ -4,10 +4,12 @@
 mod histogram;
 mod markup;
 mod plot;
+mod timeline;
 
 pub(crate) use histogram::{distribution, marks, small};
 pub(crate) use markup::{escaped, marker};
 pub(crate) use plot::plot;
+pub(crate) use timeline::timeline;
 
 /// How many colours and markers there are; further lines begin again from the first.
 pub(crate) const STYLES: usize = 8;

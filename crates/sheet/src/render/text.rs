@@ -8,8 +8,10 @@ mod matrix;
 mod page;
 mod plot;
 mod table;
+mod timeline;
 
 pub(crate) use page::{Ink, Page, clean, flush_right, padded};
+pub(crate) use timeline::drawing;
 
 use crate::{Chapter, Note, NoteKind, Sheet};
 

@@ -1,7 +1,7 @@
 //! Comparing sheets.
 
 use hairspring_sheet::render::comparison;
-use hairspring_sheet::{Absent, Comparison, Figure, Method, Row, Sheet, TextStyle, Unit, Verdict, compare};
+use hairspring_sheet::{Absent, Centre, Comparison, Figure, Method, Row, Sheet, TextStyle, Unit, Verdict, compare};
 use unicode_width::UnicodeWidthStr;
 
 use crate::example::{self, absent, row};
@@ -71,10 +71,25 @@ fn few_samples_decide_nothing_unless_they_are_equal() {
 }
 
 #[test]
+fn a_sheet_without_medians_is_compared_by_the_statistic_that_both_have() {
+    let kept = |mean, max| {
+        let Some(figure) = of(&[15.0, 16.0]).figure().cloned() else { panic!("a figure") };
+        row("clocks.cost.now", "now()", Figure { n: 100, min: None, median: None, mean, max, ..figure })
+    };
+    let means = check(vec![kept(Some(15.7), None)], vec![around(31.4, 1.0, 101)], Verdict::NoInterval);
+    assert_eq!(means.rows[0].centre, Centre::Mean);
+    assert!((means.rows[0].others[0].ratio.unwrap() - 2.0).abs() < 1e-9);
+    assert!(comparison(&means, &TextStyle::default()).contains("now() (means)"));
+    let maxima = check(vec![kept(None, Some(16.0))], vec![around(31.0, 1.0, 101)], Verdict::NoInterval);
+    assert_eq!((maxima.rows[0].centre, maxima.rows[0].others[0].ratio), (Centre::Max, Some(2.0)));
+    check(vec![kept(Some(15.7), None)], vec![kept(None, Some(15.7))], Verdict::AbsentInBoth);
+}
+
+#[test]
 fn zero_and_negative_medians_have_a_verdict_but_no_ratio() {
     let zero = check(vec![of(&[0.0; 100])], vec![around(5.0, 1.0, 100)], Verdict::Higher { within_spread: false });
     assert_eq!((zero.rows[0].others[0].ratio, zero.rows[0].others[0].interval), (None, None));
-    assert_eq!(zero.rows[0].spread_of_medians, None);
+    assert_eq!(zero.rows[0].spread_of_values, None);
     check(vec![of(&[0.0; 100])], vec![of(&[0.0; 100])], Verdict::NoDifferenceShown);
     let negative =
         check(vec![around(-50.0, 1.0, 100)], vec![around(-90.0, 1.0, 100)], Verdict::Lower { within_spread: false });
@@ -96,7 +111,7 @@ fn rows_without_a_fellow_say_where_they_are() {
 fn different_units_are_an_error_and_not_a_ratio() {
     let rate = row("clocks.cost.now", "now()", Figure::single(Unit::Hz, Method::Rate, 5.0));
     let comparison = check(vec![around(5.0, 1.0, 10)], vec![rate], Verdict::UnitsDiffer);
-    assert_eq!((comparison.rows[0].others[0].ratio, comparison.rows[0].spread_of_medians), (None, None));
+    assert_eq!((comparison.rows[0].others[0].ratio, comparison.rows[0].spread_of_values), (None, None));
 }
 
 #[test]
@@ -105,7 +120,7 @@ fn more_than_two_sheets_show_the_spread_of_their_medians() {
     let comparison = compare(&sheets[0], &sheets[1..]);
     let verdicts: Vec<Verdict> = comparison.rows[0].others.iter().map(|o| o.verdict).collect();
     assert_eq!(verdicts, [Verdict::Higher { within_spread: false }, Verdict::Lower { within_spread: false }]);
-    let spread = comparison.rows[0].spread_of_medians.unwrap();
+    let spread = comparison.rows[0].spread_of_values.unwrap();
     assert!((spread - 110.0 / 95.0).abs() < 0.01, "{spread}");
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn absent(id: &str, label: &str, absent: Absent) -> Row {
 }
 
 fn table(id: &str, title: &str, rows: Vec<Row>) -> Table {
-    Table { id: id.to_owned(), title: title.to_owned(), rows }
+    Table { id: id.to_owned(), title: title.to_owned(), rows, diagram: None }
 }
 
 fn chapter(id: &str, title: &str, intro: &str, tables: Vec<Table>) -> Chapter {

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::example;
 
 /// What the schema finds wrong with a document.
-fn faults(document: serde_json::Value) -> Option<String> {
+pub(crate) fn faults(document: serde_json::Value) -> Option<String> {
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();
     compiler.add_resource("sheet.json", serde_json::from_str(&schema()).unwrap()).unwrap();

@@ -22,6 +22,8 @@ fn a_quantity_has_three_digits_and_the_unit_that_fits() {
     check(1.0, Unit::Ratio, "100 %");
     check(11.4e9, Unit::BytesPerS, "11.4 GB/s");
     check(250.0, Unit::Hz, "250 Hz");
+    check(250.0, Unit::PerSecond, "250 /s");
+    check(1_153_891.0, Unit::PerSecond, "1.15 M/s");
     check(1_482.0, Unit::Count, "1,482");
     check(2.5, Unit::Count, "2.50");
 }

@@ -151,6 +151,7 @@ fn tables_with_the_same_rows_stand_side_by_side() {
             example::row(&format!("x.{name}.1us"), "1us", example::figure(3, 50, median, 1.0)),
             example::absent(&format!("x.{name}.10s"), "10s", Absent::new("takes too long", "--thorough")),
         ],
+        diagram: None,
     };
     let median = |table: &Table| table.rows[0].figure().and_then(|f| f.median).map(|m| format!("{m:.1} ns"));
     let tables = vec![table("first", 20.0), table("second", 40.0), table("third", 80.0)];
@@ -160,4 +161,17 @@ fn tables_with_the_same_rows_stand_side_by_side() {
     let line = text.lines().find(|line| line.trim_start().starts_with("1us")).expect("one row for 1us");
     assert!(medians.iter().all(|median| line.contains(median)), "{line:?} lacks one of {medians:?}");
     assert_eq!(text.matches("takes too long").count(), 1);
+}
+
+#[test]
+fn figures_without_medians_show_the_means_and_maxima_that_they_have() {
+    let mut sheet = example::sheet();
+    let mut mean = example::figure(1, 100, 10.0, 1.0);
+    (mean.min, mean.median, mean.max, mean.mean) = (None, None, None, Some(15_700.0));
+    let worst = hairspring_sheet::Figure { n: 1, mean: None, max: Some(11_000.0), ..mean.clone() };
+    sheet.chapters[0].tables[0].rows =
+        vec![example::row("x.mean", "mean", mean), example::row("x.worst", "worst", worst)];
+    for form in [text(&sheet, &style(60)), text(&sheet, &style(160)), hairspring_sheet::render::html(&sheet)] {
+        assert!(form.contains("mean") && form.contains("15.7") && form.contains("11.0"), "{form}");
+    }
 }

@@ -1,6 +1,6 @@
 //! A chapter: its tables with a distribution beside each row, its plots, the larger distributions.
 
-use super::{Markup, absent, notes};
+use super::{Markup, absent, notes, timeline};
 use crate::render::bins::Range;
 use crate::render::quantity;
 use crate::render::quantity::{grouped, statistic};
@@ -21,6 +21,8 @@ const STATISTICS: &[Statistic] = &[
     ("99.9 %", |f| f.p999),
     ("max", |f| f.max),
 ];
+/// Those that have a column beside a diagram.
+const BESIDE_DIAGRAM: [&str; 4] = ["min", "median", "99 %", "max"];
 /// In this chapter the distribution is the result, so each gets a plot of its own.
 const DISTRIBUTIONS_OF: &str = "disturbance";
 /// A figure of fewer samples has no shape to look at.
@@ -48,17 +50,43 @@ pub(super) fn chapter(page: &mut Markup, chapter: &Chapter) {
 fn table(page: &mut Markup, table: &Table) {
     page.add(format_args!("<h3>{} <code>{}</code></h3>\n", escaped(&table.title), escaped(&table.id)));
     let figures: Vec<&Figure> = table.rows.iter().filter_map(Row::figure).collect();
+    if let Some(diagram) = &table.diagram {
+        page.add(format_args!("<div class=\"timed\">\n"));
+        timeline::diagram(page, diagram, table);
+    }
     page.add(format_args!("<div class=\"scroll\" tabindex=\"0\">\n"));
     if figures.iter().all(|f| f.is_single()) {
         page.add(format_args!("<table class=\"single\">\n"));
         table.rows.iter().for_each(|row| single(page, row));
     } else {
+        let columns = columns(&figures, table.diagram.is_some());
         page.add(format_args!("<table>\n<thead><tr><th></th><th>n</th>"));
-        STATISTICS.iter().for_each(|(name, _)| page.add(format_args!("<th>{name}</th>")));
+        columns.shown.iter().for_each(|(name, _)| page.add(format_args!("<th>{name}</th>")));
         page.add(format_args!("<th class=\"dist\">{}</th></tr></thead>\n", axis(&figures)));
-        table.rows.iter().for_each(|row| self::row(page, row, &figures));
+        table.rows.iter().for_each(|row| self::row(page, row, &figures, &columns));
     }
     page.add(format_args!("</table>\n</div>\n"));
+    if table.diagram.is_some() {
+        page.add(format_args!("</div>\n"));
+    }
+}
+
+/// Which statistics have a column, and which stand below the label because a diagram takes their room.
+struct Columns {
+    shown: Vec<Statistic>,
+    below: Vec<Statistic>,
+}
+
+fn columns(figures: &[&Figure], beside_diagram: bool) -> Columns {
+    // A document without medians shows what it has.
+    if figures.iter().all(|figure| figure.median.is_none()) {
+        let kept: [Statistic; 3] = [("min", |f| f.min), ("mean", |f| f.mean), ("max", |f| f.max)];
+        let some = |(_, of): &Statistic| figures.iter().any(|figure| of(figure).is_some());
+        return Columns { shown: kept.into_iter().filter(some).collect(), below: Vec::new() };
+    }
+    let narrow = |(name, _): &Statistic| !beside_diagram || BESIDE_DIAGRAM.contains(name);
+    let (shown, below) = STATISTICS.iter().copied().partition(narrow);
+    Columns { shown, below }
 }
 
 /// The head of the distributions: from where to where they go, if all rows share one axis.
@@ -74,17 +102,17 @@ fn axis(figures: &[&Figure]) -> String {
     }
 }
 
-fn row(page: &mut Markup, row: &Row, figures: &[&Figure]) {
-    page.add(format_args!("<tr id=\"{}\">{}", escaped(&row.id), label(row)));
+fn row(page: &mut Markup, row: &Row, figures: &[&Figure], columns: &Columns) {
+    page.add(format_args!("<tr id=\"{}\">{}", escaped(&row.id), label(row, &columns.below)));
     match &row.value {
         Value::Absent(reason) => {
-            page.add(format_args!("<td class=\"why\" colspan=\"{}\">{}</td>", STATISTICS.len() + 2, absent(reason)));
+            page.add(format_args!("<td class=\"why\" colspan=\"{}\">{}</td>", columns.shown.len() + 2, absent(reason)));
         }
         Value::Figure(figure) => {
             page.add(format_args!("<td>{}</td>", grouped(&figure.n.to_string())));
-            for (name, of) in STATISTICS {
+            for (name, of) in &columns.shown {
                 let value = of(figure).filter(|_| *name == "median" || !figure.is_single());
-                let class = if *name == "median" { " class=\"median\"" } else { "" };
+                let class = if ["median", "mean"].contains(name) { " class=\"median\"" } else { "" };
                 page.add(format_args!("<td{class}>{}</td>", written(figure, value)));
             }
             let alike = figures.iter().copied().filter(|f| f.unit == figure.unit);
@@ -100,17 +128,20 @@ fn single(page: &mut Markup, row: &Row) {
         Value::Absent(reason) => format!("<td class=\"why\">{}</td>", absent(reason)),
         Value::Figure(figure) => format!("<td class=\"median\">{}</td>", written(figure, figure.median)),
     };
-    page.add(format_args!("<tr id=\"{}\">{}{content}</tr>\n", escaped(&row.id), label(row)));
+    page.add(format_args!("<tr id=\"{}\">{}{content}</tr>\n", escaped(&row.id), label(row, &[])));
 }
 
-/// The label with what else is to be said of the row: its id, how it was measured, its caveats.
-fn label(row: &Row) -> String {
+/// The label with what else is to be said of the row: its id, how it was measured, statistics without a column, caveats.
+fn label(row: &Row, statistics: &[Statistic]) -> String {
     let mut details = vec![format!("<code>{}</code>", escaped(&row.id))];
     let mut caveats = String::new();
     if let Some(figure) = row.figure() {
         details.push(figure.method.name().to_owned());
         if let Some(overhead) = figure.overhead {
             details.push(format!("overhead {}", quantity(overhead, figure.unit)));
+        }
+        for (name, of) in statistics.iter().filter(|_| !figure.is_single()) {
+            details.extend(statistic(figure, of(figure)).map(|value| format!("{name} {value}")));
         }
         details.extend(figure.verdict_line());
         caveats = figure.caveats.iter().map(|c| format!("<span class=\"caveat\">{}</span>", escaped(c))).collect();

@@ -13,13 +13,14 @@ const COLUMN_LEAST: usize = 11;
 const COLUMN_MOST: usize = 18;
 const INDENT: usize = 2;
 
-/// Whether these tables are shown side by side: several, with the same rows, that fit.
+/// Whether these tables are shown side by side: several, with the same rows and no diagrams, that fit.
 pub(super) fn suits(tables: &[Table], width: usize) -> bool {
     let Some((first, others)) = tables.split_first() else { return false };
     let same_rows = |table: &Table| table.rows.iter().map(|r| &r.label).eq(first.rows.iter().map(|r| &r.label));
     tables.len() >= TABLES_LEAST
         && first.rows.len() > 1
         && others.iter().all(same_rows)
+        && tables.iter().all(|table| table.diagram.is_none())
         && INDENT + label_width(first) + tables.len() * COLUMN_LEAST <= width
 }
 

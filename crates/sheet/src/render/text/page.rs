@@ -88,6 +88,16 @@ impl Page {
         }
     }
 
+    /// A name with text beside it, which goes on below itself; `rest` is where the text begins.
+    pub(crate) fn hanging(&mut self, indent: usize, rest: usize, name: &str, text: &str) {
+        let width = self.width - rest;
+        for (i, line) in wrap(text, width, width).iter().enumerate() {
+            let name = if i == 0 { name } else { "" };
+            let name = padded(&format!("{}{name}", " ".repeat(indent)), rest);
+            self.line(&[(Ink::Plain, &name), (Ink::Plain, line)]);
+        }
+    }
+
     /// Text in as many lines as it takes; `first` and `rest` are the indents of the first line and the others.
     pub(crate) fn wrapped(&mut self, ink: Ink, first: usize, rest: usize, text: &str) {
         let widths = (self.width - first, self.width - rest);

@@ -3,6 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Ink, Page, clean, flush_right, padded, wrap};
+use super::timeline;
 use crate::render::bins::sparkline;
 use crate::render::quantity::{grouped, statistic};
 use crate::render::{Quantity, quantity};
@@ -19,6 +20,7 @@ enum Column {
     P99,
     P999,
     Max,
+    Mean,
 }
 
 /// What may stand beside the labels, best first: the columns and the width of the distribution.
@@ -57,6 +59,7 @@ struct Widths {
 /// A table with its heading and its id.
 pub(super) fn table(page: &mut Page, table: &Table, verbose: bool) {
     page.beside(Ink::Heading, &table.title, &table.id);
+    timeline::diagram(page, table);
     let figures: Vec<&Figure> = table.rows.iter().filter_map(Row::figure).collect();
     let (columns, spark) = layout(page.width, &figures);
     let widths: Vec<Widths> = columns.iter().map(|c| widths(*c, &figures)).collect();
@@ -208,6 +211,12 @@ fn layout(width: usize, figures: &[&Figure]) -> (Vec<Column>, usize) {
     if figures.iter().all(|f| f.is_single()) {
         return (vec![Column::Median], 0);
     }
+    // A document without medians shows what it has.
+    if figures.iter().all(|figure| figure.median.is_none()) {
+        let some = |column: &Column| *column == Column::N || figures.iter().any(|f| column.quantity(f).is_some());
+        let columns = [Column::N, Column::Min, Column::Mean, Column::Max];
+        return (columns.into_iter().filter(some).collect(), 0);
+    }
     let label_width = (width / 4).clamp(16, 32);
     let fits = |columns: &[Column], spark: usize| {
         let numbers: usize = columns.iter().map(|c| widths(*c, figures).total(*c) + 2).sum();
@@ -228,6 +237,7 @@ impl Column {
             Column::P99 => "p99",
             Column::P999 => "p99.9",
             Column::Max => "max",
+            Column::Mean => "mean",
         }
     }
 
@@ -246,6 +256,7 @@ impl Column {
             Column::P99 => figure.p99,
             Column::P999 => figure.p999,
             Column::Max => figure.max,
+            Column::Mean => figure.mean,
         };
         statistic(figure, value)
     }
