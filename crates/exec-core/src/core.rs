@@ -158,6 +158,12 @@ impl<O: Observer> Core<O> {
         if index == NIL { None } else { Some(self.tasks[usize::from(index)].id(index)) }
     }
 
+    /// Whether this task, which exists, is the one that is to run.
+    #[inline]
+    pub fn is_first(&self, task: TaskId) -> bool {
+        self.ready.first() == task.index
+    }
+
     /// How the call that `task` was blocked in came out, or how its run was started (the value: the envelope it was
     /// started with, or [`NO_ENVELOPE`](crate::NO_ENVELOPE)). A task that suspended itself finds [`Status::Ok`] here too.
     /// It keeps until the task waits again, whoever suspends and resumes the task meanwhile; it says nothing about a call

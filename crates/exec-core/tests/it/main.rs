@@ -16,3 +16,4 @@ mod suspension;
 mod tasks;
 mod timers;
 mod waits;
+mod wheel;
