@@ -1,6 +1,7 @@
 //! `hairspring`: translates arguments, prints, exits. Nothing else does.
 
 mod arguments;
+mod beside;
 mod clock;
 mod compare;
 mod delay;

@@ -10,7 +10,7 @@ use crate::arguments::{Format, SheetArguments};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, OutputFile};
 use crate::progress::ProgressLine;
-use crate::{compare, historic, interrupt};
+use crate::{beside, compare, historic, interrupt};
 
 /// What this command is built from.
 pub(crate) fn build() -> Build {
@@ -59,22 +59,14 @@ pub(crate) fn run(arguments: &SheetArguments) -> Result<Exit, Failure> {
     };
     let mut text = rendered(&sheet, format, &style);
     if let Some(other) = &beside {
-        text.push_str(&compare::rendered(other, &[shared_with(&sheet, other)], &style));
+        let (other, own) = beside::paired(other, &sheet);
+        text.push_str(&compare::rendered(&other, &[own], &style));
     }
     match file {
         Some(file) => file.finish(&text)?,
         None => drop(output::print(&text)?),
     }
     Ok(exit(&sheet))
-}
-
-/// The sheet without the rows that the other one does not have: a historic sheet has few, and the rest is above already.
-fn shared_with(sheet: &Sheet, other: &Sheet) -> Sheet {
-    let mut shared = sheet.clone();
-    for table in shared.chapters.iter_mut().flat_map(|chapter| &mut chapter.tables) {
-        table.rows.retain(|row| other.row(&row.id).is_some());
-    }
-    shared
 }
 
 fn exit(sheet: &Sheet) -> Exit {

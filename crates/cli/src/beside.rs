@@ -1,0 +1,137 @@
+//! Which rows stand side by side when a sheet is compared with one from elsewhere.
+//!
+//! Rows of the same id do. The figures of another executive have no such rows here, because the id of a row names the
+//! executive: a historic sheet's are set beside the same scenario of every executive that this sheet has. Such a pair
+//! gets an id that names both: `executive.amx86→fiber.waitwake.t1.hot.idle`.
+
+use hairspring_sheet::{Row, Sheet};
+
+/// What a transcribed sheet says of its effort.
+const HISTORIC: &str = "historic";
+
+/// The other sheet and this one, with the same ids for the rows that belong together. This one keeps only those: a
+/// historic sheet has few, and the rest has been shown already.
+pub(crate) fn paired(other: &Sheet, own: &Sheet) -> (Sheet, Sheet) {
+    let (mut left, mut right) = (other.clone(), own.clone());
+    for table in right.chapters.iter_mut().flat_map(|chapter| &mut chapter.tables) {
+        table.rows.retain(|row| other.row(&row.id).is_some());
+    }
+    if other.taken.effort != HISTORIC {
+        return (left, right);
+    }
+    for table in left.chapters.iter_mut().flat_map(|chapter| &mut chapter.tables) {
+        let rows = std::mem::take(&mut table.rows);
+        for row in rows {
+            let fellows: Vec<&Row> = if own.row(&row.id).is_some() {
+                Vec::new()
+            } else {
+                own.rows().filter(|own| same_scenario(&row.id, &own.id)).collect()
+            };
+            if fellows.is_empty() {
+                table.rows.push(row);
+                continue;
+            }
+            for fellow in fellows {
+                let id = both(&row.id, &fellow.id);
+                table.rows.push(Row { id: id.clone(), ..row.clone() });
+                if let Some(table) = right.chapters.iter_mut().flat_map(|chapter| &mut chapter.tables).next() {
+                    table.rows.push(Row { id, ..fellow.clone() });
+                }
+            }
+        }
+    }
+    (left, right)
+}
+
+/// The beginning of an id, the executive that it names, and the rest.
+fn executive(id: &str) -> Option<(&str, &str, &str)> {
+    let begin = ["executive.thread_metric.", "executive."].into_iter().find(|begin| id.starts_with(begin))?;
+    let (name, rest) = id[begin.len()..].split_once('.')?;
+    Some((begin, name, rest))
+}
+
+fn same_scenario(one: &str, other: &str) -> bool {
+    match (executive(one), executive(other)) {
+        (Some(one), Some(other)) => (one.0, one.2) == (other.0, other.2),
+        _ => false,
+    }
+}
+
+/// An id that names both executives.
+fn both(one: &str, other: &str) -> String {
+    match (executive(one), executive(other)) {
+        (Some((begin, one, rest)), Some((_, other, _))) => format!("{begin}{one}→{other}.{rest}"),
+        _ => one.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::historic;
+    use hairspring_sheet::{Figure, Method, Unit, Value, Verdict, compare};
+
+    /// A sheet with figures of our own in these rows, beside a historic one.
+    fn compared(name: &str, ids: &[&str]) -> (Sheet, Sheet, hairspring_sheet::Comparison) {
+        let other = historic::find(name).expect("built in");
+        let mut own = other.clone();
+        own.taken.effort = "quick".to_owned();
+        own.chapters.truncate(1);
+        own.chapters[0].tables.truncate(1);
+        own.chapters[0].tables[0].rows = ids
+            .iter()
+            .map(|id| Row {
+                id: (*id).to_owned(),
+                label: "own".to_owned(),
+                value: Value::Figure(Figure::from_samples(Unit::Ns, Method::Stamp, &mut [100.0; 10])),
+            })
+            .collect();
+        let (left, right) = paired(&other, &own);
+        let comparison = compare(&left, std::slice::from_ref(&right));
+        (left, right, comparison)
+    }
+
+    #[test]
+    fn another_executives_figure_stands_beside_every_one_of_ours() {
+        let ids = ["executive.fiber.waitwake.t1.hot.idle", "executive.thread_up.waitwake.t1.hot.idle", "clocks.x"];
+        let (_, right, comparison) = compared("amx86-486sx", &ids);
+        assert_eq!(right.rows().count(), 2);
+        for name in ["fiber", "thread_up"] {
+            let id = format!("executive.amx86→{name}.waitwake.t1.hot.idle");
+            let row = comparison.rows.iter().find(|row| row.id == id).expect("paired");
+            assert_eq!(row.baseline.value(), Some(15_700.0));
+            let ratio = row.others[0].ratio.expect("a ratio of means");
+            assert!((ratio - 100.0 / 15_700.0).abs() < 1e-9, "{ratio}");
+            assert_eq!(row.others[0].verdict, Verdict::NoInterval);
+        }
+    }
+
+    #[test]
+    fn only_the_cell_that_the_historic_sheet_names_is_paired() {
+        let (left, right, _) = compared("amx86-486sx", &["executive.fiber.waitwake.t1.dirty.loaded"]);
+        assert_eq!(right.rows().count(), 0);
+        assert!(left.rows().all(|row| !row.id.contains('→')));
+    }
+
+    #[test]
+    fn two_historic_executives_stand_beside_one_of_ours_each() {
+        let (.., comparison) = compared("freertos-threadx-linux", &["executive.fiber.waitwake.roundtrip.hot.idle"]);
+        let pairs: Vec<&str> = comparison.rows.iter().map(|r| r.id.as_str()).filter(|id| id.contains('→')).collect();
+        let pair = |name| format!("executive.{name}→fiber.waitwake.roundtrip.hot.idle");
+        assert_eq!(pairs, [pair("freertos"), pair("threadx")]);
+    }
+
+    #[test]
+    fn a_worst_case_is_compared_with_a_worst_case() {
+        let (.., comparison) = compared("amx86-net186", &["executive.fiber.interrupt_latency.lock"]);
+        let row = comparison.rows.iter().find(|row| row.id.contains('→')).expect("paired");
+        assert_eq!((row.centre.name(), row.baseline.value()), ("max", Some(18_700.0)));
+    }
+
+    #[test]
+    fn rows_of_one_id_stay_as_they_are() {
+        let (left, right, _) = compared("fermilab-2007", &["clocks.read.counter.later", "clocks.other"]);
+        assert_eq!(right.rows().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["clocks.read.counter.later"]);
+        assert_eq!(left, historic::find("fermilab-2007").expect("built in"));
+    }
+}
