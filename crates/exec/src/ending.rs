@@ -1,0 +1,46 @@
+//! Ending a task from the inside: its stack is unwound, so that everything it holds is dropped, up to its first frame.
+//!
+//! A kill and `end()` travel as panics that no hook reports; a panic of the task's own code is told from them by its
+//! payload.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use hairspring_exec_core::Ending;
+
+/// The payload of an unwinding that is no panic.
+struct Unwinding(Ending);
+
+/// Unwinds a task that has been killed.
+#[cold]
+pub(crate) fn unwind_killed() -> ! {
+    resume_unwind(Box::new(Unwinding(Ending::Killed)))
+}
+
+/// Unwinds a task that ends its run from deeper in its code.
+#[cold]
+pub(crate) fn unwind_ended() -> ! {
+    resume_unwind(Box::new(Unwinding(Ending::Returned)))
+}
+
+/// Runs a task's body once: how it ended, and the message if it panicked.
+pub(crate) fn run_to_end(body: impl FnOnce()) -> (Ending, Option<String>) {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(()) => (Ending::Returned, None),
+        Err(payload) => explain(payload),
+    }
+}
+
+#[cold]
+fn explain(payload: Box<dyn Any + Send>) -> (Ending, Option<String>) {
+    match payload.downcast::<Unwinding>() {
+        Ok(unwinding) => (unwinding.0, None),
+        Err(payload) => (Ending::Panicked, Some(panic_text(payload.as_ref()))),
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
+}

@@ -1,0 +1,370 @@
+//! The fiber back-end: all tasks on one thread, the carrier, each on a stack of its own.
+//!
+//! A switch is a few nanoseconds, and takes place only at calls and at `preempt_point()`: a task that computes is not
+//! interrupted. The same engine on [`Sim`](hairspring_machine::Sim) is the sim back-end, where `work()` is a preemption
+//! point at every nanosecond, because there time passes only through calls.
+//!
+//! **How it switches.** The core says who is to run. Whoever makes a call and is not first any more gives the CPU away:
+//!
+//! ```text
+//!      carrier ── 1 resume ──► B ── 2 resume ──► A          B woke A, which is more urgent: A runs on top of B
+//!                              B ◄─ 3 suspend ── A          A waits: back to whoever resumed it
+//!      carrier ◄─ 4 suspend ── B                            B waits; the carrier resumes the next
+//! ```
+//! 1, 2: a task that is preempted resumes the one that preempts it. 3, 4: a task that waits, or that must make room for one
+//! on the chain below it, suspends to its resumer, who looks again at who is first. So preemption and return cost one
+//! switch each instead of the two that a scheduler in the middle would take. The chain of resumes is never longer than the
+//! number of tasks, and each link of it is either ready or about to be left.
+//!
+//! **Why it is sound.** Everything here belongs to the carrier thread; the type is neither `Send` nor `Sync`. Cells are
+//! borrowed only between two switches, never across one: the functions that switch take `&self` and hold no reference into
+//! a cell while they do.
+#![expect(unsafe_code, reason = "stacks, and cells that are borrowed between switches")]
+
+mod carrier;
+mod make;
+mod overflow;
+mod run;
+mod stacks;
+mod watchdog;
+
+use std::cell::{Cell, UnsafeCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use corosensei::{Coroutine, Yielder};
+use hairspring_exec_core::{By, Call, Core, Ending, Moment, Reply, Status, TaskId};
+use hairspring_machine::{CpuSet, Nanos, Policy};
+
+use crate::config::Config;
+use crate::context::TaskCtx;
+use crate::ending::{run_to_end, unwind_killed};
+use crate::engine::{IspBody, TaskBody, TimerBody};
+use crate::host::ControlWords;
+use crate::interrupt::{Arrival, Doorbell, Post, Ring, SourceThread};
+use crate::message::{Bytes, Slots};
+use crate::report::{Finish, Misfortune, Mishap};
+use crate::trace::Log;
+
+pub(crate) use carrier::Carrier;
+use stacks::{Stack, Stacks};
+
+type Stackful = Coroutine<(), (), (), Stack>;
+
+/// One task's stack and what runs on it.
+struct Fiber {
+    name: String,
+    task: Cell<TaskId>,
+    body: UnsafeCell<Option<TaskBody>>,
+    coroutine: UnsafeCell<Option<Stackful>>,
+    /// Its way back, valid while it is resumed.
+    yielder: Cell<*const Yielder<(), ()>>,
+    /// Whether it is on the chain of resumes.
+    on_chain: Cell<bool>,
+    /// Whether its stack is being unwound: a kill does not unwind it again.
+    unwinding: Cell<bool>,
+}
+
+/// What sources on other threads reach.
+struct Arrivals {
+    ring: Ring,
+    doorbell: Doorbell,
+}
+
+impl Post for Arrivals {
+    fn post(&self, isp: u16, arrival: Arrival) -> bool {
+        // The count is cut to 48 bits: an eventfd that holds more has been ignored for a very long time.
+        let word = u64::from(isp) << 48 | arrival.count.min((1 << 48) - 1);
+        let kept = self.ring.push(arrival.at.as_nanos(), word);
+        self.doorbell.ring();
+        kept
+    }
+}
+
+/// An attached procedure.
+struct Procedure {
+    name: String,
+    body: UnsafeCell<Option<IspBody>>,
+    /// Ends when the procedure is dropped.
+    _source: Option<SourceThread>,
+}
+
+/// The engine.
+pub(crate) struct Fibers<M: Carrier> {
+    pub(crate) machine: M,
+    config: Config,
+    /// Where the carrier is put for a run, and how it is scheduled there.
+    placement: (Option<CpuSet>, Policy),
+    core: UnsafeCell<Core>,
+    slots: Slots,
+    #[expect(clippy::vec_box, reason = "a fiber is referred to while the table grows")]
+    fibers: UnsafeCell<Vec<Box<Fiber>>>,
+    stacks: UnsafeCell<Stacks>,
+    /// Where stacks lie, for the report of an overflow.
+    extents: UnsafeCell<Vec<overflow::Extent>>,
+    timers: UnsafeCell<Vec<(String, Option<TimerBody>)>>,
+    #[expect(clippy::vec_box, reason = "a procedure runs while others could be attached")]
+    procedures: UnsafeCell<Vec<Box<Procedure>>>,
+    arrivals: Arc<Arrivals>,
+    /// Interrupts to come in virtual time, soonest last.
+    agenda: UnsafeCell<Vec<(Moment, u16)>>,
+    /// Calls until the clock is looked at again. Atomic for the watchdog, which reads it.
+    calls: Arc<AtomicU32>,
+    /// Looks at the clock so far; for the watchdog.
+    looks: Arc<AtomicU32>,
+    /// How long a task has run away, in nanoseconds, until it is blamed; the watchdog writes it.
+    ran_away: Arc<AtomicU64>,
+    /// The floating-point control words that whoever gave the CPU away last left behind.
+    control: Cell<ControlWords>,
+    /// Whether every call is recorded or measured.
+    observed: bool,
+    log: UnsafeCell<Option<Log>>,
+    limit: Cell<Option<Moment>>,
+    stopping: Cell<bool>,
+    finish: UnsafeCell<Finish>,
+    /// When the last call was over; for the longest time without a look.
+    left_at: Cell<Moment>,
+    longest_call: Cell<Nanos>,
+    longest_unpolled: Cell<Nanos>,
+}
+
+/// The mutable contents of a cell, between switches.
+macro_rules! cell {
+    ($cell:expr) => {
+        // SAFETY: only the carrier thread is here (the engine is neither Send nor Sync), and no borrow of a cell is held
+        // across a switch or a call into user code.
+        unsafe { &mut *$cell.get() }
+    };
+}
+use cell;
+
+impl<M: Carrier> Fibers<M> {
+    /// [`Engine::call`](crate::engine::Engine::call), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn call_inline(&self, by: By, call: Call) -> Reply {
+        if self.observed {
+            return self.call_observed(by, call, None);
+        }
+        let reply = cell!(self.core).apply(by, call);
+        match by {
+            By::Task(me) => self.settle(me, reply),
+            _ => reply,
+        }
+    }
+
+    /// [`Engine::send`](crate::engine::Engine::send), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn send_inline(&self, by: By, call: Call, message: Bytes<'_>) -> Reply {
+        if self.observed {
+            return self.call_observed(by, call, Some(message));
+        }
+        let reply = cell!(self.core).apply(by, call);
+        if matches!(reply.status, Status::Ok | Status::Blocked) {
+            self.slots.write(reply.value, message);
+        }
+        match by {
+            By::Task(me) => self.settle(me, reply),
+            _ => reply,
+        }
+    }
+
+    /// [`Engine::take`](crate::engine::Engine::take), compiled into its caller. Taking readies at most the sender of the
+    /// message before.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(crate) unsafe fn take_inline(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise; the core handed the envelope to `me`, who has not taken it yet.
+        unsafe { self.slots.read(envelope, to, bytes) };
+        self.call_inline(By::Task(me), Call::Take);
+    }
+
+    /// [`Engine::started_with`](crate::engine::Engine::started_with), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn started_with_inline(&self, me: TaskId) -> u32 {
+        cell!(self.core).outcome(me).value
+    }
+
+    #[inline(always)]
+    pub(crate) fn preempt_point_inline(&self, me: TaskId) {
+        self.look(Some(me));
+        self.settle(me, Status::Ok.into());
+    }
+
+    /// After a call of a task: sees to interrupts and time, and lets the right task run.
+    #[inline(always)]
+    fn settle(&self, me: TaskId, reply: Reply) -> Reply {
+        // Relaxed: the watchdog only wants to see it change.
+        let left = self.calls.load(Ordering::Relaxed).wrapping_sub(1);
+        self.calls.store(left, Ordering::Relaxed);
+        if left == 0 || self.arrivals.doorbell.is_rung() {
+            self.look(Some(me));
+        }
+        if cell!(self.core).is_first(me) {
+            return reply;
+        }
+        self.give_way(me);
+        if cell!(self.core).is_killed(me) {
+            return self.killed(me);
+        }
+        if reply.status == Status::Blocked { cell!(self.core).outcome(me) } else { reply }
+    }
+
+    /// Gives the CPU away until this task is first again.
+    ///
+    /// Compiled into its caller, like everything from here to the switch: a processor predicts where a `ret` goes by the
+    /// calls it saw, and a switch in the middle of a call makes it guess wrong at every return until the next switch. With
+    /// no call between a task's body and the switch there is nothing to guess. (Ten times the cost of the switch, measured.)
+    #[inline(always)]
+    fn give_way(&self, me: TaskId) {
+        // What this task had set, for its return; and for whoever runs next, to know without reading.
+        let control = ControlWords::read();
+        self.control.set(control);
+        loop {
+            let next = if cell!(self.core).may_run(me) { self.above() } else { None };
+            if let Some(next) = next {
+                self.resume(next);
+            } else {
+                // SAFETY: this code runs on the fiber's own stack, so the yielder that its body was given is live.
+                unsafe { &*self.fiber(me).yielder.get() }.suspend(());
+            }
+            if cell!(self.core).is_first(me) {
+                break;
+            }
+        }
+        control.put_in_force(self.control.get());
+    }
+
+    /// The fiber that is to run, if it is not on the chain of resumes.
+    #[inline(always)]
+    fn above(&self) -> Option<&Fiber> {
+        let next = self.fiber(cell!(self.core).first()?);
+        (!next.on_chain.get()).then_some(next)
+    }
+
+    /// Runs a task on top of what runs now, until it gives the CPU back.
+    #[inline(always)]
+    fn resume(&self, fiber: &Fiber) {
+        let coroutine: *mut Option<Stackful> = fiber.coroutine.get();
+        // SAFETY: the fiber is not on the chain, so nobody is inside this coroutine or holds a reference to it.
+        let coroutine = unsafe { &mut *coroutine };
+        let Some(stackful) = coroutine else { return self.equip(fiber, coroutine) };
+        fiber.on_chain.set(true);
+        let finished = stackful.resume(()).as_return().is_some();
+        fiber.on_chain.set(false);
+        if finished {
+            self.retire(coroutine);
+        }
+    }
+
+    /// What a fiber does all its life: one run after the other.
+    fn live(&self, me: TaskId, default_control: ControlWords) {
+        let ctx = TaskCtx::new(self.kernel(), me);
+        loop {
+            default_control.put_in_force(ControlWords::read());
+            let fiber = self.fiber(me);
+            let (how, text) = if cell!(self.core).is_killed(me) || self.stopping.get() {
+                (Ending::Killed, None)
+            } else {
+                let body: *mut Option<TaskBody> = fiber.body.get();
+                run_to_end(|| {
+                    // SAFETY: a body is run by its own fiber only, and is replaced only when the task is deleted, idle.
+                    if let Some(body) = unsafe { &mut *body } {
+                        body(&ctx);
+                    }
+                })
+            };
+            fiber.unwinding.set(false);
+            if self.has_runaway() {
+                self.blame(me);
+            }
+            let reply = self.apply(By::Task(me), Call::End { how });
+            if how != Ending::Returned || reply.status != Status::Ok {
+                self.mishap(me, how, text, reply);
+            }
+            if how == Ending::Panicked {
+                return;
+            }
+            if !cell!(self.core).is_first(me) {
+                self.give_way(me);
+            }
+        }
+    }
+
+    #[inline]
+    fn fiber(&self, task: TaskId) -> &Fiber {
+        let fibers: &Vec<Box<Fiber>> = cell!(self.fibers);
+        let fiber: *const Fiber = &raw const *fibers[task.index()];
+        // SAFETY: fibers are boxed and never removed while the engine lives, so the reference outlives growth of the table.
+        unsafe { &*fiber }
+    }
+
+    /// Applies a call without switching; recorded if anything is.
+    fn apply(&self, by: By, call: Call) -> Reply {
+        let reply = cell!(self.core).apply(by, call);
+        self.record(by, call, reply);
+        reply
+    }
+
+    fn record(&self, by: By, call: Call, reply: Reply) {
+        if self.observed
+            && let Some(log) = cell!(self.log)
+        {
+            log.record(self.machine.moment(), by, call, reply);
+        }
+    }
+
+    /// A call that is recorded and whose time is measured.
+    #[inline(never)]
+    fn call_observed(&self, by: By, call: Call, message: Option<Bytes<'_>>) -> Reply {
+        let before = self.config.measure_latency.then(|| self.machine.moment());
+        let reply = self.apply(by, call);
+        if let Some(message) = message
+            && matches!(reply.status, Status::Ok | Status::Blocked)
+        {
+            self.slots.write(reply.value, message);
+        }
+        if let Some(before) = before {
+            let after = self.machine.moment();
+            let since = |from: Moment, to: Moment| {
+                Nanos::new(to.as_nanos().saturating_sub(from.as_nanos()).min(i64::MAX as u64).cast_signed())
+            };
+            self.longest_call.set(self.longest_call.get().max(since(before, after)));
+            if matches!(by, By::Task(_)) {
+                self.longest_unpolled.set(self.longest_unpolled.get().max(since(self.left_at.get(), before)));
+            }
+        }
+        let reply = match by {
+            By::Task(me) => self.settle(me, reply),
+            _ => reply,
+        };
+        if before.is_some() {
+            self.left_at.set(self.machine.moment());
+        }
+        reply
+    }
+
+    /// What a killed task's call comes to: it unwinds, unless it already does.
+    #[cold]
+    #[inline(never)]
+    fn killed(&self, me: TaskId) -> Reply {
+        if self.fiber(me).unwinding.replace(true) {
+            return Status::Killed.into();
+        }
+        unwind_killed()
+    }
+
+    #[cold]
+    fn mishap(&self, me: TaskId, how: Ending, text: Option<String>, reply: Reply) {
+        let name = self.fiber(me).name.clone();
+        let finish = cell!(self.finish);
+        if how != Ending::Returned && !self.stopping.get() {
+            let what = Misfortune::Ended(how, text.unwrap_or_default());
+            finish.add(Mishap { task: me, name: name.clone(), what });
+        }
+        if reply.status == Status::ResourceHeld {
+            finish.add(Mishap { task: me, name, what: Misfortune::HeldResources });
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! [`Carrier`]: the machines that can carry fibers: this computer, and the simulated one.
+
+use hairspring_exec_core::Moment;
+use hairspring_machine::{Clock, Host, Machine, Nanos, Sim};
+
+use crate::engine::Kernel;
+use crate::interrupt::Doorbell;
+
+use super::Fibers;
+
+/// A machine whose one thread runs all tasks.
+pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
+    /// What traces call the back-end.
+    const NAME: &'static str;
+    /// Calls between two looks at the clock, while a deadline is set. A look costs several times a call.
+    const CALLS_PER_LOOK: u32;
+    /// Whether other threads exist that could disturb or post.
+    const REAL: bool;
+
+    /// Sleeps until the bell rings or `until` has come.
+    fn idle(&self, doorbell: &Doorbell, until: Option<Moment>);
+
+    /// Lets a task compute for this long, without a look at anything.
+    fn compute(&self, span: Nanos);
+
+    /// The engine as contexts hold it.
+    fn kernel(fibers: &Fibers<Self>) -> Kernel<'_>;
+
+    /// `CLOCK_MONOTONIC`.
+    #[inline]
+    fn moment(&self) -> Moment {
+        Moment::from_nanos(self.read(Clock::Monotonic).count().cast_unsigned())
+    }
+}
+
+impl Carrier for Host {
+    const NAME: &'static str = "fiber";
+    const CALLS_PER_LOOK: u32 = 16;
+    const REAL: bool = true;
+
+    fn idle(&self, doorbell: &Doorbell, until: Option<Moment>) {
+        doorbell.sleep(until);
+    }
+
+    fn compute(&self, span: Nanos) {
+        let end = self.read(Clock::Monotonic) + span;
+        while self.read(Clock::Monotonic) < end {
+            self.relax();
+        }
+    }
+
+    #[inline(always)]
+    fn kernel(fibers: &Fibers<Self>) -> Kernel<'_> {
+        Kernel::Fiber(fibers)
+    }
+}
+
+impl Carrier for Sim {
+    const NAME: &'static str = "sim";
+    const CALLS_PER_LOOK: u32 = 1;
+    const REAL: bool = false;
+
+    fn idle(&self, _doorbell: &Doorbell, until: Option<Moment>) {
+        if let Some(until) = until {
+            self.sleep_until(Nanos::new(until.as_nanos().min(i64::MAX as u64).cast_signed()));
+        }
+    }
+
+    fn compute(&self, span: Nanos) {
+        self.work(span);
+    }
+
+    fn kernel(fibers: &Fibers<Self>) -> Kernel<'_> {
+        Kernel::Sim(fibers)
+    }
+}

@@ -1,0 +1,153 @@
+//! Telling a stack overflow from any other crash.
+//!
+//! A fiber that runs over the end of its stack hits the guard page below it, and the kernel sends SIGSEGV. While fibers run,
+//! a handler looks whether the address lies in the guard page of one of them; if so it says whose, how large the stack was
+//! and what to do, and lets the process end as it would have. Any other fault goes to the handler that was there before.
+//!
+//! The handler touches only what was prepared for it: the chain of engines that run on this thread, and their stacks'
+//! extents in an array that does not move while it is looked at.
+#![expect(unsafe_code, reason = "a signal handler")]
+
+use std::cell::{Cell, UnsafeCell};
+use std::sync::Once;
+
+use corosensei::stack::Stack as _;
+
+use super::{Carrier, Fibers};
+
+/// The stack of one fiber, as the handler needs it.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    /// Lowest address of the mapping: the guard page begins here.
+    low: usize,
+    task: u32,
+}
+
+thread_local! {
+    /// Extents of the stacks of the engine that runs on this thread. Const-initialised and without a destructor, so that
+    /// reading it in a handler only loads from the thread's own block.
+    static EXTENTS: Cell<*const UnsafeCell<Vec<Extent>>> = const { Cell::new(std::ptr::null()) };
+    static STACK_BYTES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// While it lives, overflows of this engine's fibers on this thread are told as such.
+pub(super) struct GuardPages {
+    outer: (*const UnsafeCell<Vec<Extent>>, usize),
+}
+
+impl GuardPages {
+    pub(super) fn watch<M: Carrier>(fibers: &Fibers<M>) -> Self {
+        install();
+        let outer = (EXTENTS.get(), STACK_BYTES.get());
+        EXTENTS.set(&raw const fibers.extents);
+        STACK_BYTES.set(fibers.config.stack_bytes);
+        Self { outer }
+    }
+}
+
+impl Drop for GuardPages {
+    fn drop(&mut self) {
+        EXTENTS.set(self.outer.0);
+        STACK_BYTES.set(self.outer.1);
+    }
+}
+
+/// Notes where a fiber's stack lies.
+pub(super) fn note(extents: &mut Vec<Extent>, task: u32, stack: &super::Stack) {
+    let low = stack.limit().get();
+    extents.retain(|extent| extent.low != low);
+    extents.push(Extent { low, task });
+}
+
+/// The handlers that were there before.
+static mut BEFORE: [Option<libc::sigaction>; 2] = [None, None];
+const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for (place, signal) in SIGNALS.into_iter().enumerate() {
+            // SAFETY: the structures live; the handler is async-signal-safe as its text says. `BEFORE` is written only
+            // here, once, before the handler that reads it can run.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handle as *const () as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                let mut before: libc::sigaction = std::mem::zeroed();
+                if libc::sigaction(signal, std::ptr::null(), &raw mut before) == 0 {
+                    BEFORE[place] = Some(before);
+                    libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+                }
+            }
+        }
+    });
+}
+
+extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the kernel gives a handler with SA_SIGINFO a valid structure, which has an address for these signals.
+    let address = unsafe { (*info).si_addr() } as usize;
+    // SAFETY: sysconf of a constant is a plain read.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.cast_unsigned() as usize;
+    let extents = EXTENTS.get();
+    if !extents.is_null() {
+        // SAFETY: the engine that set the pointer runs on this thread, below this handler; it is writing the array only in
+        // `note`, on the carrier's own stack or another fiber's, which cannot be what overflows into a fiber's guard page
+        // at the same time.
+        let extents = unsafe { &*(*extents).get() };
+        if let Some(extent) = extents.iter().find(|extent| (extent.low..extent.low + page).contains(&address)) {
+            tell(extent.task, STACK_BYTES.get());
+        }
+    }
+    // Back to what was there before; the faulting instruction runs again and meets it.
+    let place = usize::from(signal != libc::SIGSEGV);
+    // SAFETY: written once before this handler was installed; the structure is what the kernel gave.
+    unsafe {
+        let before: Option<libc::sigaction> = (&raw const BEFORE[place]).read();
+        if let Some(before) = before {
+            libc::sigaction(signal, &raw const before, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Says it on standard error, without allocating.
+fn tell(task: u32, stack_bytes: usize) {
+    let mut line = Line { text: [0; 200], length: 0 };
+    line.push(b"task T");
+    line.push_number(task as usize);
+    line.push(b" has overflowed its stack of ");
+    line.push_number(stack_bytes);
+    line.push(b" bytes; give the executive a larger Config::stack_bytes\n");
+    // SAFETY: the bytes live; write is async-signal-safe.
+    unsafe { libc::write(2, line.text.as_ptr().cast(), line.length) };
+}
+
+struct Line {
+    text: [u8; 200],
+    length: usize,
+}
+
+impl Line {
+    fn push(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if self.length < self.text.len() {
+                self.text[self.length] = byte;
+                self.length += 1;
+            }
+        }
+    }
+
+    fn push_number(&mut self, number: usize) {
+        let mut digits = [0_u8; 20];
+        let mut at = digits.len();
+        let mut rest = number;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.push(&digits[at..]);
+    }
+}

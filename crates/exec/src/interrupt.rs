@@ -1,0 +1,93 @@
+//! Interrupt service procedures: code that a source outside the executive sets off.
+//!
+//! A source is a descriptor that becomes readable (a device, a socket, a pipe), a counter (eventfd, timerfd), or software:
+//! any thread that calls [`Isp::post`]. Each descriptor has one thread of its own that does nothing but wait for it, in a
+//! band above all tasks where real-time priority is granted. A procedure is either
+//!
+//! * *raw*: it makes no executive calls and runs at once on the source's thread, or
+//! * *conforming*: it gets an [`IspCtx`](crate::IspCtx), with exactly the calls that cannot wait, and runs above all tasks: in
+//!   the thread back-end on the source's thread, in the fiber back-end on the carrier at its next look at the ring, which is
+//!   at the end of each call and at each `preempt_point()`.
+//!
+//! Arrivals on their way lie in a bounded ring. One that finds it full is lost, and counted
+//! ([`Finish::interrupts_lost`](crate::Finish::interrupts_lost)).
+
+mod doorbell;
+mod ring;
+mod source;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use hairspring_exec_core::Moment;
+
+pub(crate) use doorbell::Doorbell;
+pub(crate) use ring::{RING_SLOTS, Ring};
+pub(crate) use source::{SourceThread, monotonic};
+
+/// What sets a procedure off.
+#[derive(Debug)]
+pub enum Source {
+    /// [`Isp::post`], from any thread.
+    Software,
+    /// Something to read: one arrival for each read of at most 4 KiB. What is read is dropped; a raw descriptor whose data
+    /// matter belongs to a task of its own.
+    Readable(OwnedFd),
+    /// An eventfd or timerfd: one arrival for each read, with the count that was read.
+    Counter(OwnedFd),
+}
+
+/// One firing of a source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// When it was posted; for a descriptor, when its thread had been woken and had read it.
+    pub at: Moment,
+    /// How many firings it stands for: the count read from an eventfd or timerfd, else 1.
+    pub count: u64,
+}
+
+/// What posts of an [`Isp`] end up in.
+pub(crate) trait Post: Send + Sync {
+    fn post(&self, isp: u16, arrival: Arrival) -> bool;
+}
+
+/// An attached procedure; posting to it is the software interrupt. Cheap to clone, can be sent to any thread.
+#[derive(Clone)]
+pub struct Isp {
+    pub(crate) number: u16,
+    pub(crate) to: Arc<dyn Post>,
+}
+
+/// The ring was full; the arrival is lost and has been counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost;
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the interrupt ring is full ({RING_SLOTS} arrivals); this one is lost")
+    }
+}
+
+impl std::error::Error for Lost {}
+
+impl Isp {
+    /// Sets the procedure off. Does not block; wakes the executive if it sleeps (one system call then).
+    ///
+    /// # Errors
+    /// The ring is full.
+    pub fn post(&self) -> Result<(), Lost> {
+        let arrival = Arrival { at: monotonic(), count: 1 };
+        if self.to.post(self.number, arrival) { Ok(()) } else { Err(Lost) }
+    }
+
+    /// Its number, in the order of attachment: what traces call it by.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+}
+
+impl std::fmt::Debug for Isp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "I{}", self.number)
+    }
+}

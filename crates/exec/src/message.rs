@@ -1,0 +1,89 @@
+//! Messages as bytes: any `Copy` type is copied into an envelope and out again.
+//!
+//! The core numbers the envelopes and decides who may touch which; here is their memory. Types come back as they went
+//! in because a mailbox is made for one type and its handle carries it.
+#![expect(unsafe_code, reason = "copies values of caller-chosen Copy types through untyped slots")]
+
+use core::cell::UnsafeCell;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+
+/// The bytes of one message of a `Copy` type, borrowed.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes<'m> {
+    from: *const u8,
+    count: usize,
+    message: PhantomData<&'m ()>,
+}
+
+impl<'m> Bytes<'m> {
+    #[inline]
+    pub(crate) fn of<M: Copy>(message: &'m M) -> Self {
+        Self { from: core::ptr::from_ref(message).cast(), count: size_of::<M>(), message: PhantomData }
+    }
+}
+
+/// Slots are made of these, so every message type up to this alignment fits.
+#[repr(align(16))]
+#[derive(Clone, Copy)]
+struct Grain {
+    _bytes: [MaybeUninit<u8>; GRAIN],
+}
+
+/// Bytes in a grain, and the largest alignment of a message.
+pub(crate) const GRAIN: usize = 16;
+
+/// The memory of all envelopes.
+pub(crate) struct Slots {
+    grains: Box<[UnsafeCell<Grain>]>,
+    grains_per_slot: usize,
+}
+
+// SAFETY: a slot is written by the sender to whom the core has just given the envelope and read by the receiver to whom
+// the core handed it; engines do both under the same exclusion (lock or carrier thread) as the call to the core.
+unsafe impl Sync for Slots {}
+
+impl Slots {
+    /// Memory for `envelopes` messages of at most `message_bytes`.
+    pub(crate) fn new(envelopes: u16, message_bytes: usize) -> Self {
+        let grains_per_slot = message_bytes.div_ceil(GRAIN).max(1);
+        let count = usize::from(envelopes) * grains_per_slot;
+        let grains = (0..count).map(|_| UnsafeCell::new(Grain { _bytes: [MaybeUninit::uninit(); GRAIN] })).collect();
+        Self { grains, grains_per_slot }
+    }
+
+    /// Whether messages of this type fit.
+    pub(crate) fn fits<M>(&self) -> bool {
+        size_of::<M>() <= self.grains_per_slot * GRAIN && align_of::<M>() <= GRAIN
+    }
+
+    /// Copies a message in. The core gave `envelope` to the caller's message.
+    #[inline]
+    pub(crate) fn write(&self, envelope: u32, message: Bytes<'_>) {
+        debug_assert!(message.count <= self.grains_per_slot * GRAIN, "mailboxes are made only for types that fit");
+        let slot = self.slot(envelope);
+        // SAFETY: source: `Bytes` borrows a live value of `count` bytes. Target: the slot's grains are contiguous and hold
+        // that many, for mailboxes are made only for types that fit; nobody else has this envelope (the core's doing).
+        unsafe { core::ptr::copy_nonoverlapping(message.from, slot, message.count) }
+    }
+
+    /// Copies a message out.
+    ///
+    /// # Safety
+    /// `to` is valid for `count` bytes, at most as many as were written to this envelope, which the core has handed to
+    /// the caller.
+    #[inline]
+    pub(crate) unsafe fn read(&self, envelope: u32, to: *mut u8, count: usize) {
+        let slot = self.slot(envelope);
+        // SAFETY: as the caller promises; the slot was written in full by the sender before it was handed over.
+        unsafe { core::ptr::copy_nonoverlapping(slot, to, count) }
+    }
+
+    /// Where a slot begins; the pointer may be used for all of its grains.
+    #[inline]
+    fn slot(&self, envelope: u32) -> *mut u8 {
+        let first = envelope as usize * self.grains_per_slot;
+        let slot = &self.grains[first..first + self.grains_per_slot];
+        UnsafeCell::raw_get(slot.as_ptr()).cast()
+    }
+}

@@ -1,0 +1,106 @@
+//! How long an executive runs, why it stopped, and what went wrong meanwhile.
+
+use hairspring_exec_core::{Ending, Moment, TaskId};
+use hairspring_machine::{Nanos, Refused};
+
+/// How long to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunLimit {
+    /// Until a task stops the executive, or nothing can happen any more.
+    Forever,
+    /// For this long.
+    For(Nanos),
+    /// Until this moment.
+    Until(Moment),
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// A task, timer or interrupt procedure asked for it.
+    Asked,
+    /// The limit was reached.
+    TimeUp,
+    /// Every task is idle, no timer runs and no interrupt source is attached: nothing could happen any more.
+    Finished,
+    /// Some task waits, but nothing is left that could end its wait.
+    Stuck,
+}
+
+/// A task's run that did not simply return.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mishap {
+    /// Which task.
+    pub task: TaskId,
+    /// Its name.
+    pub name: String,
+    /// What happened.
+    pub what: Misfortune,
+}
+
+/// What can befall a task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Misfortune {
+    /// Its run ended otherwise than by returning; the text is the panic's message.
+    Ended(Ending, String),
+    /// It returned while it owned resources, which were handed on.
+    HeldResources,
+    /// It kept the CPU longer than the watchdog allows, in one stretch without a call, and lost its real-time priority.
+    RanAway(Nanos),
+}
+
+/// What a run was like. Nothing that was lost is left out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finish {
+    /// Why it ended.
+    pub stopped: Stopped,
+    /// Panics, kills, tasks that ended as owners, runaways; at most [`MOST_MISHAPS`].
+    pub mishaps: Vec<Mishap>,
+    /// Mishaps beyond that number.
+    pub more_mishaps: u64,
+    /// Interrupts that found the ring full and were lost.
+    pub interrupts_lost: u64,
+    /// Periods of all timers that had no run of their own.
+    pub timer_overruns: u64,
+    /// What the system did not grant; with it, [`strict`](Self::strict) may be false.
+    pub refused: Vec<Refused>,
+    /// Whether strict priority held: the back-end could promise that the most urgent ready task is the one that runs.
+    pub strict: bool,
+    /// Longest time the executive kept everybody else out of its state (the thread back-end's lock; the fiber
+    /// back-end's time in one call), if it was measured.
+    pub longest_lock: Option<Nanos>,
+    /// Longest time between two looks at the interrupt ring while a fiber ran, if it was measured.
+    pub longest_unpolled: Option<Nanos>,
+}
+
+/// Most mishaps kept in a [`Finish`]: enough to see a pattern, little enough to print.
+pub const MOST_MISHAPS: usize = 64;
+
+impl Finish {
+    pub(crate) fn new(stopped: Stopped) -> Self {
+        Self {
+            stopped,
+            mishaps: Vec::new(),
+            more_mishaps: 0,
+            interrupts_lost: 0,
+            timer_overruns: 0,
+            refused: Vec::new(),
+            strict: true,
+            longest_lock: None,
+            longest_unpolled: None,
+        }
+    }
+
+    pub(crate) fn add(&mut self, mishap: Mishap) {
+        if self.mishaps.len() < MOST_MISHAPS {
+            self.mishaps.push(mishap);
+        } else {
+            self.more_mishaps += 1;
+        }
+    }
+
+    /// Whether nothing was lost and no task met with a mishap.
+    pub fn clean(&self) -> bool {
+        self.mishaps.is_empty() && self.interrupts_lost == 0 && self.timer_overruns == 0
+    }
+}

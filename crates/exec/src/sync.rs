@@ -1,0 +1,34 @@
+//! The atomics that the lock-free parts are written with: the machine's, or loom's when its model checks them.
+
+#[cfg(not(loom))]
+mod chosen {
+    pub(crate) use crate::park::{sleep_while, wake_one};
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+}
+
+#[cfg(loom)]
+mod chosen {
+    //! A futex of loom's parts: sleeping is waiting on a condition variable with the word looked at under its lock.
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+    use hairspring_exec_core::Moment;
+    use loom::sync::{Condvar, Mutex};
+
+    loom::lazy_static! {
+        static ref BED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+    }
+
+    pub(crate) fn sleep_while(word: &AtomicU32, expected: u32, _deadline: Option<Moment>) {
+        let mut guard = BED.0.lock().expect("loom's locks are not poisoned");
+        while word.load(Ordering::SeqCst) == expected {
+            guard = BED.1.wait(guard).expect("loom's locks are not poisoned");
+        }
+    }
+
+    pub(crate) fn wake_one(_word: &AtomicU32) {
+        let _guard = BED.0.lock().expect("loom's locks are not poisoned");
+        BED.1.notify_all();
+    }
+}
+
+pub(crate) use chosen::*;

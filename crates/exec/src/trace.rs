@@ -1,0 +1,80 @@
+//! The trace of a run: every call with its time, its caller and how it came out.
+//!
+//! All that an executive decides follows from its calls, so this is all that is recorded. What people want to see, who ran
+//! and who waited when, is [`replay`](Trace::replay)ed from it through a fresh core; that this core answers each call as the
+//! recorded one did is checked on the way.
+
+use hairspring_exec_core::{By, Call, Moment, Reply};
+
+mod chrome;
+mod replay;
+mod vcd;
+
+pub use replay::{Event, Mismatch, What};
+
+/// One call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// When the core had decided.
+    pub at: Moment,
+    /// Who called.
+    pub by: By,
+    /// What was asked.
+    pub call: Call,
+    /// What came of it.
+    pub reply: Reply,
+}
+
+/// A recorded run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Trace {
+    /// Which back-end ran it.
+    pub backend: &'static str,
+    /// Envelopes of the executive.
+    pub envelopes: u16,
+    /// The calls in the order in which the core decided them, from the making of the executive on.
+    pub records: Vec<Record>,
+    /// Calls at the end that found the trace full.
+    pub lost: u64,
+    /// Names of tasks, by [`TaskId::index`](hairspring_exec_core::TaskId::index).
+    pub tasks: Vec<String>,
+    /// Names of timers, by index.
+    pub timers: Vec<String>,
+    /// Names of interrupt service procedures, by number.
+    pub isps: Vec<String>,
+}
+
+/// The calls of a run while it runs: as many as were asked for, allocated in advance.
+#[derive(Debug)]
+pub(crate) struct Log {
+    records: Vec<Record>,
+    lost: u64,
+}
+
+impl Log {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { records: Vec::with_capacity(capacity), lost: 0 }
+    }
+
+    /// Keeps a call; once full, counts it. Does not allocate.
+    pub(crate) fn record(&mut self, at: Moment, by: By, call: Call, reply: Reply) {
+        if self.records.len() < self.records.capacity() {
+            self.records.push(Record { at, by, call, reply });
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    /// The trace so far.
+    pub(crate) fn trace(&self, backend: &'static str, envelopes: u16) -> Trace {
+        Trace {
+            backend,
+            envelopes,
+            records: self.records.clone(),
+            lost: self.lost,
+            tasks: Vec::new(),
+            timers: Vec::new(),
+            isps: Vec::new(),
+        }
+    }
+}

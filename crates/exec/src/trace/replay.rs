@@ -1,0 +1,141 @@
+//! Playing a trace again: through a fresh core, which tells what happened when.
+
+use hairspring_exec_core::{
+    Call, Core, Ending, Moment, Observer, Priority, Reply, ResourceId, TaskId, TimerId, Waiting,
+};
+
+use super::{Record, Trace};
+
+/// Something that happened in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Moment,
+    /// What.
+    pub what: What,
+}
+
+/// What can happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// An idle task was started.
+    Start(TaskId),
+    /// A task may run from now on.
+    Ready(TaskId),
+    /// A task is first from now on: it runs (one CPU), or has run at least from its next call on (threads).
+    Run(TaskId),
+    /// A task was first, is still ready, and is not first any more.
+    Preempt(TaskId),
+    /// A task waits for this.
+    Wait(TaskId, Waiting),
+    /// A task lost the right to run: suspended, or its run is over.
+    Halt(TaskId),
+    /// A task's wait ended by time.
+    TimeOut(TaskId),
+    /// A task's run is over.
+    End(TaskId, Ending),
+    /// A task runs at this priority from now on.
+    Priority(TaskId, Priority),
+    /// A resource has a new owner, or none.
+    Own(ResourceId, Option<TaskId>),
+    /// A timer went off.
+    Expire(TimerId),
+    /// A timer had passed this many periods unserved.
+    Overrun(TimerId, u64),
+    /// Nobody can run.
+    Idle,
+}
+
+/// The core did not answer a call as the recorded one did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// Which record, counted from 0.
+    pub record: usize,
+    /// What was recorded.
+    pub recorded: Record,
+    /// What the core answered now.
+    pub replayed: Reply,
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { record, recorded, replayed } = self;
+        write!(f, "call {record} ({:?}) came out as {:?}, replayed as {replayed:?}", recorded.call, recorded.reply)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Collects what the core tells.
+#[derive(Default)]
+struct Collector(Vec<What>);
+
+impl Observer for Collector {
+    fn readied(&mut self, task: TaskId) {
+        self.0.push(What::Ready(task));
+    }
+
+    fn started(&mut self, task: TaskId) {
+        self.0.push(What::Start(task));
+    }
+
+    fn stopped(&mut self, task: TaskId, waiting: Waiting) {
+        self.0.push(if waiting == Waiting::Nothing { What::Halt(task) } else { What::Wait(task, waiting) });
+    }
+
+    fn timed_out(&mut self, task: TaskId) {
+        self.0.push(What::TimeOut(task));
+    }
+
+    fn ended(&mut self, task: TaskId, how: Ending) {
+        self.0.push(What::End(task, how));
+    }
+
+    fn priority(&mut self, task: TaskId, effective: Priority) {
+        self.0.push(What::Priority(task, effective));
+    }
+
+    fn owned(&mut self, resource: ResourceId, owner: Option<TaskId>) {
+        self.0.push(What::Own(resource, owner));
+    }
+
+    fn expired(&mut self, timer: TimerId, missed: u64) {
+        self.0.push(What::Expire(timer));
+        if missed > 0 {
+            self.0.push(What::Overrun(timer, missed));
+        }
+    }
+}
+
+impl Trace {
+    /// What happened, in order.
+    ///
+    /// # Errors
+    /// The core answers some call otherwise than the recorded one: the back-end and the core disagree, or the trace is not
+    /// whole at its beginning.
+    pub fn replay(&self) -> Result<Vec<Event>, Mismatch> {
+        let mut core = Core::new(self.envelopes, Collector::default());
+        let mut events = Vec::new();
+        let mut first = None;
+        for (place, &recorded) in self.records.iter().enumerate() {
+            let replayed = core.apply(recorded.by, recorded.call);
+            if replayed != recorded.reply {
+                return Err(Mismatch { record: place, recorded, replayed });
+            }
+            if let Call::NextTimer = recorded.call {
+                core.take_expiry(TimerId::from_number(replayed.value));
+            }
+            let at = recorded.at;
+            events.extend(core.observer.0.drain(..).map(|what| Event { at, what }));
+            let now_first = core.first();
+            if now_first != first {
+                if let Some(before) = first.filter(|&before| core.may_run(before)) {
+                    events.push(Event { at, what: What::Preempt(before) });
+                }
+                events.push(Event { at, what: now_first.map_or(What::Idle, What::Run) });
+                first = now_first;
+            }
+        }
+        Ok(events)
+    }
+}
