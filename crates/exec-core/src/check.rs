@@ -61,7 +61,7 @@ impl<O: Observer> Core<O> {
                 return Err(Broken(format!("task {index} and the wheel disagree about its deadline")));
             }
             let awaits_mail = matches!(task.waiting, Waiting::Mail(_) | Waiting::Exchange(_));
-            if task.handed != NIL && (task.state != State::Ready || awaits_mail) {
+            if task.handed != NIL && (awaits_mail || !matches!(task.state, State::Ready | State::Waiting)) {
                 return Err(Broken(format!("task {index} has a message in its hand while it is {:?}", task.state)));
             }
             if task.killed && task.state != State::Ready {

@@ -27,13 +27,14 @@ impl Default for Link {
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     present: u64,
-    heads: [u16; Priority::COUNT],
+    /// One more than there are priorities, which stays [`NIL`]: where an empty word's lowest bit is.
+    heads: [u16; Priority::COUNT + 1],
     tails: [u16; Priority::COUNT],
 }
 
 impl Queue {
     pub(crate) const fn new() -> Self {
-        Self { present: 0, heads: [NIL; Priority::COUNT], tails: [NIL; Priority::COUNT] }
+        Self { present: 0, heads: [NIL; Priority::COUNT + 1], tails: [NIL; Priority::COUNT] }
     }
 
     #[inline]
@@ -44,7 +45,7 @@ impl Queue {
     /// The first of the most urgent, or [`NIL`].
     #[inline]
     pub(crate) fn first(&self) -> u16 {
-        if self.present == 0 { NIL } else { self.heads[(self.present.trailing_zeros() & 63) as usize] }
+        self.heads[self.present.trailing_zeros() as usize]
     }
 
     /// The one after `index` in the order in which they would leave, or [`NIL`].

@@ -163,11 +163,10 @@ impl<O: Observer> Core<O> {
         let mut missed = 0;
         if let Some(passed) = now.as_nanos().saturating_sub(deadline.as_nanos()).checked_div(timer.period_ns) {
             missed = passed;
-            // The first deadline after now: at most one period beyond it, or the end of the clock.
-            let ahead = missed.saturating_add(1).saturating_mul(timer.period_ns);
-            let next = deadline.after_nanos(ahead);
-            if next > now {
-                self.wheel.arm(timer.node, next);
+            // The first deadline after now; none if it lies beyond the end of the clock.
+            let ahead = missed.checked_add(1).and_then(|periods| periods.checked_mul(timer.period_ns));
+            if let Some(next) = ahead.and_then(|ahead| deadline.as_nanos().checked_add(ahead)) {
+                self.wheel.arm(timer.node, Moment::from_nanos(next));
             }
         }
         timer.deadline = deadline.after_nanos(missed.saturating_mul(timer.period_ns));

@@ -8,7 +8,9 @@ mod bench;
 mod checks;
 mod events;
 mod mail;
+mod naive;
 mod pools;
+mod refinement;
 mod resources;
 mod semaphores;
 mod statuses;
@@ -17,3 +19,8 @@ mod tasks;
 mod timers;
 mod waits;
 mod wheel;
+
+/// How many times as much to explore as in an ordinary run: what `HAIRSPRING_PROOF` says, else 1.
+fn proof_factor() -> u32 {
+    std::env::var("HAIRSPRING_PROOF").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1)
+}

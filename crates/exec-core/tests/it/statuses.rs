@@ -6,7 +6,7 @@ use hairspring_exec_core::{
 
 use crate::bench::{Bench, ROOMY, priority, urgency};
 
-const ALL: [Status; 29] = [
+pub(crate) const ALL: [Status; 29] = [
     Status::Ok,
     Status::Blocked,
     Status::WakePending,

@@ -1,0 +1,412 @@
+//! The executive once more, naively: vectors, sorting and linear search, written from what the manual says.
+//!
+//! Where the core is free to choose a name (ids, envelopes, buffers) the model takes the core's choice and asserts that it
+//! was free. Everything else it works out by itself.
+
+mod rules;
+
+use hairspring_exec_core::{
+    Bits, By, CHECKS, Call, Moment, Priority, Protocol, Reply, State, Status, TaskId, TimerId, Urgency, Waiting,
+};
+
+/// A message under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Letter {
+    pub(crate) envelope: u32,
+    /// The number that its sender waits for; 0 for nobody.
+    ticket: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Boxes {
+    capacities: [u16; 4],
+    pub(crate) letters: [Vec<Letter>; 4],
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Man {
+    pub(crate) id: TaskId,
+    pub(crate) state: State,
+    pub(crate) base: Priority,
+    pub(crate) effective: Priority,
+    pub(crate) suspended: bool,
+    pub(crate) killed: bool,
+    pub(crate) latch: bool,
+    pub(crate) starts: u16,
+    pub(crate) signals: u32,
+    pub(crate) waiting: Waiting,
+    pub(crate) outcome: Reply,
+    pub(crate) mail: Boxes,
+    pub(crate) hand: Option<Letter>,
+    owes: u32,
+    /// Where it stands among its equals: in the ready list, or in line.
+    place: i64,
+    /// The priority it stands in line at, if it gave one.
+    given: Option<Priority>,
+    pub(crate) deadline: Option<Deadline>,
+    /// What it owns, in the order in which it came to.
+    pub(crate) owned: Vec<usize>,
+}
+
+/// Whether it was overdue when it was set comes first, then the moment, then when it was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Deadline {
+    later: bool,
+    order: Moment,
+    set: i64,
+    pub(crate) moment: Moment,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    pub(crate) id: TimerId,
+    pub(crate) alive: bool,
+    pub(crate) deadline: Option<Deadline>,
+    period_ns: u64,
+    due: bool,
+    pub(crate) told: (Moment, u64, u64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Thing {
+    protocol: Protocol,
+    pub(crate) owner: Option<usize>,
+    pub(crate) depth: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Naive {
+    pub(crate) men: Vec<Man>,
+    pub(crate) semaphores: Vec<(u32, u32)>,
+    pub(crate) things: Vec<Thing>,
+    pub(crate) events: Vec<u32>,
+    pub(crate) exchanges: Vec<Boxes>,
+    pub(crate) pools: Vec<Vec<bool>>,
+    pub(crate) clocks: Vec<Clock>,
+    /// Timers whose procedure is due, first to last.
+    pub(crate) due: Vec<usize>,
+    pub(crate) free_envelopes: u16,
+    pub(crate) now: Moment,
+    count: i64,
+    tickets: u32,
+}
+
+type Come<T> = Result<T, Status>;
+
+fn ok(value: u32) -> Come<Reply> {
+    Ok(Reply { status: Status::Ok, value })
+}
+
+const DONE: Come<Reply> = Ok(Reply { status: Status::Ok, value: 0 });
+
+impl Boxes {
+    fn new(capacities: [u16; 4]) -> Self {
+        Self { capacities, letters: [const { Vec::new() }; 4] }
+    }
+
+    fn room(&self, urgency: Urgency) -> Come<usize> {
+        let at = usize::from(urgency.number());
+        match self.capacities[at] {
+            0 => Err(Status::NoMailbox),
+            capacity if self.letters[at].len() == usize::from(capacity) => Err(Status::MailboxFull),
+            _ => Ok(at),
+        }
+    }
+
+    fn next(&mut self, urgency: Option<Urgency>) -> Option<Letter> {
+        let wanted = |at: usize| urgency.is_none_or(|urgency| usize::from(urgency.number()) == at);
+        let letters = self.letters.iter_mut().enumerate().find(|(at, letters)| wanted(*at) && !letters.is_empty())?.1;
+        Some(letters.remove(0))
+    }
+}
+
+impl Naive {
+    pub(crate) fn new(envelopes: u16) -> Self {
+        Self { free_envelopes: envelopes, ..Self::default() }
+    }
+
+    /// Makes a call. `chosen` is the value the core answered, for names that it may choose.
+    pub(crate) fn apply(&mut self, by: By, call: Call, chosen: u32) -> Reply {
+        let reply = match self.act(by, call, chosen) {
+            Ok(reply) => reply,
+            Err(status) => Reply { status, value: 0 },
+        };
+        self.settle();
+        reply
+    }
+
+    fn act(&mut self, by: By, call: Call, chosen: u32) -> Come<Reply> {
+        match call {
+            Call::CreateTask { priority, mailboxes } => {
+                let id = TaskId::from_number(chosen);
+                assert!(!self.men.iter().any(|man| man.id == id), "{id:?} was used before");
+                self.men.push(Man::new(id, priority, mailboxes));
+                return ok(chosen);
+            }
+            Call::CreateSemaphore { count, limit } => self.semaphores.push((count, limit)),
+            Call::CreateResource { protocol } => self.things.push(Thing { protocol, owner: None, depth: 0 }),
+            Call::CreateEvents { bits } => self.events.push(bits),
+            Call::CreateExchange { capacities } => self.exchanges.push(Boxes::new(capacities)),
+            Call::CreatePool { buffers } => self.pools.push(vec![false; usize::from(buffers)]),
+            Call::CreateTimer => {
+                let id = TimerId::from_number(chosen);
+                assert!(!self.clocks.iter().any(|clock| clock.id == id), "{id:?} was used before");
+                let told = (Moment::START, 0, 0);
+                self.clocks.push(Clock { id, alive: true, deadline: None, period_ns: 0, due: false, told });
+                return ok(chosen);
+            }
+            Call::Trigger { task } => return self.trigger(task),
+            Call::Suspend { task } => return self.suspend(by, task),
+            Call::Resume { task } => return self.resume(task),
+            Call::SetPriority { task, priority } => return self.set_priority(task, priority),
+            Call::Kill { task } => return self.kill(by, task),
+            Call::DeleteTask { task } => {
+                let man = self.known(task)?;
+                if matches!(self.men[man].state, State::Ready | State::Waiting) {
+                    return Err(Status::Running);
+                }
+                self.men[man].state = State::Deleted;
+                return DONE;
+            }
+            Call::Wake { task } => {
+                let man = self.started(task)?;
+                if self.men[man].waiting == Waiting::Wake {
+                    self.ready(man, Status::Ok, 0);
+                    return DONE;
+                }
+                let kept = std::mem::replace(&mut self.men[man].latch, true);
+                return Err(if kept { Status::WakeAlreadyPending } else { Status::WakePending });
+            }
+            Call::Signal { task, bits } => {
+                let man = self.started(task)?;
+                self.men[man].signals |= bits;
+                if let Waiting::Signals(wish) = self.men[man].waiting
+                    && let Some(bits) = wish.satisfied_by(self.men[man].signals)
+                {
+                    self.men[man].signals &= !bits;
+                    self.ready(man, Status::Ok, bits);
+                }
+            }
+            Call::Send { task, urgency } => return self.send(task, urgency, 0, chosen),
+            Call::Post { exchange, urgency } => return self.post(exchange.index(), urgency, chosen),
+            Call::SignalSemaphore { semaphore } => {
+                let at = semaphore.index();
+                let (count, limit) = *self.semaphores.get(at).ok_or(Status::NoSuchObject)?;
+                match self.line(|waiting| waiting == Waiting::Semaphore(at as u16)).first() {
+                    Some(&man) => self.ready(man, Status::Ok, 0),
+                    None if count == limit => return Err(Status::Overflow),
+                    None => self.semaphores[at].0 += 1,
+                }
+            }
+            Call::SignalEvents { events, bits } => {
+                let at = events.index();
+                *self.events.get_mut(at).ok_or(Status::NoSuchObject)? |= bits;
+                for man in self.line(|waiting| matches!(waiting, Waiting::Events(slot, ..) if slot as usize == at)) {
+                    let Waiting::Events(_, wish, take) = self.men[man].waiting else { continue };
+                    if let Some(bits) = self.look_for(at, wish, take) {
+                        self.ready(man, Status::Ok, bits);
+                    }
+                }
+            }
+            Call::ClearEvents { events, bits } => {
+                *self.events.get_mut(events.index()).ok_or(Status::NoSuchObject)? &= !bits;
+            }
+            Call::GetBuffer { pool } => {
+                let pool = self.pools.get_mut(pool.index()).ok_or(Status::NoSuchObject)?;
+                if pool.iter().all(|&in_use| in_use) {
+                    return Err(Status::Empty);
+                }
+                assert!(!std::mem::replace(&mut pool[chosen as usize], true), "buffer {chosen} was in use");
+                return ok(chosen);
+            }
+            Call::FreeBuffer { pool, buffer } => {
+                let pool = self.pools.get_mut(pool.index()).ok_or(Status::NoSuchObject)?;
+                match pool.get_mut(usize::from(buffer)) {
+                    Some(in_use) if *in_use => *in_use = false,
+                    _ => return Err(Status::NotInUse),
+                }
+            }
+            Call::StartTimer { timer, at, period_ns } => {
+                let clock = self.clock(timer)?;
+                self.due.retain(|&due| due != clock);
+                let deadline = self.deadline(at);
+                let clock = &mut self.clocks[clock];
+                (clock.period_ns, clock.due, clock.deadline) = (period_ns, false, Some(deadline));
+                clock.told = (Moment::START, 0, 0);
+            }
+            Call::StopTimer { timer } => return ok(self.stop(timer)?),
+            Call::DeleteTimer { timer } => {
+                self.stop(timer)?;
+                let clock = self.clock(timer)?;
+                self.clocks[clock].alive = false;
+            }
+            Call::Tick { now } => return self.tick(now),
+            Call::NextTimer => {
+                if self.due.is_empty() {
+                    return Err(Status::Empty);
+                }
+                let clock = self.due.remove(0);
+                self.clocks[clock].due = false;
+                return ok(self.clocks[clock].id.number());
+            }
+            _ => {
+                let By::Task(me) = by else { return Err(Status::NotATask) };
+                let me = self.known(me)?;
+                assert!(CHECKS || self.men[me].state == State::Ready, "a call by one who cannot");
+                if self.men[me].state != State::Ready {
+                    return Err(Status::NotStarted);
+                }
+                return self.act_as_task(me, call, chosen);
+            }
+        }
+        ok(self.made(call))
+    }
+
+    /// The number of the object that a call made; 0 if it makes none.
+    fn made(&self, call: Call) -> u32 {
+        let count = match call {
+            Call::CreateSemaphore { .. } => self.semaphores.len(),
+            Call::CreateResource { .. } => self.things.len(),
+            Call::CreateEvents { .. } => self.events.len(),
+            Call::CreateExchange { .. } => self.exchanges.len(),
+            Call::CreatePool { .. } => self.pools.len(),
+            _ => 1,
+        };
+        count as u32 - 1
+    }
+
+    fn act_as_task(&mut self, me: usize, call: Call, chosen: u32) -> Come<Reply> {
+        let killed = self.men[me].killed;
+        match call {
+            Call::End { how } => self.end(me, how),
+            Call::Yield => {
+                self.men[me].place = self.back();
+                DONE
+            }
+            Call::WakeReset => ok(u32::from(std::mem::take(&mut self.men[me].latch))),
+            Call::Wait { until } => {
+                if self.men[me].latch && !killed {
+                    self.men[me].latch = false;
+                    return DONE;
+                }
+                self.wait(me, Waiting::Wake, until, None)
+            }
+            Call::Delay { until } => match self.wait(me, Waiting::Delay, until, None) {
+                Err(Status::TimedOut) => DONE,
+                other => other,
+            },
+            Call::WaitSignals { bits, until } => {
+                if matches!(bits, Bits::Any(0) | Bits::All(0)) {
+                    return Err(Status::NoBits);
+                }
+                if let Some(bits) = bits.satisfied_by(self.men[me].signals).filter(|_| !killed) {
+                    self.men[me].signals &= !bits;
+                    return ok(bits);
+                }
+                self.wait(me, Waiting::Signals(bits), until, None)
+            }
+            Call::SendWait { task, urgency, until } => {
+                self.able(me, until)?;
+                if self.known(task)? == me {
+                    return Err(Status::Deadlock);
+                }
+                self.tickets += 1;
+                let ticket = self.tickets;
+                let reply = self.send(task, urgency, ticket, chosen)?;
+                assert_eq!(self.wait(me, Waiting::Acknowledgement(ticket), until, None), Err(Status::Blocked));
+                Ok(Reply { status: Status::Blocked, ..reply })
+            }
+            Call::Receive { urgency, until } => {
+                self.put_down(me);
+                if !killed && let Some(letter) = self.men[me].mail.next(urgency) {
+                    self.men[me].hand = Some(letter);
+                    return ok(letter.envelope);
+                }
+                self.wait(me, Waiting::Mail(urgency.map_or(4, Urgency::number)), until, None)
+            }
+            Call::Take => {
+                let letter = self.men[me].hand.take().ok_or(Status::Empty)?;
+                self.free_envelopes += 1;
+                let before = std::mem::replace(&mut self.men[me].owes, letter.ticket);
+                self.answer(before, Status::Ok, 0);
+                DONE
+            }
+            Call::Acknowledge { value } => {
+                let ticket = std::mem::take(&mut self.men[me].owes);
+                if self.answer(ticket, Status::Ok, value) { DONE } else { Err(Status::Empty) }
+            }
+            Call::Fetch { exchange, until, at } => {
+                let slot = exchange.index();
+                self.exchanges.get(slot).ok_or(Status::NoSuchObject)?;
+                self.put_down(me);
+                if !killed && let Some(letter) = self.exchanges[slot].next(None) {
+                    self.men[me].hand = Some(letter);
+                    return ok(letter.envelope);
+                }
+                self.wait(me, Waiting::Exchange(slot as u16), until, at)
+            }
+            Call::WaitSemaphore { semaphore, until, at } => {
+                let count = &mut self.semaphores.get_mut(semaphore.index()).ok_or(Status::NoSuchObject)?.0;
+                if *count > 0 && !killed {
+                    *count -= 1;
+                    return DONE;
+                }
+                self.wait(me, Waiting::Semaphore(semaphore.index() as u16), until, at)
+            }
+            Call::Reserve { resource, until, at } => self.reserve(me, resource.index(), until, at),
+            Call::Release { resource } => {
+                let thing = self.things.get_mut(resource.index()).ok_or(Status::NoSuchObject)?;
+                if thing.owner != Some(me) {
+                    return Err(Status::NotOwner);
+                }
+                thing.depth -= 1;
+                if thing.depth == 0 {
+                    self.hand_on(me, resource.index());
+                }
+                DONE
+            }
+            Call::WaitEvents { events, bits, take, until, at } => {
+                let slot = events.index();
+                self.events.get(slot).ok_or(Status::NoSuchObject)?;
+                if matches!(bits, Bits::Any(0) | Bits::All(0)) {
+                    return Err(Status::NoBits);
+                }
+                if !killed && let Some(bits) = self.look_for(slot, bits, take) {
+                    return ok(bits);
+                }
+                self.wait(me, Waiting::Events(slot as u16, bits, take), until, at)
+            }
+            other => unreachable!("{other:?} is no call of a task on itself"),
+        }
+    }
+}
+
+impl Man {
+    fn new(id: TaskId, base: Priority, capacities: [u16; 4]) -> Self {
+        let outcome = Reply { status: Status::Ok, value: 0 };
+        Self {
+            id,
+            state: State::Idle,
+            base,
+            effective: base,
+            suspended: false,
+            killed: false,
+            latch: false,
+            starts: 0,
+            signals: 0,
+            waiting: Waiting::Nothing,
+            outcome,
+            mail: Boxes::new(capacities),
+            hand: None,
+            owes: 0,
+            place: 0,
+            given: None,
+            deadline: None,
+            owned: Vec::new(),
+        }
+    }
+
+    pub(crate) fn may_run(&self) -> bool {
+        self.state == State::Ready && !self.suspended
+    }
+}

@@ -1,0 +1,317 @@
+//! Random sequences of calls, the core against the naive model: every status and value, who is to run, what every task is
+//! doing, and what every object holds, after every call.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use hairspring_exec_core::{
+    Bits, By, CHECKS, Call, Core, Ending, EventsId, ExchangeId, Look, Moment, PoolId, Priority, Protocol, Reply,
+    ResourceId, SemaphoreId, State, TaskId, TimerId, Until, Urgency, Waiting,
+};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use crate::bench::{priority, urgency};
+use crate::naive::{Man, Naive};
+
+const ENVELOPES: u16 = 4;
+/// Most tasks alive at a time.
+const TASKS: usize = 5;
+
+/// Numbers from which a call is made when its turn comes, so that it speaks of what there is then.
+#[derive(Clone, Copy, Debug)]
+struct Seed {
+    kind: u8,
+    who: u8,
+    a: u8,
+    b: u8,
+    c: u8,
+}
+
+fn seed() -> impl Strategy<Value = Seed> {
+    any::<[u8; 5]>().prop_map(|[kind, who, a, b, c]| Seed { kind, who, a, b, c })
+}
+
+struct Pair {
+    core: Core,
+    naive: Naive,
+    /// Every id there ever was.
+    tasks: Vec<TaskId>,
+    timers: Vec<TimerId>,
+    replies: Vec<Reply>,
+}
+
+fn pick<T: Copy>(from: &[T], seed: u8) -> T {
+    from[usize::from(seed) % from.len()]
+}
+
+impl Pair {
+    fn new() -> Self {
+        let (core, naive) = (Core::new(ENVELOPES, ()), Naive::new(ENVELOPES));
+        Self { core, naive, tasks: Vec::new(), timers: Vec::new(), replies: Vec::new() }
+    }
+
+    fn apply(&mut self, by: By, call: Call) -> Result<(), TestCaseError> {
+        let core = self.core.apply(by, call);
+        let naive = self.naive.apply(by, call, core.value);
+        prop_assert_eq!(core, naive, "{:?} asked {:?}", by, call);
+        self.replies.push(core);
+        match call {
+            Call::CreateTask { .. } => self.tasks.push(TaskId::from_number(core.value)),
+            Call::CreateTimer => self.timers.push(TimerId::from_number(core.value)),
+            Call::NextTimer if naive.status == hairspring_exec_core::Status::Ok => {
+                let timer = TimerId::from_number(core.value);
+                let told = self.core.take_expiry(timer);
+                let clock =
+                    self.naive.clocks.iter_mut().find(|clock| clock.id == timer).expect("a timer that was made");
+                prop_assert_eq!((told.deadline, told.missed, told.overruns), clock.told);
+                clock.told.1 = 0;
+            }
+            _ => {}
+        }
+        self.compare().map_err(|why| TestCaseError::fail(format!("after {by:?} asked {call:?}: {why}")))
+    }
+
+    fn compare(&mut self) -> Result<(), String> {
+        self.core.check().map_err(|broken| broken.0)?;
+        let naive = &self.naive;
+        let ids = |men: Vec<usize>| men.into_iter().map(|man| naive.men[man].id).collect::<Vec<_>>();
+        same("ready", &self.core.ready_tasks(), &ids(naive.ready_men()))?;
+        same("first", &self.core.first(), &ids(naive.ready_men()).first().copied())?;
+        same("free envelopes", &self.core.free_envelopes(), &usize::from(naive.free_envelopes))?;
+        let alive = naive.men.iter().filter(|man| man.state != State::Deleted);
+        let mut alive: Vec<_> = alive.collect();
+        alive.sort_by_key(|man| man.id.index());
+        same("tasks", &self.core.tasks(), &alive.iter().map(|man| man.id).collect())?;
+        for man in alive {
+            self.compare_man(man)?;
+        }
+        for (slot, &(count, _)) in naive.semaphores.iter().enumerate() {
+            let core = self.core.semaphore(SemaphoreId::from_number(slot as u32));
+            same("semaphore", &core.map(|core| core.0), &Some(count))?;
+        }
+        for (slot, thing) in naive.things.iter().enumerate() {
+            let core = self.core.resource(ResourceId::from_number(slot as u32));
+            same("resource", &core, &Some((thing.owner.map(|man| naive.men[man].id), thing.depth)))?;
+        }
+        for (slot, &bits) in naive.events.iter().enumerate() {
+            same("events", &self.core.event_bits(EventsId::from_number(slot as u32)), &Some(bits))?;
+        }
+        for (slot, pool) in naive.pools.iter().enumerate() {
+            let free = pool.iter().filter(|&&in_use| !in_use).count();
+            same("pool", &self.core.free_buffers(PoolId::from_number(slot as u32)), &Some(free))?;
+        }
+        for (slot, exchange) in naive.exchanges.iter().enumerate() {
+            for (urgency, letters) in Urgency::ALL.into_iter().zip(&exchange.letters) {
+                let core = self.core.posted(ExchangeId::from_number(slot as u32), urgency);
+                same("exchange", &core, &letters.iter().map(|letter| letter.envelope).collect())?;
+            }
+        }
+        for clock in naive.clocks.iter().filter(|clock| clock.alive) {
+            same("timer", &self.core.timer_deadline(clock.id), &clock.deadline.map(|deadline| deadline.moment))?;
+        }
+        let men = naive.men.iter().filter_map(|man| man.deadline);
+        let next = men.chain(naive.clocks.iter().filter_map(|clock| clock.deadline)).map(|at| at.moment).min();
+        same("next deadline", &self.core.next_deadline(), &next)
+    }
+
+    fn compare_man(&self, man: &Man) -> Result<(), String> {
+        let anybody =
+            |waiting| if let Waiting::Acknowledgement(_) = waiting { Waiting::Acknowledgement(0) } else { waiting };
+        let core = self.core.look(man.id).map(|look| Look { waiting: anybody(look.waiting), ..look });
+        let naive = Look {
+            state: man.state,
+            waiting: anybody(man.waiting),
+            base: man.base,
+            effective: man.effective,
+            suspended: man.suspended,
+            killed: man.killed,
+            latch: man.latch,
+            starts: man.starts,
+            signals: man.signals,
+        };
+        same(&format!("{:?}", man.id), &core, &Some(naive))?;
+        same("outcome", &self.core.outcome(man.id), &man.outcome)?;
+        same("hand", &self.core.in_hand(man.id), &man.hand.map(|letter| letter.envelope))?;
+        same("wait deadline", &self.core.wait_deadline(man.id), &man.deadline.map(|deadline| deadline.moment))?;
+        let owned = man.owned.iter().rev().map(|&slot| ResourceId::from_number(slot as u32)).collect();
+        same("owned", &self.core.owned_by(man.id), &owned)?;
+        for (urgency, letters) in Urgency::ALL.into_iter().zip(&man.mail.letters) {
+            let naive = letters.iter().map(|letter| letter.envelope).collect();
+            same("mail", &self.core.letters(man.id, urgency), &naive)?;
+        }
+        Ok(())
+    }
+
+    /// Who makes the call: mostly the task that runs.
+    fn caller(&self, seed: u8) -> By {
+        let ready: Vec<_> = self.naive.men.iter().filter(|man| man.state == State::Ready).map(|man| man.id).collect();
+        match (seed, self.core.first()) {
+            (0..=7, _) => By::Outside,
+            (8..=15, _) => By::Interrupt(1),
+            (16..=23, _) if CHECKS => By::Task(pick(&self.tasks, seed)),
+            (24..=63, _) if !ready.is_empty() => By::Task(pick(&ready, seed)),
+            (_, Some(first)) => By::Task(first),
+            _ => By::Outside,
+        }
+    }
+
+    /// A task to act on: those that live, or with checks any there ever was.
+    fn task(&self, seed: u8) -> TaskId {
+        if CHECKS && seed > 250 {
+            return pick(&self.tasks, seed);
+        }
+        pick(&self.core.tasks(), seed)
+    }
+
+    fn until(&self, seed: u8) -> Until {
+        match seed % 8 {
+            0 => Until::NoWait,
+            1..=3 => Until::Forever,
+            back @ 4 => Until::At(Moment::from_nanos(self.naive.now.as_nanos().saturating_sub(u64::from(back)))),
+            ahead => Until::At(self.naive.now.after_nanos(u64::from(ahead) * 7 - 30)),
+        }
+    }
+
+    fn call(&self, seed: Seed) -> Call {
+        let Seed { kind, a, b, c, .. } = seed;
+        let (task, until) = (self.task(a), self.until(b));
+        let at: Option<Priority> = (c % 3 == 0).then(|| priority(c / 3 % 8));
+        let (semaphore, resource) =
+            (SemaphoreId::from_number(u32::from(a % 2)), ResourceId::from_number(u32::from(a % 4)));
+        let (events, exchange) = (EventsId::from_number(0), ExchangeId::from_number(0));
+        let (pool, timer) = (PoolId::from_number(0), pick(&self.timers, a));
+        let bits = u32::from(c % 8);
+        let wish = if c & 8 == 0 { Bits::Any(bits) } else { Bits::All(bits) };
+        let letter = urgency(c % 4);
+        match kind % 72 {
+            0..=4 => Call::Trigger { task },
+            5..=8 => Call::End { how: Ending::Returned },
+            9 => Call::End { how: if b % 4 == 0 { Ending::Panicked } else { Ending::Killed } },
+            10 | 11 => Call::Suspend { task },
+            12..=14 => Call::Resume { task },
+            15 | 16 => Call::SetPriority { task, priority: priority(b % 8) },
+            17 => Call::Kill { task },
+            18 if CHECKS && self.core.tasks().len() > 1 => Call::DeleteTask { task },
+            19 | 20 if self.core.tasks().len() < TASKS => {
+                Call::CreateTask { priority: priority(b % 8), mailboxes: [2, 1, u16::from(c % 2), 3] }
+            }
+            21 => Call::Yield,
+            22..=24 => Call::Wait { until },
+            25..=27 => Call::Wake { task },
+            28 => Call::WakeReset,
+            29 => Call::Delay { until },
+            30 | 31 => Call::Signal { task, bits },
+            32 | 33 => Call::WaitSignals { bits: wish, until },
+            34..=36 => Call::Send { task, urgency: letter },
+            37..=39 => Call::SendWait { task, urgency: letter, until },
+            40..=42 => Call::Receive { urgency: (a % 2 == 0).then_some(letter), until },
+            43..=45 => Call::Take,
+            46 | 47 => Call::Acknowledge { value: u32::from(b) },
+            48 | 49 => Call::Post { exchange, urgency: letter },
+            50 | 51 => Call::Fetch { exchange, until, at },
+            52 | 53 => Call::WaitSemaphore { semaphore, until, at },
+            54 | 55 => Call::SignalSemaphore { semaphore },
+            18..=20 | 56..=60 => Call::Reserve { resource, until, at },
+            61..=63 => Call::Release { resource },
+            64 => Call::SignalEvents { events, bits },
+            65 if a % 2 == 0 => Call::ClearEvents { events, bits },
+            65 | 66 => Call::WaitEvents { events, bits: wish, take: b & 8 == 0, until, at },
+            67 if a % 2 == 0 => Call::GetBuffer { pool },
+            67 => Call::FreeBuffer { pool, buffer: u16::from(b % 3) },
+            68 => {
+                let at = Moment::from_nanos((self.naive.now.as_nanos() + u64::from(b % 40)).saturating_sub(8));
+                Call::StartTimer { timer, at, period_ns: u64::from(c % 3 * 5) }
+            }
+            69 if b % 8 == 0 => Call::CreateTimer,
+            69 if b % 8 == 1 => Call::DeleteTimer { timer },
+            69 => Call::StopTimer { timer },
+            70 => Call::NextTimer,
+            _ => Call::Tick {
+                now: Moment::from_nanos((self.naive.now.as_nanos() + u64::from(b % 32)).saturating_sub(2)),
+            },
+        }
+    }
+
+    fn set_up(&mut self) -> Result<(), TestCaseError> {
+        for number in [4, 4, 2] {
+            self.apply(By::Outside, Call::CreateTask { priority: priority(number), mailboxes: [1, 2, 0, 2] })?;
+        }
+        for (count, limit) in [(0, 2), (1, 1)] {
+            self.apply(By::Outside, Call::CreateSemaphore { count, limit })?;
+        }
+        for protocol in [Protocol::None, Protocol::Inherit, Protocol::Inherit, Protocol::Ceiling(priority(1))] {
+            self.apply(By::Outside, Call::CreateResource { protocol })?;
+        }
+        self.apply(By::Outside, Call::CreateEvents { bits: 1 })?;
+        self.apply(By::Outside, Call::CreateExchange { capacities: [1, 0, 2, 1] })?;
+        self.apply(By::Outside, Call::CreatePool { buffers: 2 })?;
+        for _ in 0..3 {
+            self.apply(By::Outside, Call::CreateTimer)?;
+        }
+        for task in self.tasks.clone() {
+            self.apply(By::Outside, Call::Trigger { task })?;
+        }
+        Ok(())
+    }
+}
+
+fn same<T: PartialEq + Debug>(what: &str, core: &T, naive: &T) -> Result<(), String> {
+    if core == naive { Ok(()) } else { Err(format!("{what}: the core has {core:?}, the model {naive:?}")) }
+}
+
+/// Kinds of calls that anybody may make, most of which end a wait or begin a run.
+const MOVES_ON: [u8; 16] = [0, 0, 12, 17, 19, 25, 27, 30, 34, 48, 54, 64, 68, 70, 71, 71];
+
+fn play(seeds: &[Seed]) -> Result<Pair, TestCaseError> {
+    let mut pair = Pair::new();
+    pair.set_up()?;
+    for &seed in seeds {
+        let by = pair.caller(seed.who);
+        // Who is no task makes such calls that only a task may make now and then, else one that moves things on.
+        let moves_on = !matches!(by, By::Task(_)) && seed.kind % 8 > 0;
+        let kind = if moves_on { pick(&MOVES_ON, seed.kind) } else { seed.kind };
+        let call = pair.call(Seed { kind, ..seed });
+        pair.apply(by, call)?;
+    }
+    Ok(pair)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
+
+    #[test]
+    fn the_core_does_what_the_naive_model_does(seeds in proptest::collection::vec(seed(), 1..220)) {
+        play(&seeds)?;
+    }
+}
+
+/// How many sequences: more where `HAIRSPRING_PROOF` says how many times as many.
+fn cases() -> u32 {
+    6_000 * crate::proof_factor()
+}
+
+/// Else the comparison above could compare nothing but refusals.
+#[test]
+fn random_calls_come_out_in_every_way_and_wait_for_everything() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = proptest::collection::vec(seed(), 200);
+    let (mut statuses, mut waits) = (BTreeMap::new(), BTreeMap::new());
+    for _ in 0..300 {
+        let seeds = strategy.new_tree(&mut runner).expect("a sequence").current();
+        let pair = play(&seeds).expect("as the model");
+        pair.replies.iter().for_each(|reply| *statuses.entry(format!("{:?}", reply.status)).or_insert(0) += 1);
+        for man in &pair.naive.men {
+            *statuses.entry(format!("{:?}", man.outcome.status)).or_insert(0) += 1;
+            let waiting = format!("{:?}", man.waiting);
+            *waits.entry(waiting.split('(').next().unwrap_or_default().to_owned()).or_insert(0) += 1;
+        }
+    }
+    let rare = ["TriggerOverflow", "TooMany", "BadInterval", "MessageTooBig"];
+    for status in crate::statuses::ALL.map(|status| format!("{status:?}")) {
+        let at_random = !rare.contains(&status.as_str()) && (CHECKS || status != "NotStarted");
+        assert!(!at_random || statuses.contains_key(&status), "{status} never came about: {statuses:?}");
+    }
+    assert_eq!(waits.len(), 10, "{waits:?}");
+}
