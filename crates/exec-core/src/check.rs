@@ -57,17 +57,17 @@ impl<O: Observer> Core<O> {
             if task.state != State::Deleted && task.effective != self.effective_priority(index as u16) {
                 return Err(Broken(format!("task {index} runs at {:?}, not by the formula", task.effective)));
             }
-            if task.timed != self.wheel.is_armed(task.node) {
+            if task.marks.timed != self.wheel.is_armed(task.node) {
                 return Err(Broken(format!("task {index} and the wheel disagree about its deadline")));
             }
             let awaits_mail = matches!(task.waiting, Waiting::Mail(_) | Waiting::Exchange(_));
             if task.handed != NIL && (awaits_mail || !matches!(task.state, State::Ready | State::Waiting)) {
                 return Err(Broken(format!("task {index} has a message in its hand while it is {:?}", task.state)));
             }
-            if task.killed && task.state != State::Ready {
+            if task.marks.killed && task.state != State::Ready {
                 return Err(Broken(format!("task {index} was killed and is {:?}", task.state)));
             }
-            if task.waiting == Waiting::Wake && task.latch {
+            if task.waiting == Waiting::Wake && task.marks.latch {
                 return Err(Broken(format!("task {index} waits for a wake that it has")));
             }
             if let Waiting::Signals(bits) = task.waiting

@@ -20,7 +20,7 @@ use crate::pool::Pool;
 use crate::queue::{NIL, Queue};
 use crate::resource::Resource;
 use crate::semaphore::Semaphore;
-use crate::task::{State, Task, Waiting};
+use crate::task::{Marks, State, Task, Waiting};
 use crate::timer::Timers;
 use crate::wheel::{Owner, Wheel};
 
@@ -177,13 +177,30 @@ impl<O: Observer> Core<O> {
         Reply { status: task.outcome, value: task.value }
     }
 
+    /// What a call came out as, once the task that made it runs again: what `reply` said, or the outcome if it was blocked;
+    /// [`Status::Killed`] if the task has been killed meanwhile.
+    ///
+    /// # Panics
+    /// If there never was such a task.
+    #[inline(always)]
+    pub fn resumed(&self, task: TaskId, reply: Reply) -> Reply {
+        let task = &self.tasks[task.index()];
+        if task.marks.killed {
+            Status::Killed.into()
+        } else if reply.status == Status::Blocked {
+            Reply { status: task.outcome, value: task.value }
+        } else {
+            reply
+        }
+    }
+
     /// Whether the task has been killed and is to unwind.
     ///
     /// # Panics
     /// If there never was such a task.
     #[inline]
     pub fn is_killed(&self, task: TaskId) -> bool {
-        self.tasks[task.index()].killed
+        self.tasks[task.index()].marks.killed
     }
 
     /// Whether the task may run: ready and not suspended.
@@ -231,25 +248,43 @@ impl<O: Observer> Core<O> {
     }
 
     /// Lets a task run from now on: its wait is over, with this outcome. It must be in no wait list.
-    #[inline]
     pub(crate) fn ready(&mut self, index: u16, status: Status, value: u32) {
-        let task = &mut self.tasks[usize::from(index)];
+        self.ready_at_once(index, status, value);
+    }
+
+    /// The same, compiled into the calls that are made most.
+    #[inline(always)]
+    pub(crate) fn ready_at_once(&mut self, index: u16, status: Status, value: u32) {
+        // The slice is kept in registers; through `self` it would be loaded again after every store.
+        let tasks = self.tasks.as_mut_slice();
+        let task = &mut tasks[usize::from(index)];
         task.state = State::Ready;
         task.waiting = Waiting::Nothing;
         task.outcome = status;
         task.value = value;
-        if task.timed {
-            task.timed = false;
+        if task.marks != Marks::NONE {
+            return self.ready_with_marks(index);
+        }
+        let (id, at) = (task.id(index), task.effective);
+        self.ready.push_back(tasks, index, at);
+        self.observer.readied(id);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ready_with_marks(&mut self, index: u16) {
+        let task = &mut self.tasks[usize::from(index)];
+        if task.marks.timed {
+            task.marks.timed = false;
             self.wheel.disarm(task.node);
         }
         self.enlist(index);
     }
 
     /// Puts a ready task at the end of its priority's list, unless it is suspended.
-    #[inline]
     fn enlist(&mut self, index: u16) {
         let task = &self.tasks[usize::from(index)];
-        if !task.suspended {
+        if !task.marks.suspended {
             let (id, at) = (task.id(index), task.effective);
             self.ready.push_back(&mut self.tasks, index, at);
             self.observer.readied(id);
@@ -259,13 +294,14 @@ impl<O: Observer> Core<O> {
     /// Lets the calling task wait. It must be ready. Where a wait list is needed the caller enters it there.
     #[inline]
     pub(crate) fn block(&mut self, me: u16, waiting: Waiting, until: Until) -> Reply {
-        self.ready.remove(&mut self.tasks, me);
-        let task = &mut self.tasks[usize::from(me)];
+        let tasks = self.tasks.as_mut_slice();
+        self.ready.remove(tasks, me);
+        let task = &mut tasks[usize::from(me)];
         task.state = State::Waiting;
         task.waiting = waiting;
         let id = task.id(me);
         if let Until::At(moment) = until {
-            task.timed = true;
+            task.marks.timed = true;
             self.wheel.arm(task.node, moment);
         }
         self.observer.stopped(id, waiting);
@@ -276,7 +312,7 @@ impl<O: Observer> Core<O> {
     #[inline]
     pub(crate) fn unable_to_wait(&self, me: u16, until: Until) -> Option<Reply> {
         let task = &self.tasks[usize::from(me)];
-        if task.killed {
+        if task.marks.killed {
             Some(Status::Killed.into())
         } else if !task.is_ready() {
             // A task that lost the right to run in the middle of its code has no wait to begin yet.
@@ -350,15 +386,27 @@ impl<O: Observer> Core<O> {
         Reply::OK
     }
 
-    #[inline]
+    #[inline(always)]
     fn trigger(&mut self, task: TaskId) -> Reply {
+        if let Some(found) = self.tasks.get(task.index())
+            && (found.generation == task.generation || !cfg!(feature = "checks"))
+            && found.state == State::Idle
+        {
+            self.start(task.index, NIL);
+            return Reply::OK;
+        }
+        self.count_start(task)
+    }
+
+    /// Triggers a task that is not idle.
+    #[inline(never)]
+    fn count_start(&mut self, task: TaskId) -> Reply {
         let index = match self.known(task) {
             Ok(index) => index,
             Err(refusal) => return refusal,
         };
         let task = &mut self.tasks[usize::from(index)];
         match task.state {
-            State::Idle => self.start(index, NIL),
             State::Dead | State::Deleted => return Status::Dead.into(),
             _ if task.starts == MOST_STARTS => return Status::TriggerOverflow.into(),
             _ => task.starts += 1,
@@ -368,22 +416,43 @@ impl<O: Observer> Core<O> {
 
     /// Begins a run of an idle task, with the message in this envelope or none. What was left of the run before, a wake
     /// and signals, is forgotten.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start(&mut self, index: u16, envelope: u16) {
         let task = &mut self.tasks[usize::from(index)];
-        task.latch = false;
+        task.marks.latch = false;
         task.signals = 0;
         task.handed = envelope;
         let id = task.id(index);
         self.observer.started(id);
-        self.ready(index, Status::Ok, u32::from(envelope));
+        self.ready_at_once(index, Status::Ok, u32::from(envelope));
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(&mut self, me: u16, how: Ending) -> Reply {
+        let tasks = self.tasks.as_mut_slice();
+        let task = &mut tasks[usize::from(me)];
+        task.marks.latch = false;
+        let plain = how == Ending::Returned
+            && task.marks == Marks::NONE
+            && (task.ticket.number, task.handed, task.held, task.starts) == (0, NIL, NIL, 0)
+            && self.mailboxes[usize::from(me)].is_empty();
+        if !plain {
+            return self.end_with_more(me, how);
+        }
+        task.state = State::Idle;
+        let id = task.id(me);
+        self.ready.remove(tasks, me);
+        self.observer.stopped(id, Waiting::Nothing);
+        self.observer.ended(id, how);
+        Reply::OK
+    }
+
+    /// Ends a run that leaves something behind: mail, resources, starts, or a mark.
+    #[inline(never)]
+    fn end_with_more(&mut self, me: u16, how: Ending) -> Reply {
         let task = &self.tasks[usize::from(me)];
         // A kill that came too late to break anything off still discards what is pending.
-        let how = if task.killed && how == Ending::Returned { Ending::Killed } else { how };
+        let how = if task.marks.killed && how == Ending::Returned { Ending::Killed } else { how };
         let mut reply = Reply::OK;
         if task.ticket.number != 0 || task.handed != NIL {
             self.settle_mail(me, how);
@@ -393,13 +462,13 @@ impl<O: Observer> Core<O> {
             reply = Status::ResourceHeld.into();
         }
         let task = &mut self.tasks[usize::from(me)];
-        if !task.suspended {
+        if !task.marks.suspended {
             self.ready.remove(&mut self.tasks, me);
         }
         let task = &mut self.tasks[usize::from(me)];
         task.state = State::Idle;
-        task.suspended = false;
-        task.killed = false;
+        task.marks.suspended = false;
+        task.marks.killed = false;
         let id = task.id(me);
         self.observer.stopped(id, Waiting::Nothing);
         self.observer.ended(id, how);
@@ -426,13 +495,13 @@ impl<O: Observer> Core<O> {
             Err(refusal) => return refusal,
         };
         let task = &mut self.tasks[usize::from(index)];
-        if task.killed {
+        if task.marks.killed {
             return Status::Killed.into();
         }
-        if task.suspended {
+        if task.marks.suspended {
             return Status::AlreadySuspended.into();
         }
-        task.suspended = true;
+        task.marks.suspended = true;
         if task.state == State::Ready {
             let id = task.id(index);
             // Another's outcome may be one that the task has not come to see yet.
@@ -452,10 +521,10 @@ impl<O: Observer> Core<O> {
             Err(refusal) => return refusal,
         };
         let task = &mut self.tasks[usize::from(index)];
-        if !task.suspended {
+        if !task.marks.suspended {
             return Status::NotSuspended.into();
         }
-        task.suspended = false;
+        task.marks.suspended = false;
         if task.state == State::Ready {
             self.enlist(index);
         }
@@ -471,17 +540,17 @@ impl<O: Observer> Core<O> {
             State::Idle => return Reply::OK,
             State::Ready => {
                 let task = &mut self.tasks[usize::from(index)];
-                task.killed = true;
-                if task.suspended {
-                    task.suspended = false;
+                task.marks.killed = true;
+                if task.marks.suspended {
+                    task.marks.suspended = false;
                     self.enlist(index);
                 }
             }
             State::Waiting => {
                 self.leave(index);
                 let task = &mut self.tasks[usize::from(index)];
-                task.killed = true;
-                task.suspended = false;
+                task.marks.killed = true;
+                task.marks.suspended = false;
                 self.ready(index, Status::Killed, 0);
             }
             State::Dead | State::Deleted => return Status::Dead.into(),
@@ -510,11 +579,20 @@ impl<O: Observer> Core<O> {
         Reply::OK
     }
 
-    #[inline]
+    #[inline(always)]
     fn wait(&mut self, me: u16, until: Until) -> Reply {
+        if self.tasks[usize::from(me)].marks == Marks::NONE && until != Until::NoWait {
+            self.block(me, Waiting::Wake, until)
+        } else {
+            self.wait_with_marks(me, until)
+        }
+    }
+
+    #[inline(never)]
+    fn wait_with_marks(&mut self, me: u16, until: Until) -> Reply {
         let task = &mut self.tasks[usize::from(me)];
-        if task.latch && !task.killed {
-            task.latch = false;
+        if task.marks.latch && !task.marks.killed {
+            task.marks.latch = false;
             return Reply::OK;
         }
         match self.unable_to_wait(me, until) {
@@ -523,26 +601,35 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn wake(&mut self, task: TaskId) -> Reply {
+        if let Some(found) = self.tasks.get(task.index())
+            && (found.generation == task.generation || !cfg!(feature = "checks"))
+            && matches!(found.waiting, Waiting::Wake)
+        {
+            self.ready_at_once(task.index, Status::Ok, 0);
+            return Reply::OK;
+        }
+        self.leave_wake(task)
+    }
+
+    /// Wakes a task that does not wait for it.
+    #[inline(never)]
+    fn leave_wake(&mut self, task: TaskId) -> Reply {
         let index = match self.started(task) {
             Ok(index) => index,
             Err(refusal) => return refusal,
         };
         let task = &mut self.tasks[usize::from(index)];
-        if task.waiting == Waiting::Wake {
-            self.ready(index, Status::Ok, 0);
-            return Reply::OK;
-        }
-        if task.latch {
+        if task.marks.latch {
             return Status::WakeAlreadyPending.into();
         }
-        task.latch = true;
+        task.marks.latch = true;
         Status::WakePending.into()
     }
 
     fn wake_reset(&mut self, me: u16) -> Reply {
-        Reply::ok(u32::from(core::mem::take(&mut self.tasks[usize::from(me)].latch)))
+        Reply::ok(u32::from(core::mem::take(&mut self.tasks[usize::from(me)].marks.latch)))
     }
 
     fn delay(&mut self, me: u16, until: Until) -> Reply {

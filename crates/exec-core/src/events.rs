@@ -66,7 +66,7 @@ impl<O: Observer> Core<O> {
             return Status::NoBits.into();
         }
         if let Some(satisfied) = wish.satisfied_by(group.bits)
-            && !self.tasks[usize::from(me)].killed
+            && !self.tasks[usize::from(me)].marks.killed
         {
             if take {
                 group.bits &= !satisfied;
@@ -105,7 +105,7 @@ impl<O: Observer> Core<O> {
         }
         let task = &mut self.tasks[usize::from(me)];
         if let Some(satisfied) = wish.satisfied_by(task.signals)
-            && !task.killed
+            && !task.marks.killed
         {
             task.signals &= !satisfied;
             return Reply::ok(satisfied);

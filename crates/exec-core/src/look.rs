@@ -41,9 +41,9 @@ impl<O: Observer> Core<O> {
             waiting: task.waiting,
             base: task.base,
             effective: task.effective,
-            suspended: task.suspended,
-            killed: task.killed,
-            latch: task.latch,
+            suspended: task.marks.suspended,
+            killed: task.marks.killed,
+            latch: task.marks.latch,
             starts: task.starts,
             signals: task.signals,
         })

@@ -104,6 +104,12 @@ impl Mailboxes {
         Self { letters: capacities.map(|capacity| Letters { head: NIL, tail: NIL, count: 0, capacity }) }
     }
 
+    /// Whether no letter lies in any of the four.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
     #[inline]
     fn room(&self, urgency: Urgency) -> Result<(), Status> {
         let letters = &self.letters[usize::from(urgency.number())];
@@ -208,7 +214,7 @@ impl<O: Observer> Core<O> {
 
     pub(crate) fn receive(&mut self, me: u16, urgency: Option<Urgency>, until: Until) -> Reply {
         self.put_down(me);
-        if !self.tasks[usize::from(me)].killed
+        if !self.tasks[usize::from(me)].marks.killed
             && let Some(envelope) = self.next_mail(me, urgency)
         {
             self.tasks[usize::from(me)].handed = envelope;
@@ -313,7 +319,7 @@ impl<O: Observer> Core<O> {
         }
         self.put_down(me);
         let found = &mut self.objects.exchanges[exchange.index()];
-        if !self.tasks[usize::from(me)].killed
+        if !self.tasks[usize::from(me)].marks.killed
             && let Some(envelope) = found.boxes.pop(&self.mail, None)
         {
             self.tasks[usize::from(me)].handed = envelope;

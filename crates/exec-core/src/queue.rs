@@ -43,7 +43,7 @@ impl Queue {
     }
 
     /// The first of the most urgent, or [`NIL`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&self) -> u16 {
         self.heads[self.present.trailing_zeros() as usize]
     }
@@ -58,7 +58,7 @@ impl Queue {
         if further == 0 { NIL } else { self.heads[further.trailing_zeros() as usize] }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_back(&mut self, tasks: &mut [Task], index: u16, at: Priority) {
         let slot = usize::from(at.number() & 63);
         let tail = self.tails[slot];
@@ -85,7 +85,7 @@ impl Queue {
     }
 
     /// Takes a task out that is in this queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, tasks: &mut [Task], index: u16) {
         let Link { next, previous, at } = tasks[usize::from(index)].link;
         let slot = usize::from(at.number() & 63);

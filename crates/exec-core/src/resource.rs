@@ -41,7 +41,7 @@ impl<O: Observer> Core<O> {
     pub(crate) fn reserve(&mut self, me: u16, resource: ResourceId, until: Until, at: Option<Priority>) -> Reply {
         let Some(found) = self.objects.resources.get_mut(resource.index()) else { return Status::NoSuchObject.into() };
         let task = &self.tasks[usize::from(me)];
-        if task.killed {
+        if task.marks.killed {
             return Status::Killed.into();
         }
         if found.owner == me {
@@ -236,7 +236,7 @@ impl<O: Observer> Core<O> {
             task.effective = effective;
             let (id, state, waiting, own_place) = (task.id(index), task.state, task.waiting, task.wait_at.is_none());
             self.observer.priority(id, effective);
-            if state == State::Ready && !self.tasks[usize::from(index)].suspended {
+            if state == State::Ready && !self.tasks[usize::from(index)].marks.suspended {
                 self.ready.remove(&mut self.tasks, index);
                 if effective < before {
                     self.ready.push_back(&mut self.tasks, index, effective);

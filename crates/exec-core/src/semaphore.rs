@@ -37,7 +37,7 @@ impl<O: Observer> Core<O> {
         let Some(found) = self.objects.semaphores.get_mut(semaphore.index()) else {
             return Status::NoSuchObject.into();
         };
-        if found.count > 0 && !self.tasks[usize::from(me)].killed {
+        if found.count > 0 && !self.tasks[usize::from(me)].marks.killed {
             found.count -= 1;
             return Reply::OK;
         }

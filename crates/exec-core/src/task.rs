@@ -52,18 +52,29 @@ pub(crate) struct Ticket {
     pub(crate) number: u32,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Task {
-    pub(crate) link: Link,
-    pub(crate) state: State,
-    pub(crate) base: Priority,
-    pub(crate) effective: Priority,
+/// What is out of the ordinary with a task. Mostly nothing, which is one comparison for all four.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, align(4))]
+pub(crate) struct Marks {
     pub(crate) suspended: bool,
     pub(crate) killed: bool,
     /// A wake that came while it did not wait.
     pub(crate) latch: bool,
     /// Whether its deadline may be in the wheel.
     pub(crate) timed: bool,
+}
+
+impl Marks {
+    pub(crate) const NONE: Self = Self { suspended: false, killed: false, latch: false, timed: false };
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) link: Link,
+    pub(crate) state: State,
+    pub(crate) base: Priority,
+    pub(crate) effective: Priority,
+    pub(crate) marks: Marks,
     pub(crate) outcome: Status,
     pub(crate) value: u32,
     pub(crate) generation: u16,
@@ -89,10 +100,7 @@ impl Task {
             state: State::Idle,
             base: priority,
             effective: priority,
-            suspended: false,
-            killed: false,
-            latch: false,
-            timed: false,
+            marks: Marks::NONE,
             outcome: Status::Ok,
             value: 0,
             generation,
@@ -114,6 +122,6 @@ impl Task {
     /// Whether it is in the ready list.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
-        self.state == State::Ready && !self.suspended
+        self.state == State::Ready && !self.marks.suspended
     }
 }

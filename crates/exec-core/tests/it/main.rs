@@ -7,6 +7,7 @@ mod bench;
 #[cfg(feature = "checks")]
 mod checks;
 mod events;
+mod explore;
 mod mail;
 mod naive;
 mod pools;
