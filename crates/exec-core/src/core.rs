@@ -20,7 +20,7 @@ use crate::pool::Pool;
 use crate::queue::{NIL, Queue};
 use crate::resource::Resource;
 use crate::semaphore::Semaphore;
-use crate::task::{Marks, State, Task, Waiting};
+use crate::task::{State, Task, Waiting};
 use crate::timer::Timers;
 use crate::wheel::{Owner, Wheel};
 
@@ -158,8 +158,15 @@ impl<O: Observer> Core<O> {
         if index == NIL { None } else { Some(self.tasks[usize::from(index)].id(index)) }
     }
 
+    /// The slot of the task that is to run; none: all wait.
+    #[inline(always)]
+    pub fn first_index(&self) -> Option<usize> {
+        let index = self.ready.first();
+        (index != NIL).then_some(usize::from(index))
+    }
+
     /// Whether this task, which exists, is the one that is to run.
-    #[inline]
+    #[inline(always)]
     pub fn is_first(&self, task: TaskId) -> bool {
         self.ready.first() == task.index
     }
@@ -262,7 +269,7 @@ impl<O: Observer> Core<O> {
         task.waiting = Waiting::Nothing;
         task.outcome = status;
         task.value = value;
-        if task.marks != Marks::NONE {
+        if task.marks.any() {
             return self.ready_with_marks(index);
         }
         let (id, at) = (task.id(index), task.effective);
@@ -431,9 +438,8 @@ impl<O: Observer> Core<O> {
     fn end(&mut self, me: u16, how: Ending) -> Reply {
         let tasks = self.tasks.as_mut_slice();
         let task = &mut tasks[usize::from(me)];
-        task.marks.latch = false;
         let plain = how == Ending::Returned
-            && task.marks == Marks::NONE
+            && !task.marks.any()
             && (task.ticket.number, task.handed, task.held, task.starts) == (0, NIL, NIL, 0)
             && self.mailboxes[usize::from(me)].is_empty();
         if !plain {
@@ -581,7 +587,7 @@ impl<O: Observer> Core<O> {
 
     #[inline(always)]
     fn wait(&mut self, me: u16, until: Until) -> Reply {
-        if self.tasks[usize::from(me)].marks == Marks::NONE && until != Until::NoWait {
+        if !self.tasks[usize::from(me)].marks.any() && until != Until::NoWait {
             self.block(me, Waiting::Wake, until)
         } else {
             self.wait_with_marks(me, until)

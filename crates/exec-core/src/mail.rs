@@ -97,11 +97,13 @@ struct Letters {
 #[derive(Clone, Debug)]
 pub(crate) struct Mailboxes {
     letters: [Letters; Urgency::COUNT],
+    /// Letters in all four.
+    waiting: u32,
 }
 
 impl Mailboxes {
     pub(crate) fn new(capacities: [u16; Urgency::COUNT]) -> Self {
-        Self { letters: capacities.map(|capacity| Letters { head: NIL, tail: NIL, count: 0, capacity }) }
+        Self { letters: capacities.map(|capacity| Letters { head: NIL, tail: NIL, count: 0, capacity }), waiting: 0 }
     }
 
     /// Whether no letter lies in any of the four.
@@ -132,6 +134,7 @@ impl Mailboxes {
         }
         letters.tail = envelope;
         letters.count += 1;
+        self.waiting += 1;
     }
 
     #[inline]
@@ -144,6 +147,7 @@ impl Mailboxes {
             letters.tail = NIL;
         }
         letters.count -= 1;
+        self.waiting -= 1;
         Some(envelope)
     }
 

@@ -53,7 +53,7 @@ pub(crate) struct Ticket {
 }
 
 /// What is out of the ordinary with a task. Mostly nothing, which is one comparison for all four.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(4))]
 pub(crate) struct Marks {
     pub(crate) suspended: bool,
@@ -66,6 +66,12 @@ pub(crate) struct Marks {
 
 impl Marks {
     pub(crate) const NONE: Self = Self { suspended: false, killed: false, latch: false, timed: false };
+
+    /// Whether there is any. One load and one comparison, which deriving `PartialEq` would not make of it.
+    #[inline(always)]
+    pub(crate) fn any(self) -> bool {
+        u32::from_ne_bytes([self.suspended.into(), self.killed.into(), self.latch.into(), self.timed.into()]) != 0
+    }
 }
 
 #[derive(Clone, Debug)]

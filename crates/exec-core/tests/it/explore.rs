@@ -172,7 +172,9 @@ impl World {
         let one = |task: Option<TaskId>| task.map_or(u8::MAX, |task| task.index() as u8);
         for &task in &self.tasks {
             let Some(look) = self.core.look(task) else { continue };
-            let flags = [look.suspended, look.killed, look.latch, look.starts > 0];
+            // Between two runs nobody can tell whether a wake is left of the last.
+            let latch = look.latch && matches!(look.state, State::Ready | State::Waiting);
+            let flags = [look.suspended, look.killed, latch, look.starts > 0];
             seen.push(flags.into_iter().fold(look.state as u8, |bits, flag| bits << 1 | u8::from(flag)));
             seen.extend([look.base.number() << 4 | look.effective.number(), kind(look.waiting)]);
             let deadline = self.core.wait_deadline(task);
@@ -313,7 +315,7 @@ fn inheritance_keeps_every_invariant_with_four_tasks_suspensions_and_changes_of_
 
 #[test]
 fn wakes_keep_every_invariant_in_every_state() {
-    let system = System::new("wait and wake", &[2, 2, 1], 25_000);
+    let system = System::new("wait and wake", &[2, 2, 1], 23_000);
     check(&System { wakes: true, times: true, kills: true, suspends: true, ..system });
 }
 
