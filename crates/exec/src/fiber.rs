@@ -204,42 +204,43 @@ impl<M: Carrier> Fibers<M> {
         if cell!(self.core).is_first(me) {
             return reply;
         }
-        self.give_way(me);
-        if cell!(self.core).is_killed(me) {
-            return self.killed(me);
-        }
-        if reply.status == Status::Blocked { cell!(self.core).outcome(me) } else { reply }
+        let control = ControlWords::read();
+        self.give_way(me, reply.status == Status::Blocked, control, control);
+        let reply = cell!(self.core).resumed(me, reply);
+        if reply.status == Status::Killed { self.killed(me) } else { reply }
     }
 
-    /// Gives the CPU away until this task is first again.
+    /// Gives the CPU away until this task is first again; `waits`: it is not ready. It leaves the floating-point control
+    /// words `left` in force and finds `wanted` when it returns.
     ///
     /// Compiled into its caller, like everything from here to the switch: a processor predicts where a `ret` goes by the
     /// calls it saw, and a switch in the middle of a call makes it guess wrong at every return until the next switch. With
     /// no call between a task's body and the switch there is nothing to guess. (Ten times the cost of the switch, measured.)
     #[inline(always)]
-    fn give_way(&self, me: TaskId) {
-        // What this task had set, for its return; and for whoever runs next, to know without reading.
-        let control = ControlWords::read();
-        self.control.set(control);
+    fn give_way(&self, me: TaskId, mut waits: bool, left: ControlWords, wanted: ControlWords) {
+        // For whoever runs next, to know without reading.
+        self.control.set(left);
         loop {
-            let next = if cell!(self.core).may_run(me) { self.above() } else { None };
-            if let Some(next) = next {
-                self.resume(next);
-            } else {
+            match if waits { None } else { self.above() } {
+                Some(next) => self.resume(next),
                 // SAFETY: this code runs on the fiber's own stack, so the yielder that its body was given is live.
-                unsafe { &*self.fiber(me).yielder.get() }.suspend(());
+                None => unsafe { &*self.fiber(me).yielder.get() }.suspend(()),
             }
             if cell!(self.core).is_first(me) {
                 break;
             }
+            waits = !cell!(self.core).may_run(me);
         }
-        control.put_in_force(self.control.get());
+        wanted.put_in_force(self.control.get());
     }
 
     /// The fiber that is to run, if it is not on the chain of resumes.
     #[inline(always)]
     fn above(&self) -> Option<&Fiber> {
-        let next = self.fiber(cell!(self.core).first()?);
+        let index = cell!(self.core).first_index()?;
+        let next: *const Fiber = &raw const *cell!(self.fibers)[index];
+        // SAFETY: as in `fiber`.
+        let next = unsafe { &*next };
         (!next.on_chain.get()).then_some(next)
     }
 
@@ -261,8 +262,8 @@ impl<M: Carrier> Fibers<M> {
     /// What a fiber does all its life: one run after the other.
     fn live(&self, me: TaskId, default_control: ControlWords) {
         let ctx = TaskCtx::new(self.kernel(), me);
+        default_control.put_in_force(self.control.get());
         loop {
-            default_control.put_in_force(ControlWords::read());
             let fiber = self.fiber(me);
             let (how, text) = if cell!(self.core).is_killed(me) || self.stopping.get() {
                 (Ending::Killed, None)
@@ -279,15 +280,23 @@ impl<M: Carrier> Fibers<M> {
             if self.has_runaway() {
                 self.blame(me);
             }
-            let reply = self.apply(By::Task(me), Call::End { how });
+            let reply = if how == Ending::Returned && !self.observed {
+                cell!(self.core).apply(By::Task(me), Call::End { how: Ending::Returned })
+            } else {
+                self.apply(By::Task(me), Call::End { how })
+            };
             if how != Ending::Returned || reply.status != Status::Ok {
                 self.mishap(me, how, text, reply);
             }
             if how == Ending::Panicked {
                 return;
             }
-            if !cell!(self.core).is_first(me) {
-                self.give_way(me);
+            let left = ControlWords::read();
+            if cell!(self.core).is_first(me) {
+                default_control.put_in_force(left);
+            } else {
+                let waits = !cell!(self.core).may_run(me);
+                self.give_way(me, waits, left, default_control);
             }
         }
     }

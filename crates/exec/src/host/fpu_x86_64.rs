@@ -8,8 +8,8 @@ use std::mem::MaybeUninit;
 /// Rounding, masks of exceptions, flush to zero: what a task set for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ControlWords {
-    mxcsr: u32,
-    x87: u16,
+    /// MXCSR in the lower half, the x87 word above it: one comparison for both.
+    words: u64,
 }
 
 /// The status flags in MXCSR: sticky, not part of what a task sets, and not restored.
@@ -28,7 +28,7 @@ impl ControlWords {
                 mxcsr = in(reg) mxcsr.as_mut_ptr(), x87 = in(reg) x87.as_mut_ptr(),
                 options(nostack, preserves_flags)
             );
-            Self { mxcsr: mxcsr.assume_init() & !MXCSR_FLAGS, x87: x87.assume_init() }
+            Self { words: u64::from(mxcsr.assume_init() & !MXCSR_FLAGS) | u64::from(x87.assume_init()) << 32 }
         }
     }
 
@@ -43,12 +43,14 @@ impl ControlWords {
     #[cold]
     #[inline(never)]
     fn load(self) {
+        let mxcsr = self.words as u32;
+        let x87 = (self.words >> 32) as u16;
         // SAFETY: the words were read from this processor, so no reserved bit is set; the compiler assumes nothing about
         // them beyond their default, which is what code outside tasks runs with.
         unsafe {
             asm!(
                 "ldmxcsr [{mxcsr}]", "fldcw [{x87}]",
-                mxcsr = in(reg) &raw const self.mxcsr, x87 = in(reg) &raw const self.x87,
+                mxcsr = in(reg) &raw const mxcsr, x87 = in(reg) &raw const x87,
                 options(nostack, preserves_flags, readonly)
             );
         }
