@@ -1,0 +1,110 @@
+//! The way into the kernel and out of it again: what every call of the thread back-end goes through.
+//!
+//! ```text
+//!   enter: lock ─► (suspended: unlock, park, again) ─► apply ─► conclude ─► settle ─► unlock ─► nudge ─► park ─► outcome
+//! ```
+//! Nudges are issued after the lock is given back: a more urgent thread that was woken before would run, find the lock
+//! taken, and give the CPU back, two switches for nothing.
+#![expect(unsafe_code, reason = "reads the outcome that was left for the calling thread")]
+
+use hairspring_exec_core::{By, Call, Reply, Status, TaskId};
+
+use super::lock::Held;
+use super::place::Place;
+use super::schedule::give_way;
+use super::state::State;
+use super::{Shared, Threads};
+use crate::ending::unwind_killed;
+
+impl Threads {
+    /// The place of the task whose thread this is.
+    #[inline]
+    pub(super) fn own(&self) -> Option<&Place> {
+        self.own.map(|number| self.shared.places.at(number))
+    }
+
+    /// Takes the lock for a call. A task that has been killed unwinds instead; one that has been suspended meanwhile waits
+    /// here until it is resumed, so that its call is made when it may run.
+    #[inline]
+    pub(super) fn enter(&self, by: By) -> Held<'_, State> {
+        let (By::Task(me), Some(number)) = (by, self.own) else { return self.shared.lock.hold() };
+        let place = self.shared.places.at(number);
+        place.count();
+        loop {
+            heed(place);
+            let mut state = self.shared.lock.hold();
+            state.core.observer.awake(number);
+            if place.may_run() {
+                state.judge(me);
+                return state;
+            }
+            self.shared.release(state);
+            place.park();
+        }
+    }
+
+    /// Sees to what a call led to, gives the lock back, and returns when the caller may run: with the outcome, if it was
+    /// blocked.
+    #[inline]
+    pub(super) fn leave(&self, state: Held<'_, State>, by: By, call: &Call, reply: Reply) -> Reply {
+        let (By::Task(me), Some(place)) = (by, self.own()) else {
+            self.depart(state, None, call, reply);
+            return reply;
+        };
+        self.depart(state, Some(me), call, reply);
+        place.park();
+        heed(place);
+        if reply.status == Status::Blocked {
+            // SAFETY: this is the place's own thread, the call was blocked, and `park` has returned.
+            return unsafe { place.outcome() };
+        }
+        reply
+    }
+
+    /// The same without waiting for the right to run.
+    #[inline]
+    pub(super) fn depart(&self, mut state: Held<'_, State>, me: Option<TaskId>, call: &Call, reply: Reply) {
+        state.conclude(me, call, reply);
+        let lower_later = state.settle(me, Some(call));
+        let to_the_end = match (call, me) {
+            (Call::Yield, Some(_)) => true,
+            (Call::SetPriority { task, .. }, Some(me)) => *task == me,
+            _ => false,
+        };
+        // Another of the same priority is first: the kernel has to be told to let it run.
+        let behind = to_the_end && me.is_some_and(|me| state.core.may_run(me) && state.core.first() != Some(me));
+        self.shared.release(state);
+        if lower_later {
+            let mut state = self.shared.lock.hold();
+            state.settle(None, Some(call));
+            self.shared.release(state);
+        }
+        if behind {
+            give_way();
+        }
+    }
+}
+
+impl Shared {
+    /// Gives the lock back and issues the nudges that are owed, whoever owes them.
+    #[inline]
+    pub(super) fn release<'s>(&'s self, mut state: Held<'s, State>) {
+        loop {
+            let nudges = state.nudges();
+            drop(state);
+            nudges.issue(&self.places);
+            if !nudges.more {
+                return;
+            }
+            state = self.lock.hold();
+        }
+    }
+}
+
+/// Unwinds a task that has been killed, unless its thread unwinds already.
+#[inline]
+pub(super) fn heed(place: &Place) {
+    if place.is_killed() && !std::thread::panicking() {
+        unwind_killed();
+    }
+}

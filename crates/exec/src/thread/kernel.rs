@@ -1,0 +1,131 @@
+//! The kernel thread: ticks, time-outs, timer procedures, and the limit of a run.
+//!
+//! It sleeps until the next deadline, on its own word, and is rung when an earlier one is set; one that is later than what it
+//! sleeps for costs nothing. Procedures run here, one after the other, without the lock.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hairspring_exec_core::{By, Call, Moment};
+use hairspring_machine::{Host, Machine};
+
+use super::Threads;
+use super::mirror::KERNEL_PLACE;
+use super::schedule::{KERNEL, own_number};
+use super::state::{Phase, State};
+use crate::context::TimerCtx;
+use crate::engine::Kernel;
+use crate::interrupt::monotonic;
+use crate::report::Stopped;
+
+impl Threads {
+    /// What the kernel thread does all its life.
+    pub(super) fn keep_time(&self) {
+        self.shared.take_cpus();
+        // A refusal was found when the executive was made.
+        let _ = Host.set_policy(KERNEL);
+        let place = self.shared.places.at(KERNEL_PLACE);
+        place.settle_in(own_number());
+        loop {
+            place.count();
+            let mut state = self.shared.lock.hold();
+            state.kernel_until = Moment::START;
+            state.core.observer.awake(KERNEL_PLACE);
+            if state.leaving {
+                state.kernel_gone = true;
+                state.ring(super::mirror::RUNNER_PLACE);
+                self.shared.release(state);
+                return;
+            }
+            if !state.serve_limit() {
+                // Whatever was to be served is left to the next run.
+                state.serving = false;
+                state.look_for_end();
+            } else if state.serve_time() {
+                self.shared.release(state);
+                self.run_procedures();
+                continue;
+            }
+            let until = state.next_event();
+            state.kernel_until = until.unwrap_or(Moment::from_nanos(u64::MAX));
+            place.forbid();
+            self.shared.release(state);
+            place.doze(until);
+        }
+    }
+
+    fn run_procedures(&self) {
+        let place = self.shared.places.at(KERNEL_PLACE);
+        loop {
+            place.count();
+            let mut state = self.shared.lock.hold();
+            let next = if state.phase == Phase::Running { state.next_procedure() } else { None };
+            let Some((timer, expiry, mut body)) = next else {
+                state.serving = false;
+                // What the end of the run left undone is done in the next.
+                state.tick_first = true;
+                state.look_for_end();
+                self.shared.release(state);
+                return;
+            };
+            self.shared.release(state);
+            let ctx = TimerCtx::new(Kernel::Thread(self), timer);
+            let ending = catch_unwind(AssertUnwindSafe(|| body(&ctx, expiry)));
+            let mut state = self.shared.lock.hold();
+            let seat = state.timers.get_mut(timer.index()).filter(|seat| seat.timer == timer && seat.body.is_none());
+            // A timer that was deleted meanwhile takes what it captured with it, outside the lock.
+            let gone = match seat {
+                Some(seat) => seat.body.replace(body),
+                None => Some(body),
+            };
+            if let Err(payload) = ending {
+                state.burst(payload);
+            }
+            self.shared.release(state);
+            drop(gone);
+        }
+    }
+}
+
+impl State {
+    /// Ends the run if its limit has come. True while it runs on.
+    fn serve_limit(&mut self) -> bool {
+        if self.phase == Phase::Running && self.limit.is_some_and(|limit| monotonic() >= limit) {
+            self.end_run(Stopped::TimeUp);
+        }
+        self.phase == Phase::Running
+    }
+
+    /// Lets the core serve what is due by now, never before. True if timer procedures are.
+    fn serve_time(&mut self) -> bool {
+        let now = monotonic();
+        let due = self.core.next_deadline().is_some_and(|next| next <= now);
+        if !due && !std::mem::take(&mut self.tick_first) {
+            return false;
+        }
+        self.tick_first = false;
+        let reply = self.apply(By::Kernel, Call::Tick { now });
+        self.serving = reply.value > 0;
+        self.publish(None);
+        self.settle(None, None);
+        if !self.serving {
+            self.look_for_end();
+        }
+        self.serving
+    }
+
+    /// The next moment at which there is something to do.
+    fn next_event(&mut self) -> Option<Moment> {
+        if self.phase != Phase::Running {
+            return None;
+        }
+        let next = self.core.next_deadline();
+        [next, self.limit].into_iter().flatten().min()
+    }
+
+    /// A timer or interrupt procedure panicked: ends the run, in which the panic goes on.
+    pub(super) fn burst(&mut self, payload: Box<dyn Any + Send>) {
+        self.burst.get_or_insert(payload);
+        self.end_run(Stopped::Asked);
+    }
+}

@@ -1,0 +1,226 @@
+//! [`Mirror`]: the core's observer. It keeps the words of the threads as the core says, and the list of nudges owed.
+//!
+//! **Nudges.** Whoever lets a task run owes its thread a futex wake, and issues it after the lock is given back. In between
+//! it can itself be preempted, by something that is less urgent than the task it let run; that must not make the task wait
+//! for long. So nudges owed are also on a list under the lock, most urgent first, and everybody who leaves the kernel
+//! issues them all. One that has been issued is struck out in the place of its thread, and taken off the list by
+//! whoever looks next.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use hairspring_exec_core::{Ending, Observer, Priority, TaskId, TimerId, Waiting};
+use hairspring_machine::Nanos;
+
+use super::Body;
+use super::place::Places;
+
+/// The places of the executive's own threads; those of tasks follow.
+pub(super) const KERNEL_PLACE: u32 = 0;
+pub(super) const WATCHDOG_PLACE: u32 = 1;
+/// The thread that called `run`.
+pub(super) const RUNNER_PLACE: u32 = 2;
+pub(super) const FIRST_TASK_PLACE: u32 = 3;
+
+/// Nudges issued in one go, outside the lock; more are taken in further goes.
+pub(super) const MOST_NUDGES: usize = 8;
+
+/// What the back-end knows of a task that the core does not.
+pub(super) struct Seat {
+    pub(super) task: TaskId,
+    pub(super) name: String,
+    pub(super) place: u32,
+    pub(super) body: Arc<Body>,
+    pub(super) thread: Option<JoinHandle<()>>,
+    /// In the middle of a run.
+    pub(super) busy: bool,
+    /// What the go word says, or would say if the executive ran.
+    pub(super) may_run: bool,
+    /// Blocked in a call whose outcome it has not been left yet.
+    pub(super) awaiting: bool,
+    pub(super) wanted: Priority,
+    pub(super) applied: Priority,
+    /// It lost its real-time priority for the rest of its run.
+    pub(super) demoted: bool,
+    /// It did not end when it was to, and is not waited for.
+    pub(super) abandoned: bool,
+    /// What the watchdog saw when its calls last changed: their number, and its CPU time then.
+    pub(super) seen: (u64, Nanos),
+}
+
+/// A nudge owed to the thread of a place.
+#[derive(Clone, Copy)]
+struct Debt {
+    place: u32,
+    /// 0 first.
+    urgency: u8,
+}
+
+/// Nudges to issue: place and number.
+pub(super) struct Nudges {
+    list: [(u32, u32); MOST_NUDGES],
+    count: usize,
+    /// There are more to fetch when these have been issued.
+    pub(super) more: bool,
+}
+
+impl Nudges {
+    #[inline]
+    pub(super) fn issue(&self, places: &Places) {
+        for &(place, number) in &self.list[..self.count] {
+            places.at(place).nudge(number);
+        }
+    }
+}
+
+pub(super) struct Mirror {
+    places: Arc<Places>,
+    /// By the task's index.
+    pub(super) seats: Vec<Seat>,
+    /// Tasks that this call let run, in order; their words are set when it is over.
+    pub(super) fresh: Vec<u16>,
+    /// Tasks whose kernel priority is not yet what the core wants.
+    pub(super) unsettled: Vec<u16>,
+    debts: Vec<Debt>,
+    last_number: u32,
+    /// Tasks that may run, and tasks in the middle of a run; abandoned ones do not count.
+    pub(super) runnable: usize,
+    pub(super) busy: usize,
+    /// Periods of timers that had no run of their own.
+    pub(super) overruns: u64,
+}
+
+impl Mirror {
+    pub(super) fn new(places: Arc<Places>) -> Self {
+        Self {
+            places,
+            seats: Vec::new(),
+            fresh: Vec::new(),
+            unsettled: Vec::new(),
+            debts: Vec::with_capacity(FIRST_TASK_PLACE as usize),
+            last_number: 0,
+            runnable: 0,
+            busy: 0,
+            overruns: 0,
+        }
+    }
+
+    /// Seats a new task. The seat of a deleted one with the same index is empty by then.
+    pub(super) fn seat(&mut self, seat: Seat) {
+        let index = seat.task.index();
+        if index < self.seats.len() {
+            self.seats[index] = seat;
+        } else {
+            // The core hands out indices one after the other.
+            self.seats.push(seat);
+        }
+        // Room for all, so that no call allocates: each task is at most once in the first and the last, and the second is
+        // emptied by each call, which changes the priority of a task at most twice.
+        let count = self.seats.len();
+        self.fresh.reserve(count.saturating_sub(self.fresh.len()));
+        self.unsettled.reserve((2 * count).saturating_sub(self.unsettled.len()));
+        self.debts.reserve((count + FIRST_TASK_PLACE as usize).saturating_sub(self.debts.len()));
+    }
+
+    #[inline]
+    pub(super) fn owe(&mut self, place: u32, urgency: u8) {
+        // 0 means that nothing is owed.
+        self.last_number = self.last_number.checked_add(1).unwrap_or(1);
+        self.places.at(place).owe(self.last_number);
+        self.debts.retain(|debt| debt.place != place);
+        let at = self.debts.partition_point(|debt| debt.urgency <= urgency);
+        self.debts.insert(at, Debt { place, urgency });
+    }
+
+    /// This thread is evidently awake.
+    #[inline]
+    pub(super) fn awake(&mut self, place: u32) {
+        self.places.at(place).answer();
+        self.debts.retain(|debt| debt.place != place);
+    }
+
+    /// Whether any nudge is still owed.
+    pub(super) fn owes_any(&self) -> bool {
+        self.debts.iter().any(|debt| self.places.at(debt.place).owed() != 0)
+    }
+
+    /// What is owed, to be issued after unlock.
+    #[inline]
+    pub(super) fn nudges(&mut self) -> Nudges {
+        let mut nudges = Nudges { list: [(0, 0); MOST_NUDGES], count: 0, more: false };
+        if self.debts.is_empty() {
+            return nudges;
+        }
+        let places = &self.places;
+        self.debts.retain(|debt| {
+            let number = places.at(debt.place).owed();
+            if number == 0 {
+                return false;
+            }
+            if nudges.count < MOST_NUDGES {
+                nudges.list[nudges.count] = (debt.place, number);
+                nudges.count += 1;
+            } else {
+                nudges.more = true;
+            }
+            true
+        });
+        nudges
+    }
+
+    /// The seat of a task that is there; none for an id of one that was deleted.
+    pub(super) fn seat_of(&mut self, task: TaskId) -> Option<&mut Seat> {
+        self.seats.get_mut(task.index()).filter(|seat| seat.task == task)
+    }
+}
+
+impl Observer for Mirror {
+    #[inline]
+    fn started(&mut self, task: TaskId) {
+        self.seats[task.index()].busy = true;
+        self.busy += 1;
+    }
+
+    #[inline]
+    fn readied(&mut self, task: TaskId) {
+        let seat = &mut self.seats[task.index()];
+        if !seat.may_run {
+            seat.may_run = true;
+            self.runnable += 1;
+        }
+        self.fresh.push(task.index() as u16);
+    }
+
+    #[inline]
+    fn stopped(&mut self, task: TaskId, _waiting: Waiting) {
+        let index = task.index();
+        let seat = &mut self.seats[index];
+        if seat.may_run {
+            seat.may_run = false;
+            self.runnable -= 1;
+        }
+        self.places.at(seat.place).forbid();
+        if !self.fresh.is_empty() {
+            self.fresh.retain(|&fresh| usize::from(fresh) != index);
+        }
+    }
+
+    fn ended(&mut self, task: TaskId, _how: Ending) {
+        let seat = &mut self.seats[task.index()];
+        self.places.at(seat.place).set_killed(false);
+        seat.busy = false;
+        if std::mem::take(&mut seat.abandoned) {
+            return;
+        }
+        self.busy -= 1;
+    }
+
+    fn priority(&mut self, task: TaskId, effective: Priority) {
+        self.seats[task.index()].wanted = effective;
+        self.unsettled.push(task.index() as u16);
+    }
+
+    fn expired(&mut self, _timer: TimerId, missed: u64) {
+        self.overruns = self.overruns.saturating_add(missed);
+    }
+}

@@ -1,0 +1,220 @@
+//! [`Place`]: the words by which one thread of the executive is stopped and let run.
+//!
+//! ```text
+//!                 wait, suspend (its `go` := 0, under the lock)
+//!     RUNNING ─────────────────────────────────────────────────► STOPPED
+//!        ▲        ready (`go` := 1, under the lock)                 │ futex wait while `go` is 0
+//!        └──────────────────── nudge (futex wake, after unlock) ◄───┘
+//! ```
+//! `go` mirrors what the core says of the task and is written under the kernel lock only, so it is a level and not a token:
+//! a nudge too many does nothing, and one that comes before the thread sleeps finds that it does not sleep. `due` is the
+//! number of the nudge that is still owed; whoever issues that one strikes it out, and only that one.
+#![expect(unsafe_code, reason = "a cell for the outcome of a call, handed over by the go word")]
+
+use std::cell::UnsafeCell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32};
+
+use hairspring_exec_core::{Moment, Reply, Status};
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, sleep_while, wake_one};
+
+/// One cache line of a thread's own, so that stopping one does not slow another.
+#[repr(align(64))]
+pub(super) struct Place {
+    go: AtomicU32,
+    due: AtomicU32,
+    killed: AtomicBool,
+    leave: AtomicBool,
+    thread: AtomicI32,
+    calls: AtomicU64,
+    outcome: UnsafeCell<Reply>,
+}
+
+// SAFETY: all fields but the outcome are atomics; of that see `settle` and `outcome`.
+unsafe impl Sync for Place {}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            go: AtomicU32::new(0),
+            due: AtomicU32::new(0),
+            killed: AtomicBool::new(false),
+            leave: AtomicBool::new(false),
+            thread: AtomicI32::new(0),
+            calls: AtomicU64::new(0),
+            outcome: UnsafeCell::new(Reply { status: Status::Ok, value: 0 }),
+        }
+    }
+
+    /// Makes it as new for another thread. Under the lock, while no thread has it.
+    pub(super) fn renew(&self) {
+        // Relaxed throughout: the thread that gets the place is started after this.
+        self.go.store(0, Ordering::Relaxed);
+        self.due.store(0, Ordering::Relaxed);
+        self.killed.store(false, Ordering::Relaxed);
+        self.leave.store(false, Ordering::Relaxed);
+        self.thread.store(0, Ordering::Relaxed);
+        self.calls.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether its thread may run.
+    #[inline]
+    pub(super) fn may_run(&self) -> bool {
+        // Acquire pairs with the Release in `allow`: the outcome is there.
+        self.go.load(Ordering::Acquire) != 0
+    }
+
+    /// Lets it run; the nudge is owed. Under the lock.
+    #[inline]
+    pub(super) fn allow(&self) {
+        // Release pairs with the Acquire in `may_run`.
+        self.go.store(1, Ordering::Release);
+    }
+
+    /// Stops it at its next look. Under the lock.
+    #[inline]
+    pub(super) fn forbid(&self) {
+        // Relaxed: nothing is handed over by it; the lock orders it against `allow`.
+        self.go.store(0, Ordering::Relaxed);
+    }
+
+    /// Sleeps until it may run. Its own thread only.
+    #[inline]
+    pub(super) fn park(&self) {
+        while !self.may_run() {
+            sleep_while(&self.go, 0, None);
+        }
+        self.answer();
+    }
+
+    /// Sleeps until it may run or the moment has come, whichever is first; may return for no reason.
+    pub(super) fn doze(&self, until: Option<Moment>) {
+        if !self.may_run() {
+            sleep_while(&self.go, 0, until);
+        }
+    }
+
+    /// It is awake: no nudge is owed any more. Its own thread only.
+    #[inline]
+    pub(super) fn answer(&self) {
+        // Relaxed: it only saves nudges. A nudge owed for a later stop cannot be struck out by this, for the thread stops
+        // in this very code or in the kernel, after this.
+        self.due.store(0, Ordering::Relaxed);
+    }
+
+    /// A nudge with this number is owed. Under the lock.
+    #[inline]
+    pub(super) fn owe(&self, number: u32) {
+        // Relaxed: it publishes nothing; `go` does.
+        self.due.store(number, Ordering::Relaxed);
+    }
+
+    /// The number of the nudge that is owed, or 0. Relaxed: see `owe`.
+    #[inline]
+    pub(super) fn owed(&self) -> u32 {
+        self.due.load(Ordering::Relaxed)
+    }
+
+    /// Wakes its thread and strikes that nudge out. Outside the lock; one system call.
+    #[inline]
+    pub(super) fn nudge(&self, number: u32) {
+        wake_one(&self.go);
+        // Relaxed: see `owe`. A nudge that became due meanwhile has another number and stays.
+        let _ = self.due.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether its task has been killed and is to unwind.
+    #[inline]
+    pub(super) fn is_killed(&self) -> bool {
+        // Relaxed: a kill takes effect at a call; this one or the next.
+        self.killed.load(Ordering::Relaxed)
+    }
+
+    /// Under the lock.
+    pub(super) fn set_killed(&self, killed: bool) {
+        // Relaxed: see `is_killed`.
+        self.killed.store(killed, Ordering::Relaxed);
+    }
+
+    /// Whether its thread is to end. Acquire pairs with the Release in `dismiss`.
+    pub(super) fn is_dismissed(&self) -> bool {
+        self.leave.load(Ordering::Acquire)
+    }
+
+    /// Ends its thread when it runs next. Under the lock.
+    pub(super) fn dismiss(&self) {
+        // Release pairs with the Acquire in `is_dismissed`.
+        self.leave.store(true, Ordering::Release);
+        self.allow();
+    }
+
+    /// The kernel's number of its thread, 0 before it has started. Acquire pairs with the Release in `settle_in`.
+    pub(super) fn thread(&self) -> i32 {
+        self.thread.load(Ordering::Acquire)
+    }
+
+    /// Its thread has started.
+    pub(super) fn settle_in(&self, thread: i32) {
+        // Release pairs with the Acquire in `thread`.
+        self.thread.store(thread, Ordering::Release);
+    }
+
+    /// Counts a call of its thread. Its own thread only, so no read-modify-write is needed.
+    #[inline]
+    pub(super) fn count(&self) {
+        // Relaxed: for the watchdog, which only wants to see change.
+        self.calls.store(self.calls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// How many calls its thread has made. Relaxed: see `count`.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Leaves the outcome of the call that its task is blocked in.
+    ///
+    /// # Safety
+    /// Under the lock, once for each blocked call, before `allow`.
+    #[inline]
+    pub(super) unsafe fn settle(&self, outcome: Reply) {
+        // SAFETY: the thread is blocked in a call: it reads the cell only after the `allow` that follows (the caller's
+        // promise), and other writers are kept out by the lock.
+        unsafe { *self.outcome.get() = outcome }
+    }
+
+    /// How the blocked call came out.
+    ///
+    /// # Safety
+    /// By its own thread, after a call that blocked and a `park` that followed.
+    #[inline]
+    pub(super) unsafe fn outcome(&self) -> Reply {
+        // SAFETY: `park` saw the `allow` that followed the one write for this call (Acquire and Release of `go`), and there is
+        // no other write until this thread blocks again.
+        unsafe { *self.outcome.get() }
+    }
+}
+
+/// Places in one piece of the table.
+const PIECE: usize = 64;
+/// Pieces: room for as many places as the core has tasks, and a few for the executive's own threads.
+const PIECES: usize = 65_536 / PIECE + 1;
+
+/// All places, by number. One that was made stays where it is until the executive goes, so it can be reached without a lock.
+pub(super) struct Places {
+    pieces: Box<[OnceLock<Box<[Place]>>]>,
+}
+
+impl Places {
+    pub(super) fn new() -> Self {
+        Self { pieces: (0..PIECES).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The place with this number; its piece is made when it is first asked for.
+    #[inline]
+    pub(super) fn at(&self, number: u32) -> &Place {
+        let number = number as usize;
+        let piece = self.pieces[number / PIECE].get_or_init(|| (0..PIECE).map(|_| Place::new()).collect());
+        &piece[number % PIECE]
+    }
+}

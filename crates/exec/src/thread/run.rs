@@ -1,0 +1,136 @@
+//! Running, from the gate's opening to the last task's unwinding; and the end of it all.
+
+use std::panic::resume_unwind;
+
+use hairspring_machine::Nanos;
+
+use super::Threads;
+use super::mirror::{KERNEL_PLACE, RUNNER_PLACE, WATCHDOG_PLACE};
+use super::state::Phase;
+use super::task::whole;
+use crate::interrupt::monotonic;
+use crate::report::{Finish, RunLimit, Stopped};
+
+/// How long the end of the executive waits for its own kernel thread, whose timer procedure may never return.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+impl Threads {
+    pub(super) fn run_once(&self, limit: RunLimit) -> Finish {
+        let shared = &self.shared;
+        let mut state = shared.lock.hold();
+        state.finish = Finish::new(Stopped::Finished);
+        state.finish.refused = shared.refused.clone();
+        state.core.observer.overruns = 0;
+        state.violations = 0;
+        // One that was left behind is still there, and what it does is not in our hands.
+        state.weakened = state.core.observer.seats.iter().any(|seat| seat.abandoned);
+        state.limit = match limit {
+            RunLimit::Forever => None,
+            RunLimit::For(span) => Some(monotonic().after_nanos(u64::try_from(span.count()).unwrap_or(0))),
+            RunLimit::Until(moment) => Some(moment),
+        };
+        state.take_longest();
+        state.open();
+        shared.gate.open();
+        state.tick_first = true;
+        // Nothing can be over before what was due has been served.
+        state.serving = true;
+        state.ring(KERNEL_PLACE);
+        state.ring(WATCHDOG_PLACE);
+        shared.release(state);
+        self.wait_until_closed();
+
+        let mut state = shared.lock.hold();
+        let mut finish = std::mem::replace(&mut state.finish, Finish::new(Stopped::Finished));
+        finish.timer_overruns = state.core.observer.overruns;
+        finish.strict = state.granted && state.single && !state.weakened && state.violations == 0;
+        finish.longest_lock = state.take_longest();
+        let burst = state.burst.take();
+        shared.release(state);
+        let mut interrupts = whole(&shared.interrupts);
+        let lost = interrupts.lost();
+        finish.interrupts_lost = lost - std::mem::replace(&mut interrupts.told, lost);
+        drop(interrupts);
+        if let Some(payload) = burst {
+            resume_unwind(payload);
+        }
+        finish
+    }
+
+    fn wait_until_closed(&self) {
+        let place = self.shared.places.at(RUNNER_PLACE);
+        loop {
+            let mut state = self.shared.lock.hold();
+            state.core.observer.awake(RUNNER_PLACE);
+            let closed = state.phase == Phase::Closed;
+            place.forbid();
+            self.shared.release(state);
+            if closed {
+                return;
+            }
+            place.doze(None);
+        }
+    }
+
+    /// Ends every task and every thread. A task that does not unwind is left behind.
+    pub(super) fn close(&self) {
+        let shared = &self.shared;
+        shared.gate.dissolve();
+        whole(&shared.interrupts).end();
+        let mut state = shared.lock.hold();
+        if state.core.observer.busy > 0 {
+            // Started before any run, or between two.
+            state.unwind_all();
+            state.ring(WATCHDOG_PLACE);
+        }
+        shared.release(state);
+        self.wait_until_closed();
+
+        let mut state = shared.lock.hold();
+        let mut threads = std::mem::take(&mut state.ended_threads);
+        for index in 0..state.core.observer.seats.len() {
+            let seat = &mut state.core.observer.seats[index];
+            let (place, thread) = (seat.place, seat.thread.take());
+            let Some(thread) = thread else { continue };
+            shared.places.at(place).dismiss();
+            if !seat.abandoned {
+                threads.push(thread);
+            }
+            state.core.observer.owe(place, u8::MAX);
+        }
+        state.leaving = true;
+        state.ring(KERNEL_PLACE);
+        state.ring(WATCHDOG_PLACE);
+        shared.release(state);
+        for thread in threads {
+            // A thread of a task does not panic: its body's panics are caught.
+            let _ = thread.join();
+        }
+        self.end_own_threads();
+    }
+
+    fn end_own_threads(&self) {
+        let [kernel, watchdog] = match whole(&self.shared.own_threads).take() {
+            Some(threads) => threads,
+            None => return,
+        };
+        let _ = watchdog.join();
+        let deadline = monotonic().after_nanos(PATIENCE.count().cast_unsigned());
+        let place = self.shared.places.at(RUNNER_PLACE);
+        loop {
+            let mut state = self.shared.lock.hold();
+            state.core.observer.awake(RUNNER_PLACE);
+            let gone = state.kernel_gone;
+            place.forbid();
+            self.shared.release(state);
+            if gone {
+                let _ = kernel.join();
+                return;
+            }
+            if monotonic() >= deadline {
+                return;
+            }
+            place.doze(Some(deadline));
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! [`State`]: what lies under the kernel lock, and what is done to it there.
+#![expect(unsafe_code, reason = "leaves the outcome of a blocked call to its thread")]
+
+use std::any::Any;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use hairspring_exec_core::{By, Call, Core, Expiry, Moment, Reply, Status, TaskId, TimerId};
+use hairspring_machine::Policy;
+
+use super::mirror::{FIRST_TASK_PLACE, KERNEL_PLACE, Mirror, Nudges, RUNNER_PLACE};
+use super::place::Places;
+use super::schedule::{policy_of, set_policy_of};
+use crate::engine::TimerBody;
+use crate::interrupt::monotonic;
+use crate::report::{Finish, Misfortune, Mishap, Stopped};
+use crate::trace::Log;
+
+/// Where the executive stands.
+///
+/// ```text
+///   CLOSED ── run ──► RUNNING ── stop, limit, nothing left ──► ENDING ── all have unwound ──► CLOSED
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Calls change the core, and nobody runs.
+    Closed,
+    /// Whom the core lets run, runs.
+    Running,
+    /// Every task has been killed and runs only to unwind.
+    Ending,
+}
+
+/// A timer's procedure.
+pub(super) struct TimerSeat {
+    pub(super) timer: TimerId,
+    pub(super) name: String,
+    /// Out while it runs, and when the timer is gone.
+    pub(super) body: Option<TimerBody>,
+}
+
+pub(super) struct State {
+    pub(super) core: Core<Mirror>,
+    pub(super) places: Arc<Places>,
+    free_places: Vec<u32>,
+    next_place: u32,
+    pub(super) phase: Phase,
+    /// Whether interrupt service procedures may make calls: copied out for them at each change of the phase.
+    pub(super) gate: Arc<super::interrupts::Gate>,
+    pub(super) limit: Option<Moment>,
+    /// The kernel thread sleeps until this moment at the latest; the clock's beginning while it is awake.
+    pub(super) kernel_until: Moment,
+    /// The kernel thread runs timer procedures.
+    pub(super) serving: bool,
+    /// A tick is to be made though no deadline has come: procedures of the run before are still due.
+    pub(super) tick_first: bool,
+    pub(super) attached: usize,
+    pub(super) timers: Vec<TimerSeat>,
+    pub(super) log: Option<Log>,
+    pub(super) finish: Finish,
+    /// What a timer or interrupt procedure panicked with: it has no task to end, so it ends the run, and goes on in `run`.
+    pub(super) burst: Option<Box<dyn Any + Send>>,
+    /// Real-time priority was granted.
+    pub(super) granted: bool,
+    /// All tasks are on one CPU.
+    pub(super) single: bool,
+    /// A task lost its priority in this run: strictness is gone, and the oracle with it.
+    pub(super) weakened: bool,
+    /// Calls by tasks that were not first, though nothing was under way.
+    pub(super) violations: u64,
+    /// The executive's own threads are to end.
+    pub(super) leaving: bool,
+    pub(super) kernel_gone: bool,
+    /// Threads of deleted tasks, to be joined.
+    pub(super) ended_threads: Vec<JoinHandle<()>>,
+}
+
+impl State {
+    pub(super) fn new(
+        envelopes: u16,
+        places: Arc<Places>,
+        gate: Arc<super::interrupts::Gate>,
+        log: Option<Log>,
+    ) -> Self {
+        Self {
+            core: Core::new(envelopes, Mirror::new(Arc::clone(&places))),
+            places,
+            free_places: Vec::new(),
+            next_place: FIRST_TASK_PLACE,
+            phase: Phase::Closed,
+            gate,
+            limit: None,
+            kernel_until: Moment::START,
+            serving: false,
+            tick_first: false,
+            attached: 0,
+            timers: Vec::new(),
+            log,
+            finish: Finish::new(Stopped::Finished),
+            burst: None,
+            granted: false,
+            single: false,
+            weakened: false,
+            violations: 0,
+            leaving: false,
+            kernel_gone: false,
+            ended_threads: Vec::new(),
+        }
+    }
+
+    /// Lets the core decide. What follows from it for threads is done by [`conclude`](Self::conclude).
+    #[inline(never)]
+    pub(super) fn apply(&mut self, by: By, call: Call) -> Reply {
+        let reply = self.core.apply(by, call);
+        if let Some(log) = &mut self.log {
+            log.record(monotonic(), by, call, reply);
+        }
+        if let Call::Kill { task } = call {
+            let killed = self.core.look(task).is_some_and(|look| look.killed);
+            if let Some(seat) = self.core.observer.seat_of(task) {
+                self.places.at(seat.place).set_killed(killed);
+            }
+        }
+        reply
+    }
+
+    /// Sets the words of those whom the call let run, and looks whether the kernel thread or the run's end is concerned.
+    #[inline]
+    pub(super) fn conclude(&mut self, me: Option<TaskId>, call: &Call, reply: Reply) {
+        let blocked = reply.status == Status::Blocked;
+        if blocked && let Some(me) = me {
+            self.core.observer.seats[me.index()].awaiting = true;
+        }
+        if !self.core.observer.fresh.is_empty() {
+            self.publish(me);
+        }
+        // Nothing else sets a deadline.
+        if (blocked || matches!(call, Call::StartTimer { .. })) && self.core.has_deadlines() {
+            self.look_ahead();
+        }
+        if self.core.observer.runnable == 0 {
+            self.look_for_end();
+        }
+    }
+
+    /// Lets run whom the core has let run since this was done last.
+    pub(super) fn publish(&mut self, me: Option<TaskId>) {
+        if self.phase == Phase::Closed {
+            // `open` asks the core for all that are ready.
+            self.core.observer.fresh.clear();
+            return;
+        }
+        if self.phase == Phase::Ending {
+            self.kill_late();
+        }
+        let mut fresh = std::mem::take(&mut self.core.observer.fresh);
+        for index in fresh.drain(..) {
+            let seat = &mut self.core.observer.seats[usize::from(index)];
+            let (task, place, urgency) = (seat.task, seat.place, seat.wanted.number());
+            if std::mem::take(&mut seat.awaiting) {
+                let outcome = self.core.outcome(task);
+                // SAFETY: under the lock; `awaiting` is set once by each blocked call and was taken just now; `allow` follows.
+                unsafe {
+                    self.places.at(place).settle(outcome);
+                }
+            }
+            self.places.at(place).allow();
+            if me != Some(task) {
+                self.core.observer.owe(place, urgency);
+            }
+        }
+        // The memory is kept.
+        self.core.observer.fresh = fresh;
+    }
+
+    /// Kills those that a dying task has started.
+    #[cold]
+    fn kill_late(&mut self) {
+        for at in 0..self.core.observer.fresh.len() {
+            let index = usize::from(self.core.observer.fresh[at]);
+            let task = self.core.observer.seats[index].task;
+            if !self.core.is_killed(task) {
+                self.apply(By::Outside, Call::Kill { task });
+            }
+        }
+    }
+
+    /// Rings one of the executive's own threads.
+    pub(super) fn ring(&mut self, place: u32) {
+        self.places.at(place).allow();
+        self.core.observer.owe(place, if place == RUNNER_PLACE { u8::MAX } else { 0 });
+    }
+
+    /// Rings the kernel thread if a deadline comes before the one it sleeps for.
+    #[inline]
+    fn look_ahead(&mut self) {
+        if let Some(next) = self.core.next_deadline()
+            && next < self.kernel_until
+        {
+            self.kernel_until = Moment::START;
+            self.ring(KERNEL_PLACE);
+        }
+    }
+
+    /// Whether the run is over, or all have unwound.
+    #[cold]
+    pub(super) fn look_for_end(&mut self) {
+        let mirror = &self.core.observer;
+        match self.phase {
+            Phase::Running => {
+                let hopeless = mirror.runnable == 0 && self.attached == 0 && !self.core.has_deadlines();
+                if hopeless && !self.serving {
+                    self.end_run(if mirror.busy == 0 { Stopped::Finished } else { Stopped::Stuck });
+                }
+            }
+            Phase::Ending => {
+                if mirror.busy == 0 && !self.serving {
+                    self.phase = Phase::Closed;
+                    self.ring(RUNNER_PLACE);
+                }
+            }
+            Phase::Closed => {}
+        }
+    }
+
+    /// Opens the gate: whoever is ready runs.
+    pub(super) fn open(&mut self) {
+        self.phase = Phase::Running;
+        for task in self.core.ready_tasks() {
+            if !self.core.observer.seats[task.index()].abandoned {
+                self.core.observer.fresh.push(task.index() as u16);
+            }
+        }
+        self.publish(None);
+    }
+
+    /// Ends the run: every task is killed, and unwinds when it runs next.
+    pub(super) fn end_run(&mut self, why: Stopped) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.finish.stopped = why;
+        self.unwind_all();
+    }
+
+    pub(super) fn unwind_all(&mut self) {
+        self.phase = Phase::Ending;
+        self.gate.close();
+        for index in 0..self.core.observer.seats.len() {
+            let seat = &self.core.observer.seats[index];
+            if seat.busy && !seat.abandoned {
+                let task = seat.task;
+                self.apply(By::Outside, Call::Kill { task });
+            }
+        }
+        // Those that were ready before the gate was opened have no word yet.
+        self.core.observer.fresh.clear();
+        for task in self.core.ready_tasks() {
+            let seat = &self.core.observer.seats[task.index()];
+            if !seat.abandoned && !self.places.at(seat.place).may_run() {
+                self.core.observer.fresh.push(task.index() as u16);
+            }
+        }
+        self.publish(None);
+        self.look_for_end();
+    }
+
+    /// Brings the threads' kernel priorities up to date with the core's. True if the caller's own is to be lowered, which is
+    /// done only when it has issued its nudges: before that it must not be preempted by what lies between.
+    ///
+    /// Under the lock, so that the order of the system calls is that of the decisions.
+    #[inline]
+    pub(super) fn settle(&mut self, me: Option<TaskId>, call: Option<&Call>) -> bool {
+        !self.core.observer.unsettled.is_empty() && self.settle_all(me, call)
+    }
+
+    #[cold]
+    fn settle_all(&mut self, me: Option<TaskId>, call: Option<&Call>) -> bool {
+        let mut unsettled = std::mem::take(&mut self.core.observer.unsettled);
+        let mut later = false;
+        for index in unsettled.drain(..) {
+            let seat = &mut self.core.observer.seats[usize::from(index)];
+            let (wanted, lowered) = (seat.wanted, seat.wanted > seat.applied);
+            if wanted == seat.applied || !self.granted || seat.demoted {
+                continue;
+            }
+            if lowered && me == Some(seat.task) {
+                later = true;
+                continue;
+            }
+            let thread = self.places.at(seat.place).thread();
+            if lowered && matches!(call, Some(Call::SetPriority { task, .. }) if *task == seat.task) {
+                // By wish it goes to the end of its new list; the kernel puts a lowered thread at the head, but one that
+                // was ordinary at the end.
+                set_policy_of(thread, Policy::Other);
+            }
+            set_policy_of(thread, policy_of(wanted));
+            seat.applied = wanted;
+        }
+        if let Some(me) = me.filter(|_| later) {
+            unsettled.push(me.index() as u16);
+        }
+        self.core.observer.unsettled = unsettled;
+        later
+    }
+
+    #[inline]
+    pub(super) fn nudges(&mut self) -> Nudges {
+        self.core.observer.nudges()
+    }
+
+    /// The oracle: a task that makes a call is the first, or strict priority did not hold.
+    #[inline]
+    pub(super) fn judge(&mut self, me: TaskId) {
+        if self.single && self.granted && self.core.first() != Some(me) {
+            self.condemn();
+        }
+    }
+
+    #[cold]
+    fn condemn(&mut self) {
+        let under_way = self.core.observer.owes_any() || !self.core.observer.unsettled.is_empty();
+        if self.phase == Phase::Running && !self.weakened && !under_way {
+            self.violations += 1;
+        }
+    }
+
+    /// The next timer procedure to run, taken out of its seat.
+    pub(super) fn next_procedure(&mut self) -> Option<(TimerId, Expiry, TimerBody)> {
+        loop {
+            let next = self.apply(By::Kernel, Call::NextTimer);
+            if next.status != Status::Ok {
+                return None;
+            }
+            let timer = TimerId::from_number(next.value);
+            let expiry = self.core.take_expiry(timer);
+            if let Some(body) = self.timers.get_mut(timer.index()).and_then(|seat| seat.body.take()) {
+                return Some((timer, expiry, body));
+            }
+        }
+    }
+
+    /// A place for another thread.
+    pub(super) fn take_place(&mut self) -> u32 {
+        let place = self.free_places.pop().unwrap_or_else(|| {
+            self.next_place += 1;
+            self.next_place - 1
+        });
+        self.places.at(place).renew();
+        place
+    }
+
+    pub(super) fn give_place(&mut self, place: u32) {
+        self.free_places.push(place);
+    }
+
+    pub(super) fn mishap(&mut self, task: TaskId, what: Misfortune) {
+        let name = self.core.observer.seats[task.index()].name.clone();
+        self.finish.add(Mishap { task, name, what });
+    }
+}

@@ -1,0 +1,192 @@
+//! The thread of a task: made with it, parked at once, one run after the other, ended when the task is deleted.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hairspring_exec_core::{By, Call, Ending, Priority, Reply, Status, TaskId};
+use hairspring_machine::Nanos;
+
+use super::mirror::Seat;
+use super::schedule::{own_number, policy_of, set_policy_of};
+use super::state::Phase;
+use super::{Body, Shared, Threads};
+use crate::context::{TaskCtx, accept};
+use crate::ending::run_to_end;
+use crate::engine::{Kernel, TaskBody};
+use crate::report::Misfortune;
+use crate::sync::{AtomicU32, Ordering, sleep_while, wake_one};
+
+/// Stack beyond what the configuration gives the task's own code: what std's threads and a panic's message need.
+const STACK_OVERHEAD_BYTES: usize = 64 * 1024;
+
+impl Threads {
+    pub(super) fn make_task(
+        &self,
+        by: By,
+        name: &str,
+        priority: Priority,
+        mailboxes: [u16; 4],
+        body: TaskBody,
+    ) -> Result<TaskId, Status> {
+        self.reap();
+        let body: Arc<Body> = Arc::new(Mutex::new(Some(body)));
+        let mut state = self.enter(by);
+        let task = TaskId::from_number(accept(state.apply(by, Call::CreateTask { priority, mailboxes }))?);
+        let place = state.take_place();
+        state.core.observer.seat(Seat {
+            task,
+            name: name.to_owned(),
+            place,
+            body: Arc::clone(&body),
+            thread: None,
+            busy: false,
+            may_run: false,
+            awaiting: false,
+            wanted: priority,
+            applied: priority,
+            demoted: false,
+            abandoned: false,
+            seen: (0, Nanos::ZERO),
+        });
+        self.shared.release(state);
+        let started = Arc::new(AtomicU32::new(0));
+        let threads = Threads { shared: Arc::clone(&self.shared), own: Some(place), owner: false };
+        let tell = Arc::clone(&started);
+        let spawned = std::thread::Builder::new()
+            .name(thread_name(name))
+            .stack_size(self.shared.stack_bytes + STACK_OVERHEAD_BYTES)
+            .spawn(move || threads.live(task, &body, &tell));
+        let Ok(thread) = spawned else {
+            let mut state = self.shared.lock.hold();
+            state.apply(by, Call::DeleteTask { task });
+            state.give_place(place);
+            self.shared.release(state);
+            return Err(Status::TooMany);
+        };
+        // Nobody knows the task yet, so nobody lets it run; but its thread must be there for its priority to be set. It
+        // begins at its maker's priority, for which the maker waits. Acquire pairs with the Release in `live`.
+        while started.load(Ordering::Acquire) == 0 {
+            sleep_while(&started, 0, None);
+        }
+        let mut state = self.shared.lock.hold();
+        if state.granted {
+            set_policy_of(self.shared.places.at(place).thread(), policy_of(priority));
+        }
+        state.core.observer.seats[task.index()].thread = Some(thread);
+        self.shared.release(state);
+        Ok(task)
+    }
+
+    /// What the thread of a task does all its life.
+    fn live(self, me: TaskId, body: &Arc<Body>, started: &Arc<AtomicU32>) {
+        let Some(place) = self.own() else { return };
+        self.shared.take_cpus();
+        place.settle_in(own_number());
+        // Release pairs with the Acquire in `make_task`.
+        started.store(1, Ordering::Release);
+        wake_one(started);
+        loop {
+            place.park();
+            if place.is_dismissed() {
+                break;
+            }
+            // Baseline of the watchdog.
+            place.count();
+            let (how, text) = if place.is_killed() { (Ending::Killed, None) } else { self.live_once(me, body) };
+            self.end(me, how, text);
+        }
+        if let Some(number) = self.own {
+            self.shared.lock.hold().give_place(number);
+        }
+    }
+
+    fn live_once(&self, me: TaskId, body: &Body) -> (Ending, Option<String>) {
+        // Out of its place while it runs: whoever deletes the task finds it there, for the task is idle then.
+        let mut taken = whole(body).take();
+        let ctx = TaskCtx::new(Kernel::Thread(self), me);
+        let ending = run_to_end(|| {
+            if let Some(body) = &mut taken {
+                body(&ctx);
+            }
+        });
+        *whole(body) = taken;
+        ending
+    }
+
+    /// The end of a run.
+    fn end(&self, me: TaskId, how: Ending, text: Option<String>) {
+        let Some(place) = self.own() else { return };
+        let mut state = self.shared.lock.hold();
+        let how = if how == Ending::Returned && place.is_killed() { Ending::Killed } else { how };
+        let call = Call::End { how };
+        let reply = state.apply(By::Task(me), call);
+        if how != Ending::Returned && state.phase == Phase::Running {
+            state.mishap(me, Misfortune::Ended(how, text.unwrap_or_default()));
+        }
+        if reply.status == Status::ResourceHeld {
+            state.mishap(me, Misfortune::HeldResources);
+        }
+        let granted = state.granted;
+        let seat = &mut state.core.observer.seats[me.index()];
+        if std::mem::take(&mut seat.demoted) && granted {
+            set_policy_of(place.thread(), policy_of(seat.wanted));
+            seat.applied = seat.wanted;
+        }
+        self.depart(state, Some(me), &call, reply);
+    }
+
+    pub(super) fn unmake_task(&self, by: By, task: TaskId) -> Reply {
+        let mut state = self.enter(by);
+        let call = Call::DeleteTask { task };
+        let reply = state.apply(by, call);
+        let mut body = None;
+        if reply.status == Status::Ok
+            && let Some(seat) = state.core.observer.seat_of(task)
+        {
+            body = Some(Arc::clone(&seat.body));
+            let (place, thread) = (seat.place, seat.thread.take());
+            self.shared.places.at(place).dismiss();
+            state.core.observer.owe(place, u8::MAX);
+            state.ended_threads.extend(thread);
+        }
+        let reply = self.leave(state, by, &call, reply);
+        if let Some(body) = body {
+            // What it captured is dropped here, by whoever deletes, and not under any lock.
+            let captured = whole(&body).take();
+            drop(captured);
+        }
+        reply
+    }
+
+    /// Joins threads of deleted tasks that have ended.
+    fn reap(&self) {
+        let mut state = self.shared.lock.hold();
+        let (ended, rest): (Vec<_>, Vec<_>) =
+            state.ended_threads.drain(..).partition(std::thread::JoinHandle::is_finished);
+        state.ended_threads = rest;
+        drop(state);
+        for thread in ended {
+            // A thread of a task does not panic: its body's panics are caught.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// Puts the calling thread where the executive's threads are to run. Refusals were found when the executive was made.
+    pub(super) fn take_cpus(&self) {
+        use hairspring_machine::{Host, Machine};
+        if let Some(cpus) = &self.cpus {
+            let _ = Host.set_affinity(cpus);
+        }
+    }
+}
+
+/// The first characters of a name, as the kernel shows it.
+pub(super) fn thread_name(name: &str) -> String {
+    name.chars().filter(|&letter| letter != '\0').take(15).collect()
+}
+
+/// The value of a mutex, whatever became of others who had it: what it holds is replaced as a whole.
+pub(super) fn whole<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

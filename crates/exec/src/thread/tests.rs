@@ -1,0 +1,98 @@
+//! The promises of the thread back-end. Each test ends within seconds, whatever goes wrong: every run has a limit.
+
+mod ending;
+mod interrupts;
+mod nudges;
+mod order;
+mod runaway;
+mod tasks;
+mod timers;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hairspring_exec_core::{Priority, TaskId};
+use hairspring_machine::{CpuSet, Nanos};
+
+use super::Threads;
+use crate::config::{Config, Profile};
+use crate::context::TaskCtx;
+use crate::engine::Engine;
+use crate::report::{Finish, RunLimit};
+
+const SECOND: Nanos = Nanos::from_secs(1);
+/// Longer than any run of a test, far shorter than anybody's patience.
+const LIMIT: RunLimit = RunLimit::For(Nanos::from_secs(10));
+
+fn config() -> Config {
+    Config { watchdog: Nanos::from_millis(200), ..Config::default() }
+}
+
+fn up() -> Threads {
+    Threads::new(&config(), Profile::Up { cpu: None }).expect("an executive")
+}
+
+fn smp() -> Threads {
+    Threads::new(&config(), Profile::Smp { cpus: CpuSet::default() }).expect("an executive")
+}
+
+/// Both profiles, one after the other.
+fn both(check: impl Fn(Threads)) {
+    check(up());
+    check(smp());
+}
+
+/// Whether strict priority can be had; says so if not.
+fn strict(threads: &Threads, test: &str) -> bool {
+    if let Some(refused) = threads.shared.refused.first() {
+        // Not through `eprintln!`, which the test harness captures.
+        let _ = writeln!(std::io::stderr(), "test-skip: {test}: {refused}");
+        return false;
+    }
+    true
+}
+
+fn priority(number: u8) -> Priority {
+    Priority::new(number).expect("0 to 63")
+}
+
+/// Makes a task and starts it.
+fn start(threads: &Threads, name: &str, number: u8, body: impl FnMut(&TaskCtx<'_>) + Send + 'static) -> TaskId {
+    let task = make(threads, name, number, body);
+    trigger(threads, task);
+    task
+}
+
+fn make(threads: &Threads, name: &str, number: u8, body: impl FnMut(&TaskCtx<'_>) + Send + 'static) -> TaskId {
+    use hairspring_exec_core::By;
+    threads.create_task(By::Outside, name, priority(number), [0; 4], Box::new(body)).expect("a task")
+}
+
+fn trigger(threads: &Threads, task: TaskId) {
+    use hairspring_exec_core::{By, Call, Status};
+    assert_eq!(threads.call(By::Outside, Call::Trigger { task }).status, Status::Ok);
+}
+
+/// A number that tasks share with the test.
+#[derive(Clone, Default)]
+struct Count(Arc<AtomicU64>);
+
+impl Count {
+    fn add(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::SeqCst) + 1
+    }
+    fn set(&self, value: u64) {
+        self.0.store(value, Ordering::SeqCst);
+    }
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+#[track_caller]
+fn clean(threads: &Threads, finish: &Finish) {
+    assert!(finish.clean(), "{finish:?}");
+    assert_eq!(threads.violations(), 0, "strict priority was violated");
+    threads.shared.lock.hold().core.check().expect("the core is whole");
+}

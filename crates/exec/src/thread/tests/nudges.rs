@@ -1,0 +1,92 @@
+//! Nudges that are owed: issued by whoever leaves the kernel next.
+
+use hairspring_exec_core::{By, Call, Status};
+
+use super::*;
+use crate::context::Limit;
+
+/// Waits, in little steps, until something is so; false if it never is.
+fn comes(mut so: impl FnMut() -> bool) -> bool {
+    (0..2_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        so()
+    })
+}
+
+#[test]
+fn a_nudge_whose_owner_was_preempted_is_issued_by_the_next_who_leaves() {
+    let threads = up();
+    let (woken, other) = (Count::default(), Count::default());
+    let ran = woken.clone();
+    let high = start(&threads, "high", 10, move |ctx| {
+        while ctx.wait(Limit::Forever).is_ok() {
+            ran.add();
+        }
+    });
+    let ran = other.clone();
+    let low = make(&threads, "other", 30, move |_| {
+        ran.add();
+    });
+    // Something that could still happen keeps the run alive.
+    threads.shared.lock.hold().attached = 1;
+    std::thread::scope(|scope| {
+        let running = Threads { shared: Arc::clone(&threads.shared), own: None, owner: false };
+        let run = scope.spawn(move || running.run(LIMIT));
+        let place = threads.shared.lock.hold().core.observer.seats[high.index()].place;
+        let asleep = || {
+            let state = threads.shared.lock.hold();
+            !state.places.at(place).may_run() && state.core.look(high).is_some_and(|look| !look.suspended)
+        };
+        assert!(comes(asleep), "it waits");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+
+        // A caller that makes its call and is preempted between unlock and nudge.
+        let owed = {
+            let mut state = threads.shared.lock.hold();
+            let call = Call::Wake { task: high };
+            let reply = state.apply(By::Outside, call);
+            assert_eq!(reply.status, Status::Ok);
+            state.conclude(None, &call, reply);
+            state.nudges()
+        };
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(woken.get(), 0, "nobody has issued the nudge");
+        // Another call, which has nothing to do with it.
+        trigger(&threads, low);
+        assert!(comes(|| woken.get() == 1), "the nudge was issued by another");
+        assert!(comes(|| other.get() == 1));
+        // The one who owed it comes late: nothing happens.
+        owed.issue(&threads.shared.places);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(woken.get(), 1);
+        assert!(!threads.shared.lock.hold().core.observer.owes_any());
+        threads.stop(By::Outside);
+        run.join().expect("the run ends");
+    });
+}
+
+#[test]
+fn the_most_urgent_is_nudged_first_and_none_is_forgotten() {
+    let threads = up();
+    if !strict(&threads, "the_most_urgent_is_nudged_first_and_none_is_forgotten") {
+        return;
+    }
+    let order: Arc<std::sync::Mutex<Vec<usize>>> = Arc::default();
+    let events =
+        hairspring_exec_core::EventsId::from_number(threads.call(By::Outside, Call::CreateEvents { bits: 0 }).value);
+    // More than are issued in one go.
+    for at in 0..20_usize {
+        let order = Arc::clone(&order);
+        start(&threads, "waiter", 40 - at as u8, move |ctx| {
+            ctx.wait_events(events, hairspring_exec_core::Bits::Any(1), false, Limit::Forever).expect("the bit");
+            order.lock().expect("no panic").push(at);
+        });
+    }
+    start(&threads, "signal", 50, move |ctx| {
+        use crate::context::Services;
+        ctx.signal_events(events, 1).expect("it exists");
+    });
+    let finish = threads.run(LIMIT);
+    assert_eq!(*order.lock().expect("no panic"), (0..20).rev().collect::<Vec<_>>());
+    clean(&threads, &finish);
+}

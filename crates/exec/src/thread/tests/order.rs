@@ -1,0 +1,195 @@
+//! Who runs: the most urgent, at once.
+
+use hairspring_exec_core::{By, Call, Protocol, ResourceId};
+
+use super::*;
+use crate::context::{Limit, Services};
+use crate::report::Stopped;
+
+/// Exchanges of the proof that a wake preempts.
+const WAKES: u64 = 10_000;
+
+#[test]
+fn a_wake_of_a_more_urgent_task_preempts_before_the_call_returns() {
+    let threads = up();
+    if !strict(&threads, "a_wake_of_a_more_urgent_task_preempts_before_the_call_returns") {
+        return;
+    }
+    let (seen, before) = (Count::default(), Count::default());
+    let ran = seen.clone();
+    let high = start(&threads, "high", 10, move |ctx| {
+        while ran.get() < WAKES {
+            ctx.wait(Limit::Forever).expect("a wake");
+            ran.add();
+        }
+    });
+    let (ran, counted) = (seen.clone(), before.clone());
+    start(&threads, "low", 20, move |ctx| {
+        for turn in 1..=WAKES {
+            ctx.wake(high).expect("it waits");
+            if ran.get() == turn {
+                counted.add();
+            }
+        }
+    });
+    let finish = threads.run(LIMIT);
+    assert_eq!((finish.stopped, seen.get(), before.get()), (Stopped::Finished, WAKES, WAKES));
+    assert!(finish.strict, "{finish:?}");
+    clean(&threads, &finish);
+}
+
+#[test]
+fn a_trigger_preempts_and_its_task_has_ended_before_the_call_returns() {
+    let threads = up();
+    if !strict(&threads, "a_trigger_preempts_and_its_task_has_ended_before_the_call_returns") {
+        return;
+    }
+    let (seen, missed) = (Count::default(), Count::default());
+    let ran = seen.clone();
+    let high = make(&threads, "high", 10, move |_| {
+        ran.add();
+    });
+    let (ran, late) = (seen.clone(), missed.clone());
+    start(&threads, "low", 20, move |ctx| {
+        for turn in 1..=1_000 {
+            ctx.trigger(high).expect("it is idle");
+            if ran.get() != turn {
+                late.add();
+            }
+        }
+    });
+    let finish = threads.run(LIMIT);
+    assert_eq!((seen.get(), missed.get()), (1_000, 0));
+    clean(&threads, &finish);
+}
+
+#[test]
+fn a_wake_of_a_less_urgent_task_does_not_run_it() {
+    let threads = up();
+    if !strict(&threads, "a_wake_of_a_less_urgent_task_does_not_run_it") {
+        return;
+    }
+    let order = Count::default();
+    let mine = order.clone();
+    let low = start(&threads, "low", 30, move |ctx| {
+        ctx.wait(Limit::Forever).expect("a wake");
+        mine.set(mine.get() * 10 + 2);
+    });
+    let mine = order.clone();
+    start(&threads, "high", 40, move |ctx| {
+        ctx.set_priority(ctx.id(), priority(5)).expect("it exists");
+        ctx.wake(low).expect("it waits");
+        ctx.work(Nanos::from_micros(200));
+        mine.set(mine.get() * 10 + 1);
+    });
+    let finish = threads.run(LIMIT);
+    assert_eq!(order.get(), 12);
+    clean(&threads, &finish);
+}
+
+#[test]
+fn a_yield_lets_equals_run_in_turn() {
+    let threads = up();
+    if !strict(&threads, "a_yield_lets_equals_run_in_turn") {
+        return;
+    }
+    let order = Count::default();
+    for digit in 1..=3 {
+        let mine = order.clone();
+        start(&threads, "equal", 20, move |ctx| {
+            for _ in 0..2 {
+                mine.set(mine.get() * 10 + digit);
+                ctx.yield_now();
+            }
+        });
+    }
+    let finish = threads.run(LIMIT);
+    assert_eq!(order.get(), 123_123);
+    clean(&threads, &finish);
+}
+
+#[test]
+fn a_task_that_lowers_itself_makes_way_at_once() {
+    let threads = up();
+    if !strict(&threads, "a_task_that_lowers_itself_makes_way_at_once") {
+        return;
+    }
+    let order = Count::default();
+    let mine = order.clone();
+    start(&threads, "middle", 20, move |_| mine.set(mine.get() * 10 + 2));
+    let mine = order.clone();
+    start(&threads, "sinking", 10, move |ctx| {
+        mine.set(mine.get() * 10 + 1);
+        ctx.set_priority(ctx.id(), priority(30)).expect("it exists");
+        mine.set(mine.get() * 10 + 3);
+    });
+    let finish = threads.run(LIMIT);
+    assert_eq!(order.get(), 123);
+    clean(&threads, &finish);
+}
+
+/// Low owns what high waits for, and middle has work: with inheritance low goes before middle, without it middle goes first.
+fn inversion(threads: &Threads, protocol: Protocol) -> u64 {
+    let reply = threads.call(By::Outside, Call::CreateResource { protocol });
+    let resource = ResourceId::from_number(reply.value);
+    let order = Count::default();
+    let mine = order.clone();
+    let high = make(threads, "high", 10, move |ctx| {
+        let owned = ctx.reserve(resource, Limit::Forever).expect("it comes");
+        mine.set(mine.get() * 10 + 1);
+        drop(owned);
+    });
+    let mine = order.clone();
+    let middle = make(threads, "middle", 20, move |_| mine.set(mine.get() * 10 + 2));
+    let mine = order.clone();
+    start(threads, "low", 30, move |ctx| {
+        let owned = ctx.reserve(resource, Limit::Forever).expect("it is free");
+        ctx.trigger(high).expect("it is idle");
+        ctx.trigger(middle).expect("it is idle");
+        mine.set(mine.get() * 10 + 3);
+        drop(owned);
+    });
+    let finish = threads.run(LIMIT);
+    clean(threads, &finish);
+    order.get()
+}
+
+#[test]
+fn an_owner_inherits_the_priority_of_its_waiter_and_gives_it_back() {
+    let name = "an_owner_inherits_the_priority_of_its_waiter_and_gives_it_back";
+    let threads = up();
+    if !strict(&threads, name) {
+        return;
+    }
+    assert_eq!(inversion(&threads, Protocol::Inherit), 312);
+    assert_eq!(inversion(&threads, Protocol::None), 231);
+    assert_eq!(inversion(&threads, Protocol::Ceiling(priority(10))), 312);
+}
+
+#[test]
+fn two_hundred_tasks_hand_a_wake_round() {
+    both(|threads| {
+        let tasks: Arc<std::sync::Mutex<Vec<TaskId>>> = Arc::default();
+        let laps = Count::default();
+        let made: Vec<TaskId> = (0..200_usize)
+            .map(|at| {
+                let (tasks, laps) = (Arc::clone(&tasks), laps.clone());
+                start(&threads, "ring", (at % 64) as u8, move |ctx| {
+                    let next = tasks.lock().expect("no panic")[(at + 1) % 200];
+                    for lap in 0..5 {
+                        if at > 0 || lap > 0 {
+                            ctx.wait(Limit::Forever).expect("a wake");
+                        }
+                        laps.add();
+                        // The first has no lap left to wait for in the end.
+                        let _ = ctx.wake(next);
+                    }
+                })
+            })
+            .collect();
+        *tasks.lock().expect("no panic") = made;
+        let finish = threads.run(LIMIT);
+        assert_eq!((laps.get(), finish.stopped), (1_000, Stopped::Finished));
+        clean(&threads, &finish);
+    });
+}
