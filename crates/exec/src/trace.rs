@@ -7,7 +7,9 @@
 use hairspring_exec_core::{By, Call, Moment, Reply};
 
 mod chrome;
+mod lanes;
 mod replay;
+mod text;
 mod vcd;
 
 pub use replay::{Event, Mismatch, What};

@@ -114,8 +114,14 @@ impl Trace {
     /// The core answers some call otherwise than the recorded one: the back-end and the core disagree, or the trace is not
     /// whole at its beginning.
     pub fn replay(&self) -> Result<Vec<Event>, Mismatch> {
-        let mut core = Core::new(self.envelopes, Collector::default());
         let mut events = Vec::new();
+        self.play(|_, event| events.push(event))?;
+        Ok(events)
+    }
+
+    /// The same, each event told together with the number of the record that it came of.
+    pub(super) fn play(&self, mut tell: impl FnMut(usize, Event)) -> Result<(), Mismatch> {
+        let mut core = Core::new(self.envelopes, Collector::default());
         let mut first = None;
         for (place, &recorded) in self.records.iter().enumerate() {
             let replayed = core.apply(recorded.by, recorded.call);
@@ -125,17 +131,19 @@ impl Trace {
             if let Call::NextTimer = recorded.call {
                 core.take_expiry(TimerId::from_number(replayed.value));
             }
-            let at = recorded.at;
-            events.extend(core.observer.0.drain(..).map(|what| Event { at, what }));
+            let mut tell = |what| tell(place, Event { at: recorded.at, what });
+            // A task whose next run follows the last at once stays first, and yet begins to run.
             let now_first = core.first();
-            if now_first != first {
-                if let Some(before) = first.filter(|&before| core.may_run(before)) {
-                    events.push(Event { at, what: What::Preempt(before) });
+            let again = now_first.is_some_and(|first| core.observer.0.contains(&What::Ready(first)));
+            core.observer.0.drain(..).for_each(&mut tell);
+            if again || now_first != first {
+                if let Some(before) = first.filter(|&before| now_first != Some(before) && core.may_run(before)) {
+                    tell(What::Preempt(before));
                 }
-                events.push(Event { at, what: now_first.map_or(What::Idle, What::Run) });
+                tell(now_first.map_or(What::Idle, What::Run));
                 first = now_first;
             }
         }
-        Ok(events)
+        Ok(())
     }
 }

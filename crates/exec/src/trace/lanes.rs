@@ -1,0 +1,269 @@
+//! A trace as lanes: for each task, timer, interrupt procedure and resource, the stretches of time in which something held.
+//!
+//! The exports draw these. A stretch that lasted no time is left out: a task that is readied and runs at once was never
+//! seen to stand ready.
+
+use std::collections::BTreeMap;
+
+use hairspring_exec_core::{By, Call, Moment, Status, TaskId, TimerId, Waiting};
+
+use super::{Event, Mismatch, Record, Trace, What};
+
+/// What a task does while it is in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Doing {
+    /// It could run, but a more urgent one does.
+    Ready,
+    /// It is first. On several CPUs those that are ready run as well, as many as there are CPUs.
+    Run,
+    /// It waits for this.
+    Wait(Waiting),
+    /// It was suspended.
+    Suspended,
+}
+
+/// A time in which something held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Stretch<W> {
+    pub(super) from: Moment,
+    pub(super) to: Moment,
+    pub(super) what: W,
+}
+
+/// Whose call set something off.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Whose {
+    /// A task's, by index.
+    Task(usize),
+    /// The procedure of a timer, by index.
+    Timer(usize),
+    /// An interrupt procedure's.
+    Interrupt(u16),
+    /// That of the kernel task as it served time.
+    Kernel,
+    /// That of the program around the executive.
+    Outside,
+}
+
+/// One task.
+#[derive(Default, Debug)]
+pub(super) struct TaskLane {
+    pub(super) stretches: Vec<Stretch<Doing>>,
+    /// The priority it ran at, from when on; the first is the one it was made with.
+    pub(super) priorities: Vec<(Moment, u8)>,
+    /// Who readied it, when, and when it ran thereupon.
+    pub(super) readied: Vec<(Whose, Moment, Moment)>,
+}
+
+/// The runs of procedures, by whose they are, in order.
+pub(super) type Procedures = BTreeMap<Whose, Vec<Stretch<()>>>;
+
+/// A whole trace.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    pub(super) begin: Moment,
+    pub(super) end: Moment,
+    /// By index.
+    pub(super) tasks: Vec<TaskLane>,
+    /// Owners of each resource by its index: which task, by index.
+    pub(super) resources: Vec<Vec<Stretch<usize>>>,
+    /// The runs of procedures; of an interrupt procedure only the time from its first to its last call is known.
+    pub(super) procedures: Procedures,
+    /// Every event, each with the number of its record.
+    pub(super) events: Vec<(usize, Event)>,
+    /// Who made each call, by the number of its record.
+    pub(super) callers: Vec<Whose>,
+}
+
+/// A lane while it is drawn.
+#[derive(Default)]
+struct Pen {
+    lane: TaskLane,
+    open: Option<(Moment, Doing)>,
+    /// Who readied it, until it runs.
+    called: Option<(Whose, Moment)>,
+}
+
+impl Pen {
+    fn turn(&mut self, at: Moment, to: Option<Doing>) {
+        if let Some((from, what)) = self.open.take() {
+            if to == Some(what) {
+                self.open = Some((from, what));
+                return;
+            }
+            if from < at {
+                self.lane.stretches.push(Stretch { from, to: at, what });
+            }
+        }
+        self.open = to.map(|doing| (at, doing));
+    }
+}
+
+/// What is drawn, and what is not finished yet.
+#[derive(Default)]
+struct Drawing {
+    tasks: Vec<Pen>,
+    resources: Vec<(Vec<Stretch<usize>>, Option<(Moment, usize)>)>,
+}
+
+impl Drawing {
+    fn task(&mut self, task: TaskId) -> &mut Pen {
+        reach(&mut self.tasks, task.index())
+    }
+
+    fn event(&mut self, caller: Whose, Event { at, what }: Event) {
+        match what {
+            What::Ready(task) => {
+                let pen = self.task(task);
+                pen.turn(at, Some(Doing::Ready));
+                pen.called = (caller != Whose::Task(task.index())).then_some((caller, at));
+            }
+            What::Run(task) => {
+                let pen = self.task(task);
+                pen.turn(at, Some(Doing::Run));
+                if let Some((whose, when)) = pen.called.take() {
+                    pen.lane.readied.push((whose, when, at));
+                }
+            }
+            What::Preempt(task) => self.task(task).turn(at, Some(Doing::Ready)),
+            What::Wait(task, waiting) => self.task(task).turn(at, Some(Doing::Wait(waiting))),
+            What::Halt(task) => self.task(task).turn(at, Some(Doing::Suspended)),
+            What::End(task, _) => self.task(task).turn(at, None),
+            What::Priority(task, priority) => self.task(task).lane.priorities.push((at, priority.number())),
+            What::Own(resource, owner) => {
+                let (stretches, open) = reach(&mut self.resources, resource.index());
+                if let Some((from, what)) = open.take().filter(|&(from, _)| from < at) {
+                    stretches.push(Stretch { from, to: at, what });
+                }
+                *open = owner.map(|task| (at, task.index()));
+            }
+            What::Start(_) | What::TimeOut(_) | What::Expire(_) | What::Overrun(..) | What::Idle => {}
+        }
+    }
+}
+
+/// The place with this number, made if it is not there yet.
+fn reach<T: Default>(places: &mut Vec<T>, number: usize) -> &mut T {
+    if places.len() <= number {
+        places.resize_with(number + 1, T::default);
+    }
+    &mut places[number]
+}
+
+/// The shortest time that can be drawn: what has no length is given this much.
+const NARROW_NS: u64 = 1;
+
+/// The runs of procedures, and who made each call: timer procedures run from the moment the kernel task asks which is next
+/// until it asks again.
+fn procedures(records: &[Record]) -> (Procedures, Vec<Whose>) {
+    let mut procedures = Procedures::new();
+    let mut serving: Option<(Moment, usize)> = None;
+    let mut callers = Vec::with_capacity(records.len());
+    let mut before = None;
+    for record in records {
+        let whose = match record.by {
+            By::Task(task) => Whose::Task(task.index()),
+            By::Interrupt(number) => Whose::Interrupt(number),
+            By::Outside => Whose::Outside,
+            By::Kernel => {
+                if let Call::NextTimer = record.call {
+                    if let Some((from, timer)) = serving.take() {
+                        let run = Stretch { from, to: record.at.max(from.after_nanos(NARROW_NS)), what: () };
+                        procedures.entry(Whose::Timer(timer)).or_default().push(run);
+                    }
+                    if record.reply.status == Status::Ok {
+                        serving = Some((record.at, TimerId::from_number(record.reply.value).index()));
+                    }
+                    Whose::Kernel
+                } else {
+                    serving.map_or(Whose::Kernel, |(_, timer)| Whose::Timer(timer))
+                }
+            }
+        };
+        if let Whose::Interrupt(_) | Whose::Outside = whose {
+            let to = record.at.after_nanos(NARROW_NS);
+            let runs = procedures.entry(whose).or_default();
+            match runs.last_mut().filter(|_| before == Some(whose)) {
+                Some(run) => run.to = to,
+                None => runs.push(Stretch { from: record.at, to, what: () }),
+            }
+        }
+        before = Some(whose);
+        callers.push(whose);
+    }
+    (procedures, callers)
+}
+
+impl Lanes {
+    /// Plays the trace and draws it.
+    pub(super) fn of(trace: &Trace) -> Result<Self, Mismatch> {
+        let begin = trace.records.first().map_or(Moment::START, |record| record.at);
+        let end = trace.records.last().map_or(Moment::START, |record| record.at).after_nanos(NARROW_NS);
+        let (procedures, callers) = procedures(&trace.records);
+        let mut drawing = Drawing::default();
+        let mut events = Vec::new();
+        let mut made = 0;
+        trace.play(|place, event| {
+            drawing.make(&trace.records[made..=place]);
+            made = place + 1;
+            drawing.event(callers[place], event);
+            events.push((place, event));
+        })?;
+        drawing.make(&trace.records[made..]);
+        let finish = |mut pen: Pen| {
+            pen.turn(end, None);
+            pen.lane
+        };
+        let owned = |(mut stretches, open): (Vec<Stretch<usize>>, Option<(Moment, usize)>)| {
+            stretches.extend(open.map(|(from, what)| Stretch { from, to: end, what }));
+            stretches
+        };
+        Ok(Self {
+            begin,
+            end,
+            tasks: drawing.tasks.into_iter().map(finish).collect(),
+            resources: drawing.resources.into_iter().map(owned).collect(),
+            procedures,
+            events,
+            callers,
+        })
+    }
+
+    /// The last moment, not after `at`, at which this caller ran: a call that hands the CPU over ends its caller's stretch.
+    pub(super) fn ran_at(&self, whose: Whose, at: Moment) -> Option<Moment> {
+        fn last<W>(stretches: &[Stretch<W>], at: Moment, runs: impl Fn(&W) -> bool) -> Option<Moment> {
+            let begun = stretches.partition_point(|stretch| stretch.from <= at);
+            let stretch = stretches[..begun].iter().rev().take(2).find(|stretch| runs(&stretch.what))?;
+            let inside = Moment::from_nanos(stretch.to.as_nanos().saturating_sub(1)).max(stretch.from);
+            (at <= stretch.to).then_some(at.min(inside))
+        }
+        match whose {
+            Whose::Task(index) => last(&self.tasks.get(index)?.stretches, at, |&doing| doing == Doing::Run),
+            _ => last(self.procedures.get(&whose)?, at, |()| true),
+        }
+    }
+
+    /// Nanoseconds from the beginning of the trace.
+    pub(super) fn since(&self, at: Moment) -> u64 {
+        at.as_nanos().saturating_sub(self.begin.as_nanos())
+    }
+}
+
+impl Drawing {
+    /// Notes the tasks and resources that were made in these records.
+    fn make(&mut self, records: &[Record]) {
+        for record in records.iter().filter(|record| record.reply.status == Status::Ok) {
+            match record.call {
+                Call::CreateTask { priority, .. } => {
+                    let pen = self.task(TaskId::from_number(record.reply.value));
+                    pen.lane.priorities.push((record.at, priority.number()));
+                }
+                Call::CreateResource { .. } => {
+                    let index = (record.reply.value & 0xffff) as usize;
+                    reach(&mut self.resources, index);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A trace in words: names of what took part, calls and events as people read them, and a table of all of it.
+
+use std::fmt::Write;
+
+use hairspring_exec_core::{Call, Ending, Moment, TaskId, TimerId, Waiting};
+
+use super::{Event, Mismatch, Trace, What};
+
+impl Trace {
+    /// What a task is called; its id where it has no name.
+    pub fn task_name(&self, index: usize) -> String {
+        self.tasks.get(index).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("T{index}"))
+    }
+
+    /// What a timer is called; its id where it has no name.
+    pub fn timer_name(&self, index: usize) -> String {
+        self.timers.get(index).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("C{index}"))
+    }
+
+    /// What an interrupt service procedure is called; its number where it has no name.
+    pub fn isp_name(&self, number: u16) -> String {
+        let name = self.isps.get(usize::from(number)).filter(|name| !name.is_empty());
+        name.cloned().unwrap_or_else(|| format!("I{number}"))
+    }
+
+    /// The trace as a table: one line for each event, with its time since the first call and whose it is.
+    ///
+    /// # Errors
+    /// As [`replay`](Self::replay).
+    pub fn to_text(&self) -> Result<String, Mismatch> {
+        let begin = self.records.first().map_or(Moment::START, |record| record.at);
+        let lines = self.lines(&self.replay()?);
+        let names = lines.iter().map(|(_, who, _)| who.chars().count());
+        let width = names.max().unwrap_or(0).clamp(4, 24);
+        let mut text = format!("{:>16}  {:<width$}  what\n", "time in µs", "who");
+        for (at, who, what) in &lines {
+            let since = at.as_nanos().saturating_sub(begin.as_nanos());
+            // Writing to a String does not fail.
+            let _ = writeln!(text, "{:>12}.{:03}  {who:<width$}  {what}", since / 1_000, since % 1_000);
+        }
+        if self.lost > 0 {
+            let _ = writeln!(text, "The trace was full: {} calls after this are missing.", self.lost);
+        }
+        Ok(text)
+    }
+
+    /// Time, name and words of each line: what befalls one task at one moment is one line, without what goes without saying.
+    fn lines(&self, events: &[Event]) -> Vec<(Moment, String, String)> {
+        let mut lines: Vec<(Moment, String, String)> = Vec::new();
+        for (place, event) in events.iter().enumerate() {
+            let (before, next) = (place.checked_sub(1).map(|before| events[before]), events.get(place + 1));
+            let follows = |what| next.is_some_and(|next| next.at == event.at && next.what == what);
+            let said = match event.what {
+                // Whoever is started is ready, whoever runs was, and whoever ends stops.
+                What::Ready(task) => before.is_some_and(|b| b.what == What::Start(task)) || follows(What::Run(task)),
+                What::Halt(task) => next.is_some_and(|next| matches!(next.what, What::End(other, _) if other == task)),
+                _ => false,
+            };
+            if said {
+                continue;
+            }
+            let (who, what) = self.words(event);
+            match lines.last_mut().filter(|(at, whose, _)| *at == event.at && *whose == who) {
+                Some((.., line)) => {
+                    line.push_str(", ");
+                    line.push_str(&what);
+                }
+                None => lines.push((event.at, who, what)),
+            }
+        }
+        lines
+    }
+
+    /// Whose event it is, and what it is.
+    fn words(&self, event: &Event) -> (String, String) {
+        let task = |task: TaskId| self.task_name(task.index());
+        let timer = |timer: TimerId| self.timer_name(timer.index());
+        match event.what {
+            What::Start(who) => (task(who), "is started".to_owned()),
+            What::Ready(who) => (task(who), "is ready".to_owned()),
+            What::Run(who) => (task(who), "runs".to_owned()),
+            What::Preempt(who) => (task(who), "is preempted".to_owned()),
+            What::Wait(who, waiting) => (task(who), format!("waits for {}", waits_for(waiting))),
+            What::Halt(who) => (task(who), "stops".to_owned()),
+            What::TimeOut(who) => (task(who), "has its time".to_owned()),
+            What::End(who, how) => (task(who), ending(how).to_owned()),
+            What::Priority(who, priority) => (task(who), format!("has priority {} now", priority.number())),
+            What::Own(resource, Some(owner)) => (task(owner), format!("owns {resource:?}")),
+            What::Own(resource, None) => (format!("{resource:?}"), "is free".to_owned()),
+            What::Expire(who) => (timer(who), "goes off".to_owned()),
+            What::Overrun(who, missed) => (timer(who), format!("has missed {missed}")),
+            What::Idle => ("-".to_owned(), "nobody can run".to_owned()),
+        }
+    }
+
+    /// A call in words; the objects by name.
+    pub(super) fn call_words(&self, call: &Call) -> String {
+        let task = |task: &TaskId| self.task_name(task.index());
+        match call {
+            Call::CreateTask { .. } => "make a task".to_owned(),
+            Call::Trigger { task: whom } => format!("trigger {}", task(whom)),
+            Call::End { how } => ending(*how).to_owned(),
+            Call::Suspend { task: whom } => format!("suspend {}", task(whom)),
+            Call::Resume { task: whom } => format!("resume {}", task(whom)),
+            Call::SetPriority { task: whom, priority } => {
+                format!("set priority {} of {}", priority.number(), task(whom))
+            }
+            Call::Kill { task: whom } => format!("kill {}", task(whom)),
+            Call::DeleteTask { task: whom } => format!("delete {}", task(whom)),
+            Call::Wait { .. } => "wait for a wake".to_owned(),
+            Call::Wake { task: whom } => format!("wake {}", task(whom)),
+            Call::Delay { .. } => "delay".to_owned(),
+            Call::Signal { task: whom, bits } => format!("signal {} {bits:#x}", task(whom)),
+            Call::WaitSignals { .. } => "wait for signals".to_owned(),
+            Call::Send { task: whom, .. } => format!("send to {}", task(whom)),
+            Call::SendWait { task: whom, .. } => format!("send to {} and wait", task(whom)),
+            Call::Receive { .. } => "receive".to_owned(),
+            Call::Acknowledge { value } => format!("acknowledge {value}"),
+            Call::Post { exchange, .. } => format!("post to {exchange:?}"),
+            Call::Fetch { exchange, .. } => format!("fetch from {exchange:?}"),
+            Call::WaitSemaphore { semaphore, .. } => format!("wait for {semaphore:?}"),
+            Call::SignalSemaphore { semaphore } => format!("signal {semaphore:?}"),
+            Call::Reserve { resource, .. } => format!("reserve {resource:?}"),
+            Call::Release { resource } => format!("release {resource:?}"),
+            Call::SignalEvents { events, bits } => format!("signal {events:?} {bits:#x}"),
+            Call::ClearEvents { events, bits } => format!("clear {events:?} {bits:#x}"),
+            Call::WaitEvents { events, .. } => format!("wait for {events:?}"),
+            Call::StartTimer { timer, .. } => format!("start {}", self.timer_name(timer.index())),
+            Call::StopTimer { timer } => format!("stop {}", self.timer_name(timer.index())),
+            Call::DeleteTimer { timer } => format!("delete {}", self.timer_name(timer.index())),
+            other => {
+                // The name of the variant says it.
+                let debug = format!("{other:?}");
+                debug.split([' ', '{']).next().unwrap_or_default().to_lowercase()
+            }
+        }
+    }
+}
+
+/// How a run ended.
+fn ending(how: Ending) -> &'static str {
+    match how {
+        Ending::Returned => "ends",
+        Ending::Killed => "is killed",
+        Ending::Panicked => "panicked",
+    }
+}
+
+/// What a task waits for, in words.
+pub(super) fn waits_for(waiting: Waiting) -> String {
+    match waiting {
+        Waiting::Nothing => "nothing".to_owned(),
+        Waiting::Wake => "a wake".to_owned(),
+        Waiting::Delay => "time".to_owned(),
+        Waiting::Signals(_) => "signals".to_owned(),
+        Waiting::Mail(_) => "mail".to_owned(),
+        Waiting::Acknowledgement(_) => "an acknowledgement".to_owned(),
+        Waiting::Semaphore(slot) => format!("S{slot}"),
+        Waiting::Resource(slot) => format!("R{slot}"),
+        Waiting::Events(slot, ..) => format!("E{slot}"),
+        Waiting::Exchange(slot) => format!("X{slot}"),
+    }
+}
