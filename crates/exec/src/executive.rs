@@ -3,7 +3,7 @@
 use hairspring_exec_core::{
     By, EventsId, Moment, Priority, Protocol, ResourceId, SemaphoreId, Status, TaskId, TimerId,
 };
-use hairspring_exec_core::{Call, Expiry};
+use hairspring_exec_core::{Call, Expiry, Observer};
 use hairspring_machine::{Cpu, CpuSet, Host, Policy, Sim};
 
 use crate::config::{Config, ExecError, Profile};
@@ -138,6 +138,17 @@ impl Executive {
                 true
             }
             Engines::Fiber(_) | Engines::Thread(_) => false,
+        }
+    }
+
+    /// Installs scheduler hooks: every decision of the executive is told to `hooks` at once, in the middle of the call that
+    /// made it, on the thread that made it and, with threads, under the executive's lock. They must be short, and can ask
+    /// nothing of the executive. One set; a second call replaces the first.
+    pub fn set_hooks(&mut self, hooks: impl Observer + Send + 'static) {
+        match &self.engine {
+            Engines::Fiber(fibers) => fibers.set_hooks(Box::new(hooks)),
+            Engines::Sim(fibers) => fibers.set_hooks(Box::new(hooks)),
+            Engines::Thread(threads) => threads.set_hooks(Box::new(hooks)),
         }
     }
 

@@ -40,6 +40,7 @@ use crate::config::Config;
 use crate::context::TaskCtx;
 use crate::ending::{run_to_end, unwind_killed};
 use crate::engine::{IspBody, TaskBody, TimerBody};
+use crate::hooks::Tap;
 use crate::host::ControlWords;
 use crate::interrupt::{Arrival, Doorbell, Post, Ring, SourceThread};
 use crate::message::{Bytes, Slots};
@@ -95,7 +96,7 @@ pub(crate) struct Fibers<M: Carrier> {
     config: Config,
     /// Where the carrier is put for a run, and how it is scheduled there.
     placement: (Option<CpuSet>, Policy),
-    core: UnsafeCell<Core>,
+    core: UnsafeCell<Core<Tap>>,
     slots: Slots,
     #[expect(clippy::vec_box, reason = "a fiber is referred to while the table grows")]
     fibers: UnsafeCell<Vec<Box<Fiber>>>,

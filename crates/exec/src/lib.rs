@@ -95,6 +95,7 @@ mod engine;
 mod executive;
 mod fiber;
 mod handle;
+mod hooks;
 mod host;
 mod interrupt;
 mod message;
@@ -108,8 +109,8 @@ pub use config::{Config, ExecError, Profile};
 pub use context::{Caller, IspCtx, Limit, Reserved, Services, Standing, TaskCtx, TimerCtx, Woken};
 pub use executive::{Backend, Create, Executive};
 pub use hairspring_exec_core::{
-    Bits, By, CHECKS, Call, Ending, EventsId, Expiry, Moment, Priority, Protocol, Reply, ResourceId, SemaphoreId,
-    Status, TaskId, TimerId, Urgency,
+    Bits, By, CHECKS, Call, Ending, EventsId, Expiry, Moment, Observer, Priority, Protocol, Reply, ResourceId,
+    SemaphoreId, Status, TaskId, TimerId, Urgency, Waiting,
 };
 pub use handle::{Buffer, Exchange, Mailbox, Parcel, Pool};
 pub use interrupt::{Arrival, Isp, Lost, Source};

@@ -51,7 +51,7 @@ mod tests;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use hairspring_exec_core::{By, Call, Moment, Priority, Reply, Status, TaskId, TimerId};
+use hairspring_exec_core::{By, Call, Moment, Observer, Priority, Reply, Status, TaskId, TimerId};
 use hairspring_machine::{Clock, CpuSet, Host, Machine, Nanos, Refused};
 
 use crate::config::{Config, ExecError, Profile};
@@ -149,6 +149,11 @@ impl Threads {
 
     pub(crate) fn message_fits<M>(&self) -> bool {
         self.shared.slots.fits::<M>()
+    }
+
+    /// Has every decision told to the program.
+    pub(crate) fn set_hooks(&self, hooks: Box<dyn Observer + Send>) {
+        self.shared.lock.hold().core.observer.tap.hooks = Some(hooks);
     }
 
     /// What was recorded so far.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use corosensei::Coroutine;
-use hairspring_exec_core::{By, Call, Core, Ending, Moment, Priority, Reply, Status, TaskId, TimerId};
+use hairspring_exec_core::{By, Call, Core, Ending, Moment, Observer, Priority, Reply, Status, TaskId, TimerId};
 use hairspring_machine::{CpuSet, Nanos, Policy};
 
 use super::overflow;
@@ -15,6 +15,7 @@ use super::{Arrivals, Carrier, Fiber, Fibers, Procedure, Stackful, cell};
 use crate::config::Config;
 use crate::context::accept;
 use crate::engine::{IspBody, Kernel, TaskBody, TimerBody};
+use crate::hooks::Tap;
 use crate::host::ControlWords;
 use crate::interrupt::{Doorbell, Isp, Post, Ring, Source, SourceThread};
 use crate::message::Slots;
@@ -27,7 +28,7 @@ impl<M: Carrier> Fibers<M> {
         Box::new(Self {
             machine,
             placement: (cpus, policy),
-            core: UnsafeCell::new(Core::new(config.envelopes, ())),
+            core: UnsafeCell::new(Core::new(config.envelopes, Tap::default())),
             slots: Slots::new(config.envelopes, config.message_bytes),
             fibers: UnsafeCell::new(Vec::new()),
             stacks: UnsafeCell::new(Stacks::new(config.stack_bytes)),
@@ -186,6 +187,11 @@ impl<M: Carrier> Fibers<M> {
         // Soonest last; equal moments in the order in which they were entered, so the new one goes before its equals.
         let place = agenda.partition_point(|&(other, _)| other > at);
         agenda.insert(place, (at, isp));
+    }
+
+    /// Has every decision told to the program.
+    pub(crate) fn set_hooks(&self, hooks: Box<dyn Observer + Send>) {
+        cell!(self.core).observer.hooks = Some(hooks);
     }
 
     /// What was recorded so far.

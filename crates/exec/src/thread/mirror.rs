@@ -9,11 +9,12 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use hairspring_exec_core::{Ending, Observer, Priority, TaskId, TimerId, Waiting};
+use hairspring_exec_core::{Ending, Observer, Priority, ResourceId, TaskId, TimerId, Waiting};
 use hairspring_machine::Nanos;
 
 use super::Body;
 use super::place::Places;
+use crate::hooks::Tap;
 
 /// The places of the executive's own threads; those of tasks follow.
 pub(super) const KERNEL_PLACE: u32 = 0;
@@ -88,6 +89,8 @@ pub(super) struct Mirror {
     pub(super) busy: usize,
     /// Periods of timers that had no run of their own.
     pub(super) overruns: u64,
+    /// The program's own hooks.
+    pub(super) tap: Tap,
 }
 
 impl Mirror {
@@ -102,6 +105,7 @@ impl Mirror {
             runnable: 0,
             busy: 0,
             overruns: 0,
+            tap: Tap::default(),
         }
     }
 
@@ -179,6 +183,7 @@ impl Observer for Mirror {
     fn started(&mut self, task: TaskId) {
         self.seats[task.index()].busy = true;
         self.busy += 1;
+        self.tap.started(task);
     }
 
     #[inline]
@@ -189,10 +194,12 @@ impl Observer for Mirror {
             self.runnable += 1;
         }
         self.fresh.push(task.index() as u16);
+        self.tap.readied(task);
     }
 
     #[inline]
-    fn stopped(&mut self, task: TaskId, _waiting: Waiting) {
+    fn stopped(&mut self, task: TaskId, waiting: Waiting) {
+        self.tap.stopped(task, waiting);
         let index = task.index();
         let seat = &mut self.seats[index];
         if seat.may_run {
@@ -205,7 +212,8 @@ impl Observer for Mirror {
         }
     }
 
-    fn ended(&mut self, task: TaskId, _how: Ending) {
+    fn ended(&mut self, task: TaskId, how: Ending) {
+        self.tap.ended(task, how);
         let seat = &mut self.seats[task.index()];
         self.places.at(seat.place).set_killed(false);
         seat.busy = false;
@@ -218,9 +226,19 @@ impl Observer for Mirror {
     fn priority(&mut self, task: TaskId, effective: Priority) {
         self.seats[task.index()].wanted = effective;
         self.unsettled.push(task.index() as u16);
+        self.tap.priority(task, effective);
     }
 
-    fn expired(&mut self, _timer: TimerId, missed: u64) {
+    fn timed_out(&mut self, task: TaskId) {
+        self.tap.timed_out(task);
+    }
+
+    fn owned(&mut self, resource: ResourceId, owner: Option<TaskId>) {
+        self.tap.owned(resource, owner);
+    }
+
+    fn expired(&mut self, timer: TimerId, missed: u64) {
+        self.tap.expired(timer, missed);
         self.overruns = self.overruns.saturating_add(missed);
     }
 }
