@@ -23,6 +23,7 @@ mod conditions;
 mod context;
 mod delays;
 mod disturbance;
+pub mod executive;
 mod registry;
 mod samples;
 mod sheet_run;

@@ -1,0 +1,354 @@
+//! What scenarios share: the clock, the board on which tasks leave stamps and proofs, the samples, the sweep through the
+//! caches, and how samples become a value.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use hairspring_machine::{Clock as MachineClock, Host, Machine, Nanos, Ticks};
+use hairspring_sheet::{Absent, Figure, Method, Unit, Value};
+use hairspring_time::Timebase;
+
+use super::port::{Outcome, Place};
+
+/// The most samples of a cell.
+const SAMPLES_MOST: usize = 10_000;
+/// Below so many steps of the counter one stamp says little about one event.
+pub(crate) const STEPS_LEAST: f64 = 10.0;
+/// The share of samples without proof above which a cell is absent.
+const UNPROVEN_MOST: f64 = 0.05;
+/// How long whoever waits for a proof by polling waits at most.
+const PATIENCE: Nanos = Nanos::from_millis(50);
+/// How long a task on another CPU is given to go to sleep.
+const SETTLE: Nanos = Nanos::from_micros(40);
+/// A cache line.
+const LINE_BYTES: usize = 64;
+
+/// In which state the caches are before each event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// As the round before left them.
+    Hot,
+    /// After a buffer larger than the second-level cache was written.
+    Dirty,
+}
+
+impl Cache {
+    pub(crate) const ALL: [Self; 2] = [Self::Hot, Self::Dirty];
+
+    pub(crate) fn segment(self) -> &'static str {
+        match self {
+            Self::Hot => "hot",
+            Self::Dirty => "dirty",
+        }
+    }
+}
+
+/// What the rest of the machine does meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Nothing of ours.
+    Idle,
+    /// A thread on another CPU streams through memory.
+    Loaded,
+}
+
+impl Load {
+    pub(crate) const ALL: [Self; 2] = [Self::Idle, Self::Loaded];
+
+    pub(crate) fn segment(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Loaded => "loaded",
+        }
+    }
+}
+
+/// The workbench: everything that the measuring of a cell needs and that is the same for all executives.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// What stamps are taken from.
+    pub timebase: Timebase<Host>,
+    /// Where executives run.
+    pub place: Place,
+    /// How long the sampling of one cell lasts.
+    pub slice: Nanos,
+    /// What is written to make the caches dirty: more than the second-level cache.
+    pub sweep_bytes: usize,
+    /// The smallest step of the counter that two readings show, in nanoseconds.
+    pub step_ns: f64,
+    /// What a pair of ordered stamps shows with nothing between them, in nanoseconds.
+    pub pair_ns: f64,
+}
+
+impl Bench {
+    /// A workbench; measures step and pair of the counter.
+    pub fn new(timebase: Timebase<Host>, place: Place, slice: Nanos, sweep_bytes: usize) -> Self {
+        let clock = Clock { timebase: timebase.clone() };
+        let median = |mut samples: Vec<f64>| {
+            samples.sort_by(f64::total_cmp);
+            samples.get(samples.len() / 2).copied().unwrap_or(0.0)
+        };
+        let pairs = (0..501).map(|_| {
+            let before = clock.stamp();
+            clock.ns_since(before)
+        });
+        let pair_ns = median(pairs.collect());
+        let steps = (0..2_000).map(|_| {
+            let before = timebase.stamp();
+            clock.ns(timebase.stamp().since(before))
+        });
+        let step_ns = steps.filter(|step| *step > 0.0).fold(f64::INFINITY, f64::min);
+        Self { timebase, place, slice, sweep_bytes, step_ns, pair_ns }
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        Clock { timebase: self.timebase.clone() }
+    }
+
+    /// A sweep for a cell with these caches; one that does nothing where they are hot.
+    pub(crate) fn sweep(&self, cache: Cache) -> Sweep {
+        Sweep { memory: vec![1; if cache == Cache::Dirty { self.sweep_bytes } else { 0 }] }
+    }
+
+    /// How long a run of a cell may last at most: what goes wrong must not hang the sheet.
+    pub(crate) fn run_most(&self) -> Nanos {
+        self.slice.times(4) + Nanos::from_millis(500)
+    }
+}
+
+/// The stamps of a task.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    timebase: Timebase<Host>,
+}
+
+impl Clock {
+    /// An ordered stamp.
+    #[inline(always)]
+    pub(crate) fn stamp(&self) -> Ticks {
+        self.timebase.stamp_ordered()
+    }
+
+    /// From that stamp until now.
+    #[inline(always)]
+    pub(crate) fn ns_since(&self, earlier: Ticks) -> f64 {
+        self.ns(self.stamp().since(earlier))
+    }
+
+    #[inline]
+    pub(crate) fn ns(&self, ticks: i64) -> f64 {
+        ticks as f64 * 1e9 / self.timebase.calibration().rate_hz
+    }
+
+    /// The stamp so much later than now.
+    pub(crate) fn after(&self, span: Nanos) -> Ticks {
+        self.stamp().plus(self.timebase.ticks_for_at_least(span))
+    }
+
+    /// `CLOCK_MONOTONIC`.
+    #[inline(always)]
+    pub(crate) fn monotonic(&self) -> Nanos {
+        Host.read(MachineClock::Monotonic)
+    }
+
+    /// Gives a task on another CPU the time to go to sleep.
+    pub(crate) fn settle(&self) {
+        let end = self.after(SETTLE);
+        while end.since(self.stamp()) > 0 {
+            Host.relax();
+        }
+    }
+}
+
+/// Where tasks leave stamps and proofs for each other.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Board {
+    /// The proof: how often the more urgent task came to where it says so.
+    word: AtomicU64,
+    marks: [AtomicU64; 4],
+}
+
+impl Board {
+    /// Leaves a stamp. Relaxed: the proof that follows publishes it.
+    #[inline(always)]
+    pub(crate) fn mark(&self, index: usize, stamp: Ticks) {
+        self.marks[index].store(stamp.raw(), Ordering::Relaxed);
+    }
+
+    /// The stamp left there. Relaxed: read after the proof.
+    #[inline(always)]
+    pub(crate) fn at(&self, index: usize) -> Ticks {
+        Ticks::new(self.marks[index].load(Ordering::Relaxed))
+    }
+
+    /// Gives the proof with this number. Release pairs with the Acquire in `proof`.
+    #[inline(always)]
+    pub(crate) fn prove(&self, number: u64) {
+        self.word.store(number, Ordering::Release);
+    }
+
+    /// The latest proof. Acquire pairs with the Release in `prove`.
+    #[inline(always)]
+    pub(crate) fn proof(&self) -> u64 {
+        self.word.load(Ordering::Acquire)
+    }
+
+    /// Polls for a proof; false if it does not come.
+    pub(crate) fn await_proof(&self, number: u64, clock: &Clock) -> bool {
+        let end = clock.after(PATIENCE);
+        while self.proof() < number {
+            if end.since(clock.stamp()) < 0 {
+                return false;
+            }
+            Host.relax();
+        }
+        true
+    }
+}
+
+/// Writes through a buffer, so that the caches hold nothing else.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    memory: Vec<u8>,
+}
+
+impl Sweep {
+    #[inline(never)]
+    pub(crate) fn sweep(&mut self) {
+        for line in self.memory.iter_mut().step_by(LINE_BYTES) {
+            *line = line.wrapping_add(1);
+        }
+        black_box(&mut self.memory);
+    }
+}
+
+/// The samples of one run, in as many series as the scenario has quantities.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    series: Vec<Vec<f64>>,
+    pub(crate) attempted: u64,
+    pub(crate) unproven: u64,
+}
+
+impl Samples {
+    /// Room for so many quantities, touched once so that no page fault falls into a measurement.
+    pub(crate) fn new(quantities: usize) -> Self {
+        let room = || {
+            let mut room = vec![0.0; SAMPLES_MOST];
+            room.clear();
+            room
+        };
+        Self { series: (0..quantities).map(|_| room()).collect(), attempted: 0, unproven: 0 }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.series.iter().any(|series| series.len() == SAMPLES_MOST)
+    }
+
+    /// One sample of each quantity, if it is proven that the more urgent task ran when it should have.
+    #[inline]
+    pub(crate) fn push<const QUANTITIES: usize>(&mut self, proven: bool, values: [f64; QUANTITIES]) {
+        self.attempted += 1;
+        if !proven {
+            self.unproven += 1;
+            return;
+        }
+        for (series, value) in self.series.iter_mut().zip(values) {
+            series.push(value);
+        }
+    }
+}
+
+/// Where the measuring task puts its samples, and the program finds them after the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tray(Arc<Mutex<Option<Samples>>>);
+
+impl Tray {
+    pub(crate) fn put(&self, samples: Samples) {
+        if let Ok(mut tray) = self.0.lock() {
+            *tray = Some(samples);
+        }
+    }
+
+    /// What was put there, with how the run was.
+    pub(crate) fn taken(&self, outcome: Outcome) -> Taken {
+        let samples = self.0.lock().ok().and_then(|mut tray| tray.take());
+        Taken { samples: samples.unwrap_or_default(), outcome }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) samples: Samples,
+    pub(crate) outcome: Outcome,
+}
+
+impl Taken {
+    /// The median of one quantity.
+    pub(crate) fn median(&self, quantity: usize) -> Option<f64> {
+        let mut sorted = self.samples.series.get(quantity)?.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied()
+    }
+
+    /// Takes the control's median off each sample of a quantity.
+    #[must_use]
+    pub(crate) fn less(mut self, control: f64) -> Self {
+        for sample in self.samples.series.iter_mut().flatten() {
+            *sample -= control;
+        }
+        self
+    }
+
+    /// One quantity as the sheet has it: a figure, or why there is none.
+    pub(crate) fn value(&mut self, quantity: usize, unit: Unit, method: Method, bench: &Bench) -> Value {
+        match self.figure(quantity, unit, method, bench) {
+            Ok(figure) => Value::Figure(figure),
+            Err(absent) => Value::Absent(absent),
+        }
+    }
+
+    fn figure(&mut self, quantity: usize, unit: Unit, method: Method, bench: &Bench) -> Result<Figure, Absent> {
+        if let Some(void) = &self.outcome.void {
+            return Err(void.clone());
+        }
+        let (attempted, unproven) = (self.samples.attempted, self.samples.unproven);
+        if unproven as f64 > attempted as f64 * UNPROVEN_MOST {
+            let reason = format!("{unproven} of {attempted} samples were not preempted before the call returned");
+            return Err(Absent::final_(reason));
+        }
+        let Some(samples) = self.samples.series.get_mut(quantity).filter(|series| !series.is_empty()) else {
+            let remedy = "take the sheet on a machine that is less busy";
+            return Err(Absent::new("the run brought no sample in its time", remedy));
+        };
+        let mut figure = Figure::from_samples(unit, method, samples);
+        if method == Method::Stamp {
+            let (median, least) = (figure.median.unwrap_or(0.0), STEPS_LEAST * bench.step_ns);
+            if median < least {
+                return Err(Absent::final_(format!(
+                    "too short for a stamp: {median:.0} ns is below {STEPS_LEAST:.0} steps of the counter, and no chain of \
+                     tasks expresses it"
+                )));
+            }
+            figure = figure.with_overhead(bench.pair_ns);
+        }
+        if attempted > 0 {
+            figure.verdicts = [("proven".to_owned(), attempted - unproven), ("not_preempted".to_owned(), unproven)]
+                .into_iter()
+                .filter(|(_, count)| *count > 0)
+                .collect();
+        }
+        Ok(match &self.outcome.caveat {
+            Some(caveat) => figure.with_caveat(caveat.clone()),
+            None => figure,
+        })
+    }
+}
+
+/// The same absence for several quantities.
+pub(crate) fn all_absent<'q>(quantities: impl IntoIterator<Item = &'q str>, absent: &Absent) -> Vec<(&'q str, Value)> {
+    quantities.into_iter().map(|quantity| (quantity, Value::Absent(absent.clone()))).collect()
+}
