@@ -27,7 +27,7 @@ pub enum Until {
     NoWait,
     /// As long as it takes.
     Forever,
-    /// Until this moment.
+    /// Until this moment. One that has passed ends the wait with the next tick.
     At(Moment),
 }
 
@@ -101,13 +101,15 @@ pub enum Call {
     Trigger { task: TaskId },
     /// The calling task's run is over.
     End { how: Ending },
-    /// Takes the right to run from a task until it is resumed; its waits go on.
+    /// Takes the right to run from a task until it is resumed or its run ends; its waits go on.
     Suspend { task: TaskId },
     /// Gives it back.
     Resume { task: TaskId },
-    /// Sets a task's own priority.
+    /// Sets a task's own priority. A task that thereby changes the one it runs at goes to the end of its new equals, in the
+    /// ready list and in a line it stands in by its own priority.
     SetPriority { task: TaskId, priority: Priority },
-    /// Ends a task from outside: its wait is broken off, its pending starts and mail are discarded.
+    /// Ends a task from outside: its wait is broken off, it is resumed, and when it has unwound its pending starts and mail
+    /// are discarded, those that came meanwhile too. An idle task is left alone.
     Kill { task: TaskId },
     /// Removes a task that is idle or dead; its id is refused from then on.
     DeleteTask { task: TaskId },
@@ -115,7 +117,7 @@ pub enum Call {
     Yield,
     /// Waits for a wake.
     Wait { until: Until },
-    /// Wakes a task that waits; else leaves a wake for its next wait, one deep.
+    /// Wakes a task that waits for it; else leaves a wake for its next wait in this run, one deep.
     Wake { task: TaskId },
     /// Forgets a wake left for the calling task. Value: 1 if there was one.
     WakeReset,
@@ -129,15 +131,15 @@ pub enum Call {
     Send { task: TaskId, urgency: Urgency },
     /// The same, and waits until the receiver has acknowledged. Value: the envelope, later the acknowledgement.
     SendWait { task: TaskId, urgency: Urgency, until: Until },
-    /// Waits for mail, of one urgency or any. Value: the envelope.
+    /// Waits for mail, of one urgency or any. Value: the envelope. One that is still unopened in the task's hand goes back.
     Receive { urgency: Option<Urgency>, until: Until },
     /// The calling task has copied the message out of the envelope it was handed; the envelope goes back to the pool.
     Take,
-    /// Acknowledges the message taken last, if its sender waits. Value handed to the sender.
+    /// Acknowledges the message taken last, if its sender waits; the sender is handed the value.
     Acknowledge { value: u32 },
     /// Sends a message to an exchange. Value: the envelope.
     Post { exchange: ExchangeId, urgency: Urgency },
-    /// Waits for a message of an exchange. Value: the envelope.
+    /// Waits for a message of an exchange. Value: the envelope. An unopened one goes back as with [`Receive`](Self::Receive).
     Fetch { exchange: ExchangeId, until: Until, at: Option<Priority> },
     /// Takes one unit of a semaphore.
     WaitSemaphore { semaphore: SemaphoreId, until: Until, at: Option<Priority> },
@@ -192,17 +194,17 @@ pub enum Status {
     NoEnvelope,
     /// The task or exchange has no mailbox of that urgency.
     NoMailbox,
-    /// The receiver ended by a kill or panic and will not acknowledge.
+    /// The receiver will not acknowledge: it was killed or panicked, or put the message down unopened.
     NotAcknowledged,
     /// There is no such object, or no more.
     NoSuchObject,
-    /// The task is idle: it has nothing to wake, signal or suspend.
+    /// The task is idle: it has nothing to wake, signal or suspend. To a caller: it is idle or waits, and makes no calls.
     NotStarted,
     /// The task panicked and cannot be started.
     Dead,
     /// The task is in the middle of a run and cannot be deleted.
     Running,
-    /// The calling task has been killed and is to unwind.
+    /// The task has been killed and is to unwind; it neither waits nor can be suspended.
     Killed,
     /// The task is suspended already.
     AlreadySuspended,
@@ -210,9 +212,9 @@ pub enum Status {
     NotSuspended,
     /// The resource belongs to another task, or to none.
     NotOwner,
-    /// Waiting would never end: the owner waits, directly or through others, for the caller.
+    /// Waiting would never end: the owner waits, directly or through others, for the caller, or the message is to oneself.
     Deadlock,
-    /// The task's own priority is more urgent than the resource's ceiling.
+    /// The task's own priority is, or would become, more urgent than the ceiling of a resource it owns or waits for.
     AboveCeiling,
     /// The task ended while it owned resources; they were handed on.
     ResourceHeld,
@@ -220,7 +222,7 @@ pub enum Status {
     Overflow,
     /// An empty set of bits would be waited for for ever.
     NoBits,
-    /// Nothing is there: no free buffer, no timer to run.
+    /// Nothing is there: no free buffer, no timer to run, no message in the hand, no sender that waits.
     Empty,
     /// The buffer is not in use.
     NotInUse,
@@ -247,7 +249,7 @@ impl Status {
             Self::MailboxFull => "the mailbox is full; give it more room or let its owner run",
             Self::NoEnvelope => "all envelopes are in use; configure more or receive sooner",
             Self::NoMailbox => "there is no mailbox of that urgency; give it a capacity when it is made",
-            Self::NotAcknowledged => "the receiver ended without acknowledging",
+            Self::NotAcknowledged => "the receiver ended or put the message down without acknowledging",
             Self::NoSuchObject => "there is no such object, or no more",
             Self::NotStarted => "the task is idle; trigger it first",
             Self::Dead => "the task panicked and cannot be started again",

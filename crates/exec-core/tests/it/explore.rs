@@ -281,7 +281,7 @@ fn story(history: &[(usize, Option<(By, Call)>)], number: usize) -> String {
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "captured by the harness unless one asks how far the search went")]
 fn check(system: &System) {
-    let most_states = 80_000 * crate::proof_factor() as usize;
+    let most_states = 50_000 * crate::proof_factor() as usize;
     let explored = explore(system, most_states);
     let Explored { states, steps, complete } = explored;
     println!("{}: {states} states, {steps} steps, {}", system.name, if complete { "complete" } else { "cut off" });
@@ -307,9 +307,9 @@ fn resources_keep_every_invariant_in_every_state_under_each_pair_of_protocols() 
 #[test]
 fn inheritance_keeps_every_invariant_with_four_tasks_suspensions_and_changes_of_priority() {
     let protocols = vec![Protocol::Inherit, Protocol::Inherit];
-    let system = System::new("four tasks, two inherited resources", &[4, 3, 2, 1], 60_000);
+    let system = System::new("four tasks, two inherited resources", &[4, 3, 2, 1], 50_000);
     check(&System { protocols: protocols.clone(), suspends: true, set_priorities: true, ..system });
-    let system = System::new("two equals and one above, priorities set", &[2, 2, 1], 60_000);
+    let system = System::new("two equals and one above, priorities set", &[2, 2, 1], 50_000);
     check(&System { protocols, kills: true, suspends: true, set_priorities: true, ..system });
 }
 
@@ -323,22 +323,22 @@ fn wakes_keep_every_invariant_in_every_state() {
 fn semaphores_keep_every_invariant_in_every_state() {
     let system = System::new("four tasks and a semaphore", &[3, 2, 2, 1], 47_000);
     check(&System { semaphore: true, times: true, kills: true, ..system });
-    let system = System::new("semaphore, wakes and suspensions", &[2, 1, 1], 60_000);
+    let system = System::new("semaphore, wakes and suspensions", &[2, 1, 1], 50_000);
     check(&System { semaphore: true, wakes: true, times: true, suspends: true, ..system });
 }
 
 #[test]
 fn mail_keeps_every_invariant_in_every_state() {
-    let system = System::new("a mailbox and two envelopes", &[2, 3, 1], 60_000);
+    let system = System::new("a mailbox and two envelopes", &[2, 3, 1], 50_000);
     check(&System { mailbox: true, times: true, kills: true, suspends: true, ..system });
-    let system = System::new("a mailbox and a resource", &[2, 3, 1], 60_000);
+    let system = System::new("a mailbox and a resource", &[2, 3, 1], 50_000);
     check(&System { mailbox: true, protocols: vec![Protocol::Inherit], times: true, kills: true, ..system });
 }
 
 #[test]
 fn everything_at_once_keeps_every_invariant_as_far_as_it_is_explored() {
     let ceiling = Protocol::Ceiling(priority(1));
-    let system = System::new("four tasks and everything", &[4, 3, 2, 1], 60_000);
+    let system = System::new("four tasks and everything", &[4, 3, 2, 1], 50_000);
     check(&System {
         protocols: vec![Protocol::Inherit, ceiling],
         semaphore: true,

@@ -9,6 +9,7 @@ mod checks;
 mod events;
 mod explore;
 mod mail;
+mod mutants;
 mod naive;
 mod pools;
 mod refinement;
