@@ -100,6 +100,7 @@ mod host;
 mod interrupt;
 mod message;
 mod park;
+pub mod programs;
 mod report;
 mod sync;
 mod thread;

@@ -1,0 +1,53 @@
+//! A [`Finish`] in words: why the run ended, what was lost, what went wrong, and whether priority was strict.
+
+use std::fmt;
+
+use hairspring_exec_core::Ending;
+
+use crate::report::{Finish, Misfortune, Mishap, Stopped};
+
+/// Prints as lines of a name and what is to be said.
+pub(super) struct Account<'f>(pub(super) &'f Finish);
+
+impl fmt::Display for Account<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let finish = self.0;
+        let ended = match finish.stopped {
+            Stopped::Asked => "because the program asked for it",
+            Stopped::TimeUp => "because its time was up",
+            Stopped::Finished => "because nothing was left to do",
+            Stopped::Stuck => "with tasks that waited for what could not happen any more",
+        };
+        writeln!(f, "{:<10} {ended}", "ended")?;
+        let (overruns, lost) = (finish.timer_overruns, finish.interrupts_lost);
+        writeln!(f, "{:<10} {overruns} timer periods without a run of their own, {lost} interrupts lost", "overruns")?;
+        for (place, mishap) in finish.mishaps.iter().enumerate() {
+            writeln!(f, "{:<10} {}", if place == 0 { "mishaps" } else { "" }, befell(mishap))?;
+        }
+        if finish.more_mishaps > 0 {
+            writeln!(f, "{:<10} and {} more", "", finish.more_mishaps)?;
+        }
+        let strict = match (finish.strict, finish.refused.is_empty()) {
+            (true, _) => "yes: the most urgent task that was ready ran",
+            (false, false) => "no: the system did not grant what it takes",
+            (false, true) => "no: several CPUs run several tasks at once; the back-end thread_up keeps to one",
+        };
+        writeln!(f, "{:<10} {strict}", "strict")?;
+        for refused in &finish.refused {
+            writeln!(f, "{:<10} {refused}", "")?;
+        }
+        Ok(())
+    }
+}
+
+fn befell(mishap: &Mishap) -> String {
+    let name = &mishap.name;
+    match &mishap.what {
+        Misfortune::Ended(Ending::Killed, text) if text.is_empty() => format!("{name} was killed"),
+        Misfortune::Ended(Ending::Killed, text) => format!("{name} was killed: {text}"),
+        Misfortune::Ended(Ending::Panicked, text) => format!("{name} panicked: {text}"),
+        Misfortune::Ended(Ending::Returned, text) => format!("{name} ended: {text}"),
+        Misfortune::HeldResources => format!("{name} ended while it owned resources; they were handed on"),
+        Misfortune::RanAway(span) => format!("{name} kept the CPU for {span} without a call"),
+    }
+}

@@ -1,0 +1,162 @@
+//! Priority inversion, shown and cured. A low task owns a resource; a high one needs it and waits; a middle one, which has
+//! nothing to do with the resource, keeps the low one from going on, and with it the high one from its resource.
+//!
+//! ```text
+//!                 0       0.5       1                 2 ms
+//! high   (10)               needs R ──waits ...
+//! middle (20)                       runs for 10 ms ...
+//! low    (30)     owns R ...................│             with 1 ms still to go when the middle one comes
+//! ```
+//! With [`Protocol::None`] the high one waits for the rest of the low one *and* for all of the middle one. With
+//! [`Protocol::Inherit`] the low one runs at the priority of the high one while that waits; with [`Protocol::Ceiling`] from
+//! the moment it owns the resource. Either way the high one waits for the low one's rest and no longer.
+//!
+//! On several CPUs the middle one takes another CPU than the low one, and there is little to see.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use hairspring_exec_core::{Moment, Priority, Protocol, ResourceId, Urgency};
+use hairspring_machine::Nanos;
+
+use super::{Failed, ProgramRun, after, priority, since};
+use crate::{Backend, Config, Create, Executive, Limit, RunLimit, Services};
+
+const HIGH: Priority = priority(10);
+const MIDDLE: Priority = priority(20);
+const LOW: Priority = priority(30);
+/// The director sets the scenes, when nothing goes on in them.
+const DIRECTOR: Priority = priority(40);
+const MAIL: Urgency = Urgency::ALL[0];
+/// From the low one's owning the resource to the high one's needing it, and to the middle one's start.
+const HIGH_COMES: Nanos = Nanos::from_micros(500);
+const MIDDLE_COMES: Nanos = Nanos::from_millis(1);
+/// What the high one does with the resource.
+const HIGH_WORKS: Nanos = Nanos::from_micros(100);
+/// A run that takes much longer than its scenes should is broken off.
+const PATIENCE: Nanos = Nanos::from_millis(500);
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// How long the low one needs the resource.
+    pub low: Nanos,
+    /// How long the middle one runs.
+    pub middle: Nanos,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { low: Nanos::from_millis(2), middle: Nanos::from_millis(10) }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// For each protocol, how long the high task waited from needing the resource to owning it.
+    pub waits: Vec<(Protocol, Nanos)>,
+    /// How much of that the low one's rest was, and what the middle one could add.
+    pub expected: (Nanos, Nanos),
+}
+
+impl Report {
+    /// How long the high task waited with this protocol.
+    pub fn waited(&self, protocol: Protocol) -> Option<Nanos> {
+        self.waits.iter().find(|(other, _)| *other == protocol).map(|&(_, waited)| waited)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<10} {:>12}", "protocol", "high waited")?;
+        for (protocol, waited) in &self.waits {
+            let name = match protocol {
+                Protocol::None => "none",
+                Protocol::Inherit => "inherit",
+                Protocol::Ceiling(_) => "ceiling",
+            };
+            writeln!(f, "{name:<10} {:>12}", waited.to_string())?;
+        }
+        let (rest, middle) = self.expected;
+        writeln!(
+            f,
+            "{:<10} {rest} of low are left when high comes; an inversion adds the {middle} of middle",
+            "expected"
+        )
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// The back-end is not to be had here.
+pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<ProgramRun<Report>, Failed> {
+    let Setup { low: low_works, middle: middle_works } = *setup;
+    let mut executive = Executive::new(backend, &Config { trace, ..Config::default() })?;
+    let protocols = [Protocol::None, Protocol::Inherit, Protocol::Ceiling(HIGH)];
+    let mut resources: Vec<ResourceId> = Vec::new();
+    for protocol in protocols {
+        resources.push(executive.resource(protocol)?);
+    }
+    let done = executive.semaphore(0, 3)?;
+    // Which scene is played. Relaxed: set before its tasks are started, which orders it.
+    let scene = Arc::new(AtomicUsize::new(0));
+    let stage = || {
+        let (scene, resources) = (Arc::clone(&scene), resources.clone());
+        move || resources[scene.load(Ordering::Relaxed)]
+    };
+
+    let (told, waits) = mpsc::channel();
+    let resource = stage();
+    let high = executive.mail_task("high", HIGH, [1, 0, 0, 0], move |ctx, _, needed: Moment| {
+        let Ok(held) = ctx.reserve(resource(), Limit::Forever) else { return };
+        let waited = since(needed, ctx.now());
+        ctx.work(HIGH_WORKS);
+        drop(held);
+        let _ = told.send(waited);
+        let _ = ctx.signal_semaphore(done);
+    })?;
+
+    let middle = executive.task("middle", MIDDLE, move |ctx| {
+        ctx.work(middle_works);
+        let _ = ctx.signal_semaphore(done);
+    })?;
+
+    let high_comes = executive.timer("high comes", move |ctx, expiry| {
+        let _ = ctx.send(high, MAIL, expiry.deadline);
+    })?;
+    let middle_comes = executive.timer("middle comes", move |ctx, _| {
+        let _ = ctx.trigger(middle);
+    })?;
+
+    let resource = stage();
+    let low = executive.task("low", LOW, move |ctx| {
+        let Ok(held) = ctx.reserve(resource(), Limit::Forever) else { return };
+        let begin = ctx.now();
+        let _ = ctx.start_timer(high_comes, after(begin, HIGH_COMES));
+        let _ = ctx.start_timer(middle_comes, after(begin, MIDDLE_COMES));
+        ctx.work(low_works);
+        drop(held);
+        let _ = ctx.signal_semaphore(done);
+    })?;
+
+    let director = executive.task("director", DIRECTOR, move |ctx| {
+        for number in 0..protocols.len() {
+            scene.store(number, Ordering::Relaxed);
+            let _ = ctx.trigger(low);
+            for _actor in 0..3 {
+                let _ = ctx.wait_semaphore(done, Limit::Forever);
+            }
+        }
+    })?;
+    executive.trigger(director)?;
+
+    let scenes = (low_works + middle_works + HIGH_WORKS).times(3);
+    let finish = executive.run(RunLimit::For(scenes + PATIENCE));
+    let waits = protocols.into_iter().zip(waits.try_iter()).collect();
+    let report = Report { waits, expected: (low_works - HIGH_COMES, middle_works) };
+    Ok(ProgramRun { report, finish, trace: executive.trace() })
+}

@@ -1,0 +1,183 @@
+//! A periodic sampler: reads an instrument at `t0 + n·p` and mails each sample to a logger, which is less urgent and now and
+//! then takes its time. Whatever is late, missed or lost is counted.
+//!
+//! ```text
+//! timer ──due──► sampler (10) ──sample──► logger (20) ──► a file
+//!  each p         reads, stamps            writes, sometimes flushes
+//! ```
+//! The mailbox between the two takes up the time of a flush. Were it too small, samples would be lost and counted, and the
+//! sampler would be on time all the same.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+
+use hairspring_exec_core::{Moment, Priority, Urgency};
+use hairspring_machine::Nanos;
+
+use super::{Failed, ProgramRun, after, priority, since};
+use crate::{Backend, Config, Create, Executive, RunLimit, Services};
+
+const SAMPLER: Priority = priority(10);
+const LOGGER: Priority = priority(20);
+/// There is one kind of message here.
+const MAIL: Urgency = Urgency::ALL[0];
+/// From the making of the executive to the first sample.
+const LEAD: Nanos = Nanos::from_millis(5);
+/// Periods that may wait for the sampler.
+const DUE_MOST: u16 = 4;
+/// A run that takes much longer than its samples should is broken off.
+const PATIENCE: Nanos = Nanos::from_millis(500);
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// How many samples.
+    pub samples: u32,
+    /// One each.
+    pub period: Nanos,
+    /// What it takes to read the instrument.
+    pub reading: Nanos,
+    /// What it takes to write a sample.
+    pub writing: Nanos,
+    /// What it takes to flush, which is done after each [`FLUSH_EACH`] samples.
+    pub flushing: Nanos,
+    /// Samples that may wait for the logger.
+    pub mailbox: u16,
+}
+
+/// Samples from one flush to the next.
+pub const FLUSH_EACH: u32 = 50;
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            samples: 200,
+            period: Nanos::from_millis(1),
+            reading: Nanos::from_micros(20),
+            writing: Nanos::from_micros(50),
+            flushing: Nanos::from_millis(4),
+            mailbox: 8,
+        }
+    }
+}
+
+/// One reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When it was to be taken.
+    pub due: Moment,
+    /// When it was taken.
+    pub stamp: Moment,
+    /// What was read.
+    pub value: i32,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// One each.
+    pub period: Nanos,
+    /// The samples that were written, in order.
+    pub samples: Vec<Sample>,
+    /// Samples that found the logger's mailbox full.
+    pub lost: u64,
+    /// Periods that found the sampler's mailbox full.
+    pub skipped: u64,
+    /// Periods that had no run of the timer's procedure.
+    pub overruns: u64,
+}
+
+impl Report {
+    /// How late the samples were taken, the least first.
+    pub fn lateness(&self) -> Vec<Nanos> {
+        let mut late: Vec<Nanos> = self.samples.iter().map(|sample| since(sample.due, sample.stamp)).collect();
+        late.sort();
+        late
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let late = self.lateness();
+        writeln!(f, "{:<10} {} written, one each {}", "samples", late.len(), self.period)?;
+        if let (Some(min), Some(median), Some(max)) = (late.first(), late.get(late.len() / 2), late.last()) {
+            writeln!(f, "{:<10} min {min}, median {median}, max {max}", "lateness")?;
+        }
+        let Self { lost, skipped, overruns, .. } = self;
+        writeln!(f, "{:<10} {lost} on the way to the logger, {skipped} before the sampler; {overruns} overrun", "lost")
+    }
+}
+
+/// The instrument: a triangle between −100 and 100.
+fn read(number: u32) -> i32 {
+    let step = i32::try_from(number % 400).unwrap_or(0);
+    if step < 200 { step - 100 } else { 300 - step }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// The back-end is not to be had here, or the setup has no room for the mail.
+pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<ProgramRun<Report>, Failed> {
+    let setup = setup.clone();
+    let (samples, period) = (setup.samples, setup.period);
+    let config = Config { message_bytes: size_of::<Sample>(), trace, ..Config::default() };
+    let mut executive = Executive::new(backend, &config)?;
+
+    // The logger is least urgent: it may use the file system, allocate, and take its time.
+    let (file, written) = mpsc::channel();
+    let mut count = 0;
+    let logger = executive.mail_task("logger", LOGGER, [setup.mailbox, 0, 0, 0], move |ctx, _, sample: Sample| {
+        ctx.work(setup.writing);
+        // The other end is read after the run.
+        let _ = file.send(sample);
+        count += 1;
+        if count % FLUSH_EACH == 0 {
+            ctx.work(setup.flushing);
+        }
+    })?;
+
+    // The sampler is urgent and short. It never waits for the logger: what does not fit is lost, and counted.
+    let lost = Arc::new(AtomicU64::new(0));
+    let losses = Arc::clone(&lost);
+    let mut taken = 0;
+    let sampler = executive.mail_task("sampler", SAMPLER, [DUE_MOST, 0, 0, 0], move |ctx, _, due: Moment| {
+        let stamp = ctx.now();
+        ctx.work(setup.reading);
+        let value = read(taken);
+        taken += 1;
+        if ctx.send(logger, MAIL, Sample { due, stamp, value }).is_err() {
+            // Relaxed: read after the run, which is over only after its tasks are.
+            losses.fetch_add(1, Ordering::Relaxed);
+        }
+    })?;
+
+    // The timer's procedure runs above all tasks, so it does as little as can be. It stops its own timer in the end; then
+    // nothing is left that could happen, and the run is over when the logger is done.
+    let (skipped, overruns) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (skips, missed) = (Arc::clone(&skipped), Arc::clone(&overruns));
+    let mut expiries = 0;
+    let timer = executive.timer("period", move |ctx, expiry| {
+        missed.fetch_add(expiry.missed, Ordering::Relaxed);
+        if ctx.send(sampler, MAIL, expiry.deadline).is_err() {
+            skips.fetch_add(1, Ordering::Relaxed);
+        }
+        expiries += 1;
+        if expiries == samples {
+            let _ = ctx.stop_timer(ctx.timer());
+        }
+    })?;
+    executive.start_periodic(timer, after(executive.now(), LEAD), period)?;
+
+    let finish = executive.run(RunLimit::For(LEAD + period.times(i64::from(samples)) + PATIENCE));
+    let report = Report {
+        period,
+        samples: written.try_iter().collect(),
+        lost: lost.load(Ordering::Relaxed),
+        skipped: skipped.load(Ordering::Relaxed),
+        overruns: overruns.load(Ordering::Relaxed),
+    };
+    Ok(ProgramRun { report, finish, trace: executive.trace() })
+}
