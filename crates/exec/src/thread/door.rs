@@ -7,9 +7,10 @@
 //! taken, and give the CPU back, two switches for nothing.
 #![expect(unsafe_code, reason = "reads the outcome that was left for the calling thread")]
 
-use hairspring_exec_core::{By, Call, Reply, Status, TaskId};
+use hairspring_exec_core::{By, Call, Reply, Status};
 
 use super::lock::Held;
+use super::mirror::KERNEL_PLACE;
 use super::place::Place;
 use super::schedule::give_way;
 use super::state::State;
@@ -47,11 +48,8 @@ impl Threads {
     /// blocked.
     #[inline]
     pub(super) fn leave(&self, state: Held<'_, State>, by: By, call: &Call, reply: Reply) -> Reply {
-        let (By::Task(me), Some(place)) = (by, self.own()) else {
-            self.depart(state, None, call, reply);
-            return reply;
-        };
-        self.depart(state, Some(me), call, reply);
+        self.depart(state, by, call, reply);
+        let (By::Task(_), Some(place)) = (by, self.own()) else { return reply };
         place.park();
         heed(place);
         if reply.status == Status::Blocked {
@@ -63,7 +61,11 @@ impl Threads {
 
     /// The same without waiting for the right to run.
     #[inline]
-    pub(super) fn depart(&self, mut state: Held<'_, State>, me: Option<TaskId>, call: &Call, reply: Reply) {
+    pub(super) fn depart(&self, mut state: Held<'_, State>, by: By, call: &Call, reply: Reply) {
+        let me = match by {
+            By::Task(me) => Some(me),
+            _ => None,
+        };
         state.conclude(me, call, reply);
         let lower_later = state.settle(me, Some(call));
         let to_the_end = match (call, me) {
@@ -73,6 +75,10 @@ impl Threads {
         };
         // Another of the same priority is first: the kernel has to be told to let it run.
         let behind = to_the_end && me.is_some_and(|me| state.core.may_run(me) && state.core.first() != Some(me));
+        if by == By::Outside {
+            self.shared.release_from_outside(state);
+            return;
+        }
         self.shared.release(state);
         if lower_later {
             let mut state = self.shared.lock.hold();
@@ -98,6 +104,20 @@ impl Shared {
             }
             state = self.lock.hold();
         }
+    }
+
+    /// The same for a thread that is none of the executive's. With all tasks on one CPU it leaves the nudges to the kernel
+    /// thread, which is there: a wake from another CPU is under way for a while after it was issued, and a less urgent task
+    /// would run in that time.
+    pub(super) fn release_from_outside(&self, mut state: Held<'_, State>) {
+        if !state.single || !state.core.observer.owes_any() {
+            self.release(state);
+            return;
+        }
+        state.ring(KERNEL_PLACE);
+        let number = self.places.at(KERNEL_PLACE).owed();
+        drop(state);
+        self.places.at(KERNEL_PLACE).nudge(number);
     }
 }
 

@@ -37,6 +37,9 @@ impl Threads {
                 self.shared.release(state);
                 return;
             }
+            if state.opening && state.phase == Phase::Running {
+                state.open();
+            }
             if !state.serve_limit() {
                 // Whatever was to be served is left to the next run.
                 state.serving = false;

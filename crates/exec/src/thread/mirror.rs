@@ -41,6 +41,8 @@ pub(super) struct Seat {
     pub(super) awaiting: bool,
     pub(super) wanted: Priority,
     pub(super) applied: Priority,
+    /// It has not run yet, so its thread may still be on its way to sleep for the first time.
+    pub(super) new: bool,
     /// It lost its real-time priority for the rest of its run.
     pub(super) demoted: bool,
     /// It did not end when it was to, and is not waited for.

@@ -30,14 +30,16 @@ impl Threads {
             RunLimit::Until(moment) => Some(moment),
         };
         state.take_longest();
-        state.open();
-        shared.gate.open();
+        state.phase = Phase::Running;
+        state.run += 1;
+        // The kernel thread lets the tasks run.
+        state.opening = true;
         state.tick_first = true;
         // Nothing can be over before what was due has been served.
         state.serving = true;
         state.ring(KERNEL_PLACE);
         state.ring(WATCHDOG_PLACE);
-        shared.release(state);
+        shared.release_from_outside(state);
         self.wait_until_closed();
 
         let mut state = shared.lock.hold();
@@ -80,6 +82,7 @@ impl Threads {
         let mut state = shared.lock.hold();
         if state.core.observer.busy > 0 {
             // Started before any run, or between two.
+            state.run += 1;
             state.unwind_all();
             state.ring(WATCHDOG_PLACE);
         }

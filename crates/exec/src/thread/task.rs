@@ -41,6 +41,7 @@ impl Threads {
             busy: false,
             may_run: false,
             awaiting: false,
+            new: true,
             wanted: priority,
             applied: priority,
             demoted: false,
@@ -131,7 +132,7 @@ impl Threads {
             set_policy_of(place.thread(), policy_of(seat.wanted));
             seat.applied = seat.wanted;
         }
-        self.depart(state, Some(me), &call, reply);
+        self.depart(state, By::Task(me), &call, reply);
     }
 
     pub(super) fn unmake_task(&self, by: By, task: TaskId) -> Reply {

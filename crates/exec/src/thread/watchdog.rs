@@ -11,7 +11,7 @@ use super::mirror::{KERNEL_PLACE, WATCHDOG_PLACE};
 use super::schedule::{WATCHDOG, cpu_time_of, own_number, set_policy_of};
 use super::state::{Phase, State};
 use crate::interrupt::monotonic;
-use crate::report::Misfortune;
+use crate::report::{Misfortune, Stopped};
 
 /// The longest stretch that a run which is to end waits for.
 const MOST_PATIENCE: Nanos = Nanos::from_secs(1);
@@ -28,6 +28,9 @@ struct Watch {
     patience: Nanos,
     /// When something was seen to go on, last; in nanoseconds of the monotonic clock.
     progress_ns: u64,
+    /// The run that was seen last, and when it was seen first.
+    run: u64,
+    begun_ns: u64,
     /// The run was ending at the last look.
     was_ending: bool,
     kernel: (u64, Nanos),
@@ -43,7 +46,8 @@ impl Threads {
         place.settle_in(own_number());
         let limit = Some(self.shared.watchdog).filter(|&limit| limit > Nanos::ZERO);
         let patience = limit.unwrap_or(MOST_PATIENCE).min(MOST_PATIENCE);
-        let mut watch = Watch { limit, patience, progress_ns: 0, was_ending: false, kernel: (0, Nanos::ZERO) };
+        let mut watch =
+            Watch { limit, patience, progress_ns: 0, run: 0, begun_ns: 0, was_ending: false, kernel: (0, Nanos::ZERO) };
         let pause = Nanos::new(patience.count() / LOOKS).max(LEAST_PAUSE);
         loop {
             let mut state = self.shared.lock.hold();
@@ -53,7 +57,6 @@ impl Threads {
                 return;
             }
             let until = if state.phase == Phase::Closed {
-                watch.was_ending = false;
                 None
             } else {
                 watch.look(&mut state);
@@ -71,6 +74,10 @@ impl Watch {
         let ending = state.phase == Phase::Ending;
         let limit = if ending { Some(self.patience) } else { self.limit };
         let now_ns = monotonic().as_nanos();
+        if std::mem::replace(&mut self.run, state.run) != state.run {
+            self.begun_ns = now_ns;
+            self.was_ending = false;
+        }
         if !std::mem::replace(&mut self.was_ending, ending) {
             self.progress_ns = now_ns;
         }
@@ -100,6 +107,11 @@ impl Watch {
             }
         }
         self.look_at_kernel(state, limit);
+        if state.opening && now_ns - self.begun_ns > self.patience.times(2).count().cast_unsigned() {
+            // The kernel thread is in a timer procedure of an earlier run, which never returned.
+            state.weakened = true;
+            state.end_run(Stopped::TimeUp);
+        }
         // Nobody computes, nobody makes a call, and still not all have unwound: somebody sleeps in the system.
         let still = Nanos::new(i64::try_from(now_ns - self.progress_ns).unwrap_or(i64::MAX));
         if ending && still > self.patience.times(2) {

@@ -11,14 +11,14 @@ struct Inside(Count);
 
 impl Inside {
     fn new(count: &Count) -> Self {
-        count.set(count.get() + 1);
+        count.0.fetch_add(1, Ordering::SeqCst);
         Self(count.clone())
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -74,7 +74,7 @@ fn a_timer_procedure_wakes_a_task_above_one_that_computes() {
     start(&threads, "busy", 20, move |_| {
         // No call: only preemption lets the other run.
         let begun = std::time::Instant::now();
-        while seen.get() == 0 && begun.elapsed() < std::time::Duration::from_millis(100) {}
+        while seen.get() == 0 && begun.elapsed() < std::time::Duration::from_secs(2) {}
         mine.set(seen.get());
     });
     let body = move |ctx: &crate::context::TimerCtx<'_>, _: hairspring_exec_core::Expiry| {
