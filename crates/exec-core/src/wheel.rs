@@ -155,7 +155,7 @@ impl Wheel {
         Moment::from_nanos(self.turned)
     }
 
-    /// Takes out the next owner whose deadline is not after `now`.
+    /// Takes out the next owner whose deadline is not after `now`, which is not before [`turned`](Self::turned).
     pub(crate) fn expire(&mut self, now: Moment) -> Option<(Owner, Moment)> {
         let now = now.as_nanos();
         loop {
@@ -165,7 +165,7 @@ impl Wheel {
             }
             let Some((list, start)) = self.first_slot().filter(|&(_, start)| start <= now) else {
                 // Nothing lies in the slots between, so what is filed stays rightly filed.
-                self.turned = self.turned.max(now);
+                self.turned = now;
                 return None;
             };
             self.turned = start;

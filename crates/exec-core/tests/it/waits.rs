@@ -146,8 +146,10 @@ fn a_tick_before_an_earlier_one_counts_as_that_one() {
     let task = bench.started(20);
     bench.tick(100);
     bench.task(task, Call::Delay { until: at(120) }, Status::Blocked);
-    bench.tick(50);
-    bench.runs(None);
+    for earlier_ns in [50, 60, 119] {
+        bench.tick(earlier_ns);
+        bench.runs(None);
+    }
     bench.tick(120);
     bench.runs(task);
 }
