@@ -10,8 +10,8 @@ use super::schedule::{own_number, policy_of, set_policy_of};
 use super::state::Phase;
 use super::{Body, Shared, Threads};
 use crate::context::{TaskCtx, accept};
-use crate::ending::run_to_end;
 use crate::engine::{Kernel, TaskBody};
+use crate::life::live_once;
 use crate::report::Misfortune;
 use crate::sync::{AtomicU32, Ordering, sleep_while, wake_one};
 
@@ -104,11 +104,7 @@ impl Threads {
         // Out of its place while it runs: whoever deletes the task finds it there, for the task is idle then.
         let mut taken = whole(body).take();
         let ctx = TaskCtx::new(Kernel::Thread(self), me);
-        let ending = run_to_end(|| {
-            if let Some(body) = &mut taken {
-                body(&ctx);
-            }
-        });
+        let ending = taken.as_mut().map_or((Ending::Returned, None), |body| live_once(body.as_mut(), &ctx));
         *whole(body) = taken;
         ending
     }

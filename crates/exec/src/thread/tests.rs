@@ -1,5 +1,6 @@
 //! The promises of the thread back-end. Each test ends within seconds, whatever goes wrong: every run has a limit.
 
+mod cost;
 mod ending;
 mod interrupts;
 mod nudges;
