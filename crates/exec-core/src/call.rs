@@ -133,7 +133,8 @@ pub enum Call {
     SendWait { task: TaskId, urgency: Urgency, until: Until },
     /// Waits for mail, of one urgency or any. Value: the envelope. One that is still unopened in the task's hand goes back.
     Receive { urgency: Option<Urgency>, until: Until },
-    /// The calling task has copied the message out of the envelope it was handed; the envelope goes back to the pool.
+    /// The calling task has copied the message out of the envelope it was handed; the envelope goes back to the pool. Value:
+    /// 1 if that let the sender of the message before go on.
     Take,
     /// Acknowledges the message taken last, if its sender waits; the sender is handed the value.
     Acknowledge { value: u32 },

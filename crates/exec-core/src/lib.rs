@@ -40,6 +40,7 @@ mod check;
 mod core;
 mod events;
 mod id;
+mod life;
 mod look;
 mod mail;
 mod observer;
@@ -49,6 +50,7 @@ mod resource;
 mod semaphore;
 mod task;
 mod timer;
+mod wake;
 mod wheel;
 
 pub use crate::call::{Bits, By, Call, Ending, Protocol, Reply, Status, Until};

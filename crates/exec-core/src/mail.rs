@@ -56,7 +56,7 @@ impl Mail {
         Self { free_count: envelopes.len(), envelopes, free, last_ticket: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn draw(&mut self, ticket: Ticket) -> Option<u16> {
         let index = self.free;
         if index == NIL {
@@ -69,7 +69,7 @@ impl Mail {
         Some(index)
     }
 
-    #[inline]
+    #[inline(always)]
     fn give_back(&mut self, index: u16) -> Ticket {
         let envelope = &mut self.envelopes[usize::from(index)];
         envelope.next = self.free;
@@ -112,7 +112,7 @@ impl Mailboxes {
         self.waiting == 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn room(&self, urgency: Urgency) -> Result<(), Status> {
         let letters = &self.letters[usize::from(urgency.number())];
         if letters.capacity == 0 {
@@ -166,7 +166,7 @@ pub(crate) struct Exchange {
 }
 
 impl<O: Observer> Core<O> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, task: TaskId, urgency: Urgency) -> Reply {
         self.send_with(task, urgency, Ticket::default())
     }
@@ -189,7 +189,7 @@ impl<O: Observer> Core<O> {
         Reply { status: Status::Blocked, value: reply.value }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_with(&mut self, task: TaskId, urgency: Urgency, ticket: Ticket) -> Reply {
         let index = match self.known(task) {
             Ok(index) => index,
@@ -236,16 +236,16 @@ impl<O: Observer> Core<O> {
         self.mailboxes[usize::from(me)].pop(&self.mail, urgency)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, me: u16) -> Reply {
-        let envelope = core::mem::replace(&mut self.tasks[usize::from(me)].handed, NIL);
+        let task = &mut self.tasks[usize::from(me)];
+        let envelope = core::mem::replace(&mut task.handed, NIL);
         if envelope == NIL {
             return Status::Empty.into();
         }
         let ticket = self.mail.give_back(envelope);
-        let before = core::mem::replace(&mut self.tasks[usize::from(me)].ticket, ticket);
-        self.answer(before, Status::Ok, 0);
-        Reply::OK
+        let before = core::mem::replace(&mut task.ticket, ticket);
+        Reply::ok(u32::from(before.number != 0 && self.answer(before, Status::Ok, 0)))
     }
 
     pub(crate) fn acknowledge(&mut self, me: u16, value: u32) -> Reply {
@@ -254,7 +254,6 @@ impl<O: Observer> Core<O> {
     }
 
     /// Lets the sender go on that waits for this message, if it still does.
-    #[inline]
     fn answer(&mut self, ticket: Ticket, status: Status, value: u32) -> bool {
         if ticket.number == 0 {
             return false;

@@ -49,6 +49,12 @@ impl<'k> TaskCtx<'k> {
         Self { kernel, me, here: PhantomData }
     }
 
+    /// The same context, for another run of the same task.
+    #[inline(always)]
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.kernel, self.me)
+    }
+
     #[inline(always)]
     fn call(&self, call: Call) -> Result<u32, Status> {
         let reply = self.kernel.call(By::Task(self.me), call);

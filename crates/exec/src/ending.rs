@@ -24,6 +24,7 @@ pub(crate) fn unwind_ended() -> ! {
 }
 
 /// Runs a task's body once: how it ended, and the message if it panicked.
+#[inline(always)]
 pub(crate) fn run_to_end(body: impl FnOnce()) -> (Ending, Option<String>) {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(()) => (Ending::Returned, None),

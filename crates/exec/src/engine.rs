@@ -6,15 +6,17 @@
 use hairspring_exec_core::{By, Call, Expiry, Moment, Priority, Reply, Status, TaskId, TimerId};
 use hairspring_machine::{Host, Nanos, Sim};
 
-use crate::context::{IspCtx, TaskCtx, TimerCtx};
+use crate::context::{IspCtx, TimerCtx};
 use crate::fiber::Fibers;
 use crate::interrupt::{Arrival, Isp, Source};
+use crate::life::Body;
 use crate::message::Bytes;
 use crate::report::{Finish, RunLimit};
 use crate::thread::Threads;
 
 /// What a task does, from its start to the end of one run.
-pub(crate) type TaskBody = Box<dyn FnMut(&TaskCtx<'_>) + Send>;
+pub(crate) type TaskBody = Box<dyn Body>;
+
 /// What a timer does each time it goes off. Runs in the kernel task, above all tasks.
 pub(crate) type TimerBody = Box<dyn FnMut(&TimerCtx<'_>, Expiry) + Send>;
 

@@ -37,12 +37,12 @@ use hairspring_exec_core::{By, Call, Core, Ending, Moment, Reply, Status, TaskId
 use hairspring_machine::{CpuSet, Nanos, Policy};
 
 use crate::config::Config;
-use crate::context::TaskCtx;
-use crate::ending::{run_to_end, unwind_killed};
+use crate::ending::unwind_killed;
 use crate::engine::{IspBody, TaskBody, TimerBody};
 use crate::hooks::Tap;
 use crate::host::ControlWords;
 use crate::interrupt::{Arrival, Doorbell, Post, Ring, SourceThread};
+use crate::life::Ended;
 use crate::message::{Bytes, Slots};
 use crate::report::{Finish, Misfortune, Mishap};
 use crate::trace::Log;
@@ -178,7 +178,15 @@ impl<M: Carrier> Fibers<M> {
     pub(crate) unsafe fn take_inline(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise; the core handed the envelope to `me`, who has not taken it yet.
         unsafe { self.slots.read(envelope, to, bytes) };
-        self.call_inline(By::Task(me), Call::Take);
+        if self.observed {
+            self.call_observed(By::Task(me), Call::Take, None);
+            return;
+        }
+        // Mostly nobody is readied by it, and then there is nothing to settle.
+        let reply = cell!(self.core).apply(By::Task(me), Call::Take);
+        if reply.value != 0 {
+            self.settle_cold(me, reply);
+        }
     }
 
     /// [`Engine::started_with`](crate::engine::Engine::started_with), compiled into its caller.
@@ -209,6 +217,12 @@ impl<M: Carrier> Fibers<M> {
         self.give_way(me, reply.status == Status::Blocked, control, control);
         let reply = cell!(self.core).resumed(me, reply);
         if reply.status == Status::Killed { self.killed(me) } else { reply }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_cold(&self, me: TaskId, reply: Reply) {
+        self.settle(me, reply);
     }
 
     /// Gives the CPU away until this task is first again; `waits`: it is not ready. It leaves the floating-point control
@@ -260,46 +274,52 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// What a fiber does all its life: one run after the other.
-    fn live(&self, me: TaskId, default_control: ControlWords) {
-        let ctx = TaskCtx::new(self.kernel(), me);
+    /// A fiber's first moment: it finds the floating-point control words that a run begins with.
+    #[inline(always)]
+    pub(crate) fn begin_life(&self, default_control: ControlWords) {
         default_control.put_in_force(self.control.get());
-        loop {
-            let fiber = self.fiber(me);
-            let (how, text) = if cell!(self.core).is_killed(me) || self.stopping.get() {
-                (Ending::Killed, None)
-            } else {
-                let body: *mut Option<TaskBody> = fiber.body.get();
-                run_to_end(|| {
-                    // SAFETY: a body is run by its own fiber only, and is replaced only when the task is deleted, idle.
-                    if let Some(body) = unsafe { &mut *body } {
-                        body(&ctx);
-                    }
-                })
-            };
-            fiber.unwinding.set(false);
-            if self.has_runaway() {
-                self.blame(me);
-            }
-            let reply = if how == Ending::Returned && !self.observed {
-                cell!(self.core).apply(By::Task(me), Call::End { how: Ending::Returned })
-            } else {
-                self.apply(By::Task(me), Call::End { how })
-            };
-            if how != Ending::Returned || reply.status != Status::Ok {
+    }
+
+    /// Whether a run that was started is to be run: not if the task was killed before.
+    #[inline(always)]
+    pub(crate) fn is_to_run(&self, me: TaskId) -> bool {
+        !cell!(self.core).is_killed(me) && !self.stopping.get()
+    }
+
+    /// The end of a run, up to the beginning of the next; whether there will ever be one.
+    #[inline(always)]
+    pub(crate) fn end_of_run(&self, me: TaskId, (how, text): Ended, default_control: ControlWords) -> bool {
+        if how == Ending::Returned && !self.observed && !self.has_runaway() {
+            let reply = cell!(self.core).apply(By::Task(me), Call::End { how: Ending::Returned });
+            if reply.status != Status::Ok {
                 self.mishap(me, how, text, reply);
             }
-            if how == Ending::Panicked {
-                return;
-            }
-            let left = ControlWords::read();
-            if cell!(self.core).is_first(me) {
-                default_control.put_in_force(left);
-            } else {
-                let waits = !cell!(self.core).may_run(me);
-                self.give_way(me, waits, left, default_control);
-            }
+        } else if !self.end_with_report(me, how, text) {
+            return false;
         }
+        let left = ControlWords::read();
+        if cell!(self.core).is_first(me) {
+            default_control.put_in_force(left);
+        } else {
+            let waits = !cell!(self.core).may_run(me);
+            self.give_way(me, waits, left, default_control);
+        }
+        true
+    }
+
+    /// The end of a run that is recorded, or has something to be told of.
+    #[cold]
+    #[inline(never)]
+    fn end_with_report(&self, me: TaskId, how: Ending, text: Option<String>) -> bool {
+        self.fiber(me).unwinding.set(false);
+        if self.has_runaway() {
+            self.blame(me);
+        }
+        let reply = self.apply(By::Task(me), Call::End { how });
+        if how != Ending::Returned || reply.status != Status::Ok {
+            self.mishap(me, how, text, reply);
+        }
+        how != Ending::Panicked
     }
 
     #[inline]

@@ -98,6 +98,7 @@ mod handle;
 mod hooks;
 mod host;
 mod interrupt;
+mod life;
 mod message;
 mod park;
 pub mod programs;

@@ -328,8 +328,8 @@ impl Naive {
                 let letter = self.men[me].hand.take().ok_or(Status::Empty)?;
                 self.free_envelopes += 1;
                 let before = std::mem::replace(&mut self.men[me].owes, letter.ticket);
-                self.answer(before, Status::Ok, 0);
-                DONE
+                let answered = self.answer(before, Status::Ok, 0);
+                Ok(Reply { status: Status::Ok, value: u32::from(answered) })
             }
             Call::Acknowledge { value } => {
                 let ticket = std::mem::take(&mut self.men[me].owes);

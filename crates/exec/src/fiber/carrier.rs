@@ -1,10 +1,13 @@
 //! [`Carrier`]: the machines that can carry fibers: this computer, and the simulated one.
 
-use hairspring_exec_core::Moment;
+use hairspring_exec_core::{Ending, Moment, TaskId};
 use hairspring_machine::{Clock, Host, Machine, Nanos, Sim};
 
+use crate::context::TaskCtx;
 use crate::engine::Kernel;
+use crate::host::ControlWords;
 use crate::interrupt::Doorbell;
+use crate::life::{Body, Life, live_once};
 
 use super::Fibers;
 
@@ -25,6 +28,9 @@ pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
 
     /// The engine as contexts hold it.
     fn kernel(fibers: &Fibers<Self>) -> Kernel<'_>;
+
+    /// Runs a task's procedure, start after start.
+    fn live(fibers: &Fibers<Self>, body: &mut dyn Body, me: TaskId, control: ControlWords);
 
     /// `CLOCK_MONOTONIC`.
     #[inline]
@@ -53,6 +59,10 @@ impl Carrier for Host {
     fn kernel(fibers: &Fibers<Self>) -> Kernel<'_> {
         Kernel::Fiber(fibers)
     }
+
+    fn live(fibers: &Fibers<Self>, body: &mut dyn Body, me: TaskId, control: ControlWords) {
+        body.live(&mut Life::Fiber(fibers, me, control));
+    }
 }
 
 impl Carrier for Sim {
@@ -72,5 +82,16 @@ impl Carrier for Sim {
 
     fn kernel(fibers: &Fibers<Self>) -> Kernel<'_> {
         Kernel::Sim(fibers)
+    }
+
+    fn live(fibers: &Fibers<Self>, body: &mut dyn Body, me: TaskId, control: ControlWords) {
+        fibers.begin_life(control);
+        let ctx = TaskCtx::new(Kernel::Sim(fibers), me);
+        loop {
+            let ended = if fibers.is_to_run(me) { live_once(body, &ctx) } else { (Ending::Killed, None) };
+            if !fibers.end_of_run(me, ended, control) {
+                return;
+            }
+        }
     }
 }

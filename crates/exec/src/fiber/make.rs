@@ -85,7 +85,12 @@ impl<M: Carrier> Fibers<M> {
             // SAFETY: the engine is boxed and its fibers are unwound before it is dropped (`Drop`).
             let engine = unsafe { &*engine };
             engine.fiber(task).yielder.set(yielder);
-            engine.live(task, control);
+            let body: *mut Option<TaskBody> = engine.fiber(task).body.get();
+            // SAFETY: a procedure is run by its own fiber only, and is replaced only when the task is deleted: idle, and its
+            // fiber unwound before.
+            if let Some(body) = unsafe { &mut *body } {
+                M::live(engine, body.as_mut(), task, control);
+            }
         }));
     }
 
