@@ -15,8 +15,15 @@ use crate::workspace::Workspace;
 
 pub(crate) const TARGET: &str = "aarch64-unknown-linux-gnu";
 
-const CRATES: &[&str] =
-    &["hairspring-machine", "hairspring-time", "hairspring-sheet", "hairspring-suite", "hairspring-cli"];
+const CRATES: &[&str] = &[
+    "hairspring-machine",
+    "hairspring-time",
+    "hairspring-exec-core",
+    "hairspring-exec",
+    "hairspring-sheet",
+    "hairspring-suite",
+    "hairspring-cli",
+];
 
 /// A compiler that can check for the target.
 pub(crate) enum Compiler {
