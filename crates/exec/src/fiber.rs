@@ -28,6 +28,7 @@ mod run;
 mod stacks;
 mod watchdog;
 
+use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -123,6 +124,8 @@ pub(crate) struct Fibers<M: Carrier> {
     limit: Cell<Option<Moment>>,
     stopping: Cell<bool>,
     finish: UnsafeCell<Finish>,
+    /// What a procedure panicked with.
+    burst: UnsafeCell<Option<Box<dyn Any + Send>>>,
     /// When the last call was over; for the longest time without a look.
     left_at: Cell<Moment>,
     longest_call: Cell<Nanos>,

@@ -46,6 +46,7 @@ impl<M: Carrier> Fibers<M> {
             limit: Cell::new(None),
             stopping: Cell::new(false),
             finish: UnsafeCell::new(Finish::new(Stopped::Finished)),
+            burst: UnsafeCell::new(None),
             left_at: Cell::new(Moment::START),
             longest_call: Cell::new(Nanos::ZERO),
             longest_unpolled: Cell::new(Nanos::ZERO),

@@ -1,6 +1,8 @@
 //! Running: the carrier's loop, its looks at interrupts and time, and the end of a run.
 #![expect(unsafe_code, reason = "cells that are borrowed between switches")]
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use hairspring_exec_core::{By, Call, Moment, Priority, Reply, Status, TaskId, TimerId};
 use hairspring_machine::Nanos;
 
@@ -70,7 +72,7 @@ impl<M: Carrier> Fibers<M> {
             cell!(self.finish).timer_overruns += expiry.missed;
             // Taken out while it runs: it may delete its own timer, or make others.
             let Some(mut body) = cell!(self.timers)[timer.index()].1.take() else { continue };
-            body(&TimerCtx::new(self.kernel(), timer), expiry);
+            self.guard(|| body(&TimerCtx::new(self.kernel(), timer), expiry));
             let alive = cell!(self.core).is_timer(timer);
             let slot = &mut cell!(self.timers)[timer.index()].1;
             if alive && slot.is_none() {
@@ -86,9 +88,20 @@ impl<M: Carrier> Fibers<M> {
         let body: *mut Option<IspBody> = procedure.body.get();
         // SAFETY: procedures are boxed and attached only between runs; this one is not running, for procedures do not nest.
         match unsafe { &mut *body } {
-            Some(IspBody::Conforming(conforming)) => conforming(&IspCtx::new(self.kernel(), isp), arrival),
-            Some(IspBody::Raw(raw)) => raw(arrival),
+            Some(IspBody::Conforming(conforming)) => {
+                self.guard(|| conforming(&IspCtx::new(self.kernel(), isp), arrival));
+            }
+            Some(IspBody::Raw(raw)) => self.guard(|| raw(arrival)),
             None => {}
+        }
+    }
+
+    /// Runs a procedure, whose panic must not unwind the task on whose stack it happens to run: it ends the run, and goes on
+    /// where the run was asked for.
+    fn guard(&self, procedure: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(procedure)) {
+            cell!(self.burst).get_or_insert(payload);
+            self.end_run(Stopped::Asked);
         }
     }
 
@@ -255,6 +268,9 @@ impl<M: Carrier> Engine for Fibers<M> {
             }
         });
         self.limit.set(None);
+        if let Some(payload) = cell!(self.burst).take() {
+            resume_unwind(payload);
+        }
         let mut finish = std::mem::replace(cell!(self.finish), Finish::new(Stopped::Finished));
         finish.interrupts_lost = self.arrivals.ring.lost() - lost_before;
         if self.config.measure_latency {
