@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use hairspring_exec_core::{Call, Moment, Status};
+use hairspring_exec_core::{Moment, Status};
 use serde_json::{Value, json};
 
 use super::lanes::{Doing, Lanes, Stretch, Whose};
-use super::text::waits_for;
+use super::text::{is_service, waits_for};
 use super::{Mismatch, Trace, What};
 
 /// The one process of the trace. Its tracks are numbered after it: a viewer takes an equal number for the main thread.
@@ -192,15 +192,14 @@ impl Out<'_> {
     /// The calls of tasks, procedures and the program.
     fn calls(&mut self, trace: &Trace) {
         for (record, &whose) in trace.records.iter().zip(&self.lanes.callers) {
-            // Parts of other services, of which nobody thinks as calls.
-            if matches!(record.call, Call::Take | Call::NextTimer | Call::Tick { .. } | Call::End { .. }) {
+            if !is_service(&record.call) {
                 continue;
             }
             let mut args = json!({});
-            if record.reply.status != Status::Ok {
+            if !matches!(record.reply.status, Status::Ok | Status::Blocked) {
                 args["status"] = record.reply.status.text().into();
             }
-            self.mark(Track::Of(whose), record.at, &trace.call_words(&record.call), &args);
+            self.mark(Track::Of(whose), record.at, &trace.call_words(record), &args);
         }
     }
 

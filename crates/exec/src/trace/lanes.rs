@@ -103,7 +103,14 @@ impl Pen {
 #[derive(Default)]
 struct Drawing {
     tasks: Vec<Pen>,
-    resources: Vec<(Vec<Stretch<usize>>, Option<(Moment, usize)>)>,
+    resources: Vec<Owned>,
+}
+
+/// A resource while it is drawn: its owners so far, and the present one since when.
+#[derive(Default)]
+struct Owned {
+    stretches: Vec<Stretch<usize>>,
+    open: Option<(Moment, usize)>,
 }
 
 impl Drawing {
@@ -131,11 +138,11 @@ impl Drawing {
             What::End(task, _) => self.task(task).turn(at, None),
             What::Priority(task, priority) => self.task(task).lane.priorities.push((at, priority.number())),
             What::Own(resource, owner) => {
-                let (stretches, open) = reach(&mut self.resources, resource.index());
-                if let Some((from, what)) = open.take().filter(|&(from, _)| from < at) {
-                    stretches.push(Stretch { from, to: at, what });
+                let owned = reach(&mut self.resources, resource.index());
+                if let Some((from, what)) = owned.open.take().filter(|&(from, _)| from < at) {
+                    owned.stretches.push(Stretch { from, to: at, what });
                 }
-                *open = owner.map(|task| (at, task.index()));
+                owned.open = owner.map(|task| (at, task.index()));
             }
             What::Start(_) | What::TimeOut(_) | What::Expire(_) | What::Overrun(..) | What::Idle => {}
         }
@@ -214,7 +221,7 @@ impl Lanes {
             pen.turn(end, None);
             pen.lane
         };
-        let owned = |(mut stretches, open): (Vec<Stretch<usize>>, Option<(Moment, usize)>)| {
+        let owned = |Owned { mut stretches, open }: Owned| {
             stretches.extend(open.map(|(from, what)| Stretch { from, to: end, what }));
             stretches
         };

@@ -2,9 +2,17 @@
 
 use std::fmt::Write;
 
-use hairspring_exec_core::{Call, Ending, Moment, TaskId, TimerId, Waiting};
+use hairspring_exec_core::{Call, Ending, Moment, Status, TaskId, TimerId, Waiting};
 
-use super::{Event, Mismatch, Trace, What};
+use super::lanes::{Lanes, Whose};
+use super::{Event, Mismatch, Record, Trace, What};
+
+/// A line of the table.
+struct Line {
+    at: Moment,
+    who: String,
+    what: String,
+}
 
 impl Trace {
     /// What a task is called; its id where it has no name.
@@ -23,17 +31,28 @@ impl Trace {
         name.cloned().unwrap_or_else(|| format!("I{number}"))
     }
 
-    /// The trace as a table: one line for each event, with its time since the first call and whose it is.
+    /// What a caller is called.
+    fn caller_name(&self, whose: Whose) -> String {
+        match whose {
+            Whose::Task(index) => self.task_name(index),
+            Whose::Timer(index) => self.timer_name(index),
+            Whose::Interrupt(number) => self.isp_name(number),
+            Whose::Kernel => "kernel".to_owned(),
+            Whose::Outside => "program".to_owned(),
+        }
+    }
+
+    /// The trace as a table: one line for each call and each event, with its time since the first call and whose it is.
     ///
     /// # Errors
     /// As [`replay`](Self::replay).
     pub fn to_text(&self) -> Result<String, Mismatch> {
         let begin = self.records.first().map_or(Moment::START, |record| record.at);
-        let lines = self.lines(&self.replay()?);
-        let names = lines.iter().map(|(_, who, _)| who.chars().count());
+        let lines = self.lines()?;
+        let names = lines.iter().map(|line| line.who.chars().count());
         let width = names.max().unwrap_or(0).clamp(4, 24);
         let mut text = format!("{:>16}  {:<width$}  what\n", "time in µs", "who");
-        for (at, who, what) in &lines {
+        for Line { at, who, what } in &lines {
             let since = at.as_nanos().saturating_sub(begin.as_nanos());
             // Writing to a String does not fail.
             let _ = writeln!(text, "{:>12}.{:03}  {who:<width$}  {what}", since / 1_000, since % 1_000);
@@ -44,31 +63,46 @@ impl Trace {
         Ok(text)
     }
 
-    /// Time, name and words of each line: what befalls one task at one moment is one line, without what goes without saying.
-    fn lines(&self, events: &[Event]) -> Vec<(Moment, String, String)> {
-        let mut lines: Vec<(Moment, String, String)> = Vec::new();
-        for (place, event) in events.iter().enumerate() {
-            let (before, next) = (place.checked_sub(1).map(|before| events[before]), events.get(place + 1));
-            let follows = |what| next.is_some_and(|next| next.at == event.at && next.what == what);
-            let said = match event.what {
-                // Whoever is started is ready, whoever runs was, and whoever ends stops.
-                What::Ready(task) => before.is_some_and(|b| b.what == What::Start(task)) || follows(What::Run(task)),
-                What::Halt(task) => next.is_some_and(|next| matches!(next.what, What::End(other, _) if other == task)),
-                _ => false,
-            };
-            if said {
-                continue;
-            }
-            let (who, what) = self.words(event);
-            match lines.last_mut().filter(|(at, whose, _)| *at == event.at && *whose == who) {
-                Some((.., line)) => {
-                    line.push_str(", ");
-                    line.push_str(&what);
+    /// What one caller does in one call and what befalls it thereby is one line, without what goes without saying.
+    fn lines(&self) -> Result<Vec<Line>, Mismatch> {
+        let lanes = Lanes::of(self)?;
+        let mut lines = Vec::new();
+        let mut told = 0;
+        for (place, (record, &caller)) in self.records.iter().zip(&lanes.callers).enumerate() {
+            let ahead = &lanes.events[told..];
+            let events = &ahead[..ahead.iter().take_while(|(of, _)| *of == place).count()];
+            told += events.len();
+            let from = lines.len();
+            let mut say = |who: &str, what: String| {
+                let (who, what) = (in_line(who), in_line(&what));
+                match lines[from..].last_mut().filter(|line: &&mut Line| line.who == who) {
+                    Some(line) => line.what = format!("{}, {what}", line.what),
+                    None => lines.push(Line { at: record.at, who, what }),
                 }
-                None => lines.push((event.at, who, what)),
+            };
+            // That it waits is told below.
+            let waits = record.reply.status == Status::Blocked && !matches!(record.call, Call::SendWait { .. });
+            if is_service(&record.call) && !waits {
+                let failed = !matches!(record.reply.status, Status::Ok | Status::Blocked);
+                let status = if failed { format!(": {}", record.reply.status) } else { String::new() };
+                say(&self.caller_name(caller), format!("{}{status}", self.call_words(record)));
+            }
+            for (place, (_, event)) in events.iter().enumerate() {
+                let before = place.checked_sub(1).map(|before| events[before].1.what);
+                let next = events.get(place + 1).map(|(_, next)| next.what);
+                let goes_without_saying = match event.what {
+                    // Whoever is started is ready, whoever runs was, and whoever ends stops.
+                    What::Ready(task) => before == Some(What::Start(task)) || next == Some(What::Run(task)),
+                    What::Halt(task) => matches!(next, Some(What::End(other, _)) if other == task),
+                    _ => false,
+                };
+                if !goes_without_saying {
+                    let (who, what) = self.words(event);
+                    say(&who, what);
+                }
             }
         }
-        lines
+        Ok(lines)
     }
 
     /// Whose event it is, and what it is.
@@ -81,23 +115,25 @@ impl Trace {
             What::Run(who) => (task(who), "runs".to_owned()),
             What::Preempt(who) => (task(who), "is preempted".to_owned()),
             What::Wait(who, waiting) => (task(who), format!("waits for {}", waits_for(waiting))),
-            What::Halt(who) => (task(who), "stops".to_owned()),
+            What::Halt(who) => (task(who), "is suspended".to_owned()),
             What::TimeOut(who) => (task(who), "has its time".to_owned()),
             What::End(who, how) => (task(who), ending(how).to_owned()),
             What::Priority(who, priority) => (task(who), format!("has priority {} now", priority.number())),
             What::Own(resource, Some(owner)) => (task(owner), format!("owns {resource:?}")),
             What::Own(resource, None) => (format!("{resource:?}"), "is free".to_owned()),
             What::Expire(who) => (timer(who), "goes off".to_owned()),
-            What::Overrun(who, missed) => (timer(who), format!("has missed {missed}")),
+            What::Overrun(who, missed) => (timer(who), format!("missed {missed} periods")),
             What::Idle => ("-".to_owned(), "nobody can run".to_owned()),
         }
     }
 
     /// A call in words; the objects by name.
-    pub(super) fn call_words(&self, call: &Call) -> String {
+    pub(super) fn call_words(&self, record: &Record) -> String {
         let task = |task: &TaskId| self.task_name(task.index());
-        match call {
-            Call::CreateTask { .. } => "make a task".to_owned(),
+        let made = (record.reply.value & 0xffff) as usize;
+        match &record.call {
+            Call::CreateTask { .. } => format!("create task {}", self.task_name(made)),
+            Call::CreateTimer => format!("create timer {}", self.timer_name(made)),
             Call::Trigger { task: whom } => format!("trigger {}", task(whom)),
             Call::End { how } => ending(*how).to_owned(),
             Call::Suspend { task: whom } => format!("suspend {}", task(whom)),
@@ -128,13 +164,31 @@ impl Trace {
             Call::StartTimer { timer, .. } => format!("start {}", self.timer_name(timer.index())),
             Call::StopTimer { timer } => format!("stop {}", self.timer_name(timer.index())),
             Call::DeleteTimer { timer } => format!("delete {}", self.timer_name(timer.index())),
+            // The name of the variant says it.
             other => {
-                // The name of the variant says it.
                 let debug = format!("{other:?}");
-                debug.split([' ', '{']).next().unwrap_or_default().to_lowercase()
+                let name = debug.split([' ', '{']).next().unwrap_or_default();
+                let mut words = String::new();
+                for letter in name.chars() {
+                    if letter.is_uppercase() && !words.is_empty() {
+                        words.push(' ');
+                    }
+                    words.extend(letter.to_lowercase());
+                }
+                words
             }
         }
     }
+}
+
+/// Whether people think of this as a call, and not as a part of one.
+pub(super) fn is_service(call: &Call) -> bool {
+    !matches!(call, Call::Take | Call::NextTimer | Call::Tick { .. } | Call::End { .. })
+}
+
+/// A name as it can stand in a line: what would break the line is written as an escape.
+pub(super) fn in_line(name: &str) -> String {
+    name.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect()
 }
 
 /// How a run ended.

@@ -10,6 +10,7 @@ use std::fmt::Write;
 use hairspring_exec_core::Moment;
 
 use super::lanes::{Doing, Lanes, Stretch, Whose};
+use super::text::in_line;
 use super::{Mismatch, Trace, What};
 
 /// How long a mark is that has no length of its own.
@@ -89,7 +90,7 @@ fn resources(trace: &Trace, lanes: &Lanes) -> Vec<Scope> {
         });
         Scope { variables: variables.collect(), name: format!("R{index}") }
     });
-    scopes.collect()
+    scopes.filter(|scope| !scope.variables.is_empty()).collect()
 }
 
 fn timers(trace: &Trace, lanes: &Lanes) -> Vec<Scope> {
@@ -184,9 +185,9 @@ fn code(mut number: usize) -> String {
     }
 }
 
-/// Text in a comment: the word that would end it is taken apart, and so is what would not be seen.
+/// Text in a comment, on one line; the word that would end it is taken apart.
 fn comment(text: &str) -> String {
-    format!("$comment {} $end\n", text.escape_debug().to_string().replace("$end", "$ end"))
+    format!("$comment {} $end\n", in_line(text).replace("$end", "$ end"))
 }
 
 fn value(out: &mut String, value: Value, code: &str) {
