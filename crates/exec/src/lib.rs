@@ -114,6 +114,7 @@ pub use hairspring_exec_core::{
     Bits, By, CHECKS, Call, Ending, EventsId, Expiry, Moment, Observer, Priority, Protocol, Reply, ResourceId,
     SemaphoreId, Status, TaskId, TimerId, Urgency, Waiting,
 };
+pub use hairspring_machine::{Cpu, CpuSet, Nanos, Policy, Refused, Sim};
 pub use handle::{Buffer, Exchange, Mailbox, Parcel, Pool};
 pub use interrupt::{Arrival, Isp, Lost, Source};
 pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, Stopped};
