@@ -17,6 +17,9 @@ use crate::report::{Misfortune, Stopped};
 const MOST_PATIENCE: Nanos = Nanos::from_secs(1);
 /// Looks in the time that it allows: a stretch is noticed at most a quarter of that late.
 const LOOKS: i64 = 4;
+/// Times the patience in which nothing goes on before nobody is waited for any more: more urgent programs on the same CPU may
+/// keep all tasks from it for a while.
+const STILLNESS: i64 = 4;
 /// The shortest time between two looks.
 const LEAST_PAUSE: Nanos = Nanos::from_millis(1);
 
@@ -107,14 +110,14 @@ impl Watch {
             }
         }
         self.look_at_kernel(state, limit);
-        if state.opening && now_ns - self.begun_ns > self.patience.times(2).count().cast_unsigned() {
+        if state.opening && now_ns - self.begun_ns > self.patience.times(STILLNESS).count().cast_unsigned() {
             // The kernel thread is in a timer procedure of an earlier run, which never returned.
             state.weakened = true;
             state.end_run(Stopped::TimeUp);
         }
         // Nobody computes, nobody makes a call, and still not all have unwound: somebody sleeps in the system.
         let still = Nanos::new(i64::try_from(now_ns - self.progress_ns).unwrap_or(i64::MAX));
-        if ending && still > self.patience.times(2) {
+        if ending && still > self.patience.times(STILLNESS) {
             state.give_up(still);
         }
     }

@@ -15,11 +15,14 @@ fn a_suspended_task_stands_still_at_its_next_call_and_makes_it_when_it_is_resume
     }
     let steps = Count::default();
     let mine = steps.clone();
+    let tell = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let suspended = Arc::clone(&tell);
     let low = start(&threads, "low", 30, move |ctx| {
         mine.set(1);
         ctx.delay(Nanos::from_millis(1)).expect("not killed");
         // Suspended while it computes: it goes on.
-        ctx.work(Nanos::from_millis(3));
+        let begun = std::time::Instant::now();
+        while !suspended.load(Ordering::SeqCst) && begun.elapsed().as_secs() < 2 {}
         mine.set(2);
         assert_eq!(ctx.wait(Limit::NoWait), Err(Status::TimedOut));
         mine.set(3);
@@ -29,6 +32,7 @@ fn a_suspended_task_stands_still_at_its_next_call_and_makes_it_when_it_is_resume
         ctx.delay(Nanos::from_millis(2)).expect("not killed");
         ctx.suspend(low).expect("it is in a run");
         assert_eq!(ctx.suspend(low), Err(Status::AlreadySuspended));
+        tell.store(true, Ordering::SeqCst);
         ctx.delay(Nanos::from_millis(20)).expect("not killed");
         assert!(mine.get() < 3, "it stands still");
         ctx.resume(low).expect("it is suspended");
