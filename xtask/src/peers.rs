@@ -7,6 +7,9 @@ pub(crate) struct Arguments {
     /// A quarter of the samples
     #[arg(long)]
     quick: bool,
+    /// One part alone: reads, calibrations, delays or executive
+    #[arg(long)]
+    only: Option<String>,
 }
 
 /// Runs the comparison; its tables go to the standard output.
@@ -14,6 +17,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     let mut command = vec!["run", "--quiet", "--release", "-p", "peers", "--"];
     if arguments.quick {
         command.push("--quick");
+    }
+    if let Some(part) = &arguments.only {
+        command.extend(["--only", part]);
     }
     let status = workspace.cargo(&command).status().map_err(|error| format!("run the peers: {error}"))?;
     Ok(status.success())

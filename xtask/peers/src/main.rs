@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: other people's clocks, calibrations and sleeps beside ours, in one run on one CPU.
+//! `cargo xtask peers`: other people's clocks, calibrations, sleeps and executives beside ours, in one run on one CPU.
 //!
 //! Figures of two machines, or of two moments, cannot be compared; so each table is taken in rounds in which every
 //! candidate has its turn, and what counts are the ratios. All are judged from outside, by the same stamps: ours too.
@@ -7,6 +7,7 @@
 
 mod calibrations;
 mod delays;
+mod executive;
 mod reads;
 mod report;
 
@@ -16,13 +17,25 @@ use clap::{Parser, Subcommand};
 use hairspring_time::{Cpu, Host, Machine, Nanos, RealTime, Timebase};
 
 #[derive(Parser)]
-#[command(name = "peers", about = "Measure other people's clocks and sleeps beside ours")]
+#[command(name = "peers", about = "Measure other people's clocks, sleeps and executives beside ours")]
 struct Arguments {
     /// A quarter of the samples
     #[arg(long)]
     quick: bool,
+    /// One part alone
+    #[arg(long, value_enum)]
+    only: Option<Part>,
     #[command(subcommand)]
     task: Option<Task>,
+}
+
+/// The parts of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Reads,
+    Calibrations,
+    Delays,
+    Executive,
 }
 
 #[derive(Subcommand)]
@@ -32,6 +45,8 @@ enum Task {
         /// `hairspring`, `quanta` or `fastant`
         candidate: String,
     },
+    /// Park fibers in this process and print what each keeps in memory (used by the run itself)
+    ParkedFibers,
 }
 
 fn main() -> ExitCode {
@@ -39,7 +54,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.task {
         Some(Task::Calibrate { candidate }) => calibrations::once(&candidate, before_main),
-        None => run(arguments.quick),
+        Some(Task::ParkedFibers) => executive::memory::once(),
+        None => run(arguments.quick, arguments.only),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -50,18 +66,26 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(quick: bool) -> Result<(), String> {
+fn run(quick: bool, only: Option<Part>) -> Result<(), String> {
     let timebase = Timebase::calibrate_to(Host, 0.2, Nanos::from_secs(1)).map_err(|error| error.to_string())?;
     let cpu = Host.affinity().0.last().copied().unwrap_or(Cpu(0));
+    let wanted = |part| only.is_none_or(|only| only == part);
     println!("# Peers\n");
     report::conditions(cpu);
-    eprintln!("clock reads");
-    {
+    if wanted(Part::Reads) {
+        eprintln!("clock reads");
         let _pinned = RealTime { cpu: Some(cpu), ..RealTime::default() }.apply(&Host);
         reads::run(&timebase, quick);
     }
-    eprintln!("calibrations, in fresh processes");
-    calibrations::run(quick)?;
-    delays::run(timebase, cpu, quick);
+    if wanted(Part::Calibrations) {
+        eprintln!("calibrations, in fresh processes");
+        calibrations::run(quick)?;
+    }
+    if wanted(Part::Executive) {
+        executive::run(&timebase, cpu, quick)?;
+    }
+    if wanted(Part::Delays) {
+        delays::run(timebase, cpu, quick);
+    }
     Ok(())
 }
