@@ -61,6 +61,7 @@ const SKEW_PAIRS_MOST: usize = 15;
 
 pub(crate) fn declare() -> ChapterDeclaration {
     let read = |quantity: &str, title: &str, limits, method, how: &str| TableDeclaration {
+        diagram: None,
         limits,
         id: "clocks.read".to_owned(),
         title: title.to_owned(),
@@ -110,6 +111,7 @@ pub(crate) fn declare() -> ChapterDeclaration {
                 "caches cold; the pair of stamps is contained",
             ),
             TableDeclaration {
+                diagram: None,
                 id: "clocks.step".to_owned(),
                 title: "Smallest step".to_owned(),
                 limits: "at most 1,000 steps of each clock, and a hundredth of the chapter's time; a step below the cost of a \
@@ -118,6 +120,7 @@ pub(crate) fn declare() -> ChapterDeclaration {
             },
             calibration::declare(),
             TableDeclaration {
+                diagram: None,
                 id: "clocks.skew".to_owned(),
                 limits: "at most 15 pairs of CPUs; 4,000 hand-overs each, the shortest is kept",
                 title: "Agreement between CPUs".to_owned(),

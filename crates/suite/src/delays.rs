@@ -39,6 +39,7 @@ pub(crate) fn declare() -> ChapterDeclaration {
         let how = "Timebase::delay, which polls";
         let rows = by_quantity(MINIMUM.map(|(request, _)| late_and_early("minimum", segment, request, how)));
         tables.push(TableDeclaration {
+            diagram: None,
             id: format!("delays.minimum.{segment}"),
             limits: "at most 20,000 delays of each request; polled in stretches of 20 ms with rests of 2 ms",
             title: format!("Guaranteed minimum, {kernel_name}"),
@@ -46,6 +47,7 @@ pub(crate) fn declare() -> ChapterDeclaration {
         });
     }
     tables.push(TableDeclaration {
+        diagram: None,
         id: "delays.step".to_owned(),
         limits: "100 batches of 500 rounds",
         title: "Poll step".to_owned(),
@@ -65,6 +67,7 @@ pub(crate) fn declare() -> ChapterDeclaration {
             [late, seen(segment, request), early, cpu_share(segment, request)]
         }));
         tables.push(TableDeclaration {
+            diagram: None,
             id: format!("delays.long.{segment}"),
             limits: "1 s not with --quick, 60 s only with --thorough",
             title: format!("Long delay, {kernel_name}"),

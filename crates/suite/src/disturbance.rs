@@ -64,6 +64,7 @@ pub(crate) fn declare() -> ChapterDeclaration {
         ]
     };
     let table = |id: &str, title: &str, limits, rows| TableDeclaration {
+        diagram: None,
         id: id.to_owned(),
         title: title.to_owned(),
         limits,

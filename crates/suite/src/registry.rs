@@ -3,9 +3,9 @@
 //! `hairspring probes`, the documentation's chapter on probes and the selection by `--only` all come from here. An id is
 //! `chapter.subject.variants….quantity`; ids are stable and unique, which a test checks.
 
-use hairspring_sheet::{Method, Unit};
+use hairspring_sheet::{Diagram, Method, Unit};
 
-use crate::{clocks, delays, disturbance, sleeps};
+use crate::{clocks, delays, disturbance, executive, sleeps};
 
 /// A chapter's declaration.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct TableDeclaration {
     pub limits: &'static str,
     /// Its rows.
     pub rows: Vec<RowDeclaration>,
+    /// What its rows measure, drawn.
+    pub diagram: Option<Diagram>,
 }
 
 /// A row's declaration.
@@ -56,7 +58,7 @@ impl RowDeclaration {
 
 /// Every chapter with its tables and rows, in reading order.
 pub fn registry() -> Vec<ChapterDeclaration> {
-    vec![clocks::declare(), delays::declare(), sleeps::declare(), disturbance::declare()]
+    vec![clocks::declare(), delays::declare(), sleeps::declare(), executive::declare(), disturbance::declare()]
 }
 
 /// Whether `id` lies under `prefix`: the same segments at its beginning.

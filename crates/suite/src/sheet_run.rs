@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
-use hairspring_sheet::{Absent, Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
+use hairspring_sheet::{Absent, Build, Chapter, Diagram, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
 use hairspring_time::{CalibrationError, RealTime, Timebase};
 
 use crate::context::{Context, Effort, Progress, policy_refused};
 use crate::registry::{ChapterDeclaration, registry};
-use crate::{clocks, conditions, delays, disturbance, sleeps};
+use crate::{clocks, conditions, delays, disturbance, executive, sleeps};
 
 /// How well the rate must be known before the first measurement, and how long that may take.
 const BOUND_PPM: f64 = 0.5;
@@ -70,7 +70,7 @@ impl From<CalibrationError> for SheetError {
 ///
 /// # Errors
 /// Bad requests, before anything is measured; a machine on which no time base can be had.
-pub fn take_sheet<M: Machine + Clone + Sync>(
+pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
     machine: &M,
     request: &Request,
     interrupted: &AtomicBool,
@@ -110,6 +110,7 @@ pub fn take_sheet<M: Machine + Clone + Sync>(
             "clocks" => clocks::measure(&mut context),
             "delays" => delays::measure(&mut context),
             "sleeps" => sleeps::measure(&mut context),
+            "executive" => executive::measure(&mut context),
             "disturbance" => disturbance::measure(&mut context),
             other => unreachable!("the registry has no chapter {other}"),
         }
@@ -169,6 +170,7 @@ fn chapter<M: Machine + Clone + Sync>(declaration: ChapterDeclaration, context: 
         None if stopped => Value::Absent(Absent::new("interrupted before it was measured", "run it again to the end")),
         None => Value::Absent(Absent::final_("the probe gave no figure, which is a defect of hairspring")),
     };
+    let mut drawn: Vec<Diagram> = Vec::new();
     Chapter {
         id: declaration.id.to_owned(),
         title: declaration.title.to_owned(),
@@ -184,7 +186,12 @@ fn chapter<M: Machine + Clone + Sync>(declaration: ChapterDeclaration, context: 
                     .into_iter()
                     .map(|row| Row { value: value(&row.id), id: row.id, label: row.label })
                     .collect(),
-                diagram: None,
+                // Tables of one scenario share a drawing; the first has it.
+                diagram: table.diagram.filter(|diagram| {
+                    let new = !drawn.contains(diagram);
+                    drawn.extend(new.then(|| diagram.clone()));
+                    new
+                }),
             })
             .collect(),
         series: std::mem::take(&mut context.series),

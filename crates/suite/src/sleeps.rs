@@ -44,7 +44,7 @@ const LONG_FROM: Nanos = Nanos::from_millis(1);
 pub(crate) fn declare() -> ChapterDeclaration {
     let tables = METHODS
         .iter()
-        .map(|(segment, name, call)| TableDeclaration {
+        .map(|(segment, name, call)| TableDeclaration { diagram: None,
             id: format!("sleeps.{segment}"),
             limits: "300 sleeps of the shortest request down to one of 1 s; from 100 ms on not with --quick, 10 s only with \
                      --thorough",

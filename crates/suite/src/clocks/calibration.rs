@@ -23,6 +23,7 @@ pub(super) fn declare() -> TableDeclaration {
         RowDeclaration::new(id(quantity), label.to_owned(), Unit::Ns, Method::Stamp, measures.to_owned())
     };
     TableDeclaration {
+        diagram: None,
         id: "clocks.calibration".to_owned(),
         title: "Calibration".to_owned(),
         limits: "11 fresh calibrations (5 with --quick); the long baseline is that of the sheet so far",

@@ -9,7 +9,7 @@ use hairspring_machine::{Clock as MachineClock, Host, Machine, Nanos, Ticks};
 use hairspring_sheet::{Absent, Figure, Method, Unit, Value};
 use hairspring_time::Timebase;
 
-use super::port::{Outcome, Place};
+use super::port::{Ability, Calls, Outcome, Place, Port};
 
 /// The most samples of a cell.
 const SAMPLES_MOST: usize = 10_000;
@@ -21,6 +21,10 @@ const UNPROVEN_MOST: f64 = 0.05;
 const PATIENCE: Nanos = Nanos::from_millis(50);
 /// How long a task on another CPU is given to go to sleep.
 const SETTLE: Nanos = Nanos::from_micros(40);
+/// What a run may take beyond its sampling: what goes wrong must not hang the sheet.
+const RUN_SPARE: Nanos = Nanos::from_millis(500);
+/// Of a slice, the part that is rested after it: more than the 5 % that the kernel leaves to others.
+const REST_PART: i64 = 12;
 /// A cache line.
 const LINE_BYTES: usize = 64;
 
@@ -110,11 +114,6 @@ impl Bench {
     pub(crate) fn sweep(&self, cache: Cache) -> Sweep {
         Sweep { memory: vec![1; if cache == Cache::Dirty { self.sweep_bytes } else { 0 }] }
     }
-
-    /// How long a run of a cell may last at most: what goes wrong must not hang the sheet.
-    pub(crate) fn run_most(&self) -> Nanos {
-        self.slice.times(4) + Nanos::from_millis(500)
-    }
 }
 
 /// The stamps of a task.
@@ -194,17 +193,58 @@ impl Board {
     pub(crate) fn proof(&self) -> u64 {
         self.word.load(Ordering::Acquire)
     }
+}
 
-    /// Polls for a proof; false if it does not come.
-    pub(crate) fn await_proof(&self, number: u64, clock: &Clock) -> bool {
-        let end = clock.after(PATIENCE);
-        while self.proof() < number {
-            if end.since(clock.stamp()) < 0 {
-                return false;
-            }
-            Host.relax();
+/// Polls for a proof, and lets whoever should give it do so; false if it does not come in time.
+pub(crate) async fn proof_comes<P: Port>(calls: &P::Calls<'_>, board: &Board, number: u64, clock: &Clock) -> bool {
+    if board.proof() >= number {
+        return true;
+    }
+    let end = clock.after(PATIENCE);
+    let mut rounds = 0_u32;
+    while board.proof() < number {
+        rounds += 1;
+        if rounds.is_multiple_of(256) && end.since(clock.stamp()) < 0 {
+            return false;
         }
-        true
+        calls.preempt_point().await;
+        Host.relax();
+    }
+    true
+}
+
+/// What every run has: an executive, a board, a tray.
+pub(crate) struct Rig<'b, P: Port> {
+    pub(crate) port: P,
+    pub(crate) board: Arc<Board>,
+    pub(crate) tray: Tray,
+    pub(crate) bench: &'b Bench,
+}
+
+impl<'b, P: Port> Rig<'b, P> {
+    pub(crate) fn new(bench: &'b Bench) -> Result<Self, Absent> {
+        Ok(Self { port: P::make(bench.place)?, board: Arc::default(), tray: Tray::default(), bench })
+    }
+
+    /// Board and clock of one task.
+    pub(crate) fn share(&self) -> (Arc<Board>, Clock) {
+        (Arc::clone(&self.board), self.bench.clock())
+    }
+
+    /// Clock, length of the sampling and tray of the task that measures.
+    pub(crate) fn measuring(&self) -> (Clock, Nanos, Tray) {
+        (self.bench.clock(), self.bench.slice, self.tray.clone())
+    }
+
+    /// Starts the task that measures, runs until it has, and leaves the machine to others for a while, so that the kernel
+    /// has no reason to stall real-time threads.
+    pub(crate) fn run(mut self, measuring: P::Task) -> Result<Taken, Absent> {
+        self.port.start(measuring)?;
+        let slice = self.bench.slice;
+        let outcome = self.port.run(slice.times(4) + RUN_SPARE);
+        drop(self.port);
+        Host.sleep_until(Host.read(MachineClock::Monotonic) + Nanos::new(slice.count() / REST_PART));
+        Ok(self.tray.taken(outcome))
     }
 }
 
@@ -335,17 +375,20 @@ impl Taken {
             }
             figure = figure.with_overhead(bench.pair_ns);
         }
-        if attempted > 0 {
-            figure.verdicts = [("proven".to_owned(), attempted - unproven), ("not_preempted".to_owned(), unproven)]
-                .into_iter()
-                .filter(|(_, count)| *count > 0)
-                .collect();
+        if unproven > 0 {
+            let verdicts = [("proven".to_owned(), attempted - unproven), ("not_preempted".to_owned(), unproven)];
+            figure.verdicts = verdicts.into_iter().collect();
         }
         Ok(match &self.outcome.caveat {
             Some(caveat) => figure.with_caveat(caveat.clone()),
             None => figure,
         })
     }
+}
+
+/// Whether a quantity is taken by a chain of tasks: where calls are too short for stamps. With dirty caches they never are.
+pub(crate) fn chained<P: Port>(cache: Cache) -> bool {
+    P::BELOW_STAMPS && cache == Cache::Hot && P::unable(Ability::PreemptsCaller).is_none()
 }
 
 /// The same absence for several quantities.

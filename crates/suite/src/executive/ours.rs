@@ -24,14 +24,12 @@ const MAIL_ROOM: u16 = 8;
 
 /// A back-end, as a type.
 pub(crate) trait Kind: 'static {
-    /// Its segment in ids.
-    const SEGMENT: &'static str;
-    /// Its name for people.
-    const NAME: &'static str;
-    /// Whether it runs on threads of the kernel, and whether on several CPUs.
+    /// Whether it runs on threads of the kernel.
     const THREADS: bool;
+    /// Whether on several CPUs at once.
     const SEVERAL_CPUS: bool;
 
+    /// The back-end for this place.
     fn backend(place: Place) -> Backend;
 }
 
@@ -43,8 +41,6 @@ pub(crate) struct ThreadUp;
 pub(crate) struct ThreadSmp;
 
 impl Kind for Fiber {
-    const SEGMENT: &'static str = "fiber";
-    const NAME: &'static str = "fibers";
     const THREADS: bool = false;
     const SEVERAL_CPUS: bool = false;
 
@@ -54,8 +50,6 @@ impl Kind for Fiber {
 }
 
 impl Kind for ThreadUp {
-    const SEGMENT: &'static str = "thread_up";
-    const NAME: &'static str = "threads on one CPU";
     const THREADS: bool = true;
     const SEVERAL_CPUS: bool = false;
 
@@ -65,8 +59,6 @@ impl Kind for ThreadUp {
 }
 
 impl Kind for ThreadSmp {
-    const SEGMENT: &'static str = "thread_smp";
-    const NAME: &'static str = "threads on all CPUs";
     const THREADS: bool = true;
     const SEVERAL_CPUS: bool = true;
 
@@ -137,6 +129,8 @@ impl<K: Kind> Port for Ours<K> {
     type Interrupt = Firing;
     type Calls<'k> = OurCalls<'k>;
     type InterruptCalls<'k> = OurInterruptCalls<'k>;
+
+    const BELOW_STAMPS: bool = !K::THREADS;
 
     fn make(place: Place) -> Result<Self, Absent> {
         let config = Config { measure_latency: place.measure_latency, ..Config::default() };

@@ -125,6 +125,9 @@ pub trait Port: Sized + 'static {
     /// What an interrupt procedure makes its calls through.
     type InterruptCalls<'k>: InterruptCalls<Self>;
 
+    /// Whether a call may take less than ten steps of the counter. Then times are taken by chains of tasks and by loops.
+    const BELOW_STAMPS: bool = false;
+
     /// Makes an executive with nothing in it.
     ///
     /// # Errors

@@ -10,30 +10,30 @@
 //! ```
 //! The same with wake down (T3) and wait up (T2).
 
-use std::sync::Arc;
-
 use hairspring_sheet::{Absent, Method, Unit, Value};
 
-use super::bench::{Bench, Board, Cache, Samples, Taken, Tray};
+use super::bench::{Bench, Cache, Rig, Samples, Taken, all_absent, chained, proof_comes};
 use super::port::{Ability, Calls, Port, Urgency};
 
-/// Tasks of a chain: their lines must fit the first-level cache together with the executive's.
+/// Tasks of a chain: few enough for the first-level cache, enough for some hundred nanoseconds.
 pub(crate) const LINKS: u8 = 16;
 /// The urgency of the most urgent task of a scenario.
 pub(crate) const HIGH: Urgency = 16;
 /// The urgency of the least urgent one, which measures.
 pub(crate) const LOW: Urgency = 48;
-
 /// Rounds of a closed loop between two stamps, where caches are hot.
-const ROUNDS: u64 = 32;
+pub(crate) const ROUNDS: u64 = 32;
 
-/// The split: by stamps on threads and with dirty caches, by chains on fibers.
-pub(crate) fn split<P: Port>(bench: &Bench, cache: Cache, chains: bool) -> Vec<(&'static str, Value)> {
-    const QUANTITIES: [&str; 4] = ["t1", "t2", "t3", "t4"];
-    if chains && cache == Cache::Hot {
-        let triggers = chain_of_triggers::<P>(bench);
-        let wakes = chain_of_wakes::<P>(bench);
-        return match (triggers, wakes) {
+const QUANTITIES: [&str; 4] = ["t1", "t2", "t3", "t4"];
+
+/// The split: by stamps, or with hot caches by chains where calls are too short for stamps.
+pub(crate) fn split<P: Port>(bench: &Bench, cache: Cache) -> Vec<(&'static str, Value)> {
+    if let Some(absent) = P::unable(Ability::Wake) {
+        return all_absent(QUANTITIES, &absent);
+    }
+    let starts = P::unable(Ability::Trigger);
+    if chained::<P>(cache) && starts.is_none() {
+        return match (chain_of_triggers::<P>(bench), chain_of_wakes::<P>(bench)) {
             (Ok(mut triggers), Ok(mut wakes)) => {
                 let value = |taken: &mut Taken, index| taken.value(index, Unit::Ns, Method::Diff, bench);
                 vec![
@@ -43,47 +43,50 @@ pub(crate) fn split<P: Port>(bench: &Bench, cache: Cache, chains: bool) -> Vec<(
                     ("t4", value(&mut triggers, 1)),
                 ]
             }
-            (Err(absent), _) | (_, Err(absent)) => super::bench::all_absent(QUANTITIES, &absent),
+            (Err(absent), _) | (_, Err(absent)) => all_absent(QUANTITIES, &absent),
         };
     }
-    match stamped::<P>(bench, cache) {
+    let taken = if starts.is_none() { stamped::<P>(bench, cache) } else { stamped_wakes::<P>(bench, cache) };
+    match taken {
         Ok(mut taken) => {
             let values = QUANTITIES.into_iter().enumerate().map(|(index, quantity)| {
-                // What returns to a caller that was never preempted is no switch.
-                let gone = matches!(quantity, "t2" | "t4").then(|| P::unable(Ability::PreemptsCaller)).flatten();
-                let value = gone.map_or_else(|| taken.value(index, Unit::Ns, Method::Stamp, bench), Value::Absent);
+                let unable = match quantity {
+                    // What returns to a caller that was never preempted is no switch.
+                    "t2" | "t4" => P::unable(Ability::PreemptsCaller),
+                    _ => None,
+                };
+                let unable = unable.or_else(|| starts.clone().filter(|_| matches!(quantity, "t1" | "t4")));
+                let value = unable.map_or_else(|| taken.value(index, Unit::Ns, Method::Stamp, bench), Value::Absent);
                 (quantity, value)
             });
             values.collect()
         }
-        Err(absent) => super::bench::all_absent(QUANTITIES, &absent),
+        Err(absent) => all_absent(QUANTITIES, &absent),
     }
 }
 
 /// Each T as a pair of stamps.
 fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
-    let mut port = P::make(bench.place)?;
-    let (board, tray) = (Arc::new(Board::default()), Tray::default());
+    let mut rig = Rig::<P>::new(bench)?;
     let preempts = P::unable(Ability::PreemptsCaller).is_none();
-
-    let (own, clock, mut sweep) = (Arc::clone(&board), bench.clock(), bench.sweep(cache));
+    let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
     let mut proof = 0;
-    let high = port.spawn("A", HIGH, async move |calls| {
-        own.mark(0, clock.stamp());
+    let high = rig.port.spawn("A", HIGH, async move |calls| {
+        board.mark(0, clock.stamp());
         proof += 1;
-        own.prove(proof);
+        board.prove(proof);
         sweep.sweep();
-        own.mark(1, clock.stamp());
+        board.mark(1, clock.stamp());
         calls.wait().await;
-        own.mark(2, clock.stamp());
+        board.mark(2, clock.stamp());
         proof += 1;
-        own.prove(proof);
+        board.prove(proof);
         sweep.sweep();
-        own.mark(3, clock.stamp());
+        board.mark(3, clock.stamp());
     })?;
 
-    let (clock, mut sweep, slice, put) = (bench.clock(), bench.sweep(cache), bench.slice, tray.clone());
-    let low = port.spawn("B", LOW, async move |calls| {
+    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut samples = Samples::new(4);
         let end = clock.after(slice);
         let mut proof = 0;
@@ -94,20 +97,20 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
             let b1 = clock.stamp();
             proof += 1;
             let started = board.proof() == proof;
-            if !board.await_proof(proof, &clock) {
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
+            let (a0, a1) = (board.at(0), board.at(1));
             if !preempts {
                 clock.settle();
             }
-            let (a0, a1) = (board.at(0), board.at(1));
             sweep.sweep();
             let b2 = clock.stamp();
             calls.wake(high).await;
             let b3 = clock.stamp();
             proof += 1;
             let woken = board.proof() == proof;
-            if !board.await_proof(proof, &clock) {
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
             if !preempts {
@@ -117,36 +120,79 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
             let values = [a0.since(b0), b1.since(a1), a2.since(b2), b3.since(a3)].map(|ticks| clock.ns(ticks));
             samples.push(started && woken || !preempts, values);
         }
-        put.put(samples);
+        tray.put(samples);
         calls.stop().await;
     })?;
-    port.start(low)?;
-    let outcome = port.run(bench.run_most());
-    Ok(tray.taken(outcome))
+    rig.run(low)
+}
+
+/// T3 and T2 alone, in a loop of wakes, where tasks cannot be triggered.
+fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
+    let mut rig = Rig::<P>::new(bench)?;
+    let preempts = P::unable(Ability::PreemptsCaller).is_none();
+    let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
+    let high = rig.port.spawn("A", HIGH, async move |calls| {
+        let mut proof = 0;
+        loop {
+            calls.wait().await;
+            board.mark(0, clock.stamp());
+            proof += 1;
+            board.prove(proof);
+            sweep.sweep();
+            board.mark(1, clock.stamp());
+        }
+    })?;
+    rig.port.start(high)?;
+
+    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let low = rig.port.spawn("B", LOW, async move |calls| {
+        let mut samples = Samples::new(4);
+        clock.settle();
+        let end = clock.after(slice);
+        let mut proof = 0;
+        while end.since(clock.stamp()) > 0 && !samples.is_full() {
+            sweep.sweep();
+            let b2 = clock.stamp();
+            calls.wake(high).await;
+            let b3 = clock.stamp();
+            proof += 1;
+            let woken = board.proof() == proof;
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                break;
+            }
+            let (there, back) = (clock.ns(board.at(0).since(b2)), clock.ns(b3.since(board.at(1))));
+            samples.push(woken || !preempts, [there, back, there, back]);
+            if !preempts {
+                clock.settle();
+            }
+        }
+        tray.put(samples);
+        calls.stop().await;
+    })?;
+    rig.run(low)
 }
 
 /// T1 down and T4 up a chain of triggers.
 fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Taken, Absent> {
-    let mut port = P::make(bench.place)?;
-    let (board, tray) = (Arc::new(Board::default()), Tray::default());
+    let mut rig = Rig::<P>::new(bench)?;
     let mut next = None;
     for link in 0..LINKS {
-        let (own, clock) = (Arc::clone(&board), bench.clock());
+        let (board, clock) = rig.share();
         let mut proof = 0;
-        next = Some(port.spawn("A", HIGH + link, async move |calls| {
+        next = Some(rig.port.spawn("A", HIGH + link, async move |calls| {
             if let Some(next) = next {
                 calls.trigger(next).await;
             } else {
-                own.mark(0, clock.stamp());
+                board.mark(0, clock.stamp());
                 proof += 1;
-                own.prove(proof);
-                own.mark(1, clock.stamp());
+                board.prove(proof);
+                board.mark(1, clock.stamp());
             }
         })?);
     }
     let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
-    let (clock, slice, put, pair) = (bench.clock(), bench.slice.times(1), tray.clone(), bench.pair_ns);
-    let low = port.spawn("B", LOW, async move |calls| {
+    let ((board, _), (clock, slice, tray), pair) = (rig.share(), rig.measuring(), bench.pair_ns);
+    let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut samples = Samples::new(2);
         let end = clock.after(slice);
         let mut proof = 0;
@@ -157,48 +203,43 @@ fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Taken, Absent> {
             proof += 1;
             let proven = board.proof() == proof;
             let per_link = |ticks| (clock.ns(ticks) - pair) / f64::from(LINKS);
-            let values = [per_link(board.at(0).since(before)), per_link(after.since(board.at(1)))];
-            samples.push(proven, values);
-            if !proven && !board.await_proof(proof, &clock) {
+            samples.push(proven, [per_link(board.at(0).since(before)), per_link(after.since(board.at(1)))]);
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
         }
-        put.put(samples);
+        tray.put(samples);
         calls.stop().await;
     })?;
-    port.start(low)?;
-    let outcome = port.run(bench.run_most());
-    Ok(tray.taken(outcome))
+    rig.run(low)
 }
 
 /// T3 down and T2 up a chain of wakes.
 fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Taken, Absent> {
-    let mut port = P::make(bench.place)?;
-    let (board, tray) = (Arc::new(Board::default()), Tray::default());
-    let mut tasks = Vec::new();
+    let mut rig = Rig::<P>::new(bench)?;
+    let mut next = None;
     for link in 0..LINKS {
-        let (own, clock, next) = (Arc::clone(&board), bench.clock(), tasks.last().copied());
+        let (board, clock) = rig.share();
         let mut proof = 0;
-        tasks.push(port.spawn("A", HIGH + link, async move |calls| {
+        let task = rig.port.spawn("A", HIGH + link, async move |calls| {
             loop {
                 calls.wait().await;
                 if let Some(next) = next {
                     calls.wake(next).await;
                 } else {
-                    own.mark(0, clock.stamp());
+                    board.mark(0, clock.stamp());
                     proof += 1;
-                    own.prove(proof);
-                    own.mark(1, clock.stamp());
+                    board.prove(proof);
+                    board.mark(1, clock.stamp());
                 }
             }
-        })?);
+        })?;
+        rig.port.start(task)?;
+        next = Some(task);
     }
-    let Some(first) = tasks.last().copied() else { return Err(Absent::final_("a chain has no links")) };
-    let (clock, slice, put, pair) = (bench.clock(), bench.slice, tray.clone(), bench.pair_ns);
-    let low = port.spawn("B", LOW, async move |calls| {
-        for &task in &tasks {
-            calls.trigger(task).await;
-        }
+    let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
+    let ((board, _), (clock, slice, tray), pair) = (rig.share(), rig.measuring(), bench.pair_ns);
+    let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut samples = Samples::new(2);
         let end = clock.after(slice);
         let mut proof = 0;
@@ -209,53 +250,46 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Taken, Absent> {
             proof += 1;
             let proven = board.proof() == proof;
             let per_link = |ticks| (clock.ns(ticks) - pair) / f64::from(LINKS);
-            let values = [per_link(board.at(0).since(before)), per_link(after.since(board.at(1)))];
-            samples.push(proven, values);
-            if !proven && !board.await_proof(proof, &clock) {
+            samples.push(proven, [per_link(board.at(0).since(before)), per_link(after.since(board.at(1)))]);
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
         }
-        put.put(samples);
+        tray.put(samples);
         calls.stop().await;
     })?;
-    port.start(low)?;
-    let outcome = port.run(bench.run_most());
-    Ok(tray.taken(outcome))
+    rig.run(low)
 }
 
-/// The closed loop of all four, or of wake and wait alone, less the same loop without calls.
+/// One quantity of a closed loop, or why there is none.
 pub(crate) fn closed<P: Port>(bench: &Bench, cache: Cache, with_trigger: bool) -> Result<Taken, Absent> {
-    let control = control(bench);
-    let mut port = P::make(bench.place)?;
-    let (board, tray) = (Arc::new(Board::default()), Tray::default());
-    let rounds = if cache == Cache::Hot { ROUNDS } else { 1 };
+    let unable = P::unable(Ability::Wake).or_else(|| P::unable(Ability::Trigger).filter(|_| with_trigger));
+    if let Some(absent) = unable {
+        return Err(absent);
+    }
+    if with_trigger { all_four::<P>(bench, cache) } else { wake_and_wait::<P>(bench, cache) }
+}
 
-    let own = Arc::clone(&board);
+fn rounds(cache: Cache) -> u64 {
+    if cache == Cache::Hot { ROUNDS } else { 1 }
+}
+
+/// The closed loop of trigger, wait, wake and end, less the stamps around it. The proofs stay in: they are a nanosecond.
+fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
+    let mut rig = Rig::<P>::new(bench)?;
+    let (board, _) = rig.share();
     let mut proof = 0;
-    let high = port.spawn("A", HIGH, async move |calls| {
-        if with_trigger {
-            proof += 1;
-            own.prove(proof);
-            calls.wait().await;
-            proof += 1;
-            own.prove(proof);
-            return;
-        }
-        loop {
-            calls.wait().await;
-            proof += 1;
-            own.prove(proof);
-        }
+    let high = rig.port.spawn("A", HIGH, async move |calls| {
+        proof += 1;
+        board.prove(proof);
+        calls.wait().await;
+        proof += 1;
+        board.prove(proof);
     })?;
-
-    let (clock, mut sweep, slice, put) = (bench.clock(), bench.sweep(cache), bench.slice, tray.clone());
-    let preempts = P::unable(Ability::PreemptsCaller).is_none();
-    let low = port.spawn("B", LOW, async move |calls| {
+    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let (preempts, rounds, pair) = (P::unable(Ability::PreemptsCaller).is_none(), rounds(cache), bench.pair_ns);
+    let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut samples = Samples::new(1);
-        if !with_trigger {
-            calls.trigger(high).await;
-            clock.settle();
-        }
         let end = clock.after(slice);
         let mut proof = 0;
         'sampling: while end.since(clock.stamp()) > 0 && !samples.is_full() {
@@ -263,36 +297,71 @@ pub(crate) fn closed<P: Port>(bench: &Bench, cache: Cache, with_trigger: bool) -
             let mut unproven = 0;
             let before = clock.stamp();
             for _ in 0..rounds {
-                if with_trigger {
-                    proof += 1;
-                    calls.trigger(high).await;
-                    unproven += u64::from(board.proof() != proof);
-                    if !preempts && !board.await_proof(proof, &clock) {
-                        break 'sampling;
-                    }
-                }
+                calls.trigger(high).await;
                 proof += 1;
-                calls.wake(high).await;
                 unproven += u64::from(board.proof() != proof);
-                if !preempts && !board.await_proof(proof, &clock) {
+                if !preempts && !proof_comes::<P>(calls, &board, proof, &clock).await {
+                    break 'sampling;
+                }
+                calls.wake(high).await;
+                proof += 1;
+                unproven += u64::from(board.proof() != proof);
+                if !preempts && !proof_comes::<P>(calls, &board, proof, &clock).await {
                     break 'sampling;
                 }
             }
             let ticks = clock.stamp().since(before);
-            samples.push(unproven == 0 || !preempts, [clock.ns(ticks) / rounds as f64]);
-            if unproven > 0 && !board.await_proof(proof, &clock) {
+            samples.push(unproven == 0 || !preempts, [(clock.ns(ticks) - pair) / rounds as f64]);
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
         }
-        put.put(samples);
+        tray.put(samples);
         calls.stop().await;
     })?;
-    port.start(low)?;
-    let outcome = port.run(bench.run_most());
-    Ok(tray.taken(outcome).less(control / rounds as f64))
+    rig.run(low)
 }
 
-/// What a closed loop takes without its calls: the stamps, in nanoseconds. The proofs it keeps: they are a nanosecond.
-fn control(bench: &Bench) -> f64 {
-    bench.pair_ns
+/// The closed loop of wake and wait, less the stamps around it.
+fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
+    let mut rig = Rig::<P>::new(bench)?;
+    let (board, _) = rig.share();
+    let high = rig.port.spawn("A", HIGH, async move |calls| {
+        let mut proof = 0;
+        loop {
+            calls.wait().await;
+            proof += 1;
+            board.prove(proof);
+        }
+    })?;
+    rig.port.start(high)?;
+    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let (preempts, rounds, pair) = (P::unable(Ability::PreemptsCaller).is_none(), rounds(cache), bench.pair_ns);
+    let low = rig.port.spawn("B", LOW, async move |calls| {
+        let mut samples = Samples::new(1);
+        clock.settle();
+        let end = clock.after(slice);
+        let mut proof = 0;
+        'sampling: while end.since(clock.stamp()) > 0 && !samples.is_full() {
+            sweep.sweep();
+            let mut unproven = 0;
+            let before = clock.stamp();
+            for _ in 0..rounds {
+                calls.wake(high).await;
+                proof += 1;
+                unproven += u64::from(board.proof() != proof);
+                if !preempts && !proof_comes::<P>(calls, &board, proof, &clock).await {
+                    break 'sampling;
+                }
+            }
+            let ticks = clock.stamp().since(before);
+            samples.push(unproven == 0 || !preempts, [(clock.ns(ticks) - pair) / rounds as f64]);
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                break;
+            }
+        }
+        tray.put(samples);
+        calls.stop().await;
+    })?;
+    rig.run(low)
 }

@@ -4,6 +4,7 @@
 
 mod conditions;
 mod disturbed;
+mod executive;
 mod gaps;
 mod interrupted;
 mod limited;
