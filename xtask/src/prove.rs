@@ -71,6 +71,41 @@ const PROOFS: &[Proof] = &[
         arguments: &[],
         limit_s: 300,
     },
+    Proof {
+        name: "executive-core",
+        claim: "The executive's core keeps every invariant in all states of small systems (up to 4 tasks, 2 resources of all \
+                protocols, a mailbox, a semaphore), as far as each is explored, and does what a naive model does in random \
+                programs.",
+        arguments: &["--times", "6"],
+        limit_s: 900,
+    },
+    Proof {
+        name: "executive-mutants",
+        claim: "Each deliberate break of the core that mutants.toml lists is found by the test named there.",
+        arguments: &[],
+        limit_s: 1800,
+    },
+    Proof {
+        name: "preemption",
+        claim: "Each of ten thousand wakes of a more urgent task has run that task before the call returned, on fibers and on \
+                threads on one CPU.",
+        arguments: &["--count", "10000"],
+        limit_s: 120,
+    },
+    Proof {
+        name: "periodic-timer",
+        claim: "A periodic timer keeps to t0 + n·p: exactly over 100,000 periods in virtual time; after 60 s on the host it \
+                is no later than at the beginning. It is never early.",
+        arguments: &["--seconds", "60"],
+        limit_s: 300,
+    },
+    Proof {
+        name: "inversion",
+        claim: "Without a remedy an urgent task waits for a middle one's computing; with inheritance or a ceiling only for \
+                the owner's.",
+        arguments: &[],
+        limit_s: 120,
+    },
 ];
 
 /// What a proof came to.

@@ -9,6 +9,8 @@
 #![expect(clippy::print_stdout, reason = "the verdict is the program's output")]
 
 mod calibration;
+mod cargo_test;
+mod executive;
 mod formats;
 mod long_delays;
 mod never_early;
@@ -59,6 +61,28 @@ enum Proof {
         #[arg(long, default_value_t = 100)]
         part: u32,
     },
+    /// The executive's core keeps its invariants in every state of small systems, and does what a naive model does
+    ExecutiveCore {
+        /// Times the ordinary number of states and random programs
+        #[arg(long, default_value = "6")]
+        times: String,
+    },
+    /// Each of a list of deliberate breaks of the core is found by the test that the list names
+    ExecutiveMutants,
+    /// A call that readies a more urgent task does not return before that task has run
+    Preemption {
+        /// How many wakes
+        #[arg(long, default_value_t = 10_000)]
+        count: u64,
+    },
+    /// A periodic timer does not drift
+    PeriodicTimer {
+        /// How long on the host
+        #[arg(long, default_value_t = 60)]
+        seconds: i64,
+    },
+    /// Priority inversion, and what cures it
+    Inversion,
 }
 
 /// What a proof found.
@@ -75,6 +99,14 @@ fn main() -> ExitCode {
         Proof::Calibration { processes, seconds, .. } => calibration::prove(processes, seconds),
         Proof::Sentinel { rounds, millis } => sentinel::prove(rounds, millis),
         Proof::LongDelays { part } => long_delays::prove(part),
+        Proof::ExecutiveCore { times } => cargo_test::prove(
+            &["-p", "hairspring-exec-core", "--test", "it", "--", "--nocapture"],
+            &[("HAIRSPRING_PROOF", &times)],
+        ),
+        Proof::ExecutiveMutants => cargo_test::prove(&["-p", "hairspring-exec-core", "--test", "mutants"], &[]),
+        Proof::Preemption { count } => executive::preemption(count),
+        Proof::PeriodicTimer { seconds } => executive::periodic_timer(seconds),
+        Proof::Inversion => executive::inversion(),
     };
     println!("{}", json!({"passed": verdict.passed, "figures": verdict.figures}));
     if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }

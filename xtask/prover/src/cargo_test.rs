@@ -1,0 +1,57 @@
+//! Proofs that are tests which take too long for every run: Cargo runs them, their counts are the figures.
+
+use std::process::Command;
+
+use serde_json::{Map, json};
+
+use super::Verdict;
+
+/// Runs `cargo test` with these arguments and environment; passes if everything passed and anything ran.
+pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict {
+    let mut figures = Map::new();
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.arg("test").args(arguments).envs(environment.iter().copied());
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => {
+            figures.insert("defect".to_owned(), json!(format!("run cargo test: {error}")));
+            return Verdict { passed: false, figures };
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    let (mut ran, mut failed) = (0, 0);
+    for line in said.lines() {
+        if let Some(result) = line.strip_prefix("test result: ") {
+            ran += count(result, "passed");
+            failed += count(result, "failed");
+        } else if let Some((name, explored)) = line.split_once(": ").filter(|(_, rest)| rest.contains(" states, ")) {
+            figures.insert(format!("explored: {name}"), json!(explored));
+        }
+    }
+    figures.insert("tests passed".to_owned(), json!(ran));
+    figures.insert("tests failed".to_owned(), json!(failed));
+    if !output.status.success() {
+        let last: Vec<&str> =
+            said.lines().filter(|line| line.contains("FAILED") || line.contains("survived")).collect();
+        figures.insert("what failed".to_owned(), json!(last));
+    }
+    Verdict { passed: output.status.success() && ran > 0 && failed == 0, figures }
+}
+
+/// The number before a word of Cargo's summary.
+fn count(result: &str, word: &str) -> u64 {
+    let part = result.split(['.', ';']).find_map(|part| part.trim().strip_suffix(word));
+    part.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargos_summary_is_counted() {
+        let line = "ok. 124 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 16.23s";
+        assert_eq!((count(line, "passed"), count(line, "failed")), (124, 3));
+    }
+}

@@ -1,0 +1,212 @@
+//! Proofs of the executive on this machine: preemption before the call returns, periodic timers without drift, and priority
+//! inversion with and without its remedy.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hairspring_exec::{
+    Backend, Config, Create, Executive, Finish, Limit, Moment, Nanos, Priority, Protocol, RunLimit, Services, Sim,
+    Status, TaskId,
+};
+use hairspring_machine::sim::Script;
+use serde_json::{Map, Value, json};
+
+use super::{Verdict, summary};
+
+/// The proof could not be set up.
+fn defect(what: impl ToString) -> Verdict {
+    Verdict { passed: false, figures: Map::from_iter([("defect".to_owned(), json!(what.to_string()))]) }
+}
+
+fn priority(number: u8) -> Priority {
+    Priority::new(number).unwrap_or(Priority::LOWEST)
+}
+
+/// Each wake of a more urgent task by a less urgent one is seen to have run that task before the call returned.
+pub(crate) fn preemption(count: u64) -> Verdict {
+    let mut figures = Map::new();
+    let mut passed = true;
+    for backend in [Backend::fiber(), Backend::thread_up()] {
+        let name = backend.name();
+        match wakes(backend, count) {
+            Ok((proved, finish)) => {
+                figures.insert(
+                    format!("{name}: wakes, of them preempted before the call returned"),
+                    json!([count, proved]),
+                );
+                figures.insert(format!("{name}: strict priority"), json!(finish.strict));
+                passed &= proved == count && finish.strict;
+            }
+            Err(error) => return defect(error),
+        }
+    }
+    Verdict { passed, figures }
+}
+
+fn wakes(backend: Backend, count: u64) -> Result<(u64, Finish), Box<dyn std::error::Error>> {
+    let mut executive = Executive::new(backend, &Config::default())?;
+    let word = Arc::new(AtomicU64::new(0));
+    let proved = Arc::new(AtomicU64::new(0));
+    let written = Arc::clone(&word);
+    let urgent = executive.task("urgent", priority(10), move |ctx| {
+        while ctx.wait(Limit::Forever).is_ok() {
+            // Relaxed: both tasks share a CPU, and the executive orders them.
+            written.fetch_add(1, Ordering::Relaxed);
+        }
+    })?;
+    let seen = Arc::clone(&proved);
+    let low = executive.task("low", priority(20), move |ctx| {
+        for wake in 1..=count {
+            let woken = ctx.wake(urgent);
+            let ran = word.load(Ordering::Relaxed) == wake;
+            seen.fetch_add(u64::from(ran && woken.is_ok()), Ordering::Relaxed);
+        }
+        ctx.stop();
+    })?;
+    executive.trigger(urgent)?;
+    executive.trigger(low)?;
+    let finish = executive.run(RunLimit::For(Nanos::from_secs(120)));
+    Ok((proved.load(Ordering::Relaxed), finish))
+}
+
+/// Expiries of a timer: what its deadlines were, and how late its procedure ran.
+#[derive(Default)]
+struct Expiries {
+    off_the_grid: u64,
+    early: u64,
+    missed: u64,
+    late_ns: Vec<i64>,
+}
+
+/// A periodic timer keeps to `t0 + n·p`: on Sim over many periods exactly, on the host for a while.
+pub(crate) fn periodic_timer(seconds: i64) -> Verdict {
+    let mut figures = Map::new();
+    let periods = 100_000;
+    let sim = Backend::Sim(Sim::new(Script::default()));
+    let simulated = match expiries(sim, Nanos::from_millis(1), Nanos::from_millis(periods)) {
+        Ok(simulated) => simulated,
+        Err(error) => return defect(error),
+    };
+    figures.insert("sim: periods of 1 ms".to_owned(), json!(simulated.late_ns.len()));
+    figures.insert("sim: off the grid, early, missed".to_owned(), counts(&simulated));
+    let mut passed = simulated.late_ns.len() as i64 == periods && (simulated.off_the_grid, simulated.early) == (0, 0);
+    for backend in [Backend::fiber(), Backend::thread_up()] {
+        let name = backend.name();
+        let mut taken = match expiries(backend, Nanos::from_millis(1), Nanos::from_secs(seconds)) {
+            Ok(taken) => taken,
+            Err(error) => return defect(error),
+        };
+        passed &= (taken.off_the_grid, taken.early) == (0, 0) && taken.late_ns.len() >= 2_000;
+        let ends = 1_000.min(taken.late_ns.len() / 2);
+        let last = summary::figures(&mut taken.late_ns.split_off(taken.late_ns.len() - ends));
+        let first = summary::figures(&mut taken.late_ns[..ends]);
+        // The phase at the end is off by no more than a wake-up: the last thousand are late as the first thousand were.
+        passed &= last["median_ns"].as_i64() <= first["p99_ns"].as_i64();
+        figures.insert(format!("{name}: {seconds} s of 1 ms, off the grid, early, missed"), counts(&taken));
+        figures.insert(format!("{name}: lateness of the first {ends}"), first);
+        figures.insert(format!("{name}: lateness of the last {ends}"), last);
+    }
+    Verdict { passed, figures }
+}
+
+fn counts(expiries: &Expiries) -> Value {
+    json!([expiries.off_the_grid, expiries.early, expiries.missed])
+}
+
+fn expiries(backend: Backend, period: Nanos, span: Nanos) -> Result<Expiries, Box<dyn std::error::Error>> {
+    let mut executive = Executive::new(backend, &Config::default())?;
+    let all = Arc::new(Mutex::new(Expiries::default()));
+    let first = executive.now().after_nanos(1_000_000);
+    let period_ns = period.count().cast_unsigned();
+    let last = first.after_nanos((span - period).count().cast_unsigned());
+    let kept = Arc::clone(&all);
+    let timer = executive.timer("periodic", move |ctx, expiry| {
+        let now = ctx.now();
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let off = expiry.deadline.as_nanos().wrapping_sub(first.as_nanos()) % period_ns;
+        kept.off_the_grid += u64::from(off != 0);
+        kept.early += u64::from(now < expiry.deadline);
+        kept.missed += expiry.missed;
+        let late_ns = now.as_nanos().wrapping_sub(expiry.deadline.as_nanos()).cast_signed();
+        kept.late_ns.push(late_ns);
+        if expiry.deadline >= last {
+            ctx.stop();
+        }
+    })?;
+    executive.start_periodic(timer, first, period)?;
+    executive.run(RunLimit::For(span + Nanos::from_secs(10)));
+    Ok(std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// How long an urgent task waits for a resource that a low one holds while a middle one computes: with the remedies no
+/// longer than the low one holds it, without them as long as the middle one likes.
+pub(crate) fn inversion() -> Verdict {
+    let mut figures = Map::new();
+    let mut passed = true;
+    let (hold, compute) = (Nanos::from_millis(5), Nanos::from_millis(50));
+    figures.insert("low holds for, middle computes for".to_owned(), json!([hold.to_string(), compute.to_string()]));
+    for (name, protocol, cured) in [
+        ("none", Protocol::None, false),
+        ("inherit", Protocol::Inherit, true),
+        ("ceiling", Protocol::Ceiling(priority(10)), true),
+    ] {
+        for backend in [Backend::Sim(Sim::new(Script::default())), Backend::fiber(), Backend::thread_up()] {
+            let label = format!("{}, {name}: the urgent task waited", backend.name());
+            let waited = match blocked(backend, protocol, hold, compute) {
+                Ok(waited) => waited,
+                Err(error) => return defect(error),
+            };
+            figures.insert(label, json!(waited.to_string()));
+            // Not an absolute time: against what the program itself computed, with half of the difference to spare.
+            passed &= (waited < (hold + compute).half()) == cured;
+        }
+    }
+    Verdict { passed, figures }
+}
+
+trait Half {
+    fn half(self) -> Self;
+}
+
+impl Half for Nanos {
+    fn half(self) -> Self {
+        Self::new(self.count() / 2)
+    }
+}
+
+fn blocked(
+    backend: Backend,
+    protocol: Protocol,
+    hold: Nanos,
+    compute: Nanos,
+) -> Result<Nanos, Box<dyn std::error::Error>> {
+    let mut executive = Executive::new(backend, &Config::default())?;
+    let resource = executive.resource(protocol)?;
+    let waited = Arc::new(AtomicU64::new(0));
+    let held = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&waited);
+    let urgent = executive.task("urgent", priority(10), move |ctx| {
+        let asked: Moment = ctx.now();
+        let reserved: Result<_, Status> = ctx.reserve(resource, Limit::Forever);
+        let waited_ns = ctx.now().as_nanos() - asked.as_nanos();
+        drop(reserved);
+        // Relaxed: read after the run.
+        told.store(waited_ns, Ordering::Relaxed);
+        ctx.stop();
+    })?;
+    let middle: TaskId = executive.task("middle", priority(20), move |ctx| ctx.work(compute))?;
+    let taken = Arc::clone(&held);
+    let low = executive.task("low", priority(30), move |ctx| {
+        let reserved = ctx.reserve(resource, Limit::Forever);
+        taken.store(reserved.is_ok(), Ordering::Relaxed);
+        // The urgent one first, so that it waits before the middle one can run.
+        let _ = (ctx.trigger(urgent), ctx.trigger(middle));
+        ctx.work(hold);
+    })?;
+    executive.trigger(low)?;
+    executive.run(RunLimit::For(Nanos::from_secs(10)));
+    if !held.load(Ordering::Relaxed) {
+        return Err("the low task did not get the resource".into());
+    }
+    Ok(Nanos::new(waited.load(Ordering::Relaxed).cast_signed()))
+}
