@@ -15,7 +15,7 @@ use hairspring_exec_core::{
 };
 use hairspring_machine::Nanos;
 
-use crate::ending::unwind_ended;
+use crate::ending::{unwind_ended, unwind_killed};
 use crate::engine::Kernel;
 use crate::handle::{Exchange, Mailbox};
 use crate::message::Bytes;
@@ -66,9 +66,15 @@ impl<'k> TaskCtx<'k> {
         match limit {
             Limit::NoWait => Until::NoWait,
             Limit::Forever => Until::Forever,
+            Limit::For(span) if span <= Nanos::ZERO => Until::NoWait,
             Limit::For(span) => Until::At(self.after(span)),
-            Limit::Until(moment) => Until::At(moment),
+            Limit::Until(moment) => self.until_moment(moment),
         }
+    }
+
+    /// A moment that has passed is over at once: the task does not lose the CPU to find that out.
+    fn until_moment(&self, moment: Moment) -> Until {
+        if moment <= self.kernel.cold().now() { Until::NoWait } else { Until::At(moment) }
     }
 
     fn after(&self, span: Nanos) -> Moment {
@@ -100,7 +106,7 @@ impl<'k> TaskCtx<'k> {
     /// # Errors
     /// None but [`Status::Killed`], while the task unwinds.
     pub fn delay(&self, span: Nanos) -> Result<(), Status> {
-        self.delay_until(self.after(span))
+        self.call(Call::Delay { until: self.until(Limit::For(span)) }).map(drop)
     }
 
     /// Waits until this moment; not less.
@@ -108,7 +114,7 @@ impl<'k> TaskCtx<'k> {
     /// # Errors
     /// As [`delay`](Self::delay).
     pub fn delay_until(&self, moment: Moment) -> Result<(), Status> {
-        self.call(Call::Delay { until: Until::At(moment) }).map(drop)
+        self.call(Call::Delay { until: self.until_moment(moment) }).map(drop)
     }
 
     /// Lets others of the same priority run first.
@@ -131,8 +137,10 @@ impl<'k> TaskCtx<'k> {
         self.kernel.cold().work(self.me, span);
     }
 
-    /// Ends this run of the task here: everything on its stack is dropped.
+    /// Ends this run of the task here: everything on its stack is dropped. Not for destructors: one that runs because the
+    /// task unwinds already would end the process.
     pub fn end(&self) -> ! {
+        self.kernel.cold().begin_unwinding(self.me);
         unwind_ended()
     }
 
@@ -158,7 +166,7 @@ impl<'k> TaskCtx<'k> {
         self.call(Call::Resume { task }).map(drop)
     }
 
-    /// Sets a task's own priority; it goes to the end of its list.
+    /// Sets a task's own priority; it goes to the end of its new list. One that it has already changes nothing.
     ///
     /// # Errors
     /// [`Status::AboveCeiling`] while it owns a resource with a lower ceiling; [`Status::NoSuchObject`].
@@ -173,7 +181,7 @@ impl<'k> TaskCtx<'k> {
     /// [`Status::Dead`], [`Status::NoSuchObject`]. A task that kills itself unwinds here.
     pub fn kill(&self, task: TaskId) -> Result<(), Status> {
         match self.call(Call::Kill { task }) {
-            Err(Status::Killed) if task == self.me => crate::ending::unwind_killed(),
+            Err(Status::Killed) if task == self.me && self.kernel.cold().begin_unwinding(task) => unwind_killed(),
             other => other.map(drop),
         }
     }
@@ -207,6 +215,7 @@ impl<'k> TaskCtx<'k> {
         message: M,
         limit: Limit,
     ) -> Result<u32, Status> {
+        services::at_home(self.kernel, mailbox.home)?;
         let call = Call::SendWait { task: mailbox.task, urgency, until: self.until(limit) };
         accept(self.kernel.send(By::Task(self.me), call, Bytes::of(&message)))
     }
@@ -216,6 +225,7 @@ impl<'k> TaskCtx<'k> {
     /// # Errors
     /// [`Status::TimedOut`]; [`Status::NoMailbox`] if `mailbox` is another task's.
     pub fn receive<M: Copy>(&self, mailbox: Mailbox<M>, urgency: Option<Urgency>, limit: Limit) -> Result<M, Status> {
+        services::at_home(self.kernel, mailbox.home)?;
         if mailbox.task != self.me {
             return Err(Status::NoMailbox);
         }
@@ -237,6 +247,7 @@ impl<'k> TaskCtx<'k> {
     /// [`Status::TimedOut`].
     pub fn fetch<M: Copy>(&self, exchange: Exchange<M>, limit: Limit) -> Result<M, Status> {
         let until = self.until(limit);
+        services::at_home(self.kernel, exchange.home)?;
         let envelope = self.call(Call::Fetch { exchange: exchange.exchange, until, at: None })?;
         Ok(self.open(envelope))
     }

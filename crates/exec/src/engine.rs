@@ -75,6 +75,11 @@ pub(crate) trait Engine {
     fn run(&self, limit: RunLimit) -> Finish;
     /// Ends the run; the calling task's run ends with it.
     fn stop(&self, by: By);
+    /// The task is about to unwind by its own wish. False if it already does: then it must not begin another time.
+    fn begin_unwinding(&self, me: TaskId) -> bool {
+        let _ = me;
+        !std::thread::panicking()
+    }
 }
 
 /// The back-end at hand. Small and copied: contexts hold it.
@@ -100,6 +105,16 @@ impl<'k> Kernel<'k> {
         match self {
             Self::Fiber(fibers) => fibers.send_inline(by, call, message),
             other => other.cold().send(by, call, message),
+        }
+    }
+
+    /// The number of the executive, which typed handles are compared with.
+    #[inline(always)]
+    pub(crate) fn home(self) -> u32 {
+        match self {
+            Self::Fiber(fibers) => fibers.home(),
+            Self::Sim(fibers) => fibers.home(),
+            Self::Thread(threads) => threads.home(),
         }
     }
 

@@ -206,13 +206,14 @@ pub trait Create: Standing {
     ) -> Result<Mailbox<M>, Status> {
         let Caller { kernel, by } = self.caller();
         fits::<M>(kernel)?;
+        let home = kernel.home();
         let run = move |ctx: &TaskCtx<'_>| {
             // Started by a trigger there is no message; such a run has nothing to do.
             if let Some(message) = ctx.started_with::<M>() {
-                body(ctx, Mailbox::new(ctx.id()), message);
+                body(ctx, Mailbox::new(ctx.id(), home), message);
             }
         };
-        kernel.cold().create_task(by, name, priority, capacities, Box::new(run)).map(Mailbox::new)
+        kernel.cold().create_task(by, name, priority, capacities, Box::new(run)).map(|task| Mailbox::new(task, home))
     }
 
     /// Makes a counting semaphore.
@@ -250,7 +251,7 @@ pub trait Create: Standing {
         let Caller { kernel, by } = self.caller();
         fits::<M>(kernel)?;
         let number = accept(kernel.cold().call(by, Call::CreateExchange { capacities }))?;
-        Ok(Exchange::new(hairspring_exec_core::ExchangeId::from_number(number)))
+        Ok(Exchange::new(hairspring_exec_core::ExchangeId::from_number(number), kernel.home()))
     }
 
     /// Makes a pool of buffers with these contents; at most 65,535.
@@ -261,7 +262,7 @@ pub trait Create: Standing {
         let Caller { kernel, by } = self.caller();
         let Ok(buffers) = u16::try_from(contents.len()) else { return Err(Status::TooMany) };
         let number = accept(kernel.cold().call(by, Call::CreatePool { buffers }))?;
-        Ok(Pool::new(hairspring_exec_core::PoolId::from_number(number), contents.into_iter()))
+        Ok(Pool::new(hairspring_exec_core::PoolId::from_number(number), kernel.home(), contents.into_iter()))
     }
 
     /// Makes a timer, stopped. Its procedure runs in the kernel task, above all tasks, and is told of overruns.

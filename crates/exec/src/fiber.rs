@@ -67,6 +67,13 @@ struct Fiber {
     unwinding: Cell<bool>,
 }
 
+/// Whether the call gave the task a buffer. Nothing else may happen before it is in safe hands: a task that unwound
+/// here would keep it for good.
+#[inline(always)]
+fn holds_buffer(call: Call, reply: Reply) -> bool {
+    matches!(call, Call::GetBuffer { .. }) && reply.status == Status::Ok
+}
+
 /// What sources on other threads reach.
 struct Arrivals {
     ring: Ring,
@@ -116,11 +123,17 @@ pub(crate) struct Fibers<M: Carrier> {
     looks: Arc<AtomicU32>,
     /// How long a task has run away, in nanoseconds, until it is blamed; the watchdog writes it.
     ran_away: Arc<AtomicU64>,
+    /// Those that every task begins with: the carrier's when the run began.
+    default_control: Cell<ControlWords>,
     /// The floating-point control words that whoever gave the CPU away last left behind.
     control: Cell<ControlWords>,
     /// Whether every call is recorded or measured.
     observed: bool,
     log: UnsafeCell<Option<Log>>,
+    /// How many fibers are known to unwind.
+    unwinding: Cell<u32>,
+    /// Lost interrupts that a run has reported.
+    lost_told: Cell<u64>,
     limit: Cell<Option<Moment>>,
     stopping: Cell<bool>,
     finish: UnsafeCell<Finish>,
@@ -151,7 +164,7 @@ impl<M: Carrier> Fibers<M> {
         }
         let reply = cell!(self.core).apply(by, call);
         match by {
-            By::Task(me) => self.settle(me, reply),
+            By::Task(me) if !holds_buffer(call, reply) => self.settle(me, reply),
             _ => reply,
         }
     }
@@ -201,7 +214,17 @@ impl<M: Carrier> Fibers<M> {
     #[inline(always)]
     pub(crate) fn preempt_point_inline(&self, me: TaskId) {
         self.look(Some(me));
-        self.settle(me, Status::Ok.into());
+        if self.is_ended(me) {
+            self.killed(me, Status::Ok.into());
+        } else {
+            self.settle(me, Status::Ok.into());
+        }
+    }
+
+    /// Whether a task has been killed and stays first all the same. Only a look can bring that about: it ends the run.
+    #[inline(always)]
+    fn is_ended(&self, me: TaskId) -> bool {
+        cell!(self.core).is_killed(me) && cell!(self.core).is_first(me)
     }
 
     /// After a call of a task: sees to interrupts and time, and lets the right task run.
@@ -212,14 +235,20 @@ impl<M: Carrier> Fibers<M> {
         self.calls.store(left, Ordering::Relaxed);
         if left == 0 || self.arrivals.doorbell.is_rung() {
             self.look(Some(me));
+            if self.is_ended(me) {
+                return self.killed(me, reply);
+            }
         }
         if cell!(self.core).is_first(me) {
             return reply;
         }
+        if std::thread::panicking() {
+            self.note_panic(me);
+        }
         let control = ControlWords::read();
         self.give_way(me, reply.status == Status::Blocked, control, control);
-        let reply = cell!(self.core).resumed(me, reply);
-        if reply.status == Status::Killed { self.killed(me) } else { reply }
+        let resumed = cell!(self.core).resumed(me, reply);
+        if resumed.status == Status::Killed { self.killed(me, reply) } else { resumed }
     }
 
     #[cold]
@@ -292,7 +321,7 @@ impl<M: Carrier> Fibers<M> {
     /// The end of a run, up to the beginning of the next; whether there will ever be one.
     #[inline(always)]
     pub(crate) fn end_of_run(&self, me: TaskId, (how, text): Ended, default_control: ControlWords) -> bool {
-        if how == Ending::Returned && !self.observed && !self.has_runaway() {
+        if how == Ending::Returned && !self.observed && !self.has_runaway() && self.unwinding.get() == 0 {
             let reply = cell!(self.core).apply(By::Task(me), Call::End { how: Ending::Returned });
             if reply.status != Status::Ok {
                 self.mishap(me, how, text, reply);
@@ -314,10 +343,12 @@ impl<M: Carrier> Fibers<M> {
     #[cold]
     #[inline(never)]
     fn end_with_report(&self, me: TaskId, how: Ending, text: Option<String>) -> bool {
-        self.fiber(me).unwinding.set(false);
+        self.forget_unwinding(me);
         if self.has_runaway() {
             self.blame(me);
         }
+        // A kill that came while it unwound by its own wish, or that its own code caught.
+        let how = if how == Ending::Returned && cell!(self.core).is_killed(me) { Ending::Killed } else { how };
         let reply = self.apply(By::Task(me), Call::End { how });
         if how != Ending::Returned || reply.status != Status::Ok {
             self.mishap(me, how, text, reply);
@@ -369,7 +400,7 @@ impl<M: Carrier> Fibers<M> {
             }
         }
         let reply = match by {
-            By::Task(me) => self.settle(me, reply),
+            By::Task(me) if !holds_buffer(call, reply) => self.settle(me, reply),
             _ => reply,
         };
         if before.is_some() {
@@ -378,14 +409,49 @@ impl<M: Carrier> Fibers<M> {
         reply
     }
 
-    /// What a killed task's call comes to: it unwinds, unless it already does.
+    /// What a killed task's call comes to: it unwinds. If it already does, the call is what it was, but waits for nothing.
     #[cold]
     #[inline(never)]
-    fn killed(&self, me: TaskId) -> Reply {
-        if self.fiber(me).unwinding.replace(true) {
-            return Status::Killed.into();
+    fn killed(&self, me: TaskId, reply: Reply) -> Reply {
+        if self.unwinds(me) {
+            unwind_killed()
         }
-        unwind_killed()
+        if reply.status == Status::Blocked { Status::Killed.into() } else { reply }
+    }
+
+    /// Notes that a task is about to unwind; false if it already does, for unwinding it again would end the process.
+    ///
+    /// Whether it does because it panicked, of which nobody tells us, is known by `panicking()`. That speaks of the whole
+    /// thread, so it is believed only while no other fiber is known to unwind. (A task that panics while another one
+    /// is in the middle of its unwinding, and is killed in one of its destructors, is taken for one that does not.)
+    fn unwinds(&self, me: TaskId) -> bool {
+        let panics = std::thread::panicking() && self.unwinding.get() == 0;
+        !self.note_unwinding(me) && !panics
+    }
+
+    /// Marks a fiber as unwinding; whether it was.
+    fn note_unwinding(&self, me: TaskId) -> bool {
+        let noted = self.fiber(me).unwinding.replace(true);
+        if !noted {
+            self.unwinding.set(self.unwinding.get() + 1);
+        }
+        noted
+    }
+
+    /// A fiber gives the CPU away while some fiber unwinds. If none is known to, it is this one.
+    #[cold]
+    #[inline(never)]
+    fn note_panic(&self, me: TaskId) {
+        if self.unwinding.get() == 0 {
+            self.note_unwinding(me);
+        }
+    }
+
+    /// The run of a task is over, and with it its unwinding.
+    fn forget_unwinding(&self, me: TaskId) {
+        if self.fiber(me).unwinding.replace(false) {
+            self.unwinding.set(self.unwinding.get() - 1);
+        }
     }
 
     #[cold]

@@ -17,12 +17,14 @@ macro_rules! typed_handle {
         $(#[$text])*
         pub struct $name<M: Copy> {
             pub(crate) $field: $id,
+            /// The executive that made it. In another one its number means another object, of another type.
+            pub(crate) home: u32,
             message: PhantomData<fn(M) -> M>,
         }
 
         impl<M: Copy> $name<M> {
-            pub(crate) fn new($field: $id) -> Self {
-                Self { $field, message: PhantomData }
+            pub(crate) fn new($field: $id, home: u32) -> Self {
+                Self { $field, home, message: PhantomData }
             }
 
             /// Its id.
@@ -72,12 +74,14 @@ unsafe impl<T: Send> Sync for Cells<T> {}
 /// A pool of buffers of type `T`, all made in advance.
 pub struct Pool<T: Send + 'static> {
     pub(crate) pool: PoolId,
+    /// The executive that made it.
+    pub(crate) home: u32,
     cells: Arc<Cells<T>>,
 }
 
 impl<T: Send + 'static> Clone for Pool<T> {
     fn clone(&self) -> Self {
-        Self { pool: self.pool, cells: Arc::clone(&self.cells) }
+        Self { pool: self.pool, home: self.home, cells: Arc::clone(&self.cells) }
     }
 }
 
@@ -88,10 +92,10 @@ impl<T: Send + 'static> fmt::Debug for Pool<T> {
 }
 
 impl<T: Send + 'static> Pool<T> {
-    pub(crate) fn new(pool: PoolId, contents: impl Iterator<Item = T>) -> Self {
+    pub(crate) fn new(pool: PoolId, home: u32, contents: impl Iterator<Item = T>) -> Self {
         let contents: Box<[_]> = contents.map(UnsafeCell::new).collect();
         let parcelled = contents.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { pool, cells: Arc::new(Cells { contents, parcelled }) }
+        Self { pool, home, cells: Arc::new(Cells { contents, parcelled }) }
     }
 
     /// How many buffers it has, free or not.

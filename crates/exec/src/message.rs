@@ -7,6 +7,7 @@
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The bytes of one message of a `Copy` type, borrowed.
 #[derive(Clone, Copy)]
@@ -33,10 +34,14 @@ struct Grain {
 /// Bytes in a grain, and the largest alignment of a message.
 pub(crate) const GRAIN: usize = 16;
 
+/// Executives that were made in this process.
+static HOMES: AtomicU32 = AtomicU32::new(0);
+
 /// The memory of all envelopes.
 pub(crate) struct Slots {
     grains: Box<[UnsafeCell<Grain>]>,
     grains_per_slot: usize,
+    home: u32,
 }
 
 // SAFETY: a slot is written by the sender to whom the core has just given the envelope and read by the receiver to whom
@@ -49,7 +54,15 @@ impl Slots {
         let grains_per_slot = message_bytes.div_ceil(GRAIN).max(1);
         let count = usize::from(envelopes) * grains_per_slot;
         let grains = (0..count).map(|_| UnsafeCell::new(Grain { _bytes: [MaybeUninit::uninit(); GRAIN] })).collect();
-        Self { grains, grains_per_slot }
+        // Relaxed: only that no two are alike matters.
+        Self { grains, grains_per_slot, home: HOMES.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// The number of the executive whose envelopes these are: no other in this process has it. (After 2³² of them they would
+    /// repeat.)
+    #[inline(always)]
+    pub(crate) fn home(&self) -> u32 {
+        self.home
     }
 
     /// Whether messages of this type fit.

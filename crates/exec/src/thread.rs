@@ -151,6 +151,11 @@ impl Threads {
         self.shared.slots.fits::<M>()
     }
 
+    /// The number of this executive.
+    pub(crate) fn home(&self) -> u32 {
+        self.shared.slots.home()
+    }
+
     /// Has every decision told to the program.
     pub(crate) fn set_hooks(&self, hooks: Box<dyn Observer + Send>) {
         self.shared.lock.hold().core.observer.tap.hooks = Some(hooks);

@@ -73,6 +73,7 @@ pub trait Services: Standing {
     #[inline(always)]
     fn send<M: Copy>(&self, mailbox: Mailbox<M>, urgency: Urgency, message: M) -> Result<(), Status> {
         let Caller { kernel, by } = self.caller();
+        at_home(kernel, mailbox.home)?;
         accept(kernel.send(by, Call::Send { task: mailbox.task, urgency }, Bytes::of(&message))).map(drop)
     }
 
@@ -83,6 +84,7 @@ pub trait Services: Standing {
     #[inline(always)]
     fn post<M: Copy>(&self, exchange: Exchange<M>, urgency: Urgency, message: M) -> Result<(), Status> {
         let Caller { kernel, by } = self.caller();
+        at_home(kernel, exchange.home)?;
         let call = Call::Post { exchange: exchange.exchange, urgency };
         accept(kernel.send(by, call, Bytes::of(&message))).map(drop)
     }
@@ -130,6 +132,7 @@ pub trait Services: Standing {
     /// [`Status::Empty`]: all are in use.
     fn buffer<T: Send + 'static>(&self, pool: &Pool<T>) -> Result<Buffer<'_, T>, Status> {
         let Caller { kernel, by } = self.caller();
+        at_home(kernel, pool.home)?;
         let number = accept(kernel.call(by, Call::GetBuffer { pool: pool.pool }))?;
         Ok(pool.buffer(kernel, by, number))
     }
@@ -139,10 +142,11 @@ pub trait Services: Standing {
     /// # Errors
     /// [`Status::NotInUse`] if it was opened before or is of another pool.
     fn open_parcel<T: Send + 'static>(&self, pool: &Pool<T>, parcel: Parcel) -> Result<Buffer<'_, T>, Status> {
+        let Caller { kernel, by } = self.caller();
+        at_home(kernel, pool.home)?;
         if !pool.unpack(parcel) {
             return Err(Status::NotInUse);
         }
-        let Caller { kernel, by } = self.caller();
         Ok(pool.buffer(kernel, by, u32::from(parcel.number)))
     }
 
@@ -178,3 +182,9 @@ pub trait Services: Standing {
 }
 
 impl<S: Standing> Services for S {}
+
+/// Refuses a handle of another executive, whose number means another object here.
+#[inline(always)]
+pub(super) fn at_home(kernel: Kernel<'_>, home: u32) -> Result<(), Status> {
+    if kernel.home() == home { Ok(()) } else { Err(Status::NoSuchObject) }
+}

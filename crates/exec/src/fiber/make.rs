@@ -40,9 +40,12 @@ impl<M: Carrier> Fibers<M> {
             calls: Arc::new(AtomicU32::new(M::CALLS_PER_LOOK)),
             looks: Arc::new(AtomicU32::new(0)),
             ran_away: Arc::new(AtomicU64::new(0)),
+            default_control: Cell::new(ControlWords::read()),
             control: Cell::new(ControlWords::read()),
             observed: config.trace.is_some() || config.measure_latency,
             log: UnsafeCell::new(config.trace.map(Log::new)),
+            unwinding: Cell::new(0),
+            lost_told: Cell::new(0),
             limit: Cell::new(None),
             stopping: Cell::new(false),
             finish: UnsafeCell::new(Finish::new(Stopped::Finished)),
@@ -63,6 +66,12 @@ impl<M: Carrier> Fibers<M> {
         self.slots.fits::<T>()
     }
 
+    /// The number of this executive.
+    #[inline(always)]
+    pub(crate) fn home(&self) -> u32 {
+        self.slots.home()
+    }
+
     /// Gives a fiber a stack to run on. If the system has none left, the task's run ends there, told as a mishap.
     #[cold]
     #[inline(never)]
@@ -79,8 +88,8 @@ impl<M: Carrier> Fibers<M> {
             }
         };
         overflow::note(cell!(self.extents), u32::from(task.index() as u16), &stack);
-        // What a task begins with is what the carrier has, not what the task that happened to resume it had set.
-        let control = ControlWords::read();
+        // What the carrier has, not what the task that happens to resume it has set.
+        let control = self.default_control.get();
         let engine: *const Self = self;
         *coroutine = Some(Coroutine::with_stack(stack, move |yielder, ()| {
             // SAFETY: the engine is boxed and its fibers are unwound before it is dropped (`Drop`).

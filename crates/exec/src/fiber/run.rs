@@ -3,6 +3,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use std::sync::atomic::Ordering;
+
 use hairspring_exec_core::{By, Call, Moment, Priority, Reply, Status, TaskId, TimerId};
 use hairspring_machine::Nanos;
 
@@ -35,7 +37,9 @@ impl<M: Carrier> Fibers<M> {
         if arrivals.doorbell.is_rung() {
             arrivals.doorbell.answer();
             while let Some((at, word)) = arrivals.ring.pop() {
-                let arrival = Arrival { at: Moment::from_nanos(at), count: word & ((1 << 48) - 1) };
+                // In virtual time the clock that the poster read is another one.
+                let at = if M::REAL { Moment::from_nanos(at) } else { self.machine.moment() };
+                let arrival = Arrival { at, count: word & ((1 << 48) - 1) };
                 self.interrupt((word >> 48) as u16, arrival);
             }
         }
@@ -168,8 +172,8 @@ impl<M: Carrier> Fibers<M> {
         }
         cell!(self.finish).refused.extend(refusals);
         run();
-        // What was in force before was granted before.
-        if *policy != policy_before {
+        // What was in force before was granted before. The watchdog may have changed it.
+        if self.machine.policy() != policy_before {
             let _ = self.machine.set_policy(policy_before);
         }
         if cpus.is_some() {
@@ -258,7 +262,9 @@ impl<M: Carrier> Engine for Fibers<M> {
             RunLimit::For(span) => Some(self.machine.moment().after_nanos(u64::try_from(span.count()).unwrap_or(0))),
             RunLimit::Until(moment) => Some(moment),
         });
-        let lost_before = self.arrivals.ring.lost();
+        self.default_control.set(ControlWords::read());
+        // One that the last run left untold is nobody's in this one. Relaxed: its watchdog has been joined.
+        self.ran_away.store(0, Ordering::Relaxed);
         self.placed(|| {
             let _guard_pages = GuardPages::watch(self);
             let watchdog = M::REAL.then(|| Watchdog::start(self)).flatten();
@@ -272,7 +278,9 @@ impl<M: Carrier> Engine for Fibers<M> {
             resume_unwind(payload);
         }
         let mut finish = std::mem::replace(cell!(self.finish), Finish::new(Stopped::Finished));
-        finish.interrupts_lost = self.arrivals.ring.lost() - lost_before;
+        // Those lost between two runs are told by the second.
+        let lost = self.arrivals.ring.lost();
+        finish.interrupts_lost = lost - self.lost_told.replace(lost);
         if self.config.measure_latency {
             finish.longest_lock = Some(self.longest_call.replace(Nanos::ZERO));
             finish.longest_unpolled = Some(self.longest_unpolled.replace(Nanos::ZERO));
@@ -283,7 +291,13 @@ impl<M: Carrier> Engine for Fibers<M> {
     fn stop(&self, by: By) {
         self.end_run(Stopped::Asked);
         if let By::Task(me) = by {
-            self.killed(me);
+            // Whoever is more urgent unwinds first.
+            self.settle(me, Status::Ok.into());
+            self.killed(me, Status::Ok.into());
         }
+    }
+
+    fn begin_unwinding(&self, me: TaskId) -> bool {
+        self.unwinds(me)
     }
 }

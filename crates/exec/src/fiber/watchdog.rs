@@ -52,6 +52,8 @@ impl Watchdog {
                     demote(carrier);
                     // Relaxed: the carrier reads it at the task's next call, whenever that is.
                     told.fetch_max(stretch, Ordering::Relaxed);
+                    // So that the very next call looks, and blames the right one.
+                    arrivals.doorbell.ring();
                 }
             }
         };
@@ -84,10 +86,12 @@ impl<M: Carrier> Fibers<M> {
         self.ran_away.load(Ordering::Relaxed) != 0
     }
 
-    /// Reports the task that ran away: the one whose call or end comes first after.
+    /// Reports the task that ran away, the one whose call or end comes first after, and gives the carrier its policy back.
     #[cold]
     pub(super) fn blame(&self, task: TaskId) {
         let stretch = self.ran_away.swap(0, Ordering::Relaxed);
+        // It was granted when the run began, or refused, and then that has been told.
+        let _ = self.machine.set_policy(self.placement.1);
         let name = self.fiber(task).name.clone();
         let what = Misfortune::RanAway(Nanos::new(stretch.min(i64::MAX as u64).cast_signed()));
         cell!(self.finish).add(Mishap { task, name, what });
