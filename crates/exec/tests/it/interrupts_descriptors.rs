@@ -1,0 +1,28 @@
+//! Descriptors that std cannot make, for the tests of interrupt sources.
+#![expect(unsafe_code, reason = "eventfd and timerfd have no wrapper in std")]
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A counter of 64 bits that becomes readable when it is written.
+pub(crate) fn eventfd() -> OwnedFd {
+    // SAFETY: no memory arguments; what is returned is a new descriptor that nobody else has, or is refused below.
+    unsafe {
+        let raw = libc::eventfd(0, libc::EFD_CLOEXEC);
+        assert!(raw >= 0, "{}", std::io::Error::last_os_error());
+        OwnedFd::from_raw_fd(raw)
+    }
+}
+
+/// A timer that fires each `period_ns`, at most a second.
+pub(crate) fn timerfd(period_ns: i64) -> OwnedFd {
+    // SAFETY: as above; the structure lives until the call returns.
+    unsafe {
+        let raw = libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC);
+        assert!(raw >= 0, "{}", std::io::Error::last_os_error());
+        let timer = OwnedFd::from_raw_fd(raw);
+        let period = libc::timespec { tv_sec: 0, tv_nsec: period_ns };
+        let set = libc::itimerspec { it_interval: period, it_value: period };
+        assert_eq!(libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const set, std::ptr::null_mut()), 0);
+        timer
+    }
+}

@@ -1,0 +1,116 @@
+//! Pools of buffers and the parcels that carry them.
+
+use hairspring_exec::{Create, Limit, Parcel, Services, Status};
+
+use crate::backends::{FOREVER, ROOM, check, nth, urgency};
+
+#[test]
+fn a_pool_gives_each_buffer_once_and_takes_it_back_when_it_is_dropped() {
+    check("1 2 Err(Empty) again:20 = Finished", |bench| {
+        let pool = bench.executive.pool(vec![1_u32, 2]).expect("few objects");
+        assert_eq!(pool.buffers(), 2);
+        bench.start("task", 20, move |ctx, log| {
+            let first = ctx.buffer(&pool).expect("two are free");
+            let mut second = ctx.buffer(&pool).expect("one is free");
+            log.note(*first);
+            log.note(*second);
+            log.note(format!("{:?}", ctx.buffer(&pool).map(drop)));
+            *second = 20;
+            drop(second);
+            // What the last user left is what the next one finds.
+            log.note(format!("again:{}", *ctx.buffer(&pool).expect("one is free")));
+        });
+    });
+}
+
+#[test]
+fn a_parcel_carries_a_buffer_to_another_task_without_a_copy_and_is_opened_once() {
+    check("sent sum:6 again:Err(NotInUse) foreign:Err(NotInUse) none:Err(Empty) = Finished", |bench| {
+        let pool = bench.executive.pool(vec![Vec::with_capacity(3)]).expect("few objects");
+        let other = bench.executive.pool(vec![Vec::<u32>::new()]).expect("few objects");
+        let mine = pool.clone();
+        let mailbox = bench.mail_task::<Parcel>("receiver", 20, ROOM, move |ctx, log, _, parcel| {
+            let buffer = ctx.open_parcel(&mine, parcel).expect("it has just come");
+            log.note(format!("sum:{}", buffer.iter().sum::<u32>()));
+            log.tell("again", ctx.open_parcel(&mine, parcel).map(drop));
+            log.tell("foreign", ctx.open_parcel(&other, parcel).map(drop));
+            log.tell("none", ctx.buffer(&mine).map(drop));
+        });
+        bench.start("sender", 10, move |ctx, log| {
+            let mut buffer = ctx.buffer(&pool).expect("it is free");
+            buffer.extend([1, 2, 3]);
+            ctx.send(mailbox, urgency(0), buffer.into_parcel()).expect("there is room");
+            log.note("sent");
+        });
+    });
+}
+
+#[test]
+fn a_parcel_that_was_opened_and_given_back_is_refused_though_its_buffer_is_in_use_again() {
+    check("stale:Err(NotInUse) = Finished", |bench| {
+        let pool = bench.executive.pool(vec![0_u32]).expect("few objects");
+        bench.start("task", 20, move |ctx, log| {
+            let parcel = ctx.buffer(&pool).expect("it is free").into_parcel();
+            drop(ctx.open_parcel(&pool, parcel).expect("it is on its way"));
+            let _in_use = ctx.buffer(&pool).expect("it came back");
+            log.tell("stale", ctx.open_parcel(&pool, parcel).map(drop));
+        });
+    });
+}
+
+#[test]
+fn a_task_that_is_killed_gives_its_buffers_back() {
+    check("empty:Err(Empty) free:Ok(()) = Finished holder:Killed", |bench| {
+        let pool = bench.executive.pool(vec![0_u32]).expect("few objects");
+        let mine = pool.clone();
+        let holder = bench.start("holder", 10, move |ctx, _| {
+            let _buffer = ctx.buffer(&mine).expect("it is free");
+            ctx.wait(FOREVER).expect("it unwinds here");
+        });
+        bench.start("low", 20, move |ctx, log| {
+            log.tell("empty", ctx.buffer(&pool).map(drop));
+            ctx.kill(holder).expect("it waits");
+            log.tell("free", ctx.buffer(&pool).map(drop));
+        });
+    });
+}
+
+#[test]
+fn a_task_that_is_killed_while_it_takes_a_buffer_does_not_keep_it_for_good() {
+    // Symptom: a pool lost a buffer for each task that was preempted inside `buffer()` and killed there. The core had given
+    // the buffer, and nobody had it yet whose drop would give it back.
+    check("free:true killer low:Ok(()) = Asked victim:Killed", |bench| {
+        let pool = bench.executive.pool(vec![0_u32]).expect("few objects");
+        let mine = pool.clone();
+        bench.start("killer", 10, move |ctx, log| {
+            ctx.wait(FOREVER).expect("the interrupt wakes it");
+            log.note("killer");
+            ctx.kill(nth(1)).expect("it is in a run");
+        });
+        let isp = bench.isp(|ctx, _| {
+            ctx.wake(nth(0)).expect("it waits");
+        });
+        bench.start("victim", 20, move |ctx, log| {
+            log.note(format!("free:{}", ctx.buffer(&mine).is_ok()));
+            // Served at the end of the next call of fibers, and within it or at once by the others.
+            isp.post().expect("the ring is empty");
+            let _buffer = ctx.buffer(&mine);
+            ctx.wait(Limit::NoWait).expect_err("nobody wakes it");
+            log.note("not_reached");
+        });
+        bench.start("low", 30, move |ctx, log| {
+            log.tell("low", ctx.buffer(&pool).map(drop));
+            // An attached source keeps the run of the real back-ends going.
+            ctx.stop();
+        });
+    });
+}
+
+#[test]
+fn an_empty_pool_and_a_pool_that_is_too_large_are_what_they_are() {
+    check("none:Err(Empty) = Finished", |bench| {
+        let none = bench.executive.pool(Vec::<u8>::new()).expect("few objects");
+        assert_eq!(bench.executive.pool(vec![0_u8; 65_536]).map(drop), Err(Status::TooMany));
+        bench.start("task", 20, move |ctx, log| log.tell("none", ctx.buffer(&none).map(drop)));
+    });
+}
