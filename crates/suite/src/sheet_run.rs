@@ -66,7 +66,7 @@ impl From<CalibrationError> for SheetError {
 
 /// Takes a sheet on `machine`. Blocks for the time that the effort allows; `interrupted` ends it early, and the rows that
 /// are missing then say so. `progress` is called between measurements, never during one. Spawns threads only for the skew
-/// between CPUs, and they end within it.
+/// between CPUs and, on the host, for the chapter on the executive; they end within it.
 ///
 /// # Errors
 /// Bad requests, before anything is measured; a machine on which no time base can be had.

@@ -395,3 +395,56 @@ pub(crate) fn chained<P: Port>(cache: Cache) -> bool {
 pub(crate) fn all_absent<'q>(quantities: impl IntoIterator<Item = &'q str>, absent: &Absent) -> Vec<(&'q str, Value)> {
     quantities.into_iter().map(|quantity| (quantity, Value::Absent(absent.clone()))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executive::port::Outcome;
+    use hairspring_machine::Cpu;
+
+    fn bench() -> Bench {
+        let timebase = Timebase::calibrate(Host).expect("the host has a clock");
+        let place = Place { cpu: Cpu(0), other: None, measure_latency: false };
+        Bench { step_ns: 10.0, pair_ns: 25.0, ..Bench::new(timebase, place, Nanos::from_millis(1), 1 << 20) }
+    }
+
+    fn taken(ns: f64, proven: u64, unproven: u64, outcome: Outcome) -> Taken {
+        let mut samples = Samples::new(1);
+        (0..proven).for_each(|_| samples.push(true, [ns]));
+        (0..unproven).for_each(|_| samples.push(false, [ns]));
+        Taken { samples, outcome }
+    }
+
+    #[track_caller]
+    fn absent(mut taken: Taken, method: Method) -> String {
+        match taken.value(0, Unit::Ns, method, &bench()) {
+            Value::Figure(figure) => panic!("there is a figure of {} samples", figure.n),
+            Value::Absent(absent) => absent.reason,
+        }
+    }
+
+    #[test]
+    fn samples_without_proof_are_dropped_counted_and_make_the_cell_absent_when_they_are_many() {
+        let few = taken(500.0, 97, 3, Outcome::default()).value(0, Unit::Ns, Method::Stamp, &bench());
+        let Value::Figure(few) = few else { panic!("three in a hundred are few") };
+        assert_eq!((few.n, few.verdicts["not_preempted"], few.overhead), (97, 3, Some(25.0)));
+        let reason = absent(taken(500.0, 90, 10, Outcome::default()), Method::Stamp);
+        assert_eq!(reason, "10 of 100 samples were not preempted before the call returned");
+    }
+
+    #[test]
+    fn what_is_below_ten_steps_is_no_stamp_but_may_be_a_difference() {
+        assert!(
+            absent(taken(99.0, 50, 0, Outcome::default()), Method::Stamp).starts_with("too short for a stamp: 99 ns")
+        );
+        let value = taken(99.0, 50, 0, Outcome::default()).value(0, Unit::Ns, Method::Diff, &bench());
+        assert!(matches!(value, Value::Figure(figure) if figure.overhead.is_none()));
+    }
+
+    #[test]
+    fn a_run_that_is_void_or_empty_gives_its_reason() {
+        let void = Outcome { void: Some(Absent::final_("not permitted")), ..Outcome::default() };
+        assert_eq!(absent(taken(500.0, 50, 0, void), Method::Stamp), "not permitted");
+        assert!(absent(taken(500.0, 0, 0, Outcome::default()), Method::Stamp).contains("no sample"));
+    }
+}
