@@ -46,6 +46,9 @@ _hairspring() {
             hairspring,sheet)
                 cmd="hairspring__subcmd__sheet"
                 ;;
+            hairspring,trace)
+                cmd="hairspring__subcmd__trace"
+                ;;
             hairspring__subcmd__help,clock)
                 cmd="hairspring__subcmd__help__subcmd__clock"
                 ;;
@@ -76,6 +79,9 @@ _hairspring() {
             hairspring__subcmd__help,sheet)
                 cmd="hairspring__subcmd__help__subcmd__sheet"
                 ;;
+            hairspring__subcmd__help,trace)
+                cmd="hairspring__subcmd__help__subcmd__trace"
+                ;;
             *)
                 ;;
         esac
@@ -83,7 +89,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version sheet delay clock compare probes schema exit-codes completions man help"
+            opts="-h -V --help --version sheet delay clock trace compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -195,7 +201,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="sheet delay clock compare probes schema exit-codes completions man help"
+            opts="sheet delay clock trace compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -348,6 +354,20 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__help__subcmd__trace)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__man)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -422,6 +442,28 @@ _hairspring() {
                     return 0
                     ;;
                 --beside)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__trace)
+            opts="-h --backend --out --help sampler shutter inversion"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --backend)
+                    COMPREPLY=($(compgen -W "sim fiber thread-up thread-smp" -- "${cur}"))
+                    return 0
+                    ;;
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hairspring_exec::programs;
 use hairspring_time::Nanos;
 
 /// Measures what this computer's clocks, delays and wake-ups really do, and prints it as a timing data sheet.
@@ -21,6 +23,8 @@ pub(crate) enum Command {
     Delay(DelayArguments),
     /// Print the calibration of the counter and whether it can be trusted
     Clock(ClockArguments),
+    /// Run an example on the executive and show who ran and who waited when
+    Trace(TraceArguments),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method
@@ -110,6 +114,25 @@ pub(crate) struct ClockArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct TraceArguments {
+    /// Which example
+    #[arg(value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(examples()))]
+    pub(crate) example: String,
+    /// What runs its tasks
+    #[arg(long, value_enum, default_value_t = BackendName::Sim)]
+    pub(crate) backend: BackendName,
+    /// Write the trace to this file, as a value change dump (.vcd) or as trace events (.json) [default: a table on the
+    /// standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// The programs that come with the executive.
+fn examples() -> Vec<PossibleValue> {
+    programs::all().into_iter().map(|program| PossibleValue::new(program.name).help(program.shows)).collect()
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct CompareArguments {
     /// The sheets, as JSON; every one is compared with the first
     #[arg(value_name = "SHEET.json", num_args = 2.., required = true)]
@@ -160,6 +183,31 @@ pub(crate) enum ProbesFormat {
     Md,
     /// For programs
     Json,
+}
+
+/// The back-ends of the executive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackendName {
+    /// Virtual time: the same in every run
+    Sim,
+    /// Fibers on one thread; they switch at calls
+    Fiber,
+    /// Threads on one CPU; strict priority where real-time priority is granted
+    ThreadUp,
+    /// Threads on all CPUs
+    ThreadSmp,
+}
+
+impl BackendName {
+    /// As the executive knows it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Fiber => "fiber",
+            Self::ThreadUp => "thread_up",
+            Self::ThreadSmp => "thread_smp",
+        }
+    }
 }
 
 /// Reads a duration as people write it; not negative.

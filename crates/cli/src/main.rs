@@ -14,6 +14,7 @@ mod output;
 mod probes;
 mod progress;
 mod sheet;
+mod trace;
 
 use clap::Parser;
 
@@ -36,6 +37,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Sheet(arguments) => sheet::run(&arguments),
         Command::Delay(arguments) => delay::run(&arguments),
         Command::Clock(arguments) => clock::run(&arguments),
+        Command::Trace(arguments) => trace::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Schema => output::print(&hairspring_sheet::render::schema()),

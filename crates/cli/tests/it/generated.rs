@@ -67,7 +67,16 @@ fn completions_are_understood_by_the_shells_that_are_here() {
 fn the_man_page_names_every_command_and_option_and_is_set_without_a_warning() {
     let page = succeed(&["man"]);
     let plain = page.replace('\\', "");
-    for words in ["--only", "--fail-if", "--long", "--age", "OPTIONS OF SHEET", "hairspring-compare(1)"] {
+    for words in [
+        "--only",
+        "--fail-if",
+        "--long",
+        "--age",
+        "OPTIONS OF SHEET",
+        "hairspring-compare(1)",
+        "--backend",
+        "thread-up",
+    ] {
         assert!(plain.contains(words), "{words} is not in the page");
     }
     if !works(Command::new("groff").arg("--version")) {

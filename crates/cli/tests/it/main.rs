@@ -14,6 +14,7 @@ mod out;
 mod redacted;
 mod refused;
 mod sheet;
+mod trace;
 
 use std::io::Write;
 use std::path::Path;
