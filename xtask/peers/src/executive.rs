@@ -1,6 +1,7 @@
 //! Executives, ours on its back-ends and other people's, put through the same scenarios in the same run.
 
 mod asynchronous;
+mod direct;
 mod embassy;
 mod floor;
 mod goals;
@@ -13,10 +14,11 @@ mod scaling;
 mod scenario;
 mod tokio;
 
-/// The suite's adapter of our own executive, as it stands there.
+/// The suite's adapters of our own executive and of bare threads, as they stand there.
 #[path = "../../../crates/suite/src/executive"]
 mod suite {
     pub(crate) use hairspring_suite::executive::port;
+    pub(crate) mod bare;
     pub(crate) mod ours;
 }
 

@@ -28,19 +28,19 @@ fn above(what: &str, value: Option<f64>, least: f64, whose: &str) -> Goal {
 
 /// Prints the verdicts.
 pub(crate) fn print(results: &Results, growths: &[Growth], ten_thousand: Option<Batch>) {
-    use Candidate::{Fiber, Futex, ThreadUp};
+    use Candidate::{Fiber, FiberDirect, Futex, ThreadUp, ThreadUpDirect};
     let wall = |scenario, candidate| results.wall(scenario, candidate).map(|spread| spread.median);
     let rate = |scenario, candidate| results.rate(scenario, candidate).map(|spread| spread.median);
     let futex = wall(Scenario::WakeWait, Futex);
-    let over = wall(Scenario::WakeWait, ThreadUp).zip(futex).map(|(ours, bare)| ours / bare);
+    let over = wall(Scenario::WakeWait, ThreadUpDirect).zip(futex).map(|(ours, bare)| ours / bare);
     let preempted = ten_thousand.map(|batch| {
         let proven = batch.rounds - batch.unproven;
         (format!("{proven} of {}", batch.rounds), batch.unproven == 0)
     });
     let mut goals = vec![
-        at_most("fiber, T1 + T2 + T3 + T4", wall(Scenario::FourTs, Fiber), 25.0, Unit::Ns),
-        at_most("fiber, wake + wait with two switches", wall(Scenario::WakeWait, Fiber), 12.0, Unit::Ns),
-        at_most("fiber, mailbox of 12 bytes, send → run", wall(Scenario::SendRun, Fiber), 15.0, Unit::Ns),
+        at_most("fiber, T1 + T2 + T3 + T4", wall(Scenario::FourTs, FiberDirect), 25.0, Unit::Ns),
+        at_most("fiber, wake + wait with two switches", wall(Scenario::WakeWait, FiberDirect), 12.0, Unit::Ns),
+        at_most("fiber, mailbox of 12 bytes, send → run", wall(Scenario::SendRun, FiberDirect), 15.0, Unit::Ns),
         at_most("thread_up, wake + wait over a bare futex pair", over, 1.1, Unit::Ratio),
         Goal { what: "thread_up, 10,000 of 10,000 preempted before the call returned".to_owned(), seen: preempted },
         above("thread_up, Thread-Metric cooperative", rate(Scenario::Cooperative, ThreadUp), 170e3, "FreeRTOS"),
@@ -54,7 +54,7 @@ pub(crate) fn print(results: &Results, growths: &[Growth], ten_thousand: Option<
     }
     println!("### Goals\n");
     println!(
-        "Medians of this run. FreeRTOS and ThreadX: their POSIX ports on a machine of this kind, measured before.\n"
+        "Medians of this run; times of ours without the port. FreeRTOS and ThreadX: their POSIX ports on a machine of this kind, measured before.\n"
     );
     println!("| goal | seen | verdict |\n| --- | ---: | --- |");
     for Goal { what, seen } in goals {

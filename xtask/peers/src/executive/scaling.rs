@@ -1,15 +1,16 @@
 //! What our fibers cost when there are many: of tasks and of timers, 10 against 10,000.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
-use hairspring_exec::{Backend, Config, Create, Executive, Limit, Moment, Priority, RunLimit, Services, Stopped};
+use hairspring_exec::{Backend, Create, Moment, Services};
 use hairspring_machine::{Clock, Host, Machine, Policy};
 use hairspring_sheet::Unit;
 use hairspring_time::Nanos;
 
 use super::Spread;
-use super::scenario::{Meter, Stand};
+use super::direct::{self, conclude, executive, failed, priority};
+use super::scenario::{Batch, LOW, Meter, Outcome, Stand, Tray};
 use crate::report::median;
 
 const FEW: usize = 10;
@@ -18,8 +19,6 @@ const MANY: usize = 10_000;
 pub(crate) const GROWTH_MOST: f64 = 1.5;
 /// Where the suite puts the carrier, too.
 const CARRIER_PRIORITY: u8 = 60;
-/// Enough for tasks that only wait; ten thousand of the default would do as well, for only what is touched is memory.
-const STACK_BYTES: usize = 16 * 1024;
 /// Mean time between two expiries, whatever the number of timers.
 const EXPIRY_EVERY: Nanos = Nanos::from_micros(2);
 /// Most expiries looked at in one batch.
@@ -43,7 +42,7 @@ impl Growth {
 
 /// Takes all four, few and many in turn.
 pub(crate) fn take(stand: &Stand, repeats: usize) -> Vec<Growth> {
-    type Operation = fn(&Stand, usize) -> Result<f64, String>;
+    type Operation = fn(&Stand, usize) -> Outcome;
     let operations: [(&str, bool, Operation); 4] = [
         ("wake + wait of one task while others wait", true, wake_wait),
         ("round robin over all tasks, one switch", false, round_robin),
@@ -56,8 +55,8 @@ pub(crate) fn take(stand: &Stand, repeats: usize) -> Vec<Growth> {
         for _ in 0..repeats {
             for (samples, others) in samples.iter_mut().zip([FEW, MANY]) {
                 match operation(stand, others) {
-                    Ok(sample) => samples.push(sample),
-                    Err(why) => eprintln!("no result with {others}: {why}"),
+                    Ok(batch) => samples.push(batch.wall_ns),
+                    Err(absent) => eprintln!("no result with {others}: {}", absent.reason),
                 }
             }
         }
@@ -93,29 +92,8 @@ impl Random {
     }
 }
 
-fn executive(stand: &Stand) -> Result<Executive, String> {
-    let backend = Backend::Fiber { cpu: Some(stand.place.cpu), policy: Policy::Fifo(CARRIER_PRIORITY) };
-    Executive::new(backend, &Config { stack_bytes: STACK_BYTES, ..Config::default() })
-        .map_err(|error| error.to_string())
-}
-
-fn priority(number: u8) -> Priority {
-    Priority::new(number).unwrap_or(Priority::LOWEST)
-}
-
-/// Runs until the measuring task stops it; what it left.
-fn conclude(mut executive: Executive, tray: &Mutex<Option<f64>>) -> Result<f64, String> {
-    let finish = executive.run(RunLimit::For(Nanos::from_secs(20)));
-    if finish.stopped != Stopped::Asked {
-        return Err(format!("the run ended as {:?}", finish.stopped));
-    }
-    tray.lock().ok().and_then(|mut tray| tray.take()).ok_or_else(|| "no proof of the switch".to_owned())
-}
-
-fn put(tray: &Mutex<Option<f64>>, value: Option<f64>) {
-    if let Ok(mut tray) = tray.lock() {
-        *tray = value;
-    }
+fn fiber(stand: &Stand) -> Backend {
+    Backend::Fiber { cpu: Some(stand.place.cpu), policy: Policy::Fifo(CARRIER_PRIORITY) }
 }
 
 fn now() -> Moment {
@@ -123,62 +101,28 @@ fn now() -> Moment {
 }
 
 /// The others wait for ever, each on a stack of its own.
-fn wake_wait(stand: &Stand, others: usize) -> Result<f64, String> {
-    let executive = executive(stand)?;
-    let (tray, count) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));
-    for _ in 0..others {
-        let other = executive.task("other", priority(10), |ctx| {
-            let _ = ctx.wait(Limit::Forever);
-        });
-        let other = other.map_err(|status| status.to_string())?;
-        executive.trigger(other).map_err(|status| status.to_string())?;
-    }
-    let own = Arc::clone(&count);
-    let high = executive.task("A", priority(16), move |ctx| {
-        while ctx.wait(Limit::Forever).is_ok() {
-            // Relaxed: one thread.
-            own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        }
-    });
-    let high = high.map_err(|status| status.to_string())?;
-    let (span, left) = (stand.span, Arc::clone(&tray));
-    let low = executive.task("B", priority(48), move |ctx| {
-        let _ = ctx.trigger(high);
-        let mut number = 0;
-        let mut meter = Meter::start(span);
-        while meter.goes_on() {
-            for _ in 0..512 {
-                number += 1;
-                let _ = ctx.wake(high);
-                meter.round(count.load(Ordering::Relaxed) == number);
-            }
-        }
-        let batch = meter.finish();
-        put(&left, (batch.unproven == 0).then_some(batch.wall_ns));
-        ctx.stop();
-    });
-    executive.trigger(low.map_err(|status| status.to_string())?).map_err(|status| status.to_string())?;
-    conclude(executive, &tray)
+fn wake_wait(stand: &Stand, others: usize) -> Outcome {
+    direct::wake_wait(fiber(stand), stand, others)
 }
 
 /// Each gives way to the next.
-fn round_robin(stand: &Stand, tasks: usize) -> Result<f64, String> {
-    let executive = executive(stand)?;
-    let (tray, count) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));
+fn round_robin(stand: &Stand, tasks: usize) -> Outcome {
+    let executive = executive(fiber(stand))?;
+    let (tray, count) = (Tray::default(), Arc::new(AtomicU64::new(0)));
     for _ in 1..tasks {
         let own = Arc::clone(&count);
-        let other = executive.task("other", priority(48), move |ctx| {
+        let other = executive.task("other", priority(LOW), move |ctx| {
             loop {
                 // Relaxed: one thread.
                 own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                 ctx.yield_now();
             }
         });
-        let other = other.map_err(|status| status.to_string())?;
-        executive.trigger(other).map_err(|status| status.to_string())?;
+        let other = other.map_err(failed)?;
+        executive.trigger(other).map_err(failed)?;
     }
-    let (span, left) = (stand.span, Arc::clone(&tray));
-    let measuring = executive.task("B", priority(48), move |ctx| {
+    let (span, left) = (stand.span, tray.clone());
+    conclude(executive, &tray, move |ctx| {
         // Once round, so that each has its stack.
         ctx.yield_now();
         let before = count.load(Ordering::Relaxed);
@@ -191,28 +135,27 @@ fn round_robin(stand: &Stand, tasks: usize) -> Result<f64, String> {
         }
         let batch = meter.finish();
         let (counted, due) = (count.load(Ordering::Relaxed) - before, batch.rounds * (tasks as u64 - 1));
-        put(&left, (counted.abs_diff(due) <= tasks as u64).then_some(batch.wall_ns / tasks as f64));
+        let unproven = if counted.abs_diff(due) <= tasks as u64 { 0 } else { batch.rounds };
+        left.put(Batch { wall_ns: batch.wall_ns / tasks as f64, unproven, ..batch });
         ctx.stop();
-    });
-    executive.trigger(measuring.map_err(|status| status.to_string())?).map_err(|status| status.to_string())?;
-    conclude(executive, &tray)
+    })
 }
 
 /// The others are due long after the end.
-fn start_stop(stand: &Stand, others: usize) -> Result<f64, String> {
+fn start_stop(stand: &Stand, others: usize) -> Outcome {
     const SOON: u64 = 100_000_000_000;
-    let executive = executive(stand)?;
-    let tray = Arc::new(Mutex::new(None));
+    let executive = executive(fiber(stand))?;
+    let tray = Tray::default();
     let mut random = Random(88_172_645_463_325_252);
     let begun = now();
     for _ in 0..others {
-        let timer = executive.timer("other", |_, _| {}).map_err(|status| status.to_string())?;
+        let timer = executive.timer("other", |_, _| {}).map_err(failed)?;
         let at = begun.after_nanos(SOON + random.below(SOON));
-        executive.start_timer(timer, at).map_err(|status| status.to_string())?;
+        executive.start_timer(timer, at).map_err(failed)?;
     }
-    let timer = executive.timer("one", |_, _| {}).map_err(|status| status.to_string())?;
-    let (span, left) = (stand.span, Arc::clone(&tray));
-    let measuring = executive.task("B", priority(48), move |ctx| {
+    let timer = executive.timer("one", |_, _| {}).map_err(failed)?;
+    let (span, left) = (stand.span, tray.clone());
+    conclude(executive, &tray, move |ctx| {
         let mut meter = Meter::start(span);
         while meter.goes_on() {
             for _ in 0..512 {
@@ -221,17 +164,15 @@ fn start_stop(stand: &Stand, others: usize) -> Result<f64, String> {
             }
         }
         let batch = meter.finish();
-        put(&left, (batch.unproven == 0).then_some(batch.wall_ns));
+        left.put(batch);
         ctx.stop();
-    });
-    executive.trigger(measuring.map_err(|status| status.to_string())?).map_err(|status| status.to_string())?;
-    conclude(executive, &tray)
+    })
 }
 
 /// A task looks for expiries all the time. A look that found one, less a look that found none.
-fn expiry(stand: &Stand, timers: usize) -> Result<f64, String> {
-    let executive = executive(stand)?;
-    let (tray, count) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));
+fn expiry(stand: &Stand, timers: usize) -> Outcome {
+    let executive = executive(fiber(stand))?;
+    let (tray, count) = (Tray::default(), Arc::new(AtomicU64::new(0)));
     let mut random = Random(88_172_645_463_325_252);
     // Periods of one half to one and a half of the mean.
     let mean = EXPIRY_EVERY.count().unsigned_abs() * timers as u64;
@@ -241,15 +182,15 @@ fn expiry(stand: &Stand, timers: usize) -> Result<f64, String> {
         let procedure = move |_: &hairspring_exec::TimerCtx<'_>, _| {
             own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         };
-        let timer = executive.timer("each", procedure).map_err(|status| status.to_string())?;
+        let timer = executive.timer("each", procedure).map_err(failed)?;
         let period = Nanos::new((mean / 2 + random.below(mean)).cast_signed());
         let first = begun.after_nanos(random.below(mean));
-        executive.start_periodic(timer, first, period).map_err(|status| status.to_string())?;
+        executive.start_periodic(timer, first, period).map_err(failed)?;
     }
     // Every timer goes off several times.
     let span = Nanos::new((stand.span + Nanos::from_millis(60)).count());
-    let (left, timebase) = (Arc::clone(&tray), stand.timebase.clone());
-    let measuring = executive.task("B", priority(48), move |ctx| {
+    let (left, timebase) = (tray.clone(), stand.timebase.clone());
+    conclude(executive, &tray, move |ctx| {
         let end = Host.read(Clock::Monotonic) + Nanos::from_millis(5) + span;
         let (mut found, mut empty) = (Vec::with_capacity(EXPIRIES_MOST), Vec::with_capacity(EXPIRIES_MOST));
         while Host.read(Clock::Monotonic) < end {
@@ -266,9 +207,9 @@ fn expiry(stand: &Stand, timers: usize) -> Result<f64, String> {
             }
         }
         let ns = (median(&mut found) - median(&mut empty)) * 1e9 / timebase.calibration().rate_hz;
-        put(&left, (found.len() > 1000 && empty.len() > 1000).then_some(ns));
+        let rounds = found.len() as u64;
+        let unproven = if rounds > 1_000 && empty.len() > 1_000 { 0 } else { rounds + 1 };
+        left.put(Batch { wall_ns: ns, cpu_ns: None, rounds, unproven });
         ctx.stop();
-    });
-    executive.trigger(measuring.map_err(|status| status.to_string())?).map_err(|status| status.to_string())?;
-    conclude(executive, &tray)
+    })
 }

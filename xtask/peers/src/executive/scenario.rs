@@ -14,13 +14,13 @@ use hairspring_suite::executive::port::{Ability, Calls, Message, Place, Port, Ur
 use hairspring_time::{Nanos, Timebase};
 
 /// The urgency of the task that answers.
-const HIGH: Urgency = 16;
+pub(crate) const HIGH: Urgency = 16;
 /// The urgency of the task that measures.
-const LOW: Urgency = 48;
+pub(crate) const LOW: Urgency = 48;
 /// Rounds between two looks at the clock.
-const CHUNK: u64 = 512;
+pub(crate) const CHUNK: u64 = 512;
 /// Tasks of a chain of messages.
-const LINKS: u8 = 16;
+pub(crate) const LINKS: u8 = 16;
 /// Tasks of Thread-Metric's tests.
 const FIVE: usize = 5;
 /// How often whoever cannot preempt asks for a proof before it gives up.
@@ -131,17 +131,17 @@ impl Scenario {
 /// A count in a cache line of its own, shared by two tasks.
 #[derive(Default)]
 #[repr(align(128))]
-struct Count(AtomicU64);
+pub(crate) struct Count(AtomicU64);
 
 impl Count {
     /// The next. Release pairs with the Acquire in `now`.
     #[inline(always)]
-    fn set(&self, value: u64) {
+    pub(crate) fn set(&self, value: u64) {
         self.0.store(value, Ordering::Release);
     }
 
     #[inline(always)]
-    fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 }
@@ -183,13 +183,25 @@ impl Meter {
 
 /// Where the measuring task leaves its batch.
 #[derive(Clone, Default)]
-struct Tray(Arc<Mutex<Option<Batch>>>);
+pub(crate) struct Tray(Arc<Mutex<Option<Batch>>>);
 
 impl Tray {
-    fn put(&self, batch: Batch) {
+    pub(crate) fn put(&self, batch: Batch) {
         if let Ok(mut tray) = self.0.lock() {
             *tray = Some(batch);
         }
+    }
+
+    /// What was left, if it is to be believed.
+    pub(crate) fn take(&self) -> Outcome {
+        let batch = self.0.lock().ok().and_then(|mut tray| tray.take());
+        let Some(batch) = batch else { return Err(Absent::final_("the run came to no end")) };
+        if batch.unproven as f64 > batch.rounds as f64 * UNPROVEN_MOST {
+            let reason =
+                format!("no result: {} of {} rounds without proof of the switch", batch.unproven, batch.rounds);
+            return Err(Absent::final_(reason));
+        }
+        Ok(batch)
     }
 }
 
@@ -199,29 +211,17 @@ fn conclude<P: Port>(mut port: P, stand: &Stand, tray: &Tray) -> Outcome {
     if let Some(void) = outcome.void {
         return Err(void);
     }
-    let batch = tray.0.lock().ok().and_then(|mut tray| tray.take());
-    let Some(batch) = batch else { return Err(Absent::final_("the run came to no end")) };
-    if batch.unproven as f64 > batch.rounds as f64 * UNPROVEN_MOST {
-        let reason = format!("no result: {} of {} rounds without proof of the switch", batch.unproven, batch.rounds);
-        return Err(Absent::final_(reason));
-    }
-    Ok(batch)
+    tray.take()
 }
 
 /// Short, so that caches and predictors are warm, and then in earnest.
-fn spans(stand: &Stand) -> [Nanos; 2] {
+pub(crate) fn spans(stand: &Stand) -> [Nanos; 2] {
     [Nanos::new(stand.span.count() / 8), stand.span]
 }
 
-/// The proof after a call: at once where the caller is preempted, after giving way or polling where it is not.
-#[inline(always)]
-async fn proven<P: Port>(calls: &P::Calls<'_>, count: &Count, number: u64, preempts: bool) -> bool {
-    if count.now() == number {
-        return true;
-    }
-    if preempts {
-        return false;
-    }
+/// Gives way or polls until the proof is there. A function of its own, so that nothing of it is in the loops of those that
+/// preempt their caller; for them it only brings the counts together again.
+async fn overtaken<P: Port>(calls: &P::Calls<'_>, count: &Count, number: u64) -> bool {
     for _ in 0..PATIENCE {
         calls.preempt_point().await;
         if count.now() == number {
@@ -229,6 +229,14 @@ async fn proven<P: Port>(calls: &P::Calls<'_>, count: &Count, number: u64, preem
         }
     }
     false
+}
+
+/// Whether the proof is there when a call has returned; there is time for it only where the caller is not preempted. In the
+/// body of the task itself, for a call between two switches costs more than the switches.
+macro_rules! proven {
+    ($port:ty, $calls:expr, $count:expr, $number:expr, $preempts:expr) => {
+        $count.now() == $number || (overtaken::<$port>($calls, &$count, $number).await && !$preempts)
+    };
 }
 
 fn preempts<P: Port>() -> bool {
@@ -257,7 +265,7 @@ pub(crate) fn wake_wait<P: Port>(stand: &Stand, most: u64) -> Outcome {
                 for _ in 0..CHUNK.min(most - meter.rounds) {
                     number += 1;
                     calls.wake(high).await;
-                    meter.round(proven::<P>(calls, &count, number, preempts).await);
+                    meter.round(proven!(P, calls, count, number, preempts));
                 }
             }
             put.put(meter.finish());
@@ -291,10 +299,11 @@ fn four_ts<P: Port>(stand: &Stand) -> Outcome {
                 for _ in 0..CHUNK {
                     number += 1;
                     calls.trigger(high).await;
-                    let started = proven::<P>(calls, &count, number, preempts).await;
+                    let started = proven!(P, calls, count, number, preempts);
                     number += 1;
                     calls.wake(high).await;
-                    meter.round(started & proven::<P>(calls, &count, number, preempts).await);
+                    let woken = proven!(P, calls, count, number, preempts);
+                    meter.round(started & woken);
                 }
             }
             put.put(meter.finish());
@@ -336,7 +345,7 @@ fn send_run<P: Port>(stand: &Stand) -> Outcome {
                     number = number.wrapping_add(1);
                     let before = timebase.stamp_ordered().raw();
                     calls.send(first, [number, 2, 3]).await;
-                    let proven = proven::<P>(calls, &count, u64::from(number), preempts).await;
+                    let proven = proven!(P, calls, count, u64::from(number), preempts);
                     meter.round(proven);
                     if proven {
                         ticks += reached.now().wrapping_sub(before);
@@ -368,7 +377,7 @@ fn send_run_end<P: Port>(stand: &Stand) -> Outcome {
                 for _ in 0..CHUNK {
                     number = number.wrapping_add(1);
                     calls.send(high, [number, 2, 3]).await;
-                    meter.round(proven::<P>(calls, &count, u64::from(number), preempts).await);
+                    meter.round(proven!(P, calls, count, u64::from(number), preempts));
                 }
             }
             put.put(meter.finish());
@@ -455,8 +464,9 @@ fn preemptive<P: Port>(stand: &Stand) -> Outcome {
                 for _ in 0..CHUNK {
                     number += 1;
                     calls.wake(first).await;
-                    let top = proven::<P>(calls, &counts[FIVE - 1], number, preempts).await;
-                    meter.round(top & proven::<P>(calls, &counts[1], number, preempts).await);
+                    let top = proven!(P, calls, counts[FIVE - 1], number, preempts);
+                    let first = proven!(P, calls, counts[1], number, preempts);
+                    meter.round(top & first);
                 }
             }
             put.put(meter.finish());

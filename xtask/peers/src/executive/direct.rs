@@ -1,0 +1,176 @@
+//! Our executive without the port: the calls stand in the task's body, as a user writes them.
+//!
+//! The port's bodies are asynchronous, so what they keep across calls lies in memory; a few nanoseconds, which matter to
+//! fibers alone. The goals are held against these figures.
+
+use std::sync::Arc;
+
+use hairspring_exec::{
+    Backend, Config, Create, Executive, Limit, Mailbox, Priority, RunLimit, Services, Status, Stopped, TaskCtx, Urgency,
+};
+use hairspring_sheet::Absent;
+use hairspring_suite::executive::port::Message;
+use hairspring_time::Nanos;
+
+use super::scenario::{Batch, CHUNK, Count, HIGH, LINKS, LOW, Meter, Outcome, Scenario, Stand, Tray, spans};
+
+/// Enough for tasks that only call; ten thousand of the default would do as well, for only what is touched is memory.
+const STACK_BYTES: usize = 16 * 1024;
+
+/// What is measured so.
+pub(crate) fn run(scenario: Scenario, backend: Backend, stand: &Stand) -> Option<Outcome> {
+    match scenario {
+        Scenario::WakeWait => Some(wake_wait(backend, stand, 0)),
+        Scenario::FourTs => Some(four_ts(backend, stand)),
+        Scenario::SendRun => Some(send_run(backend, stand)),
+        _ => None,
+    }
+}
+
+pub(crate) fn executive(backend: Backend) -> Result<Executive, Absent> {
+    let config = Config { stack_bytes: STACK_BYTES, ..Config::default() };
+    Executive::new(backend, &config).map_err(|error| Absent::final_(format!("failed to {error}")))
+}
+
+pub(crate) fn failed(status: Status) -> Absent {
+    Absent::final_(format!("failed to make or start an object: {status}"))
+}
+
+pub(crate) fn priority(number: u8) -> Priority {
+    Priority::new(number).unwrap_or(Priority::LOWEST)
+}
+
+/// Starts the measuring task and runs until it stops.
+pub(crate) fn conclude(
+    mut executive: Executive,
+    tray: &Tray,
+    measuring: impl FnMut(&TaskCtx<'_>) + Send + 'static,
+) -> Outcome {
+    let low = executive.task("B", priority(LOW), measuring).map_err(failed)?;
+    executive.trigger(low).map_err(failed)?;
+    let finish = executive.run(RunLimit::For(Nanos::from_secs(20)));
+    if let Some(refused) = finish.refused.first() {
+        return Err(Absent::new(format!("failed to {refused}"), &refused.remedy));
+    }
+    if finish.stopped != Stopped::Asked {
+        return Err(Absent::final_(format!("the run ended as {:?}", finish.stopped)));
+    }
+    tray.take()
+}
+
+/// B wakes A, which waits again, while so many others wait for ever, each on a stack of its own.
+pub(crate) fn wake_wait(backend: Backend, stand: &Stand, others: usize) -> Outcome {
+    let executive = executive(backend)?;
+    let (tray, count) = (Tray::default(), Arc::new(Count::default()));
+    for _ in 0..others {
+        let other = executive.task("other", priority(HIGH - 1), |ctx| {
+            let _ = ctx.wait(Limit::Forever);
+        });
+        executive.trigger(other.map_err(failed)?).map_err(failed)?;
+    }
+    let own = Arc::clone(&count);
+    let high = executive.task("A", priority(HIGH), move |ctx| {
+        let mut number = 0;
+        while ctx.wait(Limit::Forever).is_ok() {
+            number += 1;
+            own.set(number);
+        }
+    });
+    let high = high.map_err(failed)?;
+    executive.trigger(high).map_err(failed)?;
+    let (spans, left) = (spans(stand), tray.clone());
+    conclude(executive, &tray, move |ctx| {
+        let mut number = 0;
+        for span in spans {
+            let mut meter = Meter::start(span);
+            while meter.goes_on() {
+                for _ in 0..CHUNK {
+                    number += 1;
+                    let _ = ctx.wake(high);
+                    meter.round(count.now() == number);
+                }
+            }
+            left.put(meter.finish());
+        }
+        ctx.stop();
+    })
+}
+
+/// B triggers A, which waits; B wakes it; it ends.
+fn four_ts(backend: Backend, stand: &Stand) -> Outcome {
+    let executive = executive(backend)?;
+    let (tray, count) = (Tray::default(), Arc::new(Count::default()));
+    let own = Arc::clone(&count);
+    let mut number = 0;
+    let high = executive.task("A", priority(HIGH), move |ctx| {
+        number += 1;
+        own.set(number);
+        let _ = ctx.wait(Limit::Forever);
+        number += 1;
+        own.set(number);
+    });
+    let high = high.map_err(failed)?;
+    let (spans, left) = (spans(stand), tray.clone());
+    conclude(executive, &tray, move |ctx| {
+        let mut number = 0;
+        for span in spans {
+            let mut meter = Meter::start(span);
+            while meter.goes_on() {
+                for _ in 0..CHUNK {
+                    let _ = ctx.trigger(high);
+                    let started = count.now() == number + 1;
+                    let _ = ctx.wake(high);
+                    number += 2;
+                    meter.round(started & (count.now() == number));
+                }
+            }
+            left.put(meter.finish());
+        }
+        ctx.stop();
+    })
+}
+
+/// A message of 12 bytes down a chain of tasks; the time of a link.
+fn send_run(backend: Backend, stand: &Stand) -> Outcome {
+    let executive = executive(backend)?;
+    let (tray, count, reached) = (Tray::default(), Arc::new(Count::default()), Arc::new(Count::default()));
+    let mut next: Option<Mailbox<Message>> = None;
+    for link in 0..LINKS {
+        let (own, mark, timebase) = (Arc::clone(&count), Arc::clone(&reached), stand.timebase.clone());
+        let task = executive.mail_task("A", priority(HIGH + link), [8, 0, 0, 0], move |ctx, _, message: Message| {
+            if let Some(next) = next {
+                let _ = ctx.send(next, Urgency::ALL[0], message);
+            } else {
+                mark.set(timebase.stamp_ordered().raw());
+                own.set(u64::from(message[0]));
+            }
+        });
+        next = Some(task.map_err(failed)?);
+    }
+    let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
+    let (spans, left, timebase, pair_ns) = (spans(stand), tray.clone(), stand.timebase.clone(), stand.pair_ns);
+    conclude(executive, &tray, move |ctx| {
+        let rate_ghz = timebase.calibration().rate_hz * 1e-9;
+        let mut number = 0_u32;
+        for span in spans {
+            let mut meter = Meter::start(span);
+            let mut ticks = 0;
+            while meter.goes_on() {
+                for _ in 0..CHUNK {
+                    number = number.wrapping_add(1);
+                    let before = timebase.stamp_ordered().raw();
+                    let _ = ctx.send(first, Urgency::ALL[0], [number, 2, 3]);
+                    let proven = count.now() == u64::from(number);
+                    meter.round(proven);
+                    if proven {
+                        ticks += reached.now().wrapping_sub(before);
+                    }
+                }
+            }
+            let batch = meter.finish();
+            let chain_ns = ticks as f64 / rate_ghz / (batch.rounds - batch.unproven).max(1) as f64;
+            left.put(Batch { wall_ns: (chain_ns - pair_ns) / f64::from(LINKS), cpu_ns: None, ..batch });
+        }
+        ctx.stop();
+    })
+}
