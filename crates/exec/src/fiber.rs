@@ -302,6 +302,8 @@ impl<M: Carrier> Fibers<M> {
         let finished = stackful.resume(()).as_return().is_some();
         fiber.on_chain.set(false);
         if finished {
+            // It did not give the CPU away, but left.
+            self.control.set(ControlWords::read());
             self.retire(coroutine);
         }
     }

@@ -124,6 +124,8 @@ impl<M: Carrier> Fibers<M> {
     fn carry(&self) {
         let mut late_runs = 0;
         loop {
+            // The carrier and its procedures have their own words back, and so has who called `run`.
+            self.default_control.get().put_in_force(self.control.get());
             self.look(None);
             // Procedures that ran on the carrier may have changed the words that the next fiber finds.
             self.control.set(ControlWords::read());
@@ -262,7 +264,9 @@ impl<M: Carrier> Engine for Fibers<M> {
             RunLimit::For(span) => Some(self.machine.moment().after_nanos(u64::try_from(span.count()).unwrap_or(0))),
             RunLimit::Until(moment) => Some(moment),
         });
-        self.default_control.set(ControlWords::read());
+        let words = ControlWords::read();
+        self.default_control.set(words);
+        self.control.set(words);
         // One that the last run left untold is nobody's in this one. Relaxed: its watchdog has been joined.
         self.ran_away.store(0, Ordering::Relaxed);
         self.placed(|| {

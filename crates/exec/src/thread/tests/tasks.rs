@@ -168,7 +168,7 @@ fn messages_arrive_whole_and_are_acknowledged() {
             ctx.acknowledge(first).expect("its sender waits");
         };
         let task = threads.create_task(By::Outside, "mail", priority(10), [4; 4], Box::new(body)).expect("a task");
-        let mailbox = Mailbox::<[u32; 3]>::new(task);
+        let mailbox = Mailbox::<[u32; 3]>::new(task, threads.home());
         start(&threads, "sender", 20, move |ctx| {
             for turn in 1..=1_000 {
                 let answer = ctx.send_wait(mailbox, Urgency::ALL[0], [turn, 1, 2], Limit::Forever);
