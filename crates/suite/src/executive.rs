@@ -28,7 +28,7 @@ use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_sheet::{Absent, Value};
 use hairspring_time::Timebase;
 
-use crate::context::Context;
+use crate::context::{Context, Effort};
 pub use bench::{Bench, Cache, Load};
 pub use load::Streaming;
 use ours::{Fiber, Ours, ThreadSmp, ThreadUp};
@@ -37,7 +37,8 @@ pub(crate) use rows::declare;
 pub use scenarios::run_scenarios;
 
 /// The share of the chapter's time that one run samples for: about 230 runs, their making and their rests fit.
-const SLICE_SHARE: f64 = 0.0035;
+const SLICE_SHARE: f64 = 0.003;
+const SLICE_SHARE_QUICK: f64 = 0.0018;
 /// Longer, the kernel would stall real-time threads before they rest.
 const SLICE_MOST: Nanos = Nanos::from_millis(100);
 /// Written between samples where no size of the second-level cache is known.
@@ -58,13 +59,19 @@ pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context
     context.say("what the executive is measured with");
     let other = context.machine.affinity().0.into_iter().find(|cpu| *cpu != context.cpu);
     let place = Place { cpu: context.cpu, other, measure_latency: false };
-    let bench = Bench::new(timebase, place, context.share(SLICE_SHARE).min(SLICE_MOST), sweep_bytes(context));
+    let bench = Bench::new(timebase, place, slice(context), sweep_bytes(context));
     remarks::conditions(context, &bench);
     measure_port::<M, Ours<Fiber>>(context, &bench, rows::EXECUTIVES[0]);
     measure_port::<M, Ours<ThreadUp>>(context, &bench, rows::EXECUTIVES[1]);
     measure_port::<M, Ours<ThreadSmp>>(context, &bench, rows::EXECUTIVES[2]);
     measure_port::<M, bare::Bare>(context, &bench, rows::EXECUTIVES[3]);
     remarks::residuals(context);
+}
+
+fn slice<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Nanos {
+    // What runs take besides sampling is the same at every effort, and weighs most when there is little time.
+    let share = if context.effort == Effort::Quick { SLICE_SHARE_QUICK } else { SLICE_SHARE };
+    context.share(share).min(SLICE_MOST)
 }
 
 /// Measures one executive, idle and loaded.

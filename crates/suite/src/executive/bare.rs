@@ -211,9 +211,11 @@ impl Port for Bare {
         let (mut reader, writer) = std::io::pipe().map_err(failed)?;
         let end = writer.try_clone().map_err(failed)?;
         let cpu = self.place.cpu;
+        let (placed, ready) = mpsc::channel();
         let thread = std::thread::Builder::new().name("bare isp".to_owned()).spawn(move || {
             // A refusal is found by the tasks.
             let _ = place_thread(cpu, PRIORITY_INTERRUPT);
+            let _ = placed.send(());
             let mut byte = [0];
             // A zero ends it.
             while matches!(reader.read(&mut byte), Ok(1)) && byte[0] == 1 {
@@ -221,6 +223,7 @@ impl Port for Bare {
             }
         });
         self.procedures.push((end, thread.map_err(failed)?));
+        let _ = ready.recv();
         Ok(Pipe(Arc::new(writer)))
     }
 

@@ -19,8 +19,8 @@ pub(crate) const STEPS_LEAST: f64 = 10.0;
 const UNPROVEN_MOST: f64 = 0.05;
 /// How long whoever waits for a proof by polling waits at most.
 const PATIENCE: Nanos = Nanos::from_millis(50);
-/// How long a task on another CPU is given to go to sleep.
-const SETTLE: Nanos = Nanos::from_micros(40);
+/// How long a task on another CPU is given to go to sleep: with hot caches, and where it sweeps before.
+const SETTLE: [Nanos; 2] = [Nanos::from_micros(40), Nanos::from_millis(1)];
 /// What a run may take beyond its sampling: what goes wrong must not hang the sheet.
 const RUN_SPARE: Nanos = Nanos::from_millis(500);
 /// Of a slice, the part that is rested after it: more than the 5 % that the kernel leaves to others.
@@ -152,8 +152,8 @@ impl Clock {
     }
 
     /// Gives a task on another CPU the time to go to sleep.
-    pub(crate) fn settle(&self) {
-        let end = self.after(SETTLE);
+    pub(crate) fn settle(&self, cache: Cache) {
+        let end = self.after(SETTLE[usize::from(cache == Cache::Dirty)]);
         while end.since(self.stamp()) > 0 {
             Host.relax();
         }

@@ -10,12 +10,16 @@ use super::bench::{Bench, Cache, Rig, Samples, Taken, all_absent, chained, proof
 use super::port::{Ability, Calls, Port};
 use super::waitwake::{HIGH, LINKS, LOW};
 
-/// From a call that sets a time to that time: long enough for all to be asleep.
-const AHEAD: Nanos = Nanos::from_micros(60);
+/// From a call that sets a time to that time: long enough for all to be asleep, with hot caches and with dirty ones.
+const AHEAD: [Nanos; 2] = [Nanos::from_micros(100), Nanos::from_micros(250)];
 /// The timer that is set and not due.
 const FAR: Nanos = Nanos::from_secs(3_000);
 /// Ticks between two stamps.
 const TICKS: u64 = 64;
+
+fn ahead(cache: Cache) -> Nanos {
+    AHEAD[usize::from(cache == Cache::Dirty)]
+}
 
 /// Timers: T1 the tick, T2 to the procedure, T3 from it to the task.
 pub(crate) fn timers<P: Port>(bench: &Bench, cache: Cache) -> Vec<(&'static str, Value)> {
@@ -80,7 +84,7 @@ fn procedure<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
         let mut proof = 0;
         while end.since(clock.stamp()) > 0 && !samples.is_full() {
             sweep.sweep();
-            let due = clock.monotonic() + AHEAD;
+            let due = clock.monotonic() + ahead(cache);
             calls.start_timer(timer, due).await;
             proof += 1;
             if !proof_comes::<P>(calls, &board, proof, &clock).await {
@@ -124,7 +128,7 @@ fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
         loop {
             calls.wait().await;
             sweep.sweep();
-            let due = clock.monotonic() + AHEAD;
+            let due = clock.monotonic() + ahead(cache);
             proof += 1;
             board.prove(proof);
             board.mark(0, clock.stamp());
@@ -140,7 +144,7 @@ fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
     let preempts = P::unable(Ability::PreemptsCaller).is_none();
     let low = rig.port.spawn("X", LOW, async move |calls| {
         let mut samples = Samples::new(2);
-        clock.settle();
+        clock.settle(Cache::Hot);
         let end = clock.after(slice);
         let mut proof = 0;
         while end.since(clock.stamp()) > 0 && !samples.is_full() {
@@ -155,7 +159,7 @@ fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
             let late = board.at(1).raw().cast_signed() as f64;
             samples.push(proven || !preempts, [clock.ns(goes_on.since(left)), late]);
             if !preempts {
-                clock.settle();
+                clock.settle(Cache::Hot);
             }
         }
         tray.put(samples);
@@ -198,7 +202,7 @@ fn chain<P: Port>(bench: &Bench) -> Result<Taken, Absent> {
         let end = clock.after(slice);
         let mut proof = 0;
         while end.since(clock.stamp()) > 0 && !samples.is_full() {
-            let due = clock.monotonic() + AHEAD;
+            let due = clock.monotonic() + ahead(Cache::Hot);
             board.mark(1, Ticks::new(due.count().cast_unsigned()));
             board.mark(0, Ticks::new(0));
             calls.wake(first).await;

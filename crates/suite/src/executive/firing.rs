@@ -8,13 +8,14 @@ use std::thread::JoinHandle;
 use hairspring_machine::{Clock as MachineClock, CpuSet, Host, Machine, Nanos, Policy};
 use hairspring_sheet::Absent;
 
-use super::bench::{Bench, Board};
-use super::port::Interrupt;
+use super::bench::{Bench, Board, Clock, proof_comes};
+use super::port::{Calls, Interrupt, Port};
 
 /// How often a source that rests looks whether it is to fire.
 const PERIOD: Nanos = Nanos::from_micros(60);
-/// How long the thread that runs the procedure is given to get to its place before a task polls.
-const GET_READY: Nanos = Nanos::from_millis(2);
+/// Rests of a rehearsal, and how long each is.
+const RESTS_MOST: u32 = 50;
+const REST: Nanos = Nanos::from_millis(1);
 /// Its priority: above the tasks of any executive, so that nobody delays it on its own CPU.
 const PRIORITY: u8 = 90;
 
@@ -92,12 +93,24 @@ impl FiringThread {
             }
         });
         let thread = thread.map_err(|error| Absent::final_(format!("failed to start a thread: {error}")))?;
-        // In its place before any task runs: one that polls at real-time priority would not let it get there. The thread of
-        // the procedure cannot be asked, so it is given some time.
+        // In its place before any task runs: one that polls at real-time priority might not let it get there.
         let _ = ready.recv();
-        Host.sleep_until(Host.read(MachineClock::Monotonic) + GET_READY);
         Ok((Self { trigger: Arc::clone(&trigger), thread: Some(thread) }, trigger))
     }
+}
+
+/// Fires once before the measuring, with rests instead of polling, so that every thread on the way gets to its place: one
+/// that is new has no real-time priority yet, and a task that polls would keep it from its CPU. That firing has number 1.
+pub(crate) async fn rehearse<P: Port>(calls: &P::Calls<'_>, board: &Board, trigger: &Trigger, clock: &Clock) -> bool {
+    trigger.arm(1);
+    for _ in 0..RESTS_MOST {
+        if board.proof() == 1 {
+            return true;
+        }
+        calls.delay_until(clock.monotonic() + REST).await;
+        calls.preempt_point().await;
+    }
+    proof_comes::<P>(calls, board, 1, clock).await
 }
 
 impl Drop for FiringThread {

@@ -5,7 +5,7 @@ use hairspring_machine::Nanos;
 use hairspring_sheet::{Absent, Figure, Method, Unit, Value};
 
 use super::bench::{Bench, Cache, Rig, Samples, Taken, all_absent, proof_comes};
-use super::firing::{FiringThread, Waiting};
+use super::firing::{FiringThread, Waiting, rehearse};
 use super::port::{Ability, Calls, Port};
 use super::waitwake::{self, LOW};
 
@@ -57,8 +57,12 @@ fn handled<P: Port>(bench: &Bench, cache: Cache, conforming: bool) -> Result<Tak
     let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let task = rig.port.spawn("A", LOW, async move |calls| {
         let mut samples = Samples::new(2);
+        if !rehearse::<P>(calls, &board, &trigger, &clock).await {
+            calls.stop().await;
+            return;
+        }
         let end = clock.after(slice);
-        let mut proof = 0;
+        let mut proof = 1;
         while end.since(clock.stamp()) > 0 && !samples.is_full() {
             sweep.sweep();
             proof += 1;

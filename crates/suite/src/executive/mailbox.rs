@@ -92,7 +92,7 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
                 break;
             }
             if !preempts {
-                clock.settle();
+                clock.settle(cache);
             }
             let per_link = |ticks| (clock.ns(ticks) - pair) / f64::from(links);
             let values = [per_link(board.at(0).since(before)), per_link(after.since(board.at(1)))];

@@ -5,6 +5,7 @@ use hairspring_sheet::Value;
 
 use super::bench::Bench;
 use super::rows::EXECUTIVES;
+use super::waitwake::LINKS;
 use crate::context::Context;
 
 /// How the figures were taken, and with what settings.
@@ -27,11 +28,11 @@ pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>
         bench.step_ns,
         bench.pair_ns
     ));
-    context.remark(
-        "A cell is stamped only where it takes at least ten such steps. Fibers with hot caches take less: there 16 tasks of \
-         ascending urgency trigger, wake or send to each other in a chain that is stamped at both ends, less the pair of \
-         stamps.",
-    );
+    context.remark(format!(
+        "A cell is stamped only where it takes at least ten such steps. Fibers with hot caches take less: there {LINKS} tasks \
+         of ascending urgency trigger, wake or send to each other in a chain that is stamped at both ends, less the pair of \
+         stamps."
+    ));
     context.remark(
         "Fibers are preempted at calls and preempt_point() only. Code of the user that is wrapped around a call costs one \
          mispredicted return for each function between the task's body and the switch.",

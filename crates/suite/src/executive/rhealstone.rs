@@ -145,7 +145,7 @@ fn deadlock<P: Port>(bench: &Bench, with: bool) -> Result<Taken, Absent> {
     let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
     let low = rig.port.spawn("L", LOW, async move |calls| {
         let mut samples = Samples::new(1);
-        clock.settle();
+        clock.settle(Cache::Hot);
         let end = clock.after(slice);
         let mut proof = 0;
         while end.since(clock.stamp()) > 0 && !samples.is_full() {

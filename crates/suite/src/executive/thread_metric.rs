@@ -5,7 +5,7 @@ use std::hint::black_box;
 use hairspring_sheet::{Absent, Method, Unit, Value};
 
 use super::bench::{Bench, Board, Rig, Samples, Taken, proof_comes};
-use super::firing::{FiringThread, Waiting};
+use super::firing::{FiringThread, Waiting, rehearse};
 use super::port::{Ability, Calls, InterruptCalls, Port};
 use super::waitwake::{HIGH, LOW};
 
@@ -248,8 +248,15 @@ fn interrupt<P: Port>(bench: &Bench, preempts: bool) -> Result<Taken, Absent> {
     let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
     let low = rig.port.spawn("L", LOW, async move |calls| {
         let mut samples = Samples::new(1);
+        if !rehearse::<P>(calls, &board, &trigger, &clock).await {
+            calls.stop().await;
+            return;
+        }
+        if !preempts {
+            calls.take(semaphore).await;
+        }
         let end = clock.after(slice);
-        let mut count = 0;
+        let mut count = 1;
         'sampling: while end.since(clock.stamp()) > 0 && !samples.is_full() {
             let before = clock.stamp();
             for _ in 0..SLOW {

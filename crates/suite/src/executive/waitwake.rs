@@ -15,8 +15,9 @@ use hairspring_sheet::{Absent, Method, Unit, Value};
 use super::bench::{Bench, Cache, Rig, Samples, Taken, all_absent, chained, proof_comes};
 use super::port::{Ability, Calls, Port, Urgency};
 
-/// Tasks of a chain: few enough for the first-level cache, enough for some hundred nanoseconds.
-pub(crate) const LINKS: u8 = 16;
+/// Tasks of a chain: few enough for the first-level cache, where their stacks share sets, and for the processor's stack of
+/// predicted returns; enough for some hundred nanoseconds.
+pub(crate) const LINKS: u8 = 8;
 /// The urgency of the most urgent task of a scenario.
 pub(crate) const HIGH: Urgency = 16;
 /// The urgency of the least urgent one, which measures.
@@ -102,7 +103,7 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
             }
             let (a0, a1) = (board.at(0), board.at(1));
             if !preempts {
-                clock.settle();
+                clock.settle(cache);
             }
             sweep.sweep();
             let b2 = clock.stamp();
@@ -114,7 +115,7 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> {
                 break;
             }
             if !preempts {
-                clock.settle();
+                clock.settle(cache);
             }
             let (a2, a3) = (board.at(2), board.at(3));
             let values = [a0.since(b0), b1.since(a1), a2.since(b2), b3.since(a3)].map(|ticks| clock.ns(ticks));
@@ -147,7 +148,7 @@ fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> 
     let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut samples = Samples::new(4);
-        clock.settle();
+        clock.settle(cache);
         let end = clock.after(slice);
         let mut proof = 0;
         while end.since(clock.stamp()) > 0 && !samples.is_full() {
@@ -163,7 +164,7 @@ fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> 
             let (there, back) = (clock.ns(board.at(0).since(b2)), clock.ns(b3.since(board.at(1))));
             samples.push(woken || !preempts, [there, back, there, back]);
             if !preempts {
-                clock.settle();
+                clock.settle(cache);
             }
         }
         tray.put(samples);
@@ -339,7 +340,7 @@ fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Taken, Absent> 
     let (preempts, rounds, pair) = (P::unable(Ability::PreemptsCaller).is_none(), rounds(cache), bench.pair_ns);
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut samples = Samples::new(1);
-        clock.settle();
+        clock.settle(cache);
         let end = clock.after(slice);
         let mut proof = 0;
         'sampling: while end.since(clock.stamp()) > 0 && !samples.is_full() {
