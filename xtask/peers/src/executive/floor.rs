@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use corosensei::{Coroutine, CoroutineResult};
 use hairspring_machine::{CpuSet, Host, Machine, Policy};
@@ -10,7 +10,7 @@ use hairspring_sheet::Absent;
 use hairspring_time::RealTime;
 
 use super::posix::{futex_wait, futex_wake};
-use super::scenario::{Batch, Meter, Outcome, Stand};
+use super::scenario::{Count, Meter, Outcome, Stand, catch_up};
 
 /// Rounds between two looks at the clock.
 const CHUNK: u64 = 512;
@@ -39,7 +39,7 @@ pub(crate) fn corosensei(stand: &Stand) -> Outcome {
     if coroutine.started() {
         coroutine.force_unwind();
     }
-    proven(batch)
+    batch.believed()
 }
 
 /// Two threads on one CPU and two futexes of theirs: wake, the more urgent one runs, waits, the other goes on.
@@ -49,7 +49,7 @@ pub(crate) fn futex(stand: &Stand) -> Outcome {
         /// Raised for each wake.
         wakes: AtomicU32,
         ended: AtomicBool,
-        proof: AtomicU64,
+        proof: Count,
     }
     let words = Arc::new(Words::default());
     let cpu = stand.place.cpu;
@@ -60,7 +60,7 @@ pub(crate) fn futex(stand: &Stand) -> Outcome {
         if place(PRIORITIES[0]).is_err() {
             return;
         }
-        let mut seen = 0;
+        let (mut seen, mut number) = (0, 0);
         loop {
             // Acquire pairs with the Release of the other; the kernel compares again before it sleeps.
             while own.wakes.load(Ordering::Acquire) == seen {
@@ -70,7 +70,8 @@ pub(crate) fn futex(stand: &Stand) -> Outcome {
             if own.ended.load(Ordering::Acquire) {
                 return;
             }
-            own.proof.fetch_add(1, Ordering::Release);
+            number += 1;
+            own.proof.set(number);
         }
     });
     let span = stand.span;
@@ -87,7 +88,7 @@ pub(crate) fn futex(stand: &Stand) -> Outcome {
                     // Release pairs with the Acquire of the one that waits.
                     words.wakes.fetch_add(1, Ordering::Release);
                     futex_wake(&words.wakes);
-                    meter.round(words.proof.load(Ordering::Acquire) == number);
+                    meter.round(words.proof.now() == number || catch_up(&words.proof, number));
                 }
             }
             batch = Some(meter.finish());
@@ -99,15 +100,8 @@ pub(crate) fn futex(stand: &Stand) -> Outcome {
     });
     let (joined, _) = (low.join(), high.join());
     match joined {
-        Ok((Ok(()), Some(batch))) => proven(batch),
+        Ok((Ok(()), Some(batch))) => batch.believed(),
         Ok((Err(refused), _)) => Err(Absent::new(format!("failed to {refused}"), &refused.remedy)),
         _ => Err(Absent::final_("the run came to no end")),
     }
-}
-
-fn proven(batch: Batch) -> Outcome {
-    if batch.unproven > 0 {
-        return Err(Absent::final_(format!("no result: {} rounds without proof of the switch", batch.unproven)));
-    }
-    Ok(batch)
 }

@@ -25,6 +25,8 @@ pub(crate) const LINKS: u8 = 16;
 const FIVE: usize = 5;
 /// How often whoever cannot preempt asks for a proof before it gives up.
 const PATIENCE: u32 = 20_000_000;
+/// How often whoever should have been preempted looks whether the other has caught up.
+const CATCH_UP_MOST: u32 = 1_000_000;
 /// Above this share of rounds without proof there is no result.
 const UNPROVEN_MOST: f64 = 0.001;
 
@@ -146,6 +148,20 @@ impl Count {
     }
 }
 
+/// After a call that returned before the more urgent task ran: lets it catch up, so that one such round does not spoil the
+/// rest. False: the round has no proof.
+#[cold]
+#[inline(never)]
+pub(crate) fn catch_up(count: &Count, number: u64) -> bool {
+    for _ in 0..CATCH_UP_MOST {
+        if count.now() == number {
+            break;
+        }
+        Host.relax();
+    }
+    false
+}
+
 /// Times one batch.
 pub(crate) struct Meter {
     began: (Nanos, Nanos),
@@ -195,7 +211,14 @@ impl Tray {
     /// What was left, if it is to be believed.
     pub(crate) fn take(&self) -> Outcome {
         let batch = self.0.lock().ok().and_then(|mut tray| tray.take());
-        let Some(batch) = batch else { return Err(Absent::final_("the run came to no end")) };
+        batch.ok_or_else(|| Absent::final_("the run came to no end")).and_then(Batch::believed)
+    }
+}
+
+impl Batch {
+    /// This, if enough of it is proven.
+    pub(crate) fn believed(self) -> Outcome {
+        let batch = self;
         if batch.unproven as f64 > batch.rounds as f64 * UNPROVEN_MOST {
             let reason =
                 format!("no result: {} of {} rounds without proof of the switch", batch.unproven, batch.rounds);
