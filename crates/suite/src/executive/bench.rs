@@ -15,6 +15,8 @@ use super::port::{Ability, Calls, Outcome, Place, Port};
 const SAMPLES_MOST: usize = 10_000;
 /// Below so many steps of the counter one stamp says little about one event.
 pub(crate) const STEPS_LEAST: f64 = 10.0;
+/// Readings among which the smallest step of the counter is looked for.
+const STEPS_LOOKED_AT: usize = 20_000;
 /// The share of samples without proof above which a cell is absent.
 const UNPROVEN_MOST: f64 = 0.05;
 /// How long whoever waits for a proof by polling waits at most.
@@ -98,7 +100,7 @@ impl Bench {
             clock.ns_since(before)
         });
         let pair_ns = median(pairs.collect());
-        let steps = (0..2_000).map(|_| {
+        let steps = (0..STEPS_LOOKED_AT).map(|_| {
             let before = timebase.stamp();
             clock.ns(timebase.stamp().since(before))
         });
