@@ -4,6 +4,7 @@ use hairspring_exec_core::{
     By, EventsId, Moment, Priority, Protocol, ResourceId, SemaphoreId, Status, TaskId, TimerId,
 };
 use hairspring_exec_core::{Call, Expiry, Observer};
+use hairspring_machine::sim::Script;
 use hairspring_machine::{Cpu, CpuSet, Host, Policy, Sim};
 
 use crate::config::{Config, ExecError, Profile};
@@ -37,6 +38,11 @@ impl Backend {
     /// Fibers where the calling thread is, scheduled as it is by default.
     pub fn fiber() -> Self {
         Self::Fiber { cpu: None, policy: Policy::Other }
+    }
+
+    /// Virtual time on a machine that nothing disturbs.
+    pub fn sim() -> Self {
+        Self::Sim(Sim::new(Script::default()))
     }
 
     /// Threads on one CPU, by strict priority where real-time priority is granted.
