@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io::Write;
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use hairspring_exec::{
     Backend, Config, Create, Ending, Executive, Finish, Isp, Limit, Mailbox, Misfortune, Priority, RunLimit, Services,
@@ -27,6 +27,13 @@ pub(crate) fn all() -> Vec<Backend> {
         Err(error) => skip(&error.to_string()),
     }
     all
+}
+
+/// While it lives, no other test runs threads at real-time priority: two executives on one CPU would be in each other's way,
+/// and the kernel throttles both.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A quiet simulated machine.
@@ -208,10 +215,22 @@ pub(crate) fn check(expected: &str, set_up: impl Fn(&mut Bench)) {
 /// The same for a program that is configured and run in its own way.
 #[track_caller]
 pub(crate) fn check_with(config: &Config, expected: &str, program: impl Fn(&mut Bench)) {
+    check_on(all(), config, expected, program);
+}
+
+/// The same on these back-ends.
+#[track_caller]
+pub(crate) fn check_on(
+    backends: impl IntoIterator<Item = Backend>,
+    config: &Config,
+    expected: &str,
+    program: impl Fn(&mut Bench),
+) {
     hush();
     let expected = expected.split_whitespace().collect::<Vec<_>>().join(" ");
-    for backend in all() {
+    for backend in backends {
         let name = backend.name();
+        let _alone = name.starts_with("thread").then(alone);
         let mut bench = Bench::new(backend, config);
         program(&mut bench);
         let noted = bench.log.text();

@@ -11,12 +11,13 @@ use hairspring_exec::{Bits, Config, Create, Executive, Limit, RunLimit, Services
 use hairspring_machine::Nanos;
 
 use crate::backends::{
-    Bench, FOREVER, LIMIT, ROOM, all, check, micros, nth, panic_on_purpose, sim, sim_and_fiber, urgency,
+    Bench, FOREVER, LIMIT, ROOM, all, alone, check, check_on, micros, nth, panic_on_purpose, sim, sim_and_fiber,
+    urgency,
 };
 
 #[test]
 fn a_procedure_runs_above_all_tasks_and_whom_it_readies_runs_when_it_is_done() {
-    check("isp_begins isp_ends high low = Asked", |bench| {
+    check_on(sim_and_fiber(), &Config::default(), "isp_begins isp_ends high low = Asked", |bench| {
         bench.start("high", 10, |ctx, log| {
             ctx.wait(FOREVER).expect("the interrupt wakes it");
             log.note("high");
@@ -34,6 +35,7 @@ fn a_procedure_runs_above_all_tasks_and_whom_it_readies_runs_when_it_is_done() {
             log.note("low");
         });
         bench.task("ends", 30, |ctx, _| ctx.stop());
+        bench.run();
     });
 }
 
@@ -89,6 +91,7 @@ fn every_call_of_an_interrupt_context_reaches_its_task() {
 fn posts_of_another_thread_wake_a_sleeping_executive_and_none_is_lost_or_doubled() {
     const POSTS: u64 = 20_000;
     for backend in all().into_iter().filter(|backend| backend.name() != "sim") {
+        let _alone = alone();
         let mut bench = Bench::new(backend, &Config::default());
         let arrived = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&arrived);
@@ -203,8 +206,9 @@ fn check_source(raw: bool, expected: u64, make: impl Fn() -> (Source, Box<dyn Fn
             // A descriptor lives in real time.
             continue;
         }
+        let _alone = alone();
         let mut bench = Bench::new(backend, &Config::default());
-        let (source, mut fire) = make();
+        let (source, fire) = make();
         let got = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&got);
         if raw {
@@ -230,7 +234,7 @@ fn check_source(raw: bool, expected: u64, make: impl Fn() -> (Source, Box<dyn Fn
                 ctx.stop();
             }
         });
-        let firing = std::thread::spawn(move || fire());
+        let firing = std::thread::spawn(fire);
         let finish = bench.executive.run(LIMIT);
         firing.join().expect("it does not panic");
         assert_eq!((finish.stopped, got.load(Ordering::SeqCst)), (Stopped::Asked, expected), "on {name}");
@@ -260,6 +264,7 @@ fn an_eventfd_arrives_with_its_count_in_both_kinds_of_procedure() {
 fn a_timerfd_arrives_with_the_number_of_its_expirations() {
     for backend in all().into_iter().filter(|backend| backend.name() != "sim") {
         let name = backend.name();
+        let _alone = alone();
         let mut bench = Bench::new(backend, &Config::default());
         let (begun, counted) = (std::time::Instant::now(), Arc::new(AtomicU64::new(0)));
         let count = Arc::clone(&counted);

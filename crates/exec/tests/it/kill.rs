@@ -2,11 +2,11 @@
 
 use hairspring_exec::{Create, Limit, Protocol, Services, Status};
 
-use crate::backends::{AtEnd, FOREVER, ROOM, check, micros, nth, panic_on_purpose, urgency};
+use crate::backends::{AtEnd, FOREVER, ROOM, check, micros, nth, panic_on_purpose, priority, urgency};
 
 #[test]
 fn a_waiting_task_that_is_killed_drops_its_stack_at_its_own_priority() {
-    check("waits kill:Ok(()) low_ends dropped next_run = Finished victim:Killed", |bench| {
+    check("waits kill:Ok(()) still_first dropped next_run = Finished victim:Killed", |bench| {
         let mut runs = 0;
         let victim = bench.start("victim", 20, move |ctx, log| {
             runs += 1;
@@ -18,11 +18,12 @@ fn a_waiting_task_that_is_killed_drops_its_stack_at_its_own_priority() {
             ctx.wait(FOREVER).expect("it unwinds here");
             log.note("not_reached");
         });
-        bench.start("high", 10, move |ctx, log| {
-            ctx.delay(micros(1_000)).expect("nobody kills it");
+        // Runs when the victim waits, and is the more urgent one from then on.
+        bench.start("killer", 30, move |ctx, log| {
+            ctx.set_priority(ctx.id(), priority(10)).expect("it owns nothing");
             log.tell("kill", ctx.kill(victim));
-            log.note("low_ends");
-            ctx.delay(micros(1_000)).expect("nobody kills it");
+            log.note("still_first");
+            ctx.set_priority(ctx.id(), priority(30)).expect("it owns nothing");
             ctx.trigger(victim).expect("it is idle again");
         });
     });
@@ -64,13 +65,15 @@ fn every_kind_of_wait_is_broken_off_by_a_kill() {
         victim!("events", |ctx| ctx.wait_events(events, hairspring_exec::Bits::Any(1), true, FOREVER));
         victim!("exchange", |ctx| ctx.fetch(exchange, FOREVER));
         victim!("acknowledgement", |ctx| ctx.send_wait(deaf, urgency(0), 7, FOREVER));
-        bench.start("owner", 10, move |ctx, _| {
+        let owner = bench.start("owner", 10, move |ctx, _| {
             let _owned = ctx.reserve(resource, FOREVER).expect("it is free");
-            ctx.delay(micros(2_000)).expect("nobody kills it");
-            victims.iter().for_each(|&victim| ctx.kill(victim).expect("it waits"));
+            ctx.wait(FOREVER).expect("it comes");
         });
-        // Keeps the deaf one from running before the kills.
-        bench.start("busy", 50, |ctx, _| ctx.work(micros(4_000)));
+        // Runs when all of them wait, and before the deaf one.
+        bench.start("killer", 50, move |ctx, _| {
+            victims.iter().for_each(|&victim| ctx.kill(victim).expect("it waits"));
+            ctx.wake(owner).expect("it waits");
+        });
     });
 }
 

@@ -1,11 +1,17 @@
 //! The promises of the executive, through its public interface, in one binary of tests.
 
 mod backends;
+mod backends_random;
+mod fpu;
 mod interrupts;
 mod interrupts_descriptors;
 mod kill;
 mod messages;
+mod overflow;
 mod pools;
 mod programs;
+mod scale;
 mod services;
+mod timers;
 mod trace;
+mod watchdog;

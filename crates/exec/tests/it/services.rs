@@ -1,6 +1,6 @@
 //! Tasks and what they do to each other: starts, wakes, suspension, priorities, semaphores, events, signals, time-outs.
 
-use hairspring_exec::{Bits, Create, Limit, Priority, RunLimit, Services, Status};
+use hairspring_exec::{Bits, Create, Limit, Priority, RunLimit, Services, Status, Woken};
 use hairspring_machine::Nanos;
 
 use crate::backends::{FOREVER, LIMIT, check, check_with, micros, nth, priority};
@@ -401,34 +401,54 @@ fn a_delay_is_never_early_and_neither_is_a_time_out() {
     });
 }
 
+/// Tasks with priorities that wait until moments, in milliseconds, after one and the same moment.
+fn delays(bench: &crate::backends::Bench, tasks: [(&'static str, u8, u64); 4]) {
+    let zero = std::sync::Arc::new(std::sync::OnceLock::new());
+    for (name, number, after_ms) in tasks {
+        let zero = std::sync::Arc::clone(&zero);
+        bench.start(name, number, move |ctx, log| {
+            let zero = zero.get_or_init(|| ctx.now().after_nanos(5_000_000));
+            ctx.delay_until(zero.after_nanos(after_ms * 1_000_000)).expect("nobody kills it");
+            log.note(name);
+        });
+    }
+}
+
 #[test]
 fn delays_end_in_the_order_of_their_deadlines_and_equal_ones_by_priority() {
-    check("c b2 b1 a = Finished", |bench| {
-        let zero = std::sync::Arc::new(std::sync::OnceLock::new());
-        for (name, number, after_ms) in [("a", 10, 3), ("b1", 21, 2), ("b2", 20, 2), ("c", 40, 1)] {
-            let zero = std::sync::Arc::clone(&zero);
-            bench.start(name, number, move |ctx, log| {
-                let zero = zero.get_or_init(|| ctx.now().after_nanos(5_000_000));
-                ctx.delay_until(zero.after_nanos(after_ms * 1_000_000)).expect("nobody kills it");
-                log.note(name);
-            });
-        }
-    });
+    // The more urgent end first, so that a machine that is late for several at once cannot change the order.
+    check("c b2 b1 a = Finished", |bench| delays(bench, [("a", 40, 3), ("b1", 21, 2), ("b2", 20, 2), ("c", 10, 1)]));
+}
+
+#[test]
+fn in_virtual_time_delays_end_in_the_order_of_their_deadlines_whatever_the_priorities() {
+    let mut bench = crate::backends::Bench::new(crate::backends::sim(), &hairspring_exec::Config::default());
+    delays(&bench, [("a", 10, 3), ("b1", 21, 2), ("b2", 20, 2), ("c", 40, 1)]);
+    bench.run();
+    assert_eq!(bench.log.text(), "c b2 b1 a = Finished");
 }
 
 #[test]
 fn a_wait_that_was_satisfied_is_not_timed_out_afterwards() {
-    // Point 10: the wake comes first, the deadline passes while the task is ready but not running.
-    check("high_done woken:Ok(()) again:Err(TimedOut) = Finished", |bench| {
-        let waiter = bench.start("waiter", 20, |ctx, log| {
-            log.tell("woken", ctx.wait(Limit::For(micros(3_000))));
+    // Point 10: the wake comes first, and the deadline passes while the task is ready but not running.
+    check("high_done as_the_waker_was_told:true again:Err(TimedOut) = Finished", |bench| {
+        let told = std::sync::Arc::new(std::sync::OnceLock::new());
+        let deadline = bench.executive.now().after_nanos(30_000_000);
+        let waker_told = std::sync::Arc::clone(&told);
+        let waiter = bench.start("waiter", 20, move |ctx, log| {
+            let outcome = ctx.wait(Limit::Until(deadline));
+            // On a machine that was kept away for 30 ms the time-out was first, and the waker was told so.
+            let woken = told.get() == Some(&Ok(Woken::Now));
+            log.note(format!("as_the_waker_was_told:{}", outcome.is_ok() == woken));
+            ctx.wake_reset();
             log.tell("again", ctx.wait(Limit::For(micros(10))));
         });
-        bench.start("high", 10, move |ctx, log| {
-            // Lets the waiter begin its wait, then wakes it and computes beyond its deadline.
-            ctx.delay(micros(500)).expect("nobody kills it");
-            ctx.wake(waiter).expect("it waits");
-            ctx.work(micros(6_000));
+        bench.start("waker", 30, move |ctx, log| {
+            ctx.set_priority(ctx.id(), priority(10)).expect("it owns nothing");
+            waker_told.set(ctx.wake(waiter)).expect("set once");
+            while ctx.now() <= deadline {
+                ctx.work(micros(1_000));
+            }
             log.note("high_done");
         });
     });

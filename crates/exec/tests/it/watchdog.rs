@@ -1,0 +1,79 @@
+//! The watchdog over fibers: who computes too long without a call is named, and the carrier has its priority back after.
+
+use std::time::{Duration, Instant};
+
+use hairspring_exec::{Backend, Config, Misfortune, Services};
+use hairspring_machine::{Host, Machine, Nanos, Policy};
+
+use crate::backends::{Bench, LIMIT, micros, skip};
+
+fn config() -> Config {
+    Config { watchdog: Nanos::from_millis(100), ..Config::default() }
+}
+
+/// Computes without a call.
+fn compute(span: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < span {
+        std::hint::spin_loop();
+    }
+}
+
+fn run_away(policy: Policy) -> Option<Vec<Policy>> {
+    let mut bench = Bench::new(Backend::Fiber { cpu: None, policy }, &config());
+    let (tell, told) = std::sync::mpsc::channel();
+    // Readied by the one that runs away, and the first to make calls after its block: not to be blamed.
+    let innocent = bench.task("innocent", 30, |ctx, _| (0..100).for_each(|_| ctx.yield_now()));
+    let policies = tell.clone();
+    bench.start("runs_away", 20, move |ctx, _| {
+        policies.send(Host.policy()).expect("it is received");
+        ctx.trigger(innocent).expect("it is idle");
+        compute(Duration::from_millis(300));
+        policies.send(Host.policy()).expect("it is received");
+        let _ = ctx.wait(hairspring_exec::Limit::For(micros(100)));
+        policies.send(Host.policy()).expect("it is received");
+    });
+    let finish = bench.executive.run(LIMIT);
+    if !finish.refused.is_empty() {
+        skip(&finish.refused[0].to_string());
+        return None;
+    }
+    let [mishap] = &finish.mishaps[..] else { panic!("one, not {:?}", finish.mishaps) };
+    assert_eq!(mishap.name, "runs_away");
+    assert!(matches!(mishap.what, Misfortune::RanAway(span) if span >= Nanos::from_millis(100)), "{mishap:?}");
+    Some(told.try_iter().collect())
+}
+
+#[test]
+fn a_task_that_runs_away_is_named_and_the_one_that_calls_next_is_not() {
+    run_away(Policy::Other).expect("nothing was asked for that could be refused");
+}
+
+#[test]
+fn the_carrier_loses_its_real_time_priority_while_a_task_runs_away_and_has_it_back_after() {
+    let policies = std::thread::spawn(|| run_away(Policy::Fifo(10))).join().expect("it does not panic");
+    let Some(policies) = policies else { return };
+    assert_eq!(policies, [Policy::Fifo(10), Policy::Other, Policy::Fifo(10)]);
+}
+
+#[test]
+fn a_carrier_that_was_real_time_before_the_run_is_real_time_after_it() {
+    let after = std::thread::spawn(|| {
+        Host.set_policy(Policy::Fifo(10)).ok()?;
+        run_away(Policy::Fifo(10));
+        Some(Host.policy())
+    });
+    match after.join().expect("it does not panic") {
+        Some(after) => assert_eq!(after, Policy::Fifo(10)),
+        None => skip("real-time priority is refused"),
+    }
+}
+
+#[test]
+fn tasks_that_wait_or_make_calls_for_longer_than_the_watchdog_are_left_in_peace() {
+    let mut bench = Bench::new(Backend::fiber(), &config());
+    bench.start("waits", 10, |ctx, _| ctx.delay(Nanos::from_millis(250)).expect("nobody kills it"));
+    bench.start("calls", 20, |ctx, _| ctx.work(Nanos::from_millis(250)));
+    let finish = bench.executive.run(LIMIT);
+    assert!(finish.clean(), "{:?}", finish.mishaps);
+}
