@@ -23,6 +23,7 @@ pub(crate) struct SourceThread {
 
 impl SourceThread {
     /// Starts the thread of a source that has a descriptor; none for software. A policy that is refused is left as it is.
+    /// Returns when the thread is in its place.
     pub(crate) fn start(
         name: &str,
         source: &Source,
@@ -44,12 +45,16 @@ impl SourceThread {
             OwnedFd::from_raw_fd(raw)
         };
         let stop = end.try_clone()?;
+        // It has its place before anybody can keep it from getting there.
+        let (in_place, placed) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new().name(format!("isp {name}")).spawn(move || {
             if let Some(cpus) = cpus {
                 // Refusal leaves the thread where it is; the executive has reported the same of its own threads.
                 let _ = Host.set_affinity(&cpus);
             }
             let _ = Host.set_policy(policy);
+            // Nobody listens only if the caller has gone.
+            let _ = in_place.send(());
             while wait_readable(&descriptor, &stop) {
                 match read_some(&descriptor, counts) {
                     Some(count) => deliver(Arrival { at: monotonic(), count }),
@@ -57,6 +62,8 @@ impl SourceThread {
                 }
             }
         })?;
+        // An error means that the thread has ended, which its first wait would have told.
+        let _ = placed.recv();
         Ok(Some(Self { end, thread: Some(thread) }))
     }
 }
