@@ -162,9 +162,11 @@ impl<M: Carrier> Fibers<M> {
         if self.observed {
             return self.call_observed(by, call, None);
         }
+        // Asked before the call is consumed, so that it need not be kept in memory.
+        let asks_for_buffer = matches!(call, Call::GetBuffer { .. });
         let reply = cell!(self.core).apply(by, call);
         match by {
-            By::Task(me) if !holds_buffer(call, reply) => self.settle(me, reply),
+            By::Task(me) if !(asks_for_buffer && reply.status == Status::Ok) => self.settle(me, reply),
             _ => reply,
         }
     }
