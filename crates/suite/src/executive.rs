@@ -3,7 +3,7 @@
 //! Each scenario is written once against the [`port`] and measured on every executive: this project's on fibers and on
 //! threads, and bare threads as the reference. [`run_scenarios`] measures any other that implements the port.
 
-mod bare;
+pub mod bare;
 mod bench;
 mod clock_service;
 mod diagrams;
@@ -11,7 +11,7 @@ mod firing;
 mod interrupts;
 mod load;
 mod mailbox;
-mod ours;
+pub mod ours;
 pub mod port;
 mod remarks;
 mod rhealstone;

@@ -14,22 +14,14 @@ mod scaling;
 mod scenario;
 mod tokio;
 
-/// The suite's adapters of our own executive and of bare threads, as they stand there.
-#[path = "../../../crates/suite/src/executive"]
-mod suite {
-    pub(crate) use hairspring_suite::executive::port;
-    pub(crate) mod bare;
-    pub(crate) mod ours;
-}
-
 use hairspring_machine::{Cpu, Host, Machine};
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
 use hairspring_suite::executive::port::Place;
 use hairspring_time::{Nanos, Timebase};
 
+use hairspring_suite::executive::ours::{Ours, ThreadUp};
 use scenario::Stand;
-use suite::ours::{Ours, ThreadUp};
 
 /// Round trips that must each preempt.
 const PREEMPTIONS: u64 = 10_000;

@@ -38,7 +38,7 @@ struct Shared {
 }
 
 /// The executive that is none.
-pub(crate) struct Bare {
+pub struct Bare {
     place: Place,
     shared: Arc<Shared>,
     tasks: Vec<(Urgency, Body)>,
@@ -47,14 +47,14 @@ pub(crate) struct Bare {
 }
 
 /// A task's calls.
-pub(crate) struct BareCalls {
+pub struct BareCalls {
     shared: Arc<Shared>,
     stop: mpsc::Sender<()>,
 }
 
 /// The writing end of the pipe that a procedure's thread reads from.
 #[derive(Clone)]
-pub(crate) struct Pipe(Arc<PipeWriter>);
+pub struct Pipe(Arc<PipeWriter>);
 
 impl Interrupt for Pipe {
     #[inline]

@@ -23,7 +23,7 @@ const CARRIER_PRIORITY: u8 = 60;
 const MAIL_ROOM: u16 = 8;
 
 /// A back-end, as a type.
-pub(crate) trait Kind: 'static {
+pub trait Kind: 'static {
     /// Whether it runs on threads of the kernel.
     const THREADS: bool;
     /// Whether on several CPUs at once.
@@ -34,11 +34,11 @@ pub(crate) trait Kind: 'static {
 }
 
 /// Fibers on one thread.
-pub(crate) struct Fiber;
+pub struct Fiber;
 /// Threads on one CPU.
-pub(crate) struct ThreadUp;
+pub struct ThreadUp;
 /// Threads on all CPUs.
-pub(crate) struct ThreadSmp;
+pub struct ThreadSmp;
 
 impl Kind for Fiber {
     const THREADS: bool = false;
@@ -68,20 +68,22 @@ impl Kind for ThreadSmp {
 }
 
 /// The executive on one kind of back-end.
-pub(crate) struct Ours<K: Kind> {
+pub struct Ours<K: Kind> {
     executive: Executive,
     kind: PhantomData<K>,
 }
 
 /// A task's calls.
-pub(crate) struct OurCalls<'k>(&'k TaskCtx<'k>);
+pub struct OurCalls<'k>(&'k TaskCtx<'k>);
 /// An interrupt procedure's calls.
-pub(crate) struct OurInterruptCalls<'k>(&'k IspCtx<'k>);
+pub struct OurInterruptCalls<'k>(&'k IspCtx<'k>);
 
 /// What fires.
 #[derive(Clone)]
-pub(crate) enum Firing {
+pub enum Firing {
+    /// A post to an attached procedure.
     Post(hairspring_exec::Isp),
+    /// A byte into the pipe that a source reads.
     Pipe(Arc<PipeWriter>),
 }
 

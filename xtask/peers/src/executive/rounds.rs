@@ -11,10 +11,10 @@ use hairspring_sheet::{Absent, Unit};
 use super::embassy::Embassy;
 use super::mq::Mq;
 use super::scenario::{Batch, Outcome, Scenario, Stand};
-use super::suite::bare::Bare;
-use super::suite::ours::{Fiber, Ours, ThreadSmp, ThreadUp};
 use super::tokio::Tokio;
 use super::{Spread, direct, floor};
+use hairspring_suite::executive::bare::Bare;
+use hairspring_suite::executive::ours::{Fiber, Ours, ThreadSmp, ThreadUp};
 
 /// Repeats of each cell.
 pub(crate) const REPEATS: usize = 9;
