@@ -34,15 +34,11 @@ impl<M: Carrier> Fibers<M> {
             self.blame(caller);
         }
         let arrivals = &self.arrivals;
-        if arrivals.doorbell.is_rung() {
-            arrivals.doorbell.answer();
-            while let Some((at, word)) = arrivals.ring.pop() {
-                // In virtual time the clock that the poster read is another one.
-                let at = if M::REAL { Moment::from_nanos(at) } else { self.machine.moment() };
-                let arrival = Arrival { at, count: word & ((1 << 48) - 1) };
-                self.interrupt((word >> 48) as u16, arrival);
-            }
-        }
+        arrivals.doorbell.heed(&arrivals.ring, |at, word| {
+            // In virtual time the clock that the poster read is another one.
+            let at = if M::REAL { Moment::from_nanos(at) } else { self.machine.moment() };
+            self.interrupt((word >> 48) as u16, Arrival { at, count: word & ((1 << 48) - 1) });
+        });
         if !cell!(self.core).has_deadlines() && self.limit.get().is_none() && cell!(self.agenda).is_empty() {
             return;
         }

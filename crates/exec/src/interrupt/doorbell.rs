@@ -14,6 +14,7 @@
 
 use hairspring_exec_core::Moment;
 
+use super::ring::Ring;
 use crate::sync::{AtomicU32, Ordering, sleep_while, wake_one};
 
 const QUIET: u32 = 0;
@@ -54,6 +55,17 @@ impl Doorbell {
         self.state.swap(QUIET, Ordering::AcqRel);
     }
 
+    /// If it was rung: answers it, and then empties the ring buffer.
+    pub(crate) fn heed(&self, ring: &Ring, mut serve: impl FnMut(u64, u64)) {
+        if !self.is_rung() {
+            return;
+        }
+        self.answer();
+        while let Some((first, second)) = ring.pop() {
+            serve(first, second);
+        }
+    }
+
     /// Sleeps until it is rung or `deadline` has come. One thread only.
     pub(crate) fn sleep(&self, deadline: Option<Moment>) {
         if self.state.compare_exchange(QUIET, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -62,5 +74,66 @@ impl Doorbell {
         sleep_while(&self.state, ASLEEP, deadline);
         // A ring that came meanwhile stays; only our own mark is taken away. Relaxed on failure: `answer` follows.
         let _ = self.state.compare_exchange(ASLEEP, QUIET, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_checks {
+    //! All interleavings of sources that push and ring with an executive that answers, empties and sleeps. One that misses a
+    //! ring sleeps for ever, and loom says that nobody can go on.
+
+    use hairspring_exec_core::Moment;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::{Doorbell, Ring};
+
+    /// Switches between threads that are not forced.
+    const PREEMPTIONS: usize = 3;
+
+    /// `sources` push and ring once each; the executive sleeps with a deadline that has come as often as given, and else
+    /// without.
+    fn explore(sources: u64, timed_sleeps: usize) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(PREEMPTIONS);
+        model.check(move || {
+            let shared = Arc::new((Doorbell::new(), Ring::new()));
+            let threads: Vec<_> = (1..=sources)
+                .map(|name| {
+                    let shared = Arc::clone(&shared);
+                    thread::spawn(move || {
+                        assert!(shared.1.push(name, name), "there is room for as many as there are sources");
+                        shared.0.ring();
+                    })
+                })
+                .collect();
+            let (bell, ring) = &*shared;
+            let mut got = 0;
+            let mut timed_sleeps = timed_sleeps;
+            loop {
+                bell.heed(ring, |name, again| {
+                    assert_eq!(name, again);
+                    got += 1;
+                });
+                if got == sources {
+                    break;
+                }
+                let deadline = (timed_sleeps > 0).then_some(Moment::START);
+                timed_sleeps = timed_sleeps.saturating_sub(1);
+                bell.sleep(deadline);
+            }
+            threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
+        });
+    }
+
+    #[test]
+    fn no_ring_is_missed() {
+        explore(2, 0);
+    }
+
+    #[test]
+    fn no_ring_is_missed_when_a_sleep_ends_by_time_at_the_moment_of_the_ring() {
+        explore(1, 2);
+        explore(2, 1);
     }
 }
