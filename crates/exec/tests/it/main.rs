@@ -4,6 +4,7 @@ mod backends;
 mod backends_random;
 mod fpu;
 mod interrupts;
+mod interrupts_compile;
 mod interrupts_descriptors;
 mod kill;
 mod messages;

@@ -1,0 +1,12 @@
+//! Messages are copied as bytes: what owns something cannot be one, and what borrows cannot either.
+
+use hairspring_exec::{Backend, Config, Create, Executive, Priority};
+
+fn main() {
+    let executive = Executive::new(Backend::fiber(), &Config::default()).unwrap();
+    executive.mail_task("owns", Priority::HIGHEST, [1; 4], |_, _, _: String| {}).unwrap();
+    let local = 5;
+    let borrowing = executive.exchange::<&u32>([1; 4]).unwrap();
+    hairspring_exec::Services::post(&executive, borrowing, hairspring_exec::Urgency::ALL[0], &local).unwrap();
+    executive.exchange::<std::rc::Rc<u32>>([1; 4]).unwrap();
+}
