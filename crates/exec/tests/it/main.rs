@@ -13,6 +13,7 @@ mod pools;
 mod programs;
 mod scale;
 mod services;
+mod services_resources;
 mod timers;
 mod trace;
 mod watchdog;
