@@ -77,7 +77,8 @@ impl Doorbell {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_checks {
     //! All interleavings of sources that push and ring with an executive that answers, empties and sleeps. One that misses a
     //! ring sleeps for ever, and loom says that nobody can go on.

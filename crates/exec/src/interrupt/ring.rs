@@ -95,7 +95,8 @@ impl Ring {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom_checks {
     //! All interleavings of a few pushes and pops, with the reorderings that the memory model allows.
 

@@ -2,7 +2,7 @@
 
 mod backends;
 mod backends_random;
-mod fpu;
+mod host;
 mod interrupts;
 mod interrupts_compile;
 mod interrupts_descriptors;

@@ -1,5 +1,4 @@
 //! Floating-point control words: each fiber has its own, a run begins with the carrier's, whoever switched to it.
-#![cfg(target_arch = "x86_64")]
 #![expect(unsafe_code, reason = "control words are set in assembly")]
 
 use std::arch::asm;
