@@ -106,6 +106,13 @@ const PROOFS: &[Proof] = &[
         arguments: &[],
         limit_s: 120,
     },
+    Proof {
+        name: "interleavings",
+        claim: "The doorbell and the ring between interrupt sources and the executive miss, lose and double nothing in any \
+                interleaving of their threads with up to three preemptions.",
+        arguments: &[],
+        limit_s: 600,
+    },
 ];
 
 /// What a proof came to.

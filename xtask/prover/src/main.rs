@@ -83,6 +83,8 @@ enum Proof {
     },
     /// Priority inversion, and what cures it
     Inversion,
+    /// The executive's doorbell and ring work in every interleaving of their threads
+    Interleavings,
 }
 
 /// What a proof found.
@@ -107,6 +109,10 @@ fn main() -> ExitCode {
         Proof::Preemption { count } => executive::preemption(count),
         Proof::PeriodicTimer { seconds } => executive::periodic_timer(seconds),
         Proof::Inversion => executive::inversion(),
+        Proof::Interleavings => cargo_test::prove(
+            &["-p", "hairspring-exec", "--lib", "loom_checks"],
+            &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+        ),
     };
     println!("{}", json!({"passed": verdict.passed, "figures": verdict.figures}));
     if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
