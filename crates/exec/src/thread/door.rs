@@ -51,7 +51,10 @@ impl Threads {
         self.depart(state, by, call, reply);
         let (By::Task(_), Some(place)) = (by, self.own()) else { return reply };
         place.park();
-        heed(place);
+        // A buffer that was just given is in nobody's hands yet: its task unwinds at its next call, when it can drop it.
+        if !(matches!(call, Call::GetBuffer { .. }) && reply.status == Status::Ok) {
+            heed(place);
+        }
         if reply.status == Status::Blocked {
             // SAFETY: this is the place's own thread, the call was blocked, and `park` has returned.
             return unsafe { place.outcome() };
@@ -69,7 +72,8 @@ impl Threads {
         state.conclude(me, call, reply);
         let lower_later = state.settle(me, Some(call));
         let to_the_end = match (call, me) {
-            (Call::Yield, Some(_)) => true,
+            // A run that ends with another start pending begins again behind its equals.
+            (Call::Yield | Call::End { .. }, Some(_)) => true,
             (Call::SetPriority { task, .. }, Some(me)) => *task == me,
             _ => false,
         };

@@ -31,6 +31,19 @@ fn equals_run_in_the_order_of_their_starts_and_never_preempt() {
 }
 
 #[test]
+fn a_run_that_ends_with_another_start_pending_begins_again_behind_its_equals() {
+    check("twice once twice = Finished", |bench| {
+        let twice = bench.task("twice", 20, |_, log| log.note("twice"));
+        let once = bench.task("once", 20, |_, log| log.note("once"));
+        bench.start("starter", 10, move |ctx, _| {
+            for task in [twice, twice, once] {
+                ctx.trigger(task).expect("it is there");
+            }
+        });
+    });
+}
+
+#[test]
 fn a_preempted_task_keeps_its_place_before_its_equals() {
     check("a1 high a2 b = Finished", |bench| {
         let high = bench.task("high", 10, |_, log| log.note("high"));
