@@ -21,7 +21,9 @@ const STATISTICS: &[Statistic] = &[
     ("99.9 %", |f| f.p999),
     ("max", |f| f.max),
 ];
-/// Those that have a column beside a diagram.
+/// A table with more rows than these stands below its diagram, in full width: beside it there would be nothing but paper.
+const MOST_ROWS_BESIDE: usize = 8;
+/// Statistics that have a column beside a diagram.
 const BESIDE_DIAGRAM: [&str; 4] = ["min", "median", "99 %", "max"];
 /// In this chapter the distribution is the result, so each gets a plot of its own.
 const DISTRIBUTIONS_OF: &str = "disturbance";
@@ -50,8 +52,11 @@ pub(super) fn chapter(page: &mut Markup, chapter: &Chapter) {
 fn table(page: &mut Markup, table: &Table) {
     page.add(format_args!("<h3>{} <code>{}</code></h3>\n", escaped(&table.title), escaped(&table.id)));
     let figures: Vec<&Figure> = table.rows.iter().filter_map(Row::figure).collect();
-    if let Some(diagram) = &table.diagram {
+    let beside = table.diagram.is_some() && table.rows.len() <= MOST_ROWS_BESIDE;
+    if beside {
         page.add(format_args!("<div class=\"timed\">\n"));
+    }
+    if let Some(diagram) = &table.diagram {
         timeline::diagram(page, diagram, table);
     }
     page.add(format_args!("<div class=\"scroll\" tabindex=\"0\">\n"));
@@ -59,14 +64,14 @@ fn table(page: &mut Markup, table: &Table) {
         page.add(format_args!("<table class=\"single\">\n"));
         table.rows.iter().for_each(|row| single(page, row));
     } else {
-        let columns = columns(&figures, table.diagram.is_some());
+        let columns = columns(&figures, beside);
         page.add(format_args!("<table>\n<thead><tr><th></th><th>n</th>"));
         columns.shown.iter().for_each(|(name, _)| page.add(format_args!("<th>{name}</th>")));
         page.add(format_args!("<th class=\"dist\">{}</th></tr></thead>\n", axis(&figures)));
         table.rows.iter().for_each(|row| self::row(page, row, &figures, &columns));
     }
     page.add(format_args!("</table>\n</div>\n"));
-    if table.diagram.is_some() {
+    if beside {
         page.add(format_args!("</div>\n"));
     }
 }
