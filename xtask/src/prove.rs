@@ -107,6 +107,13 @@ const PROOFS: &[Proof] = &[
         limit_s: 120,
     },
     Proof {
+        name: "cyclictest",
+        claim: "Where cyclictest is installed: a periodic timer of threads on one CPU is late by the same order of magnitude \
+                as cyclictest sees on the same kernel.",
+        arguments: &["--seconds", "5"],
+        limit_s: 60,
+    },
+    Proof {
         name: "interleavings",
         claim: "The doorbell and the ring between interrupt sources and the executive miss, lose and double nothing in any \
                 interleaving of their threads with up to three preemptions.",

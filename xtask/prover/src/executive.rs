@@ -11,7 +11,7 @@ use hairspring_exec::{
 use hairspring_machine::sim::Script;
 use serde_json::{Map, Value, json};
 
-use super::{Verdict, summary};
+use super::{Verdict, place, summary};
 
 /// The proof could not be set up.
 fn defect(what: impl ToString) -> Verdict {
@@ -136,6 +136,41 @@ fn expiries(backend: Backend, period: Nanos, span: Nanos) -> Result<Expiries, Bo
     executive.start_periodic(timer, first, period)?;
     executive.run(RunLimit::For(span + Nanos::from_secs(10)));
     Ok(std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Our lateness of a periodic timer beside what cyclictest sees of the same kernel, one after the other. Without cyclictest
+/// there is nothing to compare, which is said and is no failure.
+pub(crate) fn cyclictest(seconds: i64) -> Verdict {
+    let mut figures = Map::new();
+    // As Debian's rt-tests has it: one thread on the last CPU, 1 ms, SCHED_FIFO 80, idle states as the system has them.
+    let cpu = place::last_cpu().0.to_string();
+    let loops = (seconds * 1_000).to_string();
+    let arguments = ["-q", "-m", "-p", "80", "-i", "1000", "-t", "1", "-a", &cpu, "-l", &loops, "--default-system"];
+    let output = match std::process::Command::new("cyclictest").args(arguments).output() {
+        Ok(output) => output,
+        Err(error) => {
+            figures.insert("not compared".to_owned(), json!(format!("cyclictest: {error}; install rt-tests")));
+            return Verdict { passed: true, figures };
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let field = |name: &str| {
+        let after = said.split(name).nth(1)?;
+        after.split_whitespace().next()?.parse::<i64>().ok()
+    };
+    let Some(average_us) = field("Avg:") else { return defect(format!("cyclictest said: {said}")) };
+    let mut ours = match expiries(Backend::thread_up(), Nanos::from_millis(1), Nanos::from_secs(seconds)) {
+        Ok(ours) => ours,
+        Err(error) => return defect(error),
+    };
+    let mean_ns = ours.late_ns.iter().sum::<i64>() / ours.late_ns.len().max(1) as i64;
+    figures.insert("cyclictest: min, average, max in µs".to_owned(), json!([field("Min:"), average_us, field("Max:")]));
+    figures.insert("ours, thread_up timer: mean in ns".to_owned(), json!(mean_ns));
+    figures.insert("ours, thread_up timer".to_owned(), summary::figures(&mut ours.late_ns));
+    // Two programs after each other on a machine whose mood changes: the same order of magnitude is what can be asked.
+    let ratio = mean_ns as f64 / (average_us.max(1) as f64 * 1_000.0);
+    figures.insert("ours over cyclictest".to_owned(), json!((ratio * 100.0).round() / 100.0));
+    Verdict { passed: (0.2..5.0).contains(&ratio) && ours.early == 0, figures }
 }
 
 /// How long an urgent task waits for a resource that a low one holds while a middle one computes: with the remedies no

@@ -83,6 +83,12 @@ enum Proof {
     },
     /// Priority inversion, and what cures it
     Inversion,
+    /// The executive's timer is as late as cyclictest says that this kernel wakes threads
+    Cyclictest {
+        /// How long each
+        #[arg(long, default_value_t = 5)]
+        seconds: i64,
+    },
     /// The executive's doorbell and ring work in every interleaving of their threads
     Interleavings,
 }
@@ -109,6 +115,7 @@ fn main() -> ExitCode {
         Proof::Preemption { count } => executive::preemption(count),
         Proof::PeriodicTimer { seconds } => executive::periodic_timer(seconds),
         Proof::Inversion => executive::inversion(),
+        Proof::Cyclictest { seconds } => executive::cyclictest(seconds),
         Proof::Interleavings => cargo_test::prove(
             &["-p", "hairspring-exec", "--lib", "loom_checks"],
             &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
