@@ -25,6 +25,11 @@ pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict
         if let Some(result) = line.strip_prefix("test result: ") {
             ran += count(result, "passed");
             failed += count(result, "failed");
+        } else if line.starts_with("killed: ") {
+            // The runner of mutants prints a line for each instead.
+            ran += 1;
+        } else if line.starts_with("SURVIVED: ") || line.starts_with("NOT TRIED") {
+            failed += 1;
         } else if let Some((name, explored)) = line.split_once(": ").filter(|(_, rest)| rest.contains(" states, ")) {
             figures.insert(format!("explored: {name}"), json!(explored));
         }
@@ -32,8 +37,12 @@ pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict
     figures.insert("tests passed".to_owned(), json!(ran));
     figures.insert("tests failed".to_owned(), json!(failed));
     if !output.status.success() {
-        let last: Vec<&str> =
-            said.lines().filter(|line| line.contains("FAILED") || line.contains("survived")).collect();
+        let told = String::from_utf8_lossy(&output.stderr);
+        figures.insert("said last".to_owned(), json!(told.lines().last()));
+        let last: Vec<&str> = said
+            .lines()
+            .filter(|line| line.contains("FAILED") || line.contains("SURVIVED") || line.contains("NOT TRIED"))
+            .collect();
         figures.insert("what failed".to_owned(), json!(last));
     }
     Verdict { passed: output.status.success() && ran > 0 && failed == 0, figures }
