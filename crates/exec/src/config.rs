@@ -12,6 +12,7 @@ pub struct Config {
     /// Stack of each task, in bytes, rounded up to pages, with a guard page below. Only what is touched becomes memory.
     pub stack_bytes: usize,
     /// How long a task may keep the CPU in one stretch without a call before the watchdog takes its real-time priority.
+    /// Zero: nobody watches while it runs.
     pub watchdog: Nanos,
     /// Calls to keep in the trace; none: no trace, and no clock reading per call.
     pub trace: Option<usize>,

@@ -1,9 +1,8 @@
 //! [`Executive`]: made, given tasks and objects, run.
 
 use hairspring_exec_core::{
-    By, EventsId, Moment, Priority, Protocol, ResourceId, SemaphoreId, Status, TaskId, TimerId,
+    By, Call, EventsId, Expiry, Moment, Observer, Priority, Protocol, ResourceId, SemaphoreId, Status, TaskId, TimerId,
 };
-use hairspring_exec_core::{Call, Expiry, Observer};
 use hairspring_machine::sim::Script;
 use hairspring_machine::{Cpu, CpuSet, Host, Policy, Sim};
 

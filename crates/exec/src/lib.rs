@@ -47,7 +47,8 @@
 //! 5. **Messages** are copied into an envelope and out of it. A mailbox has four queues: urgency 0 before 3, FIFO within.
 //!    `MailboxFull` (this queue) and `NoEnvelope` (the whole executive) are told apart. An envelope goes back to the pool when
 //!    its message is taken. Taking a message acknowledges the one before; so does the end of the run.
-//! 6. **Wait lists** are in order of priority, FIFO among equals: the priority given for the wait, or else the task's own.
+//! 6. **Wait lists** are in order of priority, FIFO among equals: the priority given for the wait (semaphores offer that), or
+//!    else the task's own.
 //!    A place given for the wait stays; a place by the task's own priority moves with it. Others' time-outs change nothing.
 //! 7. **Resources** are owned, nest, and are handed straight to the first waiter: nobody barges in. When a waiter leaves by
 //!    time-out or kill the owner's priority is computed anew. A task that ends as an owner hands its resources on, and this
@@ -86,7 +87,7 @@
 //! # Threads that this crate starts
 //!
 //! None by `Executive::new` on Sim. On fibers: one per attached descriptor, and the watchdog while it runs. With threads:
-//! one per task, one for timers, one per attached procedure, and the watchdog.
+//! one per task, one for timers, one for the posts to each attached procedure and one for its descriptor, and the watchdog.
 
 mod config;
 mod context;

@@ -1,4 +1,4 @@
-//! The timing diagram of a table, which stands beside it, or above it on a narrow screen.
+//! The timing diagram of a table, which stands beside it, or above it on a narrow screen or where the table is long.
 
 use super::Markup;
 use crate::render::svg;
