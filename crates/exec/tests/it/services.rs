@@ -1,9 +1,11 @@
 //! Tasks and what they do to each other: starts, wakes, suspension, priorities, semaphores, events, signals, time-outs.
 
-use hairspring_exec::{Bits, Create, Limit, Priority, RunLimit, Services, Status, Woken};
+use hairspring_exec::{
+    Bits, Create, Ending, Limit, Observer, Priority, RunLimit, Services, Status, TaskId, Waiting, Woken,
+};
 use hairspring_machine::Nanos;
 
-use crate::backends::{FOREVER, LIMIT, check, check_with, micros, nth, priority};
+use crate::backends::{FOREVER, LIMIT, Log, check, check_with, micros, nth, priority};
 
 #[test]
 fn a_more_urgent_task_preempts_inside_the_call_that_readies_it() {
@@ -532,5 +534,39 @@ fn a_task_that_loops_on_preempt_points_or_work_ends_with_the_run() {
         bench.run_for(RunLimit::For(micros(500)));
         bench.start("works", 20, |ctx, _| ctx.work(Nanos::from_secs(3_600)));
         bench.run_for(RunLimit::For(micros(500)));
+    });
+}
+
+/// Notes what it is told.
+struct Hooks(Log);
+
+impl Observer for Hooks {
+    fn started(&mut self, task: TaskId) {
+        self.0.note(format!("{task:?}:started"));
+    }
+
+    fn readied(&mut self, task: TaskId) {
+        self.0.note(format!("{task:?}:readied"));
+    }
+
+    fn stopped(&mut self, task: TaskId, waiting: Waiting) {
+        self.0.note(format!("{task:?}:{}", if waiting == Waiting::Wake { "waits" } else { "stopped" }));
+    }
+
+    fn ended(&mut self, task: TaskId, _how: Ending) {
+        self.0.note(format!("{task:?}:ended"));
+    }
+}
+
+#[test]
+fn hooks_are_told_every_decision_in_order() {
+    let expected = "T0:started T0:readied T1:started T1:readied T0:waits T0:readied T0:stopped T0:ended T1:stopped \
+                    T1:ended = Finished";
+    check(expected, |bench| {
+        bench.executive.set_hooks(Hooks(bench.log.clone()));
+        let high = bench.start("high", 10, |ctx, _| ctx.wait(FOREVER).expect("it comes"));
+        bench.start("low", 20, move |ctx, _| {
+            ctx.wake(high).expect("it waits");
+        });
     });
 }
