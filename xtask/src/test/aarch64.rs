@@ -20,6 +20,7 @@ const CRATES: &[&str] = &[
     "hairspring-time",
     "hairspring-exec-core",
     "hairspring-exec",
+    "hairspring-stream",
     "hairspring-sheet",
     "hairspring-suite",
     "hairspring-cli",

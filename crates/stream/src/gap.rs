@@ -1,0 +1,115 @@
+//! [`Gap`]: samples that the source produced and that are not in the recording. Loss is data, never silence.
+
+use std::fmt;
+
+use hairspring_machine::Nanos;
+
+use crate::units::Frames;
+
+/// Why samples were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// The buffer was full: the disk was slower than the source for longer than the buffer lasts.
+    BufferFull = 1,
+    /// There was room in the buffer, but nobody emptied the hardware's FIFO in time: the machine was busy or stalled.
+    ServedLate = 2,
+    /// The oldest data of a full buffer were given up for newer ones (policy `overwrite`).
+    Overwritten = 3,
+    /// The source itself says that it lost them (sequence numbers of packets).
+    Source = 4,
+    /// They were in a block that could not be written.
+    WriteFailed = 5,
+    /// They were in a block that is damaged or missing in the files; found by `recover`.
+    Damaged = 6,
+    /// The recording was continued later; what came between is not known.
+    Resumed = 7,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 7] = [
+        Self::BufferFull,
+        Self::ServedLate,
+        Self::Overwritten,
+        Self::Source,
+        Self::WriteFailed,
+        Self::Damaged,
+        Self::Resumed,
+    ];
+
+    /// Its stable name in files and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BufferFull => "buffer_full",
+            Self::ServedLate => "served_late",
+            Self::Overwritten => "overwritten",
+            Self::Source => "source",
+            Self::WriteFailed => "write_failed",
+            Self::Damaged => "damaged",
+            Self::Resumed => "resumed",
+        }
+    }
+
+    /// The cause with this number in a journal.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| *cause as u8 == number)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::BufferFull => "the buffer was full",
+            Self::ServedLate => "the hardware FIFO was not emptied in time",
+            Self::Overwritten => "overwritten by newer data",
+            Self::Source => "lost before they reached this computer",
+            Self::WriteFailed => "could not be written",
+            Self::Damaged => "damaged or missing in the files",
+            Self::Resumed => "between two parts of the recording",
+        })
+    }
+}
+
+/// A run of consecutive frames that are not in the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The global index of the first lost frame: the number of frames that the source had produced before it.
+    pub first: Frames,
+    /// How many are lost.
+    pub frames: Frames,
+    /// Why.
+    pub cause: Cause,
+    /// When it was found, on `CLOCK_MONOTONIC`.
+    pub found: Nanos,
+}
+
+/// Frames that were not recorded because no trigger asked for them: left out, not lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skip {
+    /// The global index of the first frame that is left out.
+    pub first: Frames,
+    /// How many.
+    pub frames: Frames,
+}
+
+impl Gap {
+    /// The global index of the first frame after it.
+    pub fn end(&self) -> Frames {
+        Frames(self.first.0.saturating_add(self.frames.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_read_back_by_their_number() {
+        for cause in Cause::ALL {
+            assert_eq!(Cause::from_number(cause as u8), Some(cause));
+        }
+        assert_eq!(Cause::from_number(0), None);
+        assert_eq!(Cause::from_number(8), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! [`Ledger`]: where every byte that the source produced is now. What does not add up is a fact of the result.
+//!
+//! Each entry is counted by the part that sees it happen, none is computed from the others; so the equation
+//!
+//! ```text
+//! produced = stored + in flight + in the ring + in the FIFO + lost + left out
+//! ```
+//!
+//! can fail, and a recording is `complete` only if it holds at the end with nothing left under way.
+
+/// The account of one stream, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// What the source says it produced, by its own counter or clock.
+    pub produced_bytes: u64,
+    /// In the files, by the completions of the writes.
+    pub stored_bytes: u64,
+    /// Of these, certainly still there after a power cut: complete when a sync was submitted that succeeded.
+    pub durable_bytes: u64,
+    /// Handed to the disk, not yet complete.
+    pub in_flight_bytes: u64,
+    /// In the ring, not yet handed to the disk.
+    pub in_ring_bytes: u64,
+    /// In the hardware's FIFO, not yet in the ring.
+    pub in_fifo_bytes: u64,
+    /// Declared lost: the sum of all gaps.
+    pub lost_bytes: u64,
+    /// Left out because no trigger asked for it.
+    pub left_out_bytes: u64,
+}
+
+impl Ledger {
+    /// Produced less everything that is accounted for; not 0 means that something was lost or doubled without a word.
+    pub fn unaccounted_bytes(&self) -> i128 {
+        let accounted = [
+            self.stored_bytes,
+            self.in_flight_bytes,
+            self.in_ring_bytes,
+            self.in_fifo_bytes,
+            self.lost_bytes,
+            self.left_out_bytes,
+        ];
+        i128::from(self.produced_bytes) - accounted.into_iter().map(i128::from).sum::<i128>()
+    }
+
+    /// Whether every byte is accounted for.
+    pub fn holds(&self) -> bool {
+        self.unaccounted_bytes() == 0
+    }
+
+    /// Whether nothing is under way any more.
+    pub fn is_settled(&self) -> bool {
+        self.in_flight_bytes == 0 && self.in_ring_bytes == 0 && self.in_fifo_bytes == 0
+    }
+}
+
+/// What a recording is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Everything that was asked for is there.
+    Complete,
+    /// Ended early by its user, in order; everything until then is there.
+    Stopped,
+    /// Something is missing, and the recording says what.
+    Incomplete,
+    /// The account does not add up: something is missing or doubled, and nobody knows what.
+    Unaccounted,
+}
+
+impl Verdict {
+    /// Every verdict, best first.
+    pub const ALL: [Self; 4] = [Self::Complete, Self::Stopped, Self::Incomplete, Self::Unaccounted];
+
+    /// Its stable name in files and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Stopped => "stopped",
+            Self::Incomplete => "incomplete",
+            Self::Unaccounted => "unaccounted",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_too_few_or_too_many_is_seen() {
+        let mut ledger = Ledger { produced_bytes: 10, stored_bytes: 4, in_flight_bytes: 3, ..Ledger::default() };
+        assert_eq!(ledger.unaccounted_bytes(), 3);
+        ledger.lost_bytes = 2;
+        ledger.left_out_bytes = 1;
+        assert!(ledger.holds() && !ledger.is_settled());
+        ledger.stored_bytes = 5;
+        assert_eq!(ledger.unaccounted_bytes(), -1);
+    }
+}

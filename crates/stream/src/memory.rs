@@ -1,0 +1,452 @@
+//! [`Memory`]: a buffer on pages of a chosen size, plain or mapped twice in a row.
+//!
+//! **Problem.** A ring's data should go to the disk from where they lie, also where they reach over its end; and the pages on
+//! which it lies decide how fast the kernel and the devices reach it (Spectrum's AN006 calls these "user" and "continuous"
+//! buffers).
+//!
+//! **Solution.** The same pages are mapped twice, one copy behind the other: every piece of the ring is contiguous.
+//!
+//! ```text
+//! addresses   0 ............ N ............ 2N
+//! pages       [0 1 2 3 4 5 6 7][0 1 2 3 4 5 6 7]
+//!                        └ a piece over the seam ┘
+//! ```
+//!
+//! **What is granted is read back**, not assumed: the kernel takes a wish for huge pages without a word and gives small ones.
+//! If the size is not to be had it is halved until it is, as Spectrum's driver does; each step down is kept in [`Granted`].
+
+#![expect(unsafe_code, reason = "mapping memory, and looking at it while others write")]
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use crate::units::Bytes;
+
+/// The pages a memory lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pages {
+    /// The machine's ordinary pages, 4 KiB on x86.
+    Small,
+    /// Ordinary memory that the kernel backs with huge pages by itself where it can (transparent huge pages).
+    Transparent,
+    /// 2 MiB pages that were set aside (hugetlb).
+    Huge2M,
+    /// 1 GiB pages that were set aside (hugetlb).
+    Huge1G,
+}
+
+impl Pages {
+    /// Every kind, the smallest first.
+    pub const ALL: [Self; 4] = [Self::Small, Self::Transparent, Self::Huge2M, Self::Huge1G];
+
+    /// Its name in ids, JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Transparent => "thp",
+            Self::Huge2M => "huge2m",
+            Self::Huge1G => "huge1g",
+        }
+    }
+
+    /// What sizes are rounded up to.
+    fn size(self) -> Bytes {
+        match self {
+            Self::Small => page_size(),
+            Self::Transparent | Self::Huge2M => Bytes::mib(2),
+            Self::Huge1G => Bytes::gib(1),
+        }
+    }
+
+    /// What to try when this is not to be had.
+    fn weaker(self) -> Option<Self> {
+        match self {
+            Self::Small => None,
+            Self::Transparent => Some(Self::Small),
+            Self::Huge2M => Some(Self::Transparent),
+            Self::Huge1G => Some(Self::Huge2M),
+        }
+    }
+}
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Small => "small pages",
+            Self::Transparent => "transparent huge pages",
+            Self::Huge2M => "2 MiB pages",
+            Self::Huge1G => "1 GiB pages",
+        })
+    }
+}
+
+/// What was given, and what was refused on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The size, a multiple of the page size.
+    pub size: Bytes,
+    /// The pages, as the kernel shows them in `/proc/self/smaps`.
+    pub pages: Pages,
+    /// What had been asked for and was not given, in order, each with the reason.
+    pub refused: Vec<String>,
+}
+
+/// No memory, not even the least that would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryError {
+    /// The least that would have done.
+    pub least: Bytes,
+    /// Everything that was tried.
+    pub refused: Vec<String>,
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not even {} of memory for the buffer: {}", self.least, self.refused.join("; "))
+    }
+}
+
+impl std::error::Error for MemoryError {}
+
+/// Of the memory that is free, the share that one buffer may take: the rest keeps the machine alive.
+const MOST_OF_FREE: f64 = 0.75;
+
+/// A buffer. Its bytes are zero at first, and all its pages are present, so that no access faults later.
+#[derive(Debug)]
+pub struct Memory {
+    address: NonNull<u8>,
+    /// Bytes that can be reached from `address`: the size, or twice the size if it is mirrored.
+    reach: usize,
+    granted: Granted,
+    /// Behind a mirrored memory.
+    file: Option<OwnedFd>,
+}
+
+// SAFETY: a Memory is an address range that stays mapped as long as it lives; it gives out raw pointers only, and who may use
+// which bytes when is settled by the ring's cursors and the stores.
+unsafe impl Send for Memory {}
+// SAFETY: as above; the methods do not touch the bytes.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Memory mapped twice in a row, for a ring.
+    ///
+    /// # Errors
+    /// Not even `least` was to be had.
+    pub fn mirrored(size: Bytes, least: Bytes, pages: Pages) -> Result<Self, MemoryError> {
+        Self::descend(size, least, pages, true)
+    }
+
+    /// Memory mapped once, private to the process.
+    ///
+    /// # Errors
+    /// Not even `least` was to be had.
+    pub fn plain(size: Bytes, least: Bytes, pages: Pages) -> Result<Self, MemoryError> {
+        Self::descend(size, least, pages, false)
+    }
+
+    /// Halves until it fits, then begins again on weaker pages.
+    fn descend(size: Bytes, least: Bytes, asked: Pages, mirrored: bool) -> Result<Self, MemoryError> {
+        let mut refused = Vec::new();
+        let mut kind = Some(asked);
+        while let Some(pages) = kind {
+            let mut size = size.round_up(pages.size());
+            while size >= least.round_up(pages.size()) && size.0 > 0 {
+                match Self::map(size, pages, mirrored) {
+                    Ok((address, reach, file)) => {
+                        let mut memory = Self { address, reach, granted: Granted { size, pages, refused }, file };
+                        memory.read_back(pages);
+                        return Ok(memory);
+                    }
+                    Err(error) => refused.push(format!("{size} on {pages}: {error}")),
+                }
+                if size == pages.size() {
+                    break;
+                }
+                size = Bytes(size.0 / 2).round_up(pages.size());
+            }
+            kind = pages.weaker();
+        }
+        Err(MemoryError { least, refused })
+    }
+
+    fn map(size: Bytes, pages: Pages, mirrored: bool) -> io::Result<(NonNull<u8>, usize, Option<OwnedFd>)> {
+        let hugetlb = match pages {
+            Pages::Huge2M => libc::MAP_HUGETLB | libc::MAP_HUGE_2MB,
+            Pages::Huge1G => libc::MAP_HUGETLB | libc::MAP_HUGE_1GB,
+            Pages::Small | Pages::Transparent => 0,
+        };
+        if hugetlb == 0
+            && let Some(free) = free_memory()
+            && size.0 as f64 > free.0 as f64 * MOST_OF_FREE
+        {
+            return Err(io::Error::other(format!(
+                "only {free} of memory are free, of which a buffer takes three quarters"
+            )));
+        }
+        let length = usize::try_from(size.0).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        if !mirrored {
+            let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | hugetlb;
+            let address = aligned(length, pages)?;
+            place(address, length, anonymous, -1, pages)?;
+            return Ok((address, length, None));
+        }
+        // The two flags have the same bits: the size of the page is coded alike.
+        let flags = if hugetlb == 0 { 0 } else { libc::MFD_HUGETLB | (hugetlb & !libc::MAP_HUGETLB).cast_unsigned() };
+        // SAFETY: the name is a C string that lives for ever; the result is checked before use.
+        let file = unsafe { libc::memfd_create(c"hairspring-ring".as_ptr(), libc::MFD_CLOEXEC | flags) };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was made above and has no other owner.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        // SAFETY: sets the size of our own new file; no memory is touched.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), libc::off_t::try_from(size.0).unwrap_or(libc::off_t::MAX)) } != 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+        let reach = length.checked_mul(2).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let address = aligned(reach, pages)?;
+        for half in [0, length] {
+            // SAFETY: `half` is within the range that was reserved just above, so the address is not null.
+            let address = unsafe { address.add(half) };
+            if let Err(error) = place(address, length, libc::MAP_SHARED, file.as_raw_fd(), pages) {
+                unmap(address, reach);
+                return Err(error);
+            }
+        }
+        Ok((address, reach, Some(file)))
+    }
+
+    /// What the kernel really gave, by its own account.
+    fn read_back(&mut self, asked: Pages) {
+        let found = pages_at(self.address.as_ptr() as usize).unwrap_or(Pages::Small);
+        if found != asked {
+            let why = match asked {
+                Pages::Transparent if self.file.is_some() => {
+                    "the kernel gave others; see /sys/kernel/mm/transparent_hugepage/shmem_enabled"
+                }
+                Pages::Transparent => "the kernel gave others; see /sys/kernel/mm/transparent_hugepage/enabled",
+                _ => "the kernel gave others",
+            };
+            self.granted.refused.push(format!("{} on {asked}: {why}", self.granted.size));
+        }
+        self.granted.pages = found;
+    }
+
+    /// What was given.
+    pub fn granted(&self) -> &Granted {
+        &self.granted
+    }
+
+    /// Its size; a mirrored one can be reached over twice as many bytes.
+    pub fn size(&self) -> Bytes {
+        self.granted.size
+    }
+
+    /// Bytes that can be reached from [`Memory::address`].
+    pub fn reach(&self) -> usize {
+        self.reach
+    }
+
+    /// Its first byte. Aligned to its page size; valid as long as this value lives.
+    pub fn address(&self) -> NonNull<u8> {
+        self.address
+    }
+
+    /// A second view of a mirrored memory that cannot be written to: what another process would see. `None` for a plain one,
+    /// or if the kernel refuses.
+    pub fn view(&self) -> Option<View> {
+        let file = self.file.as_ref()?;
+        let length = usize::try_from(self.granted.size.0).ok()?;
+        // SAFETY: maps our own file at an address of the kernel's choice; nothing that exists is touched.
+        let address =
+            unsafe { libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        (address != libc::MAP_FAILED).then_some(())?;
+        Some(View { address: NonNull::new(address.cast())?, length })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        unmap(self.address, self.reach);
+    }
+}
+
+/// A read-only view of a [`Memory`] that others write to at the same time.
+#[derive(Debug)]
+pub struct View {
+    address: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and is only read, word by word, by `copy`.
+unsafe impl Send for View {}
+// SAFETY: as above.
+unsafe impl Sync for View {}
+
+impl View {
+    /// Copies bytes from a position in the ring (taken modulo its size). What was written meanwhile may be torn: the caller
+    /// finds out afterwards, from the cursors, whether anybody may have written there, and then throws the copy away.
+    ///
+    /// # Panics
+    /// If more is asked for than the memory holds.
+    pub fn copy(&self, position: u64, into: &mut [u8]) {
+        assert!(into.len() <= self.length, "more than the ring holds");
+        let mut at = (position % self.length as u64) as usize;
+        for byte in into {
+            // SAFETY: `at` is below the length of the mapping. The read is volatile and of a mapping of its own, for the bytes
+            // change under it as those of a device do; no reference to them is ever made.
+            *byte = unsafe { self.address.add(at).read_volatile() };
+            at += 1;
+            if at == self.length {
+                at = 0;
+            }
+        }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        unmap(self.address, self.length);
+    }
+}
+
+/// Reserves addresses that begin at a multiple of the page size.
+fn aligned(length: usize, pages: Pages) -> io::Result<NonNull<u8>> {
+    let alignment = usize::try_from(pages.size().0).unwrap_or(usize::MAX);
+    let more = length.checked_add(alignment).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: reserves addresses of the kernel's choice without access to them; nothing that exists is touched.
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), more, libc::PROT_NONE, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let start = address as usize;
+    let first = start.next_multiple_of(alignment);
+    let address = NonNull::new(first as *mut u8).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+    let (before, after) = (first - start, start + more - (first + length));
+    if let (Some(start), true) = (NonNull::new(start as *mut u8), before > 0) {
+        unmap(start, before);
+    }
+    if after > 0 {
+        // SAFETY: `first + length` is within the reservation, whose end lies `after` bytes behind it.
+        unmap(unsafe { address.add(length) }, after);
+    }
+    Ok(address)
+}
+
+/// Maps memory over a reservation and makes its pages present.
+fn place(address: NonNull<u8>, length: usize, flags: i32, file: i32, pages: Pages) -> io::Result<()> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: replaces a part of the reservation that `aligned` made for this, and nothing else.
+    let mapped = unsafe { libc::mmap(address.as_ptr().cast(), length, access, flags | libc::MAP_FIXED, file, 0) };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    if pages == Pages::Transparent {
+        // SAFETY: advice about the mapping that was made above. A refusal shows when the pages are read back.
+        let _ = unsafe { libc::madvise(address.as_ptr().cast(), length, libc::MADV_HUGEPAGE) };
+    }
+    // SAFETY: brings in the pages of the mapping that was made above, as writing to them would, but fails instead of
+    // killing the process where there are none (hugetlb).
+    if unsafe { libc::madvise(address.as_ptr().cast(), length, libc::MADV_POPULATE_WRITE) } != 0 {
+        let error = io::Error::last_os_error();
+        // A kernel before 5.14 does not know the advice; its pages come with the first access.
+        if error.raw_os_error() != Some(libc::EINVAL) {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn unmap(address: NonNull<u8>, length: usize) {
+    // SAFETY: called once for each range, by its only owner, when no pointer into it is left.
+    let _ = unsafe { libc::munmap(address.as_ptr().cast(), length) };
+}
+
+fn page_size() -> Bytes {
+    // SAFETY: sysconf reads a constant of the system and takes no pointers.
+    Bytes(u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096))
+}
+
+/// Memory that the system can give without swapping.
+pub fn free_memory() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok().map(Bytes::kib)
+}
+
+/// The pages of the mapping at an address, from `/proc/self/smaps`.
+fn pages_at(address: usize) -> Option<Pages> {
+    let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
+    let mut kib = [0_u64; 3];
+    let mut inside = false;
+    for line in text.lines() {
+        let is_head = line.as_bytes().first().is_some_and(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(c));
+        if is_head {
+            let range = line.split(' ').next()?.split_once('-')?;
+            let [begin, end] = [range.0, range.1].map(|hex| usize::from_str_radix(hex, 16).unwrap_or(0));
+            inside = (begin..end).contains(&address);
+            continue;
+        }
+        for (value, name) in kib.iter_mut().zip(["KernelPageSize:", "AnonHugePages:", "ShmemPmdMapped:"]) {
+            if inside && let Some(rest) = line.strip_prefix(name) {
+                *value = rest.trim().trim_end_matches(" kB").parse().ok()?;
+            }
+        }
+    }
+    Some(match kib {
+        [size, _, _] if size >= 1 << 20 => Pages::Huge1G,
+        [size, _, _] if size >= 1 << 11 => Pages::Huge2M,
+        [_, 0, 0] => Pages::Small,
+        _ => Pages::Transparent,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_halves_of_a_mirrored_memory_are_the_same_bytes() {
+        let memory = Memory::mirrored(Bytes::kib(64), Bytes::kib(64), Pages::Small).expect("64 KiB");
+        let size = memory.size().0 as usize;
+        assert_eq!(memory.reach(), 2 * size);
+        let first = memory.address().as_ptr();
+        // SAFETY: all addresses are within the reach of the memory, which nobody else uses.
+        unsafe {
+            first.add(size - 1).write(7);
+            first.add(size).write(8);
+            assert_eq!((first.read(), first.add(2 * size - 1).read()), (8, 7));
+        }
+        let mut seen = [0; 2];
+        memory.view().expect("a view").copy(size as u64 - 1, &mut seen);
+        assert_eq!(seen, [7, 8]);
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_halved_and_every_refusal_is_kept() {
+        // No test machine has a thousand pages of 1 GiB set aside; the steps down are refused at once.
+        let memory = Memory::mirrored(Bytes::mib(8), Bytes::mib(8), Pages::Huge1G).expect("8 MiB");
+        let granted = memory.granted();
+        if granted.pages == Pages::Small {
+            assert!(granted.refused.len() > 1, "{granted:?}");
+        }
+        let most = Bytes(1 << 46);
+        let refused = Memory::plain(most, Bytes(1 << 42), Pages::Small).expect_err("more than any machine has");
+        assert_eq!(refused.refused.len(), 5, "{refused}");
+    }
+
+    #[test]
+    fn the_pages_are_those_the_kernel_shows() {
+        let memory = Memory::plain(Bytes::mib(4), Bytes::mib(4), Pages::Small).expect("4 MiB");
+        assert_eq!(memory.granted().pages, Pages::Small);
+        assert_eq!(memory.granted().refused, Vec::<String>::new());
+        let memory = Memory::plain(Bytes::mib(4), Bytes::mib(4), Pages::Transparent).expect("4 MiB");
+        let granted = memory.granted();
+        assert_eq!(granted.pages != Pages::Transparent, !granted.refused.is_empty(), "{granted:?}");
+    }
+}

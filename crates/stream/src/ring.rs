@@ -1,0 +1,582 @@
+//! The ring between a source and its recorder: bytes in a double-mapped memory, and marks where something is missing.
+//!
+//! One [`Producer`], one [`Consumer`], any number of [`Tap`]s that look on. All pieces are contiguous, also over the seam, so
+//! a source fills and a disk empties the ring in place. Positions count the bytes since the beginning and never wrap; a
+//! position plus the gaps before it tells which frame of the source lies there.
+//!
+//! The producer never waits. Taps take nothing and hold nobody up: they copy, and find out afterwards whether what they have
+//! is whole.
+//!
+//! Real-time behaviour: no call allocates, locks or sleeps; the bell costs one system call each `notify` bytes.
+
+#![expect(unsafe_code, reason = "slices of the mapped memory, owned by the protocol of the cursors")]
+
+mod cursors;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use hairspring_machine::Nanos;
+
+use crate::bell::Bell;
+use crate::gap::Gap;
+use crate::memory::{Memory, View};
+use crate::source::{End, OnOverrun};
+use crate::units::{ByteRate, Bytes};
+
+use cursors::Cursors;
+
+/// Gaps that may be under way between producer and consumer at once. If more come in one ringful, later ones become longer
+/// instead of more: nothing is taken from the source until the oldest was seen.
+const MARKS: usize = 1024;
+
+/// What both ends share.
+#[derive(Debug)]
+struct Shared {
+    cursors: Cursors,
+    memory: Arc<Memory>,
+    notify: u64,
+    on_overrun: OnOverrun,
+    /// Rings for the consumer: data, or the end.
+    data: Bell,
+    /// Rings for the producer: room.
+    room: Bell,
+    /// Most bytes that were in the ring at once. Written by the producer only.
+    high_water: AtomicU64,
+    /// Set once, when the stream has ended: how, where, and the gap that comes after the last byte.
+    closed: OnceLock<Closing>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Closing {
+    end: End,
+    position: u64,
+    last: Option<Gap>,
+}
+
+/// How a ring stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill {
+    /// Bytes in it now.
+    pub now: Bytes,
+    /// The most there were.
+    pub high_water: Bytes,
+    /// What it holds.
+    pub capacity: Bytes,
+}
+
+impl Fill {
+    /// How long until it overruns if nothing is taken out any more; `None` if nothing comes in.
+    pub fn time_to_overrun(&self, rate: ByteRate) -> Option<Nanos> {
+        rate.time_for(Bytes(self.capacity.0.saturating_sub(self.now.0)))
+    }
+
+    /// Fill in thousandths.
+    pub fn promille(&self) -> u64 {
+        (u128::from(self.now.0) * 1000 / u128::from(self.capacity.0.max(1))) as u64
+    }
+}
+
+/// Why there is no ring.
+#[derive(Debug)]
+pub enum RingError {
+    /// The memory is not mirrored.
+    NotMirrored,
+    /// The notify size is 0 or larger than the ring.
+    Notify(Bytes, Bytes),
+    /// No descriptor for the bells.
+    Bell(std::io::Error),
+}
+
+impl std::fmt::Display for RingError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotMirrored => f.write_str("a ring needs a mirrored memory"),
+            Self::Notify(notify, size) => {
+                write!(f, "a notify size of {notify} in a buffer of {size}: choose 1 B to {size}")
+            }
+            Self::Bell(error) => write!(f, "no descriptor for waking the recorder: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RingError {}
+
+/// A ring in a mirrored memory. `notify` is how many bytes come together before the consumer is woken.
+///
+/// # Errors
+/// See [`RingError`].
+pub fn ring(memory: Arc<Memory>, notify: Bytes, on_overrun: OnOverrun) -> Result<(Producer, Consumer), RingError> {
+    let size = memory.size();
+    if (memory.reach() as u64) < size.0 * 2 {
+        return Err(RingError::NotMirrored);
+    }
+    if notify.0 == 0 || notify > size {
+        return Err(RingError::Notify(notify, size));
+    }
+    let (marks, marked) = rtrb::RingBuffer::new(MARKS);
+    let shared = Arc::new(Shared {
+        cursors: Cursors::new(size.0),
+        memory,
+        notify: notify.0,
+        on_overrun,
+        data: Bell::new().map_err(RingError::Bell)?,
+        room: Bell::new().map_err(RingError::Bell)?,
+        high_water: AtomicU64::new(0),
+        closed: OnceLock::new(),
+    });
+    let producer = Producer { shared: Arc::clone(&shared), head: 0, rung: 0, high_water: 0, pending: None, marks };
+    Ok((producer, Consumer { shared, next: 0, marks: marked }))
+}
+
+impl Shared {
+    fn offset(&self, position: u64) -> usize {
+        (position % self.cursors.capacity()) as usize
+    }
+
+    fn fill(&self) -> Fill {
+        let tail = self.cursors.tail();
+        Fill {
+            now: Bytes(self.cursors.head().saturating_sub(tail)),
+            // Relaxed: a figure for people, nothing is ordered by it.
+            high_water: Bytes(self.high_water.load(Ordering::Relaxed)),
+            capacity: Bytes(self.cursors.capacity()),
+        }
+    }
+}
+
+/// The end of a ring into which a source puts its data.
+#[derive(Debug)]
+pub struct Producer {
+    shared: Arc<Shared>,
+    /// What is published.
+    head: u64,
+    /// `head` when the bell was rung last.
+    rung: u64,
+    high_water: u64,
+    /// The gap that the consumer does not know yet; it lies at `head`.
+    pending: Option<Gap>,
+    marks: rtrb::Producer<(u64, Gap)>,
+}
+
+impl Producer {
+    /// What to do when data do not fit.
+    pub fn on_overrun(&self) -> OnOverrun {
+        self.shared.on_overrun
+    }
+
+    /// Bytes that can be put in now. 0 while a gap waits for being seen, for data after it would hide it.
+    pub fn room(&mut self) -> u64 {
+        if !self.push_pending() {
+            return 0;
+        }
+        self.shared.cursors.tail() + self.shared.cursors.capacity() - self.head
+    }
+
+    /// Position of the next byte.
+    pub fn position(&self) -> u64 {
+        self.head
+    }
+
+    /// The ring's memory, for a driver that fills it by itself, and the offset in it of a position.
+    pub fn memory(&self) -> (&Arc<Memory>, impl Fn(u64) -> usize + '_) {
+        (&self.shared.memory, |position| self.shared.offset(position))
+    }
+
+    /// The next `length` bytes to be filled; `None` if there is no room for so many. Nothing is published before
+    /// [`Producer::commit`].
+    pub fn reserve(&mut self, length: usize) -> Option<&mut [u8]> {
+        if length as u64 > self.room() {
+            return None;
+        }
+        self.shared.cursors.announce(self.head + length as u64);
+        let offset = self.shared.offset(self.head);
+        // SAFETY: the bytes from `head` on, `length` of them, are before `tail + capacity`: by the cursors' protocol they are
+        // this producer's until it publishes them, and there is one producer, borrowed mutably here. They are within the
+        // reach of the memory, for `length` is at most its size and `offset` below it; the memory lives as long as `shared`.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.shared.memory.address().as_ptr().add(offset), length) })
+    }
+
+    /// Publishes bytes that were filled; rings when `notify` bytes have come together.
+    ///
+    /// # Panics
+    /// If there is no room for so many: they were not reserved.
+    pub fn commit(&mut self, length: usize) {
+        assert!(length as u64 <= self.room(), "committed more than was reserved");
+        self.head += length as u64;
+        self.shared.cursors.publish(self.head);
+        let fill = self.head - self.shared.cursors.tail();
+        if fill > self.high_water {
+            self.high_water = fill;
+            // Relaxed: a figure for people.
+            self.shared.high_water.store(fill, Ordering::Relaxed);
+        }
+        if self.head - self.rung >= self.shared.notify {
+            self.flush();
+        }
+    }
+
+    /// Wakes the consumer now.
+    pub fn flush(&mut self) {
+        self.rung = self.head;
+        self.shared.data.ring();
+    }
+
+    /// Declares that frames are missing before the next byte. Gaps that touch become one, with the cause of the first.
+    pub fn gap(&mut self, gap: Gap) {
+        match &mut self.pending {
+            Some(pending) if pending.end() == gap.first => pending.frames.0 += gap.frames.0,
+            pending => {
+                debug_assert!(pending.is_none(), "a gap that does not touch the one before it at the same position");
+                *pending = Some(gap);
+            }
+        }
+    }
+
+    fn push_pending(&mut self) -> bool {
+        let Some(gap) = self.pending else { return true };
+        let pushed = self.marks.push((self.head, gap)).is_ok();
+        if pushed {
+            self.pending = None;
+        }
+        pushed
+    }
+
+    /// Takes the oldest bytes away from the consumer so that `length` fit, if it is not reading them right now; bytes of room
+    /// there are then. Only for the policy [`OnOverrun::Overwrite`]. What is taken is whole multiples of `grain` bytes; the
+    /// consumer sees it and declares the gap.
+    pub fn evict(&mut self, length: u64, grain: u64) -> u64 {
+        let room = self.room();
+        if self.shared.on_overrun != OnOverrun::Overwrite || room >= length || self.pending.is_some() {
+            return room;
+        }
+        let tail = self.shared.cursors.tail();
+        // A notify size at least: the consumer shall not see a thousand small gaps.
+        let taken = (length - room).max(self.shared.notify).div_ceil(grain) * grain;
+        let most = (self.head - tail) / grain * grain;
+        self.shared.cursors.evict(tail + taken.min(most));
+        self.room()
+    }
+
+    /// How the ring stands.
+    pub fn fill(&self) -> Fill {
+        self.shared.fill()
+    }
+
+    /// Rings when the consumer has made room.
+    pub fn bell(&self) -> &Bell {
+        &self.shared.room
+    }
+
+    /// Says that nothing comes any more, and how it ended. Later calls change nothing.
+    pub fn close(&mut self, end: End) {
+        self.push_pending();
+        let _ = self.shared.closed.set(Closing { end, position: self.head, last: self.pending });
+        self.flush();
+    }
+
+    /// A tap for looking on.
+    pub fn tap(&self) -> Option<Tap> {
+        Tap::new(&self.shared)
+    }
+}
+
+impl Drop for Producer {
+    /// A source that is gone without a word has failed; the consumer must not wait for it.
+    fn drop(&mut self) {
+        self.close(End::Failed(0));
+    }
+}
+
+/// The end of a ring from which a recorder takes the data.
+///
+/// Between [`Consumer::next`] and the head lie bytes that it has not taken yet; between the tail and `next` those that it has
+/// taken but that are still in use (on their way to the disk).
+#[derive(Debug)]
+pub struct Consumer {
+    shared: Arc<Shared>,
+    next: u64,
+    marks: rtrb::Consumer<(u64, Gap)>,
+}
+
+impl Consumer {
+    /// Position of the next byte to take.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes that can be taken.
+    pub fn available(&self) -> u64 {
+        self.shared.cursors.head().saturating_sub(self.next)
+    }
+
+    /// The next gap that lies at or before a position, if any; it is taken.
+    ///
+    /// Ask after the bytes before that position were seen by [`Consumer::available`]: then all gaps before them are here.
+    pub fn gap_before(&mut self, position: u64) -> Option<(u64, Gap)> {
+        let at = self.marks.peek().ok()?.0;
+        if at > position { None } else { self.marks.pop().ok() }
+    }
+
+    /// Where the next gap lies, if one is known.
+    pub fn next_gap_at(&self) -> Option<u64> {
+        self.marks.peek().ok().map(|mark| mark.0)
+    }
+
+    /// How the stream ended and where, and the gap after its last byte, once that is so. Data and gaps may still be waiting.
+    pub fn closed(&self) -> Option<(End, u64, Option<Gap>)> {
+        self.shared.closed.get().map(|closing| (closing.end, closing.position, closing.last))
+    }
+
+    /// Looks at bytes that were not released yet.
+    ///
+    /// # Panics
+    /// If they are not all between the tail and the head.
+    pub fn view(&self, position: u64, length: usize) -> &[u8] {
+        let end = position + length as u64;
+        assert!(
+            position >= self.shared.cursors.tail() && end <= self.shared.cursors.head(),
+            "not the consumer's bytes"
+        );
+        // SAFETY: the bytes are between tail and head: by the cursors' protocol they are this consumer's until it releases
+        // them, for which it must be borrowed mutably; where the producer may evict, the hold of `take_held` keeps it off
+        // (`view` is for rings whose policy is another). They are within the reach of the memory.
+        unsafe {
+            let offset = self.shared.offset(position);
+            std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length)
+        }
+    }
+
+    /// Takes `length` bytes: `next` moves on, the bytes stay in use until they are released.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn take(&mut self, length: u64) {
+        assert!(length <= self.available(), "took more than there is");
+        self.next += length;
+    }
+
+    /// Gives everything before a position back to the producer, and wakes it.
+    ///
+    /// # Panics
+    /// If the position was not taken yet.
+    pub fn release(&mut self, position: u64) {
+        assert!(position <= self.next, "released what was not taken");
+        if position > self.shared.cursors.tail() {
+            self.shared.cursors.release(position);
+            self.shared.room.ring();
+        }
+    }
+
+    /// Takes, uses and releases up to `most` bytes at once, while the producer cannot evict them. First come the bytes that it
+    /// evicted since the last call: `use_them` gets the position where the rest begins, the rest, and tells how many of its
+    /// bytes it used. This is how data are taken where the oldest may be overwritten.
+    pub fn take_held(&mut self, most: usize, use_them: impl FnOnce(u64, &[u8]) -> usize) {
+        while !self.shared.cursors.try_hold() {
+            std::hint::spin_loop();
+        }
+        let tail = self.shared.cursors.tail();
+        let length = usize::try_from(self.shared.cursors.head() - tail).unwrap_or(usize::MAX).min(most);
+        let offset = self.shared.offset(tail);
+        // SAFETY: the bytes are between tail and head, and the producer does not move the tail while this side holds it, so
+        // they are this consumer's until it lets go below. They are within the reach of the memory.
+        let bytes = unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset), length) };
+        let used = use_them(tail, bytes).min(length);
+        self.next = tail + used as u64;
+        self.shared.cursors.release(self.next);
+        self.shared.cursors.let_go();
+        self.shared.room.ring();
+    }
+
+    /// The ring's memory, to be attached to a store.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.shared.memory
+    }
+
+    /// The offset in it of a position.
+    pub fn offset(&self, position: u64) -> usize {
+        self.shared.offset(position)
+    }
+
+    /// What to do when data do not fit.
+    pub fn on_overrun(&self) -> OnOverrun {
+        self.shared.on_overrun
+    }
+
+    /// How the ring stands.
+    pub fn fill(&self) -> Fill {
+        self.shared.fill()
+    }
+
+    /// Rings when there are data, and at the end.
+    pub fn bell(&self) -> &Bell {
+        &self.shared.data
+    }
+
+    /// A tap for looking on.
+    pub fn tap(&self) -> Option<Tap> {
+        Tap::new(&self.shared)
+    }
+}
+
+/// Looks at the newest data of a ring without taking them, and without holding up anybody.
+#[derive(Debug)]
+pub struct Tap {
+    shared: Arc<Shared>,
+    view: View,
+}
+
+impl Tap {
+    fn new(shared: &Arc<Shared>) -> Option<Self> {
+        Some(Self { view: shared.memory.view()?, shared: Arc::clone(shared) })
+    }
+
+    /// Position behind the newest byte.
+    pub fn head(&self) -> u64 {
+        self.shared.cursors.head()
+    }
+
+    /// Copies the bytes from a position on. `false` if they are not there yet, or not any more: then `into` holds rubbish.
+    pub fn copy(&self, position: u64, into: &mut [u8]) -> bool {
+        let capacity = self.shared.cursors.capacity();
+        if into.len() as u64 > capacity || position + into.len() as u64 > self.head() {
+            return false;
+        }
+        self.view.copy(position, into);
+        self.shared.cursors.is_intact(position)
+    }
+
+    /// How the ring stands.
+    pub fn fill(&self) -> Fill {
+        self.shared.fill()
+    }
+
+    /// Whether the stream has ended.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.get().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gap::Cause;
+    use crate::memory::Pages;
+    use crate::units::Frames;
+
+    fn small(on_overrun: OnOverrun) -> (Producer, Consumer) {
+        let memory = Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB");
+        ring(Arc::new(memory), Bytes(1024), on_overrun).expect("a ring")
+    }
+
+    fn put(producer: &mut Producer, length: usize, value: u8) {
+        producer.reserve(length).expect("room").fill(value);
+        producer.commit(length);
+    }
+
+    fn gap(first: u64, frames: u64) -> Gap {
+        Gap { first: Frames(first), frames: Frames(frames), cause: Cause::BufferFull, found: Nanos::ZERO }
+    }
+
+    #[test]
+    fn pieces_over_the_seam_are_contiguous() {
+        let (mut producer, mut consumer) = small(OnOverrun::Stop);
+        put(&mut producer, 3000, 1);
+        consumer.take(3000);
+        consumer.release(3000);
+        put(&mut producer, 3000, 2);
+        assert_eq!(consumer.available(), 3000);
+        assert!(consumer.view(3000, 3000).iter().all(|byte| *byte == 2));
+        assert!(producer.reserve(1097).is_none());
+        assert_eq!(producer.fill().high_water, Bytes(3000));
+    }
+
+    #[test]
+    fn the_bell_rings_each_notify_size_and_at_the_end() {
+        let (mut producer, consumer) = small(OnOverrun::Stop);
+        put(&mut producer, 1023, 1);
+        assert!(!consumer.bell().quiet());
+        put(&mut producer, 1, 1);
+        assert!(consumer.bell().quiet());
+        put(&mut producer, 1, 1);
+        assert!(!consumer.bell().quiet());
+        producer.close(End::Finished);
+        assert!(consumer.bell().quiet());
+        assert_eq!(consumer.closed(), Some((End::Finished, 1025, None)));
+    }
+
+    #[test]
+    fn gaps_lie_where_they_were_declared_and_touching_ones_are_one() {
+        let (mut producer, mut consumer) = small(OnOverrun::Gap);
+        put(&mut producer, 10, 1);
+        producer.gap(gap(10, 5));
+        producer.gap(gap(15, 5));
+        put(&mut producer, 10, 1);
+        producer.gap(gap(30, 1));
+        assert_eq!(consumer.gap_before(9), None);
+        assert_eq!(consumer.gap_before(20), Some((10, gap(10, 10))));
+        assert_eq!(consumer.gap_before(20), None);
+        producer.close(End::Finished);
+        assert_eq!(consumer.gap_before(20), Some((20, gap(30, 1))));
+        assert_eq!(consumer.closed(), Some((End::Finished, 20, None)));
+    }
+
+    #[test]
+    fn too_many_gaps_stop_the_intake_and_are_told_all_the_same() {
+        let (mut producer, mut consumer) = small(OnOverrun::Gap);
+        let mut index = 0;
+        for _ in 0..MARKS {
+            producer.gap(gap(index, 1));
+            put(&mut producer, 1, 0);
+            index += 2;
+        }
+        producer.gap(gap(index, 1));
+        assert_eq!(producer.room(), 0);
+        producer.gap(gap(index + 1, 1));
+        producer.close(End::Finished);
+        let (_, _, last) = consumer.closed().expect("closed");
+        assert_eq!(last, Some(gap(index, 2)));
+        let mut seen = 0;
+        while consumer.gap_before(u64::MAX).is_some() {
+            seen += 1;
+        }
+        assert_eq!(seen, MARKS);
+    }
+
+    #[test]
+    fn eviction_takes_the_oldest_and_the_consumer_sees_where_the_rest_begins() {
+        let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
+        put(&mut producer, 4096, 1);
+        assert_eq!(producer.evict(10, 6), 1026);
+        put(&mut producer, 1000, 2);
+        let mut begin = 0;
+        consumer.take_held(usize::MAX, |position, bytes| {
+            begin = position;
+            assert_eq!(bytes.len(), 4070);
+            assert_eq!((bytes[0], bytes[3069], bytes[3070]), (1, 1, 2));
+            100
+        });
+        assert_eq!((begin, consumer.next()), (1026, 1126));
+    }
+
+    #[test]
+    fn taps_copy_what_is_there_and_know_what_is_not() {
+        let (mut producer, mut consumer) = small(OnOverrun::Stop);
+        let tap = consumer.tap().expect("a view");
+        put(&mut producer, 100, 7);
+        let mut bytes = [0; 50];
+        assert!(tap.copy(50, &mut bytes) && bytes.iter().all(|byte| *byte == 7));
+        assert!(!tap.copy(51, &mut bytes), "not yet there");
+        consumer.take(100);
+        consumer.release(100);
+        put(&mut producer, 4096, 8);
+        assert!(!tap.copy(50, &mut bytes), "not there any more");
+    }
+
+    #[test]
+    fn a_producer_that_is_dropped_closes_the_stream() {
+        let (producer, consumer) = small(OnOverrun::Stop);
+        drop(producer);
+        assert_eq!(consumer.closed(), Some((End::Failed(0), 0, None)));
+    }
+}

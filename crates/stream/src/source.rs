@@ -1,0 +1,137 @@
+//! [`Source`]: what produces a stream. A clocked source never waits for its consumer; what does not fit is a [`Gap`](crate::Gap).
+//!
+//! A source is a state machine without threads: [`Source::service`] is called with the time, moves what there is into the
+//! ring, and says when it wants to be called again. A thread does that on the host, a loop over virtual time in tests. Vendor
+//! cards dock here: a driver that fills a buffer by itself implements `service` as "publish what has arrived".
+
+use hairspring_machine::Nanos;
+
+use crate::layout::Layout;
+use crate::pattern::Pattern;
+use crate::ring::Producer;
+use crate::units::{Bytes, SampleRate};
+
+/// What a stream is, said before it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// Channels, resolution, container.
+    pub layout: Layout,
+    /// Frames per second; `None` if the source has no clock of its own that we know of.
+    pub rate: Option<SampleRate>,
+    /// Whether the source goes on whether or not anybody takes its data. Such a source cannot be made to wait.
+    pub clocked: bool,
+    /// Size of the hardware's FIFO; 0 if there is none.
+    pub fifo: Bytes,
+    /// What the device is called, for the recording's metadata.
+    pub hardware: String,
+    /// What the data are, if they can be computed again and so be verified.
+    pub pattern: Option<Pattern>,
+}
+
+/// What the source itself counted, independently of the ring and the recorder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes produced since the start, by the card's clock or the transport's count.
+    pub produced_bytes: u64,
+    /// Bytes of the gaps that this source has declared.
+    pub lost_bytes: u64,
+    /// Bytes in the FIFO now.
+    pub fifo_bytes: u64,
+    /// The most there were.
+    pub fifo_high_water_bytes: u64,
+}
+
+/// What a source wants after having been served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To be called at this time (`CLOCK_MONOTONIC`).
+    At(Nanos),
+    /// To be called when this descriptor can be read, or at this time at the latest.
+    Readable(std::os::fd::RawFd, Nanos),
+    /// To be called again at once, as soon as there is room in the ring.
+    Room,
+    /// Never: it has ended.
+    Ended(End),
+}
+
+/// How a stream ended.
+#[derive(Clone, Debug, Copy, PartialEq, Eq)]
+pub enum End {
+    /// All that was asked for was produced, or the file or connection came to its end.
+    Finished,
+    /// It was told to stop.
+    Stopped,
+    /// It stopped at the first loss, as its policy says.
+    Overrun,
+    /// The device or connection failed, with the system's error number.
+    Failed(i32),
+}
+
+impl End {
+    /// Its stable name in files and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Stopped => "stopped",
+            Self::Overrun => "overrun",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+/// What to do when data do not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnOverrun {
+    /// End at the first loss; everything before it is kept.
+    #[default]
+    Stop,
+    /// Drop the newest, declare the gap, go on as soon as there is room.
+    Gap,
+    /// Drop the oldest that are not yet being written, declare the gap.
+    Overwrite,
+    /// Make the source wait; refused for a clocked one.
+    Block,
+}
+
+impl OnOverrun {
+    /// Every policy.
+    pub const ALL: [Self; 4] = [Self::Stop, Self::Gap, Self::Overwrite, Self::Block];
+
+    /// Its name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Gap => "gap",
+            Self::Overwrite => "overwrite",
+            Self::Block => "block",
+        }
+    }
+}
+
+/// What produces a stream.
+///
+/// The rules that every source keeps, so that the ledger can hold:
+/// - What is committed to the ring and what is declared as gaps ([`Producer::gap`]) is, in order, everything that was produced
+///   up to what is still in the FIFO: `produced = committed + declared + fifo` after each call, in whole grains.
+/// - A clocked source takes room only; it never waits. When its FIFO overflows it acts by [`Producer::on_overrun`]:
+///   `Stop` → moves what it has, declares what it lost until now, ends with [`End::Overrun`]; `Gap` → declares it and goes on;
+///   `Overwrite` → asks [`Producer::evict`] for room first, and loses only what that does not give.
+/// - The cause of a gap is [`Cause::ServedLate`](crate::Cause::ServedLate) if the ring had room for it when it was found,
+///   else [`Cause::BufferFull`](crate::Cause::BufferFull).
+pub trait Source: Send {
+    /// What the stream is.
+    fn describe(&self) -> Description;
+
+    /// Begins at `now`: the first frame is due one sample period later.
+    fn start(&mut self, now: Nanos);
+
+    /// Moves what there is into the ring. Does not block; takes time in proportion to what it moves.
+    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next;
+
+    /// Ends at `now`: moves what is still in the FIFO as far as there is room. Called again until it answers
+    /// [`Next::Ended`]; the consumer goes on meanwhile.
+    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next;
+
+    /// What it counted.
+    fn counters(&self) -> Counters;
+}

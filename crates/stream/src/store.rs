@@ -1,0 +1,194 @@
+//! [`Store`]: the seam to the disk. All data of recorder and player pass through it.
+//!
+//! Operations are submitted with a token and complete later, in any order. Three implementations of equal rank: io_uring,
+//! plain `pwrite`, and a scripted disk in memory that fails, stalls and loses power as a list says.
+//!
+//! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
+//! memory alive until the operation has completed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hairspring_machine::Nanos;
+
+use crate::bell::Bell;
+use crate::memory::Memory;
+
+/// A memory that was attached to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemoryId(pub u32);
+
+/// A file that a store has opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId(pub u32);
+
+/// What the submitter calls an operation; comes back with its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token(pub u64);
+
+/// A piece of an attached memory. For a mirrored memory it may reach over the seam.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Which memory.
+    pub memory: MemoryId,
+    /// Offset of its first byte.
+    pub at: usize,
+    /// Its length in bytes.
+    pub length: usize,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// A new file for data, written past the page cache where that can be had. It must not exist.
+    CreateData,
+    /// A new file for small appends, through the page cache. It must not exist.
+    CreateJournal,
+    /// An existing file to read, past the page cache where that can be had.
+    ReadData,
+    /// An existing file to read and mend, through the page cache.
+    Mend,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Write a piece at an offset of a file. Completes with the number of bytes written, which may be fewer.
+    Write(FileId, u64, Piece),
+    /// Read into a piece. Completes with the number of bytes read, which may be fewer; 0 at the end of the file.
+    Read(FileId, u64, Piece),
+    /// Force to the device everything of a file that was complete when this was submitted (`fdatasync`).
+    Sync(FileId),
+    /// Reserve space from an offset on, so that writes there need no allocation (`fallocate`).
+    Allocate(FileId, u64, u64),
+}
+
+/// The end of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Whose it is.
+    pub token: Token,
+    /// Bytes moved, or the system's error number.
+    pub result: Result<u64, Errno>,
+}
+
+/// An error number of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+impl std::fmt::Display for Errno {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::io::Error::from_raw_os_error(self.0).fmt(f)
+    }
+}
+
+/// An act that a store could not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreError {
+    /// What was attempted, as a fragment that fits after "failed to".
+    pub attempted: String,
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the system said.
+    pub errno: Errno,
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.attempted, self.path.display(), self.errno)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// What the store does in the best way, and what it fell back from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// The stable name of what is in use: `io_uring`, `registered_buffers`, `direct`, `pwrite`, ….
+    pub name: &'static str,
+    /// Whether it is in use; if not, why not.
+    pub refused: Option<String>,
+}
+
+/// What can be known of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Offsets and lengths must be multiples of this; a power of two, 1 if anything goes.
+    pub alignment: u64,
+    /// Addresses in memory must be multiples of this.
+    pub memory_alignment: u64,
+    /// Whether data really go past the page cache, as far as that can be proven: the file was opened so *and* the file
+    /// system states its alignment for direct I/O. tmpfs accepts the flag and does nothing of the kind.
+    pub direct: Direct,
+}
+
+/// Whether data go past the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direct {
+    /// Asked for, accepted, and the file system states that it does it.
+    Proven,
+    /// Accepted, but the file system does not state that it does it.
+    Claimed,
+    /// Through the page cache.
+    No,
+}
+
+/// The seam to the disk.
+///
+/// `submit` may only queue; `flush` hands everything queued to the system. At most [`Store::depth`] operations may be under
+/// way; the submitter counts. Everything else in this trait may block and belongs before or after the stream, not into it.
+pub trait Store: Send {
+    /// Keeps a memory for operations; registered with the kernel where that can be had.
+    fn attach(&mut self, memory: Arc<Memory>) -> MemoryId;
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError>;
+
+    /// What is known of it. A file that was opened for direct I/O may fall back to the page cache later; this tells.
+    fn facts(&self, file: FileId) -> FileFacts;
+
+    /// How many operations may be under way at once.
+    fn depth(&self) -> usize;
+
+    /// Queues an operation.
+    fn submit(&mut self, token: Token, op: Op);
+
+    /// Hands what is queued to the system. The store on plain calls does the work here.
+    fn flush(&mut self);
+
+    /// Takes the completions that are there, without waiting.
+    fn reap(&mut self, completions: &mut Vec<Completion>);
+
+    /// Waits until there is a completion, the bell rings, or it is `until` (`CLOCK_MONOTONIC`). May return early.
+    fn wait(&mut self, bell: &Bell, until: Nanos);
+
+    /// Cuts or extends a file to a length. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn truncate(&mut self, file: FileId, length: u64) -> Result<(), StoreError>;
+
+    /// Puts a whole small file in place: either the old content or the new one, never half, also after a power cut
+    /// (temporary file, sync, rename, sync of the folder). Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError>;
+
+    /// Makes the names of files in a folder durable. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError>;
+
+    /// Bytes that are free for us in the file system of a folder; `None` if it does not say.
+    fn free_bytes(&self, folder: &Path) -> Option<u64>;
+
+    /// The ways in use and those that were refused, with the reasons.
+    fn ladder(&self) -> Vec<Rung>;
+}
