@@ -4,6 +4,10 @@
 //! ring, and says when it wants to be called again. A thread does that on the host, a loop over virtual time in tests. Vendor
 //! cards dock here: a driver that fills a buffer by itself implements `service` as "publish what has arrived".
 
+pub mod reader;
+pub mod udp;
+pub mod virtual_card;
+
 use hairspring_machine::Nanos;
 
 use crate::layout::Layout;

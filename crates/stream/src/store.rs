@@ -6,6 +6,10 @@
 //! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
 //! memory alive until the operation has completed.
 
+pub mod plain;
+pub mod scripted;
+pub mod uring;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -1,0 +1,1 @@
+//! [`Card`]: a source as written on a command line.

@@ -1,0 +1,1 @@
+//! Stripes joined into one file.

@@ -1,0 +1,1 @@
+//! The highest lossless rate, found honestly.

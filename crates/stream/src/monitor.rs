@@ -1,0 +1,1 @@
+//! Online monitors that look on.

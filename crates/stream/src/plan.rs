@@ -1,0 +1,1 @@
+//! Planning a set-up before buying it.

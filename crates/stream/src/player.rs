@@ -1,0 +1,1 @@
+//! Disk to output at rate.

@@ -1,0 +1,1 @@
+//! Cards, rings and recorders run together on threads of their own.

@@ -1,0 +1,1 @@
+//! The recording's metadata as SigMF.

@@ -1,0 +1,1 @@
+//! Files, pipes, the standard input and TCP connections as sources.

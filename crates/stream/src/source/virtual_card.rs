@@ -1,0 +1,1 @@
+//! A card made of a clock: it produces at its rate whether or not anybody takes the data.

@@ -1,0 +1,1 @@
+//! The store on plain calls: one operation after the other.

@@ -1,0 +1,1 @@
+//! A disk in memory that fails, stalls and loses power as a list says.

@@ -1,0 +1,1 @@
+//! The store on io_uring: direct, asynchronous, from registered buffers.

@@ -1,0 +1,1 @@
+//! Triggered acquisition.

@@ -1,0 +1,1 @@
+//! Verification: checksums, counters, ledger.
