@@ -51,6 +51,12 @@ impl Cause {
         }
     }
 
+    /// Whether the lost frames have positions in the stored stream: they were cut into blocks, and the blocks are not there.
+    /// Frames lost by any other cause never came so far; between the frames around them nothing lies in the stored stream.
+    pub fn is_in_stream(self) -> bool {
+        matches!(self, Self::WriteFailed | Self::Damaged)
+    }
+
     /// The cause with this number in a journal.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| *cause as u8 == number)

@@ -11,12 +11,24 @@
 //! A reader stops at the first record that is not whole, does not have the next sequence number or does not match its
 //! checksum: what a crash left half-written is never believed. There is one journal for each target directory; a block is
 //! recorded in the journal of the directory where it lies, gaps in all of them.
+//!
+//! The layout of each payload is in `journal/encoding.rs` and, for readers in other languages, in
+//! `docs/recording-format.md`.
+
+mod encoding;
+mod reader;
+
+use std::fmt;
+use std::str::FromStr;
 
 use hairspring_machine::Nanos;
 
 use crate::gap::{Gap, Skip};
 use crate::ledger::Verdict;
 use crate::units::Frames;
+
+pub use encoding::DecodeError;
+pub use reader::{Journal, JournalContents, Stopped};
 
 /// Length of a record in bytes.
 pub const RECORD_BYTES: usize = 64;
@@ -25,10 +37,54 @@ pub const RECORD_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RecordingId(pub [u8; 16]);
 
+impl fmt::Display for RecordingId {
+    /// 32 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for RecordingId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let mut id = [0; 16];
+        let digits = text.as_bytes();
+        if digits.len() != 32 {
+            return Err(NotAnId);
+        }
+        for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| NotAnId)?;
+            // `from_str_radix` alone would take a sign.
+            if !pair.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return Err(NotAnId);
+            }
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| NotAnId)?;
+        }
+        Ok(Self(id))
+    }
+}
+
+/// A text that is not the 32 hexadecimal digits of a [`RecordingId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAnId;
+
+impl fmt::Display for NotAnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id of a recording is 32 hexadecimal digits")
+    }
+}
+
+impl std::error::Error for NotAnId {}
+
 /// One record.
 ///
-/// Positions are in the *stored stream*: all bytes that are in the recording, one after the other, without gaps. It is cut
-/// into blocks of equal size (but for the last); block `k` begins at position `k × block_bytes`.
+/// Positions are in the *stored stream*: all bytes that were given to the disks, one after the other, without gaps. It is cut
+/// into blocks of equal size (but for the last), which are whole grains; block `k` begins at position `k × block_bytes`.
+///
+/// A block of which no record stands in any journal is not in the recording. Positions count on through it: nothing behind a
+/// lost block is renumbered. A gap says so ([`Cause::is_in_stream`](crate::Cause::is_in_stream): a block that could not be
+/// written, or is damaged); all other gaps lie *between* two bytes of the stored stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record {
     /// The first record of every journal.
@@ -133,11 +189,4 @@ pub enum FailedOperation {
     Allocate = 3,
     /// Writing the journal itself.
     Journal = 4,
-}
-
-impl Record {
-    /// The record as it stands in the file, with this sequence number.
-    pub fn encode(&self, _sequence: u64) -> [u8; RECORD_BYTES] {
-        [0; RECORD_BYTES]
-    }
 }

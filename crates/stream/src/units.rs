@@ -191,6 +191,11 @@ impl SampleRate {
         Self::new(frames, 1)
     }
 
+    /// So many frames in so many seconds, exactly, in lowest terms.
+    pub fn as_fraction(self) -> (u64, u64) {
+        (self.frames, self.seconds)
+    }
+
     /// Frames per second, rounded.
     pub fn as_hz(self) -> f64 {
         self.frames as f64 / self.seconds as f64
