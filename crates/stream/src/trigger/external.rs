@@ -1,0 +1,95 @@
+//! [`ExternalTrigger`]: a trigger that is a call, from any thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use hairspring_machine::Nanos;
+
+/// Calls that may wait to be seen at once: a gate looks each time it is fed, so many shots within one notify size.
+const WAITING: usize = 64;
+
+/// A slot in which no call waits; a time that `CLOCK_MONOTONIC` never shows.
+const EMPTY: i64 = i64::MIN;
+
+#[derive(Debug)]
+struct Slots {
+    times: [AtomicI64; WAITING],
+    refused: AtomicU64,
+}
+
+/// Fires a gate's external trigger. May be cloned and given to any thread.
+#[derive(Clone, Debug)]
+pub struct ExternalTrigger {
+    slots: Arc<Slots>,
+}
+
+impl ExternalTrigger {
+    pub(super) fn new() -> Self {
+        let times = [const { AtomicI64::new(EMPTY) }; WAITING];
+        Self { slots: Arc::new(Slots { times, refused: AtomicU64::new(0) }) }
+    }
+
+    /// Triggers at a time of `CLOCK_MONOTONIC`, which may lie ahead; `false` if 64 calls wait already: then this one is
+    /// lost, and counted. Neither blocks nor allocates.
+    pub fn fire(&self, at: Nanos) -> bool {
+        let at_ns = at.count().max(EMPTY + 1);
+        // Relaxed: the time itself is all that is handed over.
+        let taken =
+            |slot: &AtomicI64| slot.compare_exchange(EMPTY, at_ns, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let fired = self.slots.times.iter().any(taken);
+        if !fired {
+            // Relaxed: a figure for people.
+            self.slots.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        fired
+    }
+
+    /// Calls that were lost because 64 others waited.
+    pub fn refused(&self) -> u64 {
+        // Relaxed: a figure for people.
+        self.slots.refused.load(Ordering::Relaxed)
+    }
+
+    /// Takes what waits, as far as there is room for it, the earliest first.
+    pub(super) fn drain(&self, into: &mut Vec<Nanos>) {
+        for slot in &self.slots.times {
+            if into.len() == into.capacity() {
+                break;
+            }
+            // Relaxed: see `fire`. The load keeps an idle slot's cache line shared.
+            if slot.load(Ordering::Relaxed) != EMPTY {
+                let at_ns = slot.swap(EMPTY, Ordering::Relaxed);
+                if at_ns != EMPTY {
+                    into.push(Nanos::new(at_ns));
+                }
+            }
+        }
+        into.sort_unstable();
+    }
+
+    /// Room for all that can wait.
+    pub(super) fn room() -> Vec<Nanos> {
+        Vec::with_capacity(WAITING)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_from_many_threads_all_arrive_in_the_order_of_their_times() {
+        let trigger = ExternalTrigger::new();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let trigger = trigger.clone();
+                scope.spawn(move || (0..16).for_each(|call| assert!(trigger.fire(Nanos::new(call * 4 + thread)))));
+            }
+        });
+        assert!(!trigger.fire(Nanos::ZERO), "all slots are taken");
+        assert_eq!(trigger.refused(), 1);
+        let mut seen = ExternalTrigger::room();
+        trigger.drain(&mut seen);
+        assert_eq!(seen, (0..64).map(Nanos::new).collect::<Vec<_>>());
+    }
+}
