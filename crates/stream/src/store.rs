@@ -6,8 +6,14 @@
 //! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
 //! memory alive until the operation has completed.
 
+mod files;
+mod folder;
+mod memories;
 pub mod plain;
 pub mod scripted;
+mod system;
+#[cfg(test)]
+mod tests;
 pub mod uring;
 
 use std::path::{Path, PathBuf};
@@ -63,7 +69,8 @@ pub enum Op {
     Read(FileId, u64, Piece),
     /// Force to the device everything of a file that was complete when this was submitted (`fdatasync`).
     Sync(FileId),
-    /// Reserve space from an offset on, so that writes there need no allocation (`fallocate`).
+    /// Reserve space from an offset on, so that writes there need no allocation (`fallocate`): file, offset, length. The file
+    /// becomes as long as that, and says nothing any more about how much was written.
     Allocate(FileId, u64, u64),
 }
 
@@ -99,11 +106,79 @@ pub struct StoreError {
 
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}: {}", self.attempted, self.path.display(), self.errno)
+        write!(f, "{} {}: {}", self.attempted, self.path.display(), self.errno)?;
+        self.remedy().map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
     }
 }
 
 impl std::error::Error for StoreError {}
+
+impl StoreError {
+    pub(crate) fn new(attempted: &str, path: &Path, error: &std::io::Error) -> Self {
+        // An error that does not come from the system has no number; the standard library makes none in the calls used here.
+        let errno = Errno(error.raw_os_error().unwrap_or(libc::EIO));
+        Self { attempted: attempted.to_owned(), path: path.to_owned(), errno }
+    }
+
+    /// What to do about it, where that can be told from the error.
+    pub fn remedy(&self) -> Option<&'static str> {
+        Some(match self.errno.0 {
+            libc::EEXIST => "it is not overwritten: choose another name, or move it away",
+            libc::ENOENT => "make the folder first, or mend the path",
+            libc::ENOTDIR => "a part of the path is a file: choose another folder",
+            libc::EISDIR => "this is a folder: choose a name in it",
+            libc::ENOSPC => "free space there, or choose another folder",
+            libc::EDQUOT => "the quota is used up: free space there, or choose another folder",
+            libc::EROFS => "the file system is read-only: choose another folder, or mount it for writing",
+            libc::EACCES | libc::EPERM => "ask for the permission, or choose another folder",
+            libc::EMFILE | libc::ENFILE => "no descriptors are left: raise the limit (ulimit -n)",
+            libc::ENAMETOOLONG => "choose a shorter name",
+            libc::EFBIG => "the file system or a limit (ulimit -f) takes no file that large",
+            libc::EIO => "the device reports an error: see the kernel's log, and use another disk",
+            libc::ENODEV | libc::ENXIO | libc::ESTALE => "the device or the file system went away: attach it again",
+            _ => return None,
+        })
+    }
+}
+
+/// Which of the better ways to the disk may be used. A lower rung is taken by itself where a better one is not to be had; this
+/// is for taking it on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// io_uring instead of plain calls.
+    pub uring: bool,
+    /// Past the page cache.
+    pub direct: bool,
+    /// Memories and files registered with the kernel.
+    pub registered: bool,
+}
+
+impl Ways {
+    /// All of them.
+    pub const ALL: Self = Self { uring: true, direct: true, registered: true };
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+/// What the ladder says of a way that [`Ways`] leaves out.
+const LEFT_OUT: &str = "left out on request";
+
+/// The best store that is to be had here: io_uring, else plain calls. `depth` is how many operations may be under way.
+pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
+    let refused = if ways.uring {
+        match uring::UringStore::new(depth, ways) {
+            Ok(store) => return Box::new(store),
+            Err(refused) => refused,
+        }
+    } else {
+        Rung::refused(uring::NAME, LEFT_OUT)
+    };
+    Box::new(plain::PlainStore::below(vec![refused], depth, ways))
+}
 
 /// What the store does in the best way, and what it fell back from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +187,16 @@ pub struct Rung {
     pub name: &'static str,
     /// Whether it is in use; if not, why not.
     pub refused: Option<String>,
+}
+
+impl Rung {
+    fn used(name: &'static str) -> Self {
+        Self { name, refused: None }
+    }
+
+    fn refused(name: &'static str, why: impl Into<String>) -> Self {
+        Self { name, refused: Some(why.into()) }
+    }
 }
 
 /// What can be known of an open file.
@@ -160,6 +245,9 @@ pub trait Store: Send {
     fn depth(&self) -> usize;
 
     /// Queues an operation.
+    ///
+    /// # Panics
+    /// If the memory or the file is not this store's, or the piece reaches out of the memory.
     fn submit(&mut self, token: Token, op: Op);
 
     /// Hands what is queued to the system. The store on plain calls does the work here.
