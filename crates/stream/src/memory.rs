@@ -21,6 +21,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use crate::units::Bytes;
 
@@ -272,6 +273,32 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         unmap(self.address, self.reach);
+    }
+}
+
+/// A plain memory whose bytes one owner writes, and stores read on their way to a disk.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    memory: Arc<Memory>,
+}
+
+impl Scratch {
+    /// Takes a memory of its own; stores are given [`Scratch::memory`] and read it only for operations that name a piece.
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self { memory: Arc::new(memory) }
+    }
+
+    /// To be attached to a store.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// A piece to be written to or read. No operation on it may be under way.
+    pub(crate) fn bytes(&mut self, at: usize, length: usize) -> &mut [u8] {
+        assert!(at.checked_add(length).is_some_and(|end| end <= self.memory.reach), "beyond the memory");
+        // SAFETY: within the reach, asserted above. This value was given the memory and hands out slices one at a time; the
+        // other owners of the Arc are stores, which reach the bytes through the kernel or raw pointers, never by reference.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.address.as_ptr().add(at), length) }
     }
 }
 

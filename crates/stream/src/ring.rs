@@ -305,6 +305,11 @@ impl Consumer {
         self.next
     }
 
+    /// Position behind the newest byte.
+    pub fn head(&self) -> u64 {
+        self.shared.cursors.head()
+    }
+
     /// Bytes that can be taken.
     pub fn available(&self) -> u64 {
         self.shared.cursors.head().saturating_sub(self.next)
@@ -354,6 +359,15 @@ impl Consumer {
     pub fn take(&mut self, length: u64) {
         assert!(length <= self.available(), "took more than there is");
         self.next += length;
+    }
+
+    /// Takes and gives back everything before a position without looking at it.
+    ///
+    /// # Panics
+    /// If there is not so much.
+    pub fn skip_to(&mut self, position: u64) {
+        self.take(position.saturating_sub(self.next));
+        self.release(position);
     }
 
     /// Gives everything before a position back to the producer, and wakes it.

@@ -272,6 +272,12 @@ pub trait Store: Send {
     /// What the system said.
     fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError>;
 
+    /// Removes a file. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn remove(&mut self, path: &Path) -> Result<(), StoreError>;
+
     /// Makes the names of files in a folder durable. Blocks.
     ///
     /// # Errors

@@ -52,6 +52,14 @@ impl Timeline {
         }
     }
 
+    /// Forgets everything behind a position: the stored stream ends there. The frame that would come next, were there no hole.
+    pub fn cut(&mut self, position: u64) -> Frames {
+        while self.runs.len() > 1 && self.runs.last().is_some_and(|run| run.0 > position) {
+            self.runs.pop();
+        }
+        self.frame_at(position)
+    }
+
     /// The global index of the frame to which the byte at a position belongs.
     pub fn frame_at(&self, position: u64) -> Frames {
         let run = self.runs.partition_point(|run| run.0 <= position).max(1) - 1;
