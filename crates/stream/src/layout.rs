@@ -152,6 +152,10 @@ impl Layout {
 }
 
 impl Container {
+    /// Every container.
+    pub const ALL: [Self; 8] =
+        [Self::I8, Self::U8, Self::I16, Self::U16, Self::I32, Self::F32, Self::Packed12, Self::Bits];
+
     /// Bits that one sample takes.
     pub fn bits(self) -> u32 {
         match self {

@@ -41,7 +41,7 @@ impl Timeline {
     /// # Panics
     /// If the position is before that of the last hole.
     pub fn skip(&mut self, position: u64, frames: Frames) {
-        let index = Frames(self.frame_at(position).0 + frames.0);
+        let index = Frames(self.frame_at(position).0.saturating_add(frames.0));
         match self.runs.last_mut() {
             Some(last) if last.0 == position => last.1 = index,
             Some(last) => {
@@ -64,7 +64,7 @@ impl Timeline {
     pub fn frame_at(&self, position: u64) -> Frames {
         let run = self.runs.partition_point(|run| run.0 <= position).max(1) - 1;
         let (start, first) = self.runs[run];
-        Frames(first.0 + self.layout.frames_in(Bytes(position - start)).0)
+        Frames(first.0.saturating_add(self.layout.frames_in(Bytes(position - start)).0))
     }
 
     /// The position of the byte where a frame begins; for a frame that is missing, where the next one that is there begins.
@@ -74,8 +74,20 @@ impl Timeline {
             return 0;
         }
         let (start, first) = self.runs[run - 1];
-        let position = start + self.layout.bytes_of(Frames(frame.0 - first.0)).0;
+        let position = start.saturating_add(self.layout.bytes_of(Frames(frame.0 - first.0)).0);
         self.runs.get(run).map_or(position, |next| position.min(next.0))
+    }
+
+    /// The runs of a piece of the stored stream, cut to it, in order; each has a length.
+    pub fn runs_in(&self, position: u64, length: Bytes) -> impl Iterator<Item = Run> + '_ {
+        let end = position.saturating_add(length.0);
+        let first = self.runs.partition_point(|run| run.0 <= position).max(1) - 1;
+        let starts =
+            self.runs[first..].iter().map(move |run| run.0.max(position)).take_while(move |start| *start < end);
+        starts.enumerate().map(move |(number, start)| {
+            let next = self.runs.get(first + number + 1).map_or(end, |next| next.0.min(end));
+            Run { position: start, first: self.frame_at(start), length: Some(Bytes(next - start)) }
+        })
     }
 
     /// The runs, in order.
@@ -107,6 +119,22 @@ mod tests {
         assert_eq!(timeline.position_of(Frames(12)), 40, "a lost frame");
         let lengths: Vec<_> = timeline.runs().map(|run| run.length).collect();
         assert_eq!(lengths, [Some(Bytes(40)), Some(Bytes(60)), None]);
+    }
+
+    #[test]
+    fn a_piece_has_the_runs_that_lie_in_it() {
+        let mut timeline = Timeline::new(Layout::analogue(2, 16).expect("exists"));
+        timeline.skip(40, Frames(7));
+        timeline.skip(100, Frames(1000));
+        let runs = |position, length| -> Vec<_> {
+            let runs = timeline.runs_in(position, Bytes(length));
+            runs.map(|run| (run.position, run.first.0, run.length.map_or(0, |length| length.0))).collect()
+        };
+        assert_eq!(runs(0, 200), [(0, 0, 40), (40, 17, 60), (100, 1032, 100)]);
+        assert_eq!(runs(40, 60), [(40, 17, 60)]);
+        assert_eq!(runs(20, 24), [(20, 5, 20), (40, 17, 4)]);
+        assert_eq!(runs(400, 8), [(400, 1107, 8)]);
+        assert_eq!(runs(8, 0), []);
     }
 
     #[test]
