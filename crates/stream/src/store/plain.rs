@@ -139,6 +139,10 @@ impl Store for PlainStore {
         self.files.put(path, content)
     }
 
+    fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
+        std::fs::remove_file(path).map_err(|error| StoreError::new("remove", path, &error))
+    }
+
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {
         self.files.sync_folder(folder)
     }

@@ -201,6 +201,10 @@ impl Store for ScriptedStore {
         Ok(())
     }
 
+    fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.disk.lock().remove(path)
+    }
+
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {
         let stall = self.disk.lock().sync_folder(folder)?;
         self.sit_out(stall);

@@ -458,6 +458,11 @@ impl State {
         self.acted(stall, "write", path)
     }
 
+    pub(super) fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
+        let missing = || StoreError::new("remove", path, &io::Error::from_raw_os_error(libc::ENOENT));
+        self.names.remove(path).map(drop).ok_or_else(missing)
+    }
+
     pub(super) fn sync_folder(&mut self, path: &Path) -> Result<Nanos, StoreError> {
         let attempted = "make durable the names in";
         let (stall, done) = self.act(Kind::SyncFolder, attempted, path)?;

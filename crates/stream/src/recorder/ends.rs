@@ -1,0 +1,322 @@
+//! The beginning and the ends of a recording: files made and reserved, failures settled, metadata put in place.
+
+use hairspring_machine::Nanos;
+
+use crate::bell::Bell;
+use crate::gap::{Cause, Gap};
+use crate::journal::Record;
+use crate::layout::Grain;
+use crate::ledger::Verdict;
+use crate::sigmf;
+use crate::source::{Counters, End};
+use crate::store::{Direct, Errno, StoreError};
+use crate::units::{Bytes, Frames};
+
+use super::member::{Purpose, files_of};
+use super::{Outcome, Recorder, RecorderError};
+
+impl Recorder {
+    /// Reserves space and says in files that a recording has begun.
+    pub(super) fn begin(&mut self, grain: Grain) -> Result<(), RecorderError> {
+        let count = self.members.len();
+        // With a gate nobody knows how much is kept.
+        let volume = self.setup.volume.filter(|_| self.setup.gate.is_none());
+        // Blocks go where the load is least, so a member may get more than its share: an eighth more is reserved.
+        let share = volume.map(|volume| (volume.0 / count as u64) * if count > 1 { 9 } else { 8 } / 8);
+        let mut waiting = 0;
+        for (number, member) in self.members.iter_mut().enumerate() {
+            for (token, op) in member.first_allocation(number, share, self.block) {
+                self.store.submit(token, op);
+                waiting += 1;
+            }
+        }
+        self.store.flush();
+        let bell = Bell::new().map_err(|error| no_descriptor(&error))?;
+        let mut completions = Vec::new();
+        while waiting > 0 {
+            self.store.reap(&mut completions);
+            for completion in completions.drain(..) {
+                waiting -= 1;
+                let Some(Purpose::AllocateData(number)) = Purpose::of(completion.token) else { continue };
+                self.members[number].allocated(completion.result.is_ok());
+                if let (Err(Errno(libc::ENOSPC)), Some(needed)) = (completion.result, share) {
+                    let folder = self.members[number].folder().to_owned();
+                    let free = self.store.free_bytes(&folder).map(Bytes);
+                    self.remove_files();
+                    return Err(RecorderError::NoSpace(folder, Bytes(needed), free));
+                }
+            }
+            if waiting > 0 {
+                self.store.wait(&bell, Nanos::MAX);
+            }
+        }
+        let members = u16::try_from(count).unwrap_or(u16::MAX);
+        for number in 0..count {
+            let record = Record::Start {
+                id: self.setup.id,
+                block_bytes: u32::try_from(self.block).unwrap_or(u32::MAX),
+                grain_bytes: u32::try_from(grain.bytes).unwrap_or(u32::MAX),
+                grain_frames: u32::try_from(grain.frames).unwrap_or(u32::MAX),
+                member: u16::try_from(number).unwrap_or(u16::MAX),
+                members,
+                started: self.setup.started_realtime,
+            };
+            self.members[number].append(&record);
+            let meta = sigmf::render(&self.about(number), None, &[]);
+            let path = files_of(self.members[number].base())[1].clone();
+            self.store.put(&path, &meta)?;
+        }
+        for number in 0..count {
+            let folder = self.members[number].folder().to_owned();
+            self.store.sync_folder(&folder)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the empty files of a recording that could not begin.
+    fn remove_files(&mut self) {
+        for member in &self.members {
+            for file in files_of(member.base()) {
+                let _ = self.store.remove(&file);
+            }
+        }
+    }
+
+    fn about(&self, member: usize) -> sigmf::About {
+        sigmf::About {
+            id: self.setup.id,
+            layout: self.description.layout,
+            rate: self.description.rate,
+            hardware: self.description.hardware.clone(),
+            pattern: self.description.pattern.map(|pattern| pattern.to_string()),
+            started_realtime: self.setup.started_realtime,
+            started_monotonic: self.setup.started,
+            block: Bytes(self.block),
+            members: self.members.iter().map(|member| member.base().to_owned()).collect(),
+            member,
+            on_overrun: self.consumer.on_overrun(),
+            clocked: self.description.clocked,
+            software: self.setup.software.clone(),
+        }
+    }
+
+    /// Cuts the account at the first block that could not be written: it and all behind it are lost.
+    pub(super) fn settle_failure(&mut self, now: Nanos) {
+        let Some(first) = self.failed else { return };
+        let cut = first * self.block;
+        if cut < self.stored_position {
+            for index in first..self.blocks.len() as u64 {
+                let placed = self.blocks[index as usize];
+                if placed.complete {
+                    self.stored_bytes -= u64::from(placed.length);
+                    self.members[placed.member].complete_bytes -= u64::from(placed.length);
+                    // A block of no length takes the place of what was entered for it before.
+                    let withdrawn =
+                        Record::Block { index, file_offset: 0, length: 0, crc: 0, produced_bytes: 0, at: now };
+                    self.members[placed.member].append(&withdrawn);
+                }
+            }
+            self.blocks.truncate(first as usize);
+        }
+        self.in_flight_bytes = 0;
+        // Where the stored stream ends now, and which frame comes there: before any hole that lay behind.
+        let end = self.stored_position.min(cut);
+        let (stored, frame_here) = (end, self.frame);
+        let first_lost = self.timeline.cut(stored);
+        let staged = self.staging.as_mut().map_or(0, super::feed::Staging::discard);
+        self.lost_bytes += self.stored_position - stored + staged;
+        self.stored_position = stored;
+        let declared: Vec<(Frames, Frames)> = {
+            let gaps = self.gaps.iter().map(|gap| (gap.first, gap.end()));
+            let skips = self.skips.iter().map(|skip| (skip.first, Frames(skip.first.0 + skip.frames.0)));
+            let mut all: Vec<_> = gaps.chain(skips).filter(|(_, end)| *end > first_lost).collect();
+            all.sort_unstable();
+            all
+        };
+        let mut at = first_lost;
+        for (begin, end) in declared.into_iter().chain([(frame_here, frame_here)]) {
+            if begin > at {
+                let frames = Frames(begin.0 - at.0);
+                let gap = Gap { first: at, frames, cause: Cause::WriteFailed, found: now };
+                self.gaps.push(gap);
+                self.record_all(&Record::Gap { position: stored, gap });
+            }
+            at = at.max(end);
+        }
+        self.gaps.sort_by_key(|gap| gap.first);
+        self.timeline.skip(stored, Frames(frame_here.0 - first_lost.0));
+        while let Some((end, _)) = self.taken.pop_front() {
+            self.consumer.release(end);
+        }
+    }
+
+    /// What the recording is worth now, and why.
+    pub(super) fn verdict(&self, counters: Counters) -> (Verdict, String) {
+        let ledger = self.ledger(counters);
+        let end = self.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
+        let lost = ledger.lost_bytes > 0;
+        let mut reasons = self.troubles.clone();
+        if let Some(gap) = self.gaps.first() {
+            let frames: u64 = self.gaps.iter().map(|gap| gap.frames.0).sum();
+            let (count, first) = (self.gaps.len(), gap.first.0);
+            let gaps = if count == 1 { "1 gap".to_owned() } else { format!("{count} gaps") };
+            reasons.push(format!("{frames} frames are missing in {gaps}, the first at frame {first}: {}", gap.cause));
+        }
+        match end {
+            End::Overrun => reasons.push("the source was stopped at its first loss".to_owned()),
+            End::Failed(0) => reasons.push("the source vanished".to_owned()),
+            End::Failed(errno) => reasons.push(format!("the source failed: {}", Errno(errno))),
+            End::Finished | End::Stopped => {}
+        }
+        let because = reasons.join("; ");
+        if !ledger.holds() {
+            let difference = ledger.unaccounted_bytes();
+            return (Verdict::Unaccounted, format!("{difference} bytes are unaccounted for; {because}"));
+        }
+        if self.misplaced > 0 {
+            return (Verdict::Unaccounted, format!("{} gaps are not where the source says; {because}", self.misplaced));
+        }
+        let shots_done = self.setup.gate.as_ref().is_some_and(crate::trigger::Gate::is_done);
+        let failed = self.failed.is_some() || self.sync_failed || matches!(end, End::Failed(_) | End::Overrun);
+        if lost || failed {
+            (Verdict::Incomplete, because)
+        } else if end == End::Stopped && !shots_done {
+            (Verdict::Stopped, "ended by its user, without loss".to_owned())
+        } else if !self.troubles.is_empty() {
+            (Verdict::Complete, format!("everything is there, though {because}"))
+        } else {
+            (Verdict::Complete, "everything that the source produced is there".to_owned())
+        }
+    }
+
+    /// Puts the metadata in place and cuts the files to their lengths. Blocks.
+    ///
+    /// Call it once after [`Step::Done`](super::Step::Done). What fails here is told in the outcome's reason; the journal is
+    /// on the device by then, so `recover` finds everything.
+    pub fn finish(mut self, now: Nanos, counters: Counters) -> Outcome {
+        let (mut verdict, mut reason) = self.verdict(counters);
+        let mut ledger = self.ledger(counters);
+        let ladder = self.ladder();
+        let files: Vec<_> = self.members.iter().flat_map(|member| files_of(member.base())).collect();
+        let direct = self.direct();
+        let end = self.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
+        let mut failures: Vec<StoreError> = Vec::new();
+        for number in 0..self.members.len() {
+            let mine = self.blocks.iter().filter(|placed| placed.member == number && placed.complete);
+            let length = mine.map(|placed| placed.file_offset + u64::from(placed.length)).max().unwrap_or(0);
+            let (data, journal) = (self.members[number].data, self.members[number].journal);
+            failures.extend(self.store.truncate(data, length).err());
+            let journal_length = self.members[number].journal_length();
+            failures.extend(self.store.truncate(journal, journal_length).err());
+        }
+        if verdict == Verdict::Complete && ledger.durable_bytes != ledger.stored_bytes {
+            verdict = Verdict::Incomplete;
+            let bytes = Bytes(ledger.stored_bytes.abs_diff(ledger.durable_bytes));
+            reason = format!("{bytes} are written but not certainly on the device; {reason}");
+        }
+        let segments: Vec<_> = (0..self.members.len()).map(|number| self.segments(number)).collect();
+        for (number, segments) in segments.iter().enumerate() {
+            let closing = sigmf::Closing {
+                verdict,
+                reason: reason.clone(),
+                state: sigmf::State::Ended(verdict),
+                ledger,
+                gaps: self.gaps.clone(),
+                skips: self.skips.clone(),
+                triggers: self.triggers.clone(),
+                ladder: ladder.iter().cloned().map(Into::into).collect(),
+                direct_io_proven: direct == Direct::Proven,
+                worst_stall: self.worst_stall,
+                buffer_high_water: self.consumer.fill().high_water,
+                buffer: self.consumer.fill().capacity,
+                elapsed: now - self.setup.started,
+            };
+            let meta = sigmf::render(&self.about(number), Some(&closing), segments);
+            let path = files_of(self.members[number].base())[1].clone();
+            let folder = self.members[number].folder().to_owned();
+            failures.extend(self.store.put(&path, &meta).err());
+            failures.extend(self.store.sync_folder(&folder).err());
+        }
+        if let Some(failure) = failures.first() {
+            verdict = verdict.max(Verdict::Incomplete);
+            reason = format!("failed to {failure}: `hairspring recover` puts the files in order; {reason}");
+        }
+        ledger.in_flight_bytes = self.in_flight_bytes;
+        Outcome {
+            verdict,
+            reason,
+            end,
+            ledger,
+            gaps: self.gaps,
+            skips: self.skips,
+            triggers: self.triggers,
+            worst_stall: self.worst_stall,
+            high_water: self.consumer.fill().high_water,
+            buffer: self.consumer.fill().capacity,
+            ladder,
+            direct,
+            checksum_time: self.checksum_time,
+            block: Bytes(self.block),
+            files,
+        }
+    }
+
+    /// The ways in use: the store's, and whether blocks are copied.
+    fn ladder(&self) -> Vec<crate::store::Rung> {
+        let mut ladder = self.store.ladder();
+        let copied = match (&self.setup.gate, &self.staging) {
+            (Some(_), _) => Some("a trigger chooses what is kept, so blocks are put together from copies"),
+            (None, Some(_)) => Some("what may be overwritten cannot be written from where it lies"),
+            (None, None) => None,
+        };
+        ladder.push(crate::store::Rung { name: "zero_copy", refused: copied.map(str::to_owned) });
+        ladder
+    }
+
+    /// The worst of the members.
+    fn direct(&self) -> Direct {
+        let facts = self.members.iter().map(|member| self.store.facts(member.data).direct);
+        facts.fold(Direct::Proven, |worst, direct| match (worst, direct) {
+            (Direct::No, _) | (_, Direct::No) => Direct::No,
+            (Direct::Claimed, _) | (_, Direct::Claimed) => Direct::Claimed,
+            _ => Direct::Proven,
+        })
+    }
+
+    /// Which frames lie where in one member's data file.
+    fn segments(&self, number: usize) -> Vec<sigmf::Segment> {
+        let layout = self.timeline.layout();
+        let runs: Vec<_> = self.timeline.runs().collect();
+        let mut segments = Vec::new();
+        let mut run = 0;
+        for (index, placed) in self.blocks.iter().enumerate() {
+            if placed.member != number || !placed.complete {
+                continue;
+            }
+            let mut position = index as u64 * self.block;
+            let end = position + u64::from(placed.length);
+            while position < end {
+                while runs.get(run + 1).is_some_and(|next| next.position <= position) {
+                    run += 1;
+                }
+                let until = runs.get(run + 1).map_or(end, |next| next.position.min(end));
+                let in_file = placed.file_offset + position - index as u64 * self.block;
+                segments.push(sigmf::Segment {
+                    sample_start: layout.frames_in(Bytes(in_file)),
+                    first: self.timeline.frame_at(position),
+                    frames: layout.frames_in(Bytes(until - position)),
+                });
+                position = until;
+            }
+        }
+        segments
+    }
+}
+
+fn no_descriptor(error: &std::io::Error) -> StoreError {
+    StoreError {
+        attempted: "get a descriptor for".to_owned(),
+        path: "the recorder's bell".into(),
+        errno: Errno(error.raw_os_error().unwrap_or(libc::EMFILE)),
+    }
+}
