@@ -1,0 +1,119 @@
+//! The attached memories as buffers that the kernel knows beforehand, so that it need not look up their pages each time.
+//!
+//! The kernel takes no more than 1 GiB as one buffer. A longer memory is registered as several that overlap, so that every
+//! piece up to [`LONGEST_PIECE`] lies wholly in one of them; longer pieces may have to go unregistered.
+
+#![expect(unsafe_code, reason = "registers memories with the kernel")]
+
+use io_uring::IoUring;
+
+use crate::memory::Memory;
+use crate::store::{LEFT_OUT, MemoryId, Piece, Rung};
+
+/// The most that the kernel takes as one buffer.
+const LONGEST: usize = 1 << 30;
+
+/// Pieces up to this length lie wholly in one buffer.
+const LONGEST_PIECE: usize = 64 << 20;
+
+/// Buffers in the table, each of 1 GiB or less; memories beyond are used unregistered.
+const SLOTS: u32 = 256;
+
+#[derive(Debug)]
+struct Chunk {
+    memory: MemoryId,
+    begin: usize,
+    end: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Buffers {
+    chunks: Vec<Chunk>,
+    /// Whether any memory was attached: before that there is nothing to tell.
+    asked: bool,
+    refused: Option<String>,
+}
+
+impl Buffers {
+    pub(super) fn new(ring: &IoUring, wanted: bool) -> Self {
+        let refused = if wanted {
+            let table = ring.submitter().register_buffers_sparse(SLOTS);
+            table.err().map(|error| format!("no table of buffers from this kernel (5.19 or later has it): {error}"))
+        } else {
+            Some(LEFT_OUT.to_owned())
+        };
+        Self { chunks: Vec::new(), asked: false, refused }
+    }
+
+    /// Registers a memory. It must stay mapped until the ring is gone or nothing is under way any more.
+    pub(super) fn attach(&mut self, ring: &IoUring, id: MemoryId, memory: &Memory) {
+        self.asked = true;
+        if self.refused.is_some() {
+            return;
+        }
+        let first = self.chunks.len();
+        let new: Vec<Chunk> = cut(memory.reach()).map(|(begin, end)| Chunk { memory: id, begin, end }).collect();
+        if first + new.len() > SLOTS as usize {
+            self.refused = Some(format!("more than {SLOTS} GiB of memory"));
+            return;
+        }
+        let address = |chunk: &Chunk| memory.address().as_ptr().wrapping_add(chunk.begin).cast();
+        let vectors: Vec<libc::iovec> = new
+            .iter()
+            .map(|chunk| libc::iovec { iov_base: address(chunk), iov_len: chunk.end - chunk.begin })
+            .collect();
+        // SAFETY: the vectors describe parts of the memory, within its reach. The store keeps the memory until nothing is under
+        // way; the kernel itself holds the pages that are registered.
+        let registered = unsafe { ring.submitter().register_buffers_update(first as u32, &vectors, None) };
+        match registered {
+            Ok(()) => self.chunks.extend(new),
+            Err(error) => {
+                let what = if error.raw_os_error() == Some(libc::ENOMEM) {
+                    "; raise the limit on locked memory (ulimit -l)"
+                } else {
+                    ""
+                };
+                self.refused = Some(format!("{} of memory: {error}{what}", memory.size()));
+            }
+        }
+    }
+
+    /// The buffer in which a piece lies wholly.
+    pub(super) fn find(&self, piece: Piece) -> Option<u16> {
+        let end = piece.at + piece.length;
+        let holds = |chunk: &Chunk| chunk.memory == piece.memory && chunk.begin <= piece.at && end <= chunk.end;
+        self.chunks.iter().position(holds).and_then(|index| u16::try_from(index).ok())
+    }
+
+    pub(super) fn rung(&self) -> Option<Rung> {
+        let rung = Rung { name: "registered_buffers", refused: self.refused.clone() };
+        self.asked.then_some(rung)
+    }
+}
+
+/// Cuts a length into overlapping ranges that the kernel takes.
+fn cut(length: usize) -> impl Iterator<Item = (usize, usize)> {
+    let step = LONGEST - LONGEST_PIECE;
+    let last = length.saturating_sub(LONGEST_PIECE).div_ceil(step).max(1);
+    (0..last).map(move |index| (index * step, (index * step + LONGEST).min(length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_piece_of_a_long_memory_lies_wholly_in_one_buffer() {
+        let gib = 1_usize << 30;
+        for length in [1, 4096, gib - 1, gib, gib + 1, gib + 4096, 2 * gib, 5 * gib + 12288, 16 * gib] {
+            let ranges: Vec<_> = cut(length).collect();
+            assert_eq!(ranges[0].0, 0);
+            assert_eq!(ranges[ranges.len() - 1].1, length, "{length}");
+            assert!(ranges.iter().all(|(begin, end)| begin < end && end - begin <= gib), "{ranges:?}");
+            // The pieces that matter are those that begin just before the next range does.
+            for pair in ranges.windows(2) {
+                assert!(pair[0].1 - pair[1].0 >= LONGEST_PIECE - 1, "{pair:?}");
+            }
+        }
+    }
+}
