@@ -66,8 +66,9 @@ pub(crate) struct SheetArguments {
     /// Write to this file instead of the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Compare with another sheet: a JSON file, or the name of a historic one (fermilab-2007, amx86-486sx,
-    /// amx86-net186, amx86-turbo186, freertos-threadx-linux)
+    /// Compare with another sheet: a JSON file, or the name of a historic one (fermilab-2007, fermilab-bit3,
+    /// amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous,
+    /// an006-reference-1, an006-reference-2, an006-reference-3)
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) beside: Option<String>,
     /// Leave out host name, paths, process names and command lines

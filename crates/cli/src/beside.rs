@@ -3,6 +3,9 @@
 //! Rows of the same id do. The figures of another executive have no such rows here, because the id of a row names the
 //! executive: a historic sheet's are set beside the same scenario of every executive that this sheet has. Such a pair
 //! gets an id that names both: `executive.amx86→fiber.waitwake.t1.hot.idle`.
+//!
+//! A historic row of a transfer may name the disk set that its target lay on, as in
+//! `transfer.disk.write.1mib.direct.1.raid0_4.rate`. It stands beside ours of the same transfer, under its own id.
 
 use hairspring_sheet::{Row, Sheet};
 
@@ -25,7 +28,7 @@ pub(crate) fn paired(other: &Sheet, own: &Sheet) -> (Sheet, Sheet) {
             let fellows: Vec<&Row> = if own.row(&row.id).is_some() {
                 Vec::new()
             } else {
-                own.rows().filter(|own| same_scenario(&row.id, &own.id)).collect()
+                own.rows().filter(|own| same_scenario(&row.id, &own.id) || same_transfer(&row.id, &own.id)).collect()
             };
             if fellows.is_empty() {
                 table.rows.push(row);
@@ -57,7 +60,17 @@ fn same_scenario(one: &str, other: &str) -> bool {
     }
 }
 
-/// An id that names both executives.
+/// Whether the one id is the other with the name of a disk set before its last segment.
+fn same_transfer(one: &str, other: &str) -> bool {
+    let without_set = || {
+        let (begin, last) = one.rsplit_once('.')?;
+        Some((begin.rsplit_once('.')?.0, last))
+    };
+    let transfer = ["transfer.disk.", "transfer.stream."].iter().any(|begin| one.starts_with(begin));
+    transfer && without_set().is_some_and(|(begin, last)| other.rsplit_once('.') == Some((begin, last)))
+}
+
+/// An id that names both executives; the historic one's where there are none.
 fn both(one: &str, other: &str) -> String {
     match (executive(one), executive(other)) {
         (Some((begin, one, rest)), Some((_, other, _))) => format!("{begin}{one}→{other}.{rest}"),
@@ -119,6 +132,17 @@ mod tests {
         let pairs: Vec<&str> = comparison.rows.iter().map(|r| r.id.as_str()).filter(|id| id.contains('→')).collect();
         let pair = |name| format!("executive.{name}→fiber.waitwake.roundtrip.hot.idle");
         assert_eq!(pairs, [pair("freertos"), pair("threadx")]);
+    }
+
+    #[test]
+    fn every_disk_set_stands_beside_our_transfer_of_the_same_kind() {
+        let id = |set: &str| format!("transfer.disk.write.1mib.direct.1{set}.rate");
+        let (left, right, _) = compared("an006-reference-1", &[&id(""), "transfer.disk.write.1mib.direct.2.rate"]);
+        let sets = [".raid0_4", ".raid0_2", ".software_raid0_2_same_channel", ".software_raid0_2_two_channels"];
+        let mut pairs: Vec<String> = ["", sets[0], sets[1], sets[2], sets[3]].map(id).into();
+        assert_eq!(right.rows().map(|row| row.id.clone()).collect::<Vec<_>>(), pairs);
+        pairs.retain(|pair| left.row(pair).is_none());
+        assert_eq!(pairs, [""; 0]);
     }
 
     #[test]

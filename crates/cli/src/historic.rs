@@ -7,12 +7,18 @@ use hairspring_sheet::{Sheet, render};
 use crate::exit::Failure;
 
 /// The historic sheets by name.
-const HISTORIC: [(&str, &str); 5] = [
+const HISTORIC: [(&str, &str); 11] = [
     ("fermilab-2007", include_str!("../../../sheets/historic/fermilab-2007.json")),
     ("amx86-486sx", include_str!("../../../sheets/historic/amx86-486sx.json")),
     ("amx86-net186", include_str!("../../../sheets/historic/amx86-net186.json")),
     ("amx86-turbo186", include_str!("../../../sheets/historic/amx86-turbo186.json")),
     ("freertos-threadx-linux", include_str!("../../../sheets/historic/freertos-threadx-linux.json")),
+    ("an006-bus", include_str!("../../../sheets/historic/an006-bus.json")),
+    ("an006-continuous", include_str!("../../../sheets/historic/an006-continuous.json")),
+    ("an006-reference-1", include_str!("../../../sheets/historic/an006-reference-1.json")),
+    ("an006-reference-2", include_str!("../../../sheets/historic/an006-reference-2.json")),
+    ("an006-reference-3", include_str!("../../../sheets/historic/an006-reference-3.json")),
+    ("fermilab-bit3", include_str!("../../../sheets/historic/fermilab-bit3.json")),
 ];
 
 /// A historic sheet by its name, or a sheet from a file.
@@ -42,6 +48,9 @@ fn parsed(name: &str, json: &str) -> Result<Sheet, Failure> {
 }
 
 #[cfg(test)]
+mod printed;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -53,6 +62,45 @@ mod tests {
             assert_eq!(sheet.taken.effort, "historic", "{name}");
             let ids: std::collections::HashSet<&str> = sheet.rows().map(|row| row.id.as_str()).collect();
             assert_eq!(ids.len(), sheet.rows().count(), "{name} has an id twice");
+        }
+    }
+
+    #[test]
+    fn every_sheet_of_the_folder_is_built_in() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/historic");
+        let files = std::fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").path());
+        let mut files: Vec<String> = files.map(|f| f.file_stem().expect("a name").display().to_string()).collect();
+        files.sort();
+        let mut names = HISTORIC.map(|(name, _)| name);
+        names.sort_unstable();
+        assert_eq!(files, names);
+    }
+
+    #[test]
+    fn every_historic_sheet_fits_the_schema() {
+        let json = |text: &str| serde_json::from_str(text).expect("JSON");
+        let mut schemas = boon::Schemas::new();
+        let mut compiler = boon::Compiler::new();
+        compiler.add_resource("sheet.json", json(&render::schema())).expect("the schema is one");
+        let index = compiler.compile("sheet.json", &mut schemas).expect("the schema is one");
+        for (name, text) in HISTORIC {
+            let fault = schemas.validate(&json(text), index).err().map(|error| error.to_string());
+            assert_eq!(fault, None, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_historic_sheet_can_be_shown() {
+        for (name, _) in HISTORIC {
+            let sheet = find(name).expect("built in");
+            for width in [60, 80, 120, 160] {
+                let style = render::TextStyle { width, verbose: true, ..Default::default() };
+                assert!(render::text(&sheet, &style).lines().all(|line| line.chars().count() <= width), "{name}");
+            }
+            let (html, markdown) = (render::html(&sheet), render::markdown(&sheet));
+            for row in sheet.rows() {
+                assert!(html.contains(&row.id) && markdown.contains(&row.id), "{name}: {}", row.id);
+            }
         }
     }
 

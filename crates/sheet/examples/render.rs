@@ -7,7 +7,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1).unwrap_or_else(|| historic.to_owned());
     let sheet = render::from_json(&std::fs::read_to_string(file)?)?;
     let format = std::env::args().nth(2).unwrap_or_default();
-    let text = if format == "md" { render::markdown(&sheet) } else { render::html(&sheet) };
+    let text = match format.as_str() {
+        "md" => render::markdown(&sheet),
+        "text" => render::text(&sheet, &render::TextStyle::default()),
+        _ => render::html(&sheet),
+    };
     #[expect(clippy::print_stdout, reason = "an example talks to its user")]
     {
         print!("{text}");

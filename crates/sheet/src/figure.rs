@@ -23,7 +23,7 @@ pub enum Unit {
     Ratio,
     /// A number of events or things.
     Count,
-    /// Bytes per second.
+    /// Bytes per second; people read powers of ten, and medians in powers of two as well.
     BytesPerS,
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::quantity;
-use super::quantity::{grouped, statistic};
+use super::quantity::{binary, grouped, statistic};
 use super::timeline;
 use crate::{Chapter, Conditions, FactValue, Figure, Note, NoteKind, Row, Series, Sheet, Table, Unit, Value};
 
@@ -140,7 +140,10 @@ fn cells(row: &Row) -> Vec<String> {
             cells.push(format!("{}{verdicts}{caveats}", escaped(&row.label)));
             cells.push(grouped(&figure.n.to_string()));
             let written = |value| statistic(figure, value).map_or("–".to_owned(), |q| q.to_string());
-            cells.extend(STATISTICS.iter().map(|(_, of)| written(of(figure))));
+            cells.extend(STATISTICS.iter().map(|(name, of)| {
+                let binary = binary(figure, of(figure)).filter(|_| *name == "median");
+                written(of(figure)) + &binary.map_or(String::new(), |q| format!(" ({q})"))
+            }));
             let size = |value: Option<f64>| value.map_or("–".to_owned(), |v| quantity(v, figure.unit).to_string());
             cells.extend(SIZES.iter().map(|(_, of)| size(of(figure))));
             let interval =

@@ -49,6 +49,12 @@ const DIGITS_MAX: usize = 12;
 /// From here on, and below its inverse, a number is written with an exponent.
 const EXPONENT_FROM: f64 = 1e12;
 
+/// The sizes of a rate of bytes in powers of two.
+const BINARY: [(&str, f64); 4] =
+    [("B/s", 1.0), ("KiB/s", 1024.0), ("MiB/s", 1024.0 * 1024.0), ("GiB/s", 1024.0 * 1024.0 * 1024.0)];
+/// From so many MiB/s on, a rate is written in GiB/s.
+const GIB_FROM: f64 = 10_000.0;
+
 /// Writes `value`, given in `unit`, with three significant digits. Whole counts are written in full.
 pub fn quantity(value: f64, unit: Unit) -> Quantity {
     quantity_with_digits(value, unit, DIGITS)
@@ -80,6 +86,18 @@ pub fn quantity_with_digits(value: f64, unit: Unit, digits: usize) -> Quantity {
 /// A statistic of a figure, with as many digits as the figure deserves; `None` where `n` does not support it.
 pub(crate) fn statistic(figure: &Figure, value: Option<f64>) -> Option<Quantity> {
     value.map(|v| quantity_with_digits(v, figure.unit, digits(figure)))
+}
+
+/// A rate of bytes in powers of two, as documents on disks and memories print it; `None` for any other unit. It stays in
+/// MiB/s up to [`GIB_FROM`] of them, because that is how such rates are quoted.
+pub(crate) fn binary(figure: &Figure, value: Option<f64>) -> Option<Quantity> {
+    let value = value.filter(|_| figure.unit == Unit::BytesPerS)?;
+    let fits = |(_, factor): &&(&str, f64)| rounded(value.abs() / factor, DIGITS) >= 1.0;
+    let steps = if value.abs() < GIB_FROM * 1024.0 * 1024.0 { &BINARY[..3] } else { &BINARY[..] };
+    let (unit, factor) = *steps.iter().rev().find(fits).unwrap_or(&BINARY[0]);
+    let scaled = value / factor;
+    let (whole, fraction) = if scaled.abs() < 1000.0 { written(scaled, DIGITS) } else { written(scaled.round(), 4) };
+    Some(Quantity { whole, fraction, unit })
 }
 
 /// How many digits the numbers of a figure deserve: three, but rates resolve 1 Hz or their own spread, because the

@@ -3,6 +3,7 @@
 //! It shows every figure with the statistics that the width allows, what must be read before them, and the conditions
 //! that matter most; Markdown, HTML and JSON have the rest. No line is wider than the width that was asked for.
 
+mod columns;
 mod conditions;
 mod matrix;
 mod page;

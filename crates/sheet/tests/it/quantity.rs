@@ -92,3 +92,29 @@ fn a_ratio_is_a_percentage_until_it_is_many_times() {
     assert_eq!(quantity(10.0, Unit::Ratio).to_string(), "10.0 ×");
     assert_eq!(quantity(2_000.0, Unit::Ratio).to_string(), "2,000 ×");
 }
+
+#[test]
+fn a_rate_of_bytes_is_written_in_powers_of_two_as_well() {
+    use crate::example;
+    use hairspring_sheet::{Figure, Method, TextStyle, render};
+    let mib = f64::from(1 << 20);
+    for (rate, decimal, binary) in [
+        (190.0 * mib, "199 MB/s", "190 MiB/s"),
+        (12.0 * mib, "12.6 MB/s", "12.0 MiB/s"),
+        (3_389.0 * mib, "3.55 GB/s", "3,389 MiB/s"),
+        (9_999.0 * mib, "10.5 GB/s", "9,999 MiB/s"),
+        (12_288.0 * mib, "12.9 GB/s", "12.0 GiB/s"),
+        (1_500.0, "1.50 kB/s", "1.46 KiB/s"),
+        (1_023.9, "1.02 kB/s", "1.00 KiB/s"),
+        (0.0, "0 B/s", "0 B/s"),
+    ] {
+        let mut sheet = example::sheet();
+        let figure = Figure::single(Unit::BytesPerS, Method::Rate, rate);
+        sheet.chapters[0].tables[0].rows = vec![example::row("transfer.x", "x", figure)];
+        let text = render::text(&sheet, &TextStyle::default());
+        let line = text.lines().find(|line| line.trim_start().starts_with("x ·")).expect("the row");
+        assert!(line.contains(decimal) && line.ends_with(binary), "{line}");
+        assert!(render::markdown(&sheet).contains(&format!("| {decimal} ({binary}) |")), "{binary}");
+        assert!(render::html(&sheet).contains(&format!("<span class=\"binary\">{binary}</span>")), "{binary}");
+    }
+}

@@ -97,7 +97,7 @@ proptest! {
     ) {
         use hairspring_sheet::{Figure, Method, Unit};
         let mut sheet = example::sheet();
-        for (i, unit) in [Unit::Ns, Unit::Hz, Unit::Count, Unit::Ratio].into_iter().enumerate() {
+        for (i, unit) in [Unit::Ns, Unit::Hz, Unit::Count, Unit::BytesPerS].into_iter().enumerate() {
             let rows: &mut Vec<Row> = &mut sheet.chapters[i].tables.get_mut(0).map_or(Vec::new(), |t| std::mem::take(&mut t.rows));
             rows.push(example::row(&id, &label, Figure::from_samples(unit, Method::Stamp, &mut numbers.clone())));
             rows.push(example::row(&id, &label, Figure::single(unit, Method::Rate, value).with_caveat(&label)));

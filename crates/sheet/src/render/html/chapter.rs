@@ -3,7 +3,7 @@
 use super::{Markup, absent, notes, timeline};
 use crate::render::bins::Range;
 use crate::render::quantity;
-use crate::render::quantity::{grouped, statistic};
+use crate::render::quantity::{binary, grouped, statistic};
 use crate::render::svg;
 use crate::render::svg::escaped;
 use crate::render::ticks::{Scale, points_beyond};
@@ -118,7 +118,8 @@ fn row(page: &mut Markup, row: &Row, figures: &[&Figure], columns: &Columns) {
             for (name, of) in &columns.shown {
                 let value = of(figure).filter(|_| *name == "median" || !figure.is_single());
                 let class = if ["median", "mean"].contains(name) { " class=\"median\"" } else { "" };
-                page.add(format_args!("<td{class}>{}</td>", written(figure, value)));
+                let binary = if *name == "median" { in_binary(figure) } else { String::new() };
+                page.add(format_args!("<td{class}>{}{binary}</td>", written(figure, value)));
             }
             let alike = figures.iter().copied().filter(|f| f.unit == figure.unit);
             let drawing = Range::of(alike).and_then(|range| svg::small(figure, &range));
@@ -131,7 +132,9 @@ fn row(page: &mut Markup, row: &Row, figures: &[&Figure], columns: &Columns) {
 fn single(page: &mut Markup, row: &Row) {
     let content = match &row.value {
         Value::Absent(reason) => format!("<td class=\"why\">{}</td>", absent(reason)),
-        Value::Figure(figure) => format!("<td class=\"median\">{}</td>", written(figure, figure.median)),
+        Value::Figure(figure) => {
+            format!("<td class=\"median\">{}{}</td>", written(figure, figure.median), in_binary(figure))
+        }
     };
     page.add(format_args!("<tr id=\"{}\">{}{content}</tr>\n", escaped(&row.id), label(row, &[])));
 }
@@ -164,6 +167,11 @@ fn written(figure: &Figure, value: Option<f64>) -> String {
         Some(q) => format!("{} <i>{}</i>", q.number(), q.unit),
         None => "<span class=\"none\">–</span>".to_owned(),
     }
+}
+
+/// The median in powers of two, below it, where it is a rate of bytes.
+fn in_binary(figure: &Figure) -> String {
+    binary(figure, figure.median).map_or(String::new(), |q| format!("<span class=\"binary\">{q}</span>"))
 }
 
 fn series(page: &mut Markup, series: &Series) {

@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{Ink, Page, flush_right, padded, wrap};
 use crate::render::quantity::statistic;
-use crate::{Row, Table, Value};
+use crate::{Figure, Row, Table, Value};
 
 /// Fewer tables than this are shown one below the other, with all their columns.
 const TABLES_LEAST: usize = 3;
@@ -29,7 +29,9 @@ pub(super) fn matrix(page: &mut Page, tables: &[Table], id: &str) {
     let Some(first) = tables.first() else { return };
     let labels = label_width(first);
     let column = ((page.width - INDENT - labels) / tables.len()).clamp(COLUMN_LEAST, COLUMN_MOST);
-    page.beside(Ink::Heading, "Medians", id);
+    // A single value is no median, and has no spread to look up.
+    let single = tables.iter().flat_map(|t| &t.rows).filter_map(Row::figure).all(Figure::is_single);
+    page.beside(Ink::Heading, if single { "Values" } else { "Medians" }, id);
     let headings: Vec<Vec<String>> = tables.iter().map(|t| wrap(&t.title, column - 2, column - 2)).collect();
     let lines = headings.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..lines {
@@ -57,6 +59,9 @@ pub(super) fn matrix(page: &mut Page, tables: &[Table], id: &str) {
         page.line(&[(Ink::Plain, &text)]);
     }
     absences(page, &left_out);
+    if single {
+        return;
+    }
     let note = "counts, spread and maxima of each: --format md, html or json";
     page.wrapped(Ink::Dim, INDENT, INDENT, note);
 }

@@ -2,59 +2,17 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use super::columns::{Column, Widths, cell, layout, widths};
 use super::page::{Ink, Page, clean, flush_right, padded, wrap};
 use super::timeline;
 use crate::render::bins::sparkline;
-use crate::render::quantity::{grouped, statistic};
-use crate::render::{Quantity, quantity};
+use crate::render::quantity;
 use crate::{Absent, Figure, Row, Table, Value};
 
-/// One column of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
-    N,
-    Min,
-    Q1,
-    Median,
-    Q3,
-    P99,
-    P999,
-    Max,
-    Mean,
-}
-
-/// What may stand beside the labels, best first: the columns and the width of the distribution.
-const LAYOUTS: &[(&[Column], usize)] = {
-    use Column::{Max, Median, Min, N, P99, P999, Q1, Q3};
-    &[
-        (&[N, Min, Q1, Median, Q3, P99, P999, Max], 24),
-        (&[N, Min, Q1, Median, Q3, P99, P999, Max], 16),
-        (&[N, Min, Median, P99, P999, Max], 24),
-        (&[N, Min, Median, P99, Max], 24),
-        (&[N, Min, Median, P99, Max], 16),
-        (&[N, Min, Median, P99, Max], 8),
-        (&[N, Min, Median, P99, Max], 0),
-        (&[N, Median, P99, Max], 0),
-        (&[N, Median, Max], 0),
-        (&[Median, Max], 0),
-        (&[Median], 0),
-    ]
-};
 /// The indent of rows below the heading of their table.
-const INDENT: usize = 2;
-/// The usual width of a quantity such as `13.62 µs`; narrower columns are widened to it, so that the tables of a sheet
-/// line up.
-const CELL_WIDTH: usize = 8;
+pub(super) const INDENT: usize = 2;
 /// A table of single values is read across; its labels need not be closer to them than this.
 const LABEL_WIDTH_MAX: usize = 56;
-
-/// The widths of the parts of a column's quantities.
-#[derive(Clone, Copy, Default)]
-struct Widths {
-    whole: usize,
-    fraction: usize,
-    unit: usize,
-}
 
 /// A table with its heading and its id.
 pub(super) fn table(page: &mut Page, table: &Table, verbose: bool) {
@@ -196,7 +154,8 @@ fn header(page: &mut Page, columns: &[Column], widths: &[Widths], spark: usize, 
     let mut line = " ".repeat(INDENT + label_width);
     for (column, widths) in columns.iter().zip(widths) {
         // Over single values only, one column says it all.
-        let name = if columns == [Column::Median] { "value" } else { column.name() };
+        let single = columns.iter().all(|column| matches!(column, Column::Median | Column::Binary));
+        let name = if single && *column == Column::Median { "value" } else { column.name() };
         line.push_str("  ");
         line.push_str(&flush_right(name, widths.total(*column)));
     }
@@ -204,99 +163,4 @@ fn header(page: &mut Page, columns: &[Column], widths: &[Widths], spark: usize, 
         line.push_str(if spark >= 16 { "  min … max (log)" } else { "  spread" });
     }
     page.line(&[(Ink::Dim, &line)]);
-}
-
-/// The best layout that leaves room for the labels.
-fn layout(width: usize, figures: &[&Figure]) -> (Vec<Column>, usize) {
-    if figures.iter().all(|f| f.is_single()) {
-        return (vec![Column::Median], 0);
-    }
-    // A document without medians shows what it has.
-    if figures.iter().all(|figure| figure.median.is_none()) {
-        let some = |column: &Column| *column == Column::N || figures.iter().any(|f| column.quantity(f).is_some());
-        let columns = [Column::N, Column::Min, Column::Mean, Column::Max];
-        return (columns.into_iter().filter(some).collect(), 0);
-    }
-    let label_width = (width / 4).clamp(16, 32);
-    let fits = |columns: &[Column], spark: usize| {
-        let numbers: usize = columns.iter().map(|c| widths(*c, figures).total(*c) + 2).sum();
-        INDENT + label_width + numbers + spark + 2 * spark.min(1) <= width
-    };
-    let (columns, spark) = LAYOUTS.iter().find(|(c, s)| fits(c, *s)).unwrap_or(&(&[Column::Median], 0));
-    (columns.to_vec(), *spark)
-}
-
-impl Column {
-    fn name(self) -> &'static str {
-        match self {
-            Column::N => "n",
-            Column::Min => "min",
-            Column::Q1 => "25 %",
-            Column::Median => "median",
-            Column::Q3 => "75 %",
-            Column::P99 => "p99",
-            Column::P999 => "p99.9",
-            Column::Max => "max",
-            Column::Mean => "mean",
-        }
-    }
-
-    fn quantity(self, figure: &Figure) -> Option<Quantity> {
-        let value = match self {
-            Column::N => {
-                let whole = grouped(&figure.n.to_string());
-                return Some(Quantity { whole, fraction: String::new(), unit: "" });
-            }
-            // One value has no least and no greatest: it stands once, as the median.
-            _ if figure.is_single() && self != Column::Median => None,
-            Column::Min => figure.min,
-            Column::Q1 => figure.q1,
-            Column::Median => figure.median,
-            Column::Q3 => figure.q3,
-            Column::P99 => figure.p99,
-            Column::P999 => figure.p999,
-            Column::Max => figure.max,
-            Column::Mean => figure.mean,
-        };
-        statistic(figure, value)
-    }
-}
-
-impl Widths {
-    /// The column's width: its quantities, its name, and at least the usual width.
-    fn total(self, column: Column) -> usize {
-        let least = if column == Column::N { 5 } else { CELL_WIDTH };
-        self.quantities().max(column.name().width()).max(least)
-    }
-
-    fn quantities(self) -> usize {
-        let fraction = if self.fraction > 0 { self.fraction + 1 } else { 0 };
-        let unit = if self.unit > 0 { self.unit + 1 } else { 0 };
-        self.whole + fraction + unit
-    }
-}
-
-fn widths(column: Column, figures: &[&Figure]) -> Widths {
-    figures.iter().filter_map(|f| column.quantity(f)).fold(Widths::default(), |w, q| Widths {
-        whole: w.whole.max(q.whole.width()),
-        fraction: w.fraction.max(q.fraction.width()),
-        unit: w.unit.max(q.unit.width()),
-    })
-}
-
-/// A quantity on its column's decimal point; a dash for a statistic that there is not.
-fn cell(column: Column, figure: &Figure, widths: Widths) -> String {
-    let total = widths.total(column);
-    let text = match column.quantity(figure) {
-        Some(Quantity { whole, fraction, unit }) => {
-            let point = if fraction.is_empty() { "" } else { "." };
-            let fraction_width = if widths.fraction > 0 { widths.fraction + 1 } else { 0 };
-            let unit_width = if widths.unit > 0 { widths.unit + 1 } else { 0 };
-            let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-            let whole = flush_right(&whole, widths.whole);
-            format!("{whole}{}{}", padded(&format!("{point}{fraction}"), fraction_width), padded(&unit, unit_width))
-        }
-        None => padded(&flush_right("–", widths.whole), widths.quantities()),
-    };
-    flush_right(&text, total)
 }
