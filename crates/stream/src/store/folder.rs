@@ -53,6 +53,11 @@ pub(super) fn put(path: &Path, content: &[u8]) -> Result<Synced, StoreError> {
     sync(folder)
 }
 
+/// Removes a file.
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+    std::fs::remove_file(path).map_err(|error| StoreError::new("remove", path, &error))
+}
+
 fn temporary(folder: &Path) -> io::Result<(File, PathBuf)> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut refused = io::Error::from_raw_os_error(libc::EEXIST);

@@ -12,7 +12,9 @@ use hairspring_machine::Nanos;
 
 use super::files::Files;
 use super::memories::Memories;
-use super::{Completion, Errno, FileFacts, FileId, MemoryId, Op, Open, Rung, Store, StoreError, Token, Ways, system};
+use super::{
+    Completion, Errno, FileFacts, FileId, MemoryId, Op, Open, Rung, Store, StoreError, Token, Ways, folder, system,
+};
 use crate::bell::Bell;
 use crate::memory::Memory;
 
@@ -140,7 +142,7 @@ impl Store for PlainStore {
     }
 
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
-        std::fs::remove_file(path).map_err(|error| StoreError::new("remove", path, &error))
+        folder::remove(path)
     }
 
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! After SIGKILL everything is there that had completed. After a power cut everything is there that a sync made durable; each
-//! later change is there wholly, not at all, or in some of its sectors, as the seed says. So is what was under way. Names of new
-//! files are durable after a sync of their folder, or as the seed says. What was complete when a sync was submitted that
+//! later change is there wholly, not at all, or in some of its sectors, as the seed says. So is what was under way. New
+//! names and removals are durable after a sync of the folder, or as the seed says. What was complete when a sync was submitted that
 //! *failed* is never made durable by a later one: the kernel has forgotten that it is to be written.
 //!
 //! A real disk reads memory at any time until it completes. This one reads it when a write is handed over for half of the
@@ -202,7 +202,9 @@ impl Store for ScriptedStore {
     }
 
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
-        self.disk.lock().remove(path)
+        let stall = self.disk.lock().remove(path)?;
+        self.sit_out(stall);
+        Ok(())
     }
 
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {

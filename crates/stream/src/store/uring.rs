@@ -36,7 +36,8 @@ use io_uring::{IoUring, Probe, opcode, types};
 use super::files::Files;
 use super::memories::Memories;
 use super::{
-    Completion, Errno, FileFacts, FileId, LEFT_OUT, MemoryId, Op, Open, Rung, Store, StoreError, Token, Ways, system,
+    Completion, Errno, FileFacts, FileId, LEFT_OUT, MemoryId, Op, Open, Rung, Store, StoreError, Token, Ways, folder,
+    system,
 };
 use crate::bell::Bell;
 use crate::memory::Memory;
@@ -358,6 +359,10 @@ impl Store for UringStore {
 
     fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
         self.files.put(path, content)
+    }
+
+    fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
+        folder::remove(path)
     }
 
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {

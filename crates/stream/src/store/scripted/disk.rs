@@ -353,6 +353,7 @@ impl State {
         let mut chance = Chance::new(seed);
         let ended = self.ended(&mut chance);
         let mut names = ended.durable_names.clone();
+        names.retain(|path, _| ended.names.contains_key(path) || chance.coin());
         for (path, inode) in &ended.names {
             if names.get(path) != Some(inode) && chance.coin() {
                 names.insert(path.clone(), *inode);
@@ -458,9 +459,12 @@ impl State {
         self.acted(stall, "write", path)
     }
 
-    pub(super) fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
-        let missing = || StoreError::new("remove", path, &io::Error::from_raw_os_error(libc::ENOENT));
-        self.names.remove(path).map(drop).ok_or_else(missing)
+    pub(super) fn remove(&mut self, path: &Path) -> Result<Nanos, StoreError> {
+        let (stall, done) = self.act(Kind::Remove, "remove", path)?;
+        if done && self.names.remove(path).is_none() {
+            return Err(StoreError::new("remove", path, &io::Error::from_raw_os_error(libc::ENOENT)));
+        }
+        self.acted(stall, "remove", path)
     }
 
     pub(super) fn sync_folder(&mut self, path: &Path) -> Result<Nanos, StoreError> {
@@ -473,6 +477,7 @@ impl State {
     }
 
     fn make_names_durable(&mut self, path: &Path) {
+        self.durable_names.retain(|name, _| folder::of(name) != path);
         let here = self.names.iter().filter(|(name, _)| folder::of(name) == path);
         self.durable_names.extend(here.map(|(name, inode)| (name.clone(), *inode)));
     }

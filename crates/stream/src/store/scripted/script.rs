@@ -129,6 +129,7 @@ pub enum Kind {
     Open,
     Truncate,
     Put,
+    Remove,
     SyncFolder,
 }
 
