@@ -28,10 +28,12 @@ pub mod trigger;
 pub mod units;
 pub mod verify;
 
+pub use card::{Card, CardError};
 pub use gap::{Cause, Gap, Skip};
 pub use layout::{Container, Layout};
 pub use ledger::{Ledger, Verdict};
 pub use memory::{Memory, Pages};
+pub use pattern::Pattern;
 pub use ring::{Consumer, Producer, ring};
 pub use source::Source;
 pub use store::Store;

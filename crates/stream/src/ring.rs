@@ -165,6 +165,11 @@ impl Producer {
         self.shared.on_overrun
     }
 
+    /// How many bytes come together before the consumer is woken.
+    pub fn notify(&self) -> Bytes {
+        Bytes(self.shared.notify)
+    }
+
     /// Bytes that can be put in now. 0 while a gap waits for being seen, for data after it would hide it.
     pub fn room(&mut self) -> u64 {
         if !self.push_pending() {

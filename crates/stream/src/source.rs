@@ -37,7 +37,8 @@ pub struct Description {
 pub struct Counters {
     /// Bytes produced since the start, by the card's clock or the transport's count.
     pub produced_bytes: u64,
-    /// Bytes of the gaps that this source has declared.
+    /// Bytes that this source knows to be lost: of the gaps that it has declared, and of those that it will declare as soon
+    /// as the data before them have left the FIFO.
     pub lost_bytes: u64,
     /// Bytes in the FIFO now.
     pub fifo_bytes: u64,
@@ -116,10 +117,12 @@ impl OnOverrun {
 ///
 /// The rules that every source keeps, so that the ledger can hold:
 /// - What is committed to the ring and what is declared as gaps ([`Producer::gap`]) is, in order, everything that was produced
-///   up to what is still in the FIFO: `produced = committed + declared + fifo` after each call, in whole grains.
+///   up to what is still in the FIFO: `produced = committed + lost + fifo` after each call, in whole grains. A gap behind data
+///   that are still in the FIFO counts as lost at once and is declared when its turn comes, at the end at the latest.
 /// - A clocked source takes room only; it never waits. When its FIFO overflows it acts by [`Producer::on_overrun`]:
 ///   `Stop` → moves what it has, declares what it lost until now, ends with [`End::Overrun`]; `Gap` → declares it and goes on;
 ///   `Overwrite` → asks [`Producer::evict`] for room first, and loses only what that does not give.
+/// - Who asks for [`OnOverrun::Block`] is refused before it starts; a clocked source that meets it all the same acts as by `Stop`.
 /// - The cause of a gap is [`Cause::ServedLate`](crate::Cause::ServedLate) if the ring had room for it when it was found,
 ///   else [`Cause::BufferFull`](crate::Cause::BufferFull).
 pub trait Source: Send {
