@@ -1,8 +1,12 @@
 //! How the samples of a stream lie in memory and in the file, and the arithmetic rate × channels × bytes, both ways.
 
+mod value;
+
 use std::fmt;
 
 use crate::units::{ByteRate, Bytes, Frames, SampleRate, Samples};
+
+pub(crate) use value::{line, packed, word};
 
 /// How one sample is stored. All are little-endian; values of fewer bits than their container are sign-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -322,16 +322,33 @@ impl View {
     /// If more is asked for than the memory holds.
     pub fn copy(&self, position: u64, into: &mut [u8]) {
         assert!(into.len() <= self.length, "more than the ring holds");
-        let mut at = (position % self.length as u64) as usize;
-        for byte in into {
-            // SAFETY: `at` is below the length of the mapping. The read is volatile and of a mapping of its own, for the bytes
-            // change under it as those of a device do; no reference to them is ever made.
-            *byte = unsafe { self.address.add(at).read_volatile() };
-            at += 1;
-            if at == self.length {
-                at = 0;
-            }
+        let at = (position % self.length as u64) as usize;
+        let (first, second) = into.split_at_mut(into.len().min(self.length - at));
+        self.copy_piece(at, first);
+        self.copy_piece(0, second);
+    }
+
+    /// Copies bytes that do not reach over the seam, whole words where their addresses allow it.
+    fn copy_piece(&self, at: usize, into: &mut [u8]) {
+        const WORD: usize = size_of::<u64>();
+        debug_assert!(at + into.len() <= self.length, "over the seam");
+        let byte = |at: usize| {
+            // SAFETY: `at` is below the length of the mapping: `copy` splits at its end. The read is volatile and of a mapping
+            // of its own, for the bytes change under it as those of a device do; no reference to them is ever made.
+            unsafe { self.address.add(at).read_volatile() }
+        };
+        // The mapping begins at a page, so that its offsets are aligned as its addresses are.
+        let before = into.len().min(at.next_multiple_of(WORD) - at);
+        let (head, rest) = into.split_at_mut(before);
+        head.iter_mut().enumerate().for_each(|(number, to)| *to = byte(at + number));
+        let at = at + before;
+        let (words, tail) = rest.as_chunks_mut::<WORD>();
+        for (number, to) in words.iter_mut().enumerate() {
+            // SAFETY: the word ends within the mapping, as above, and its address is a multiple of its size. Volatile, as above.
+            *to = unsafe { self.address.add(at + number * WORD).cast::<u64>().read_volatile() }.to_ne_bytes();
         }
+        let at = at + words.len() * WORD;
+        tail.iter_mut().enumerate().for_each(|(number, to)| *to = byte(at + number));
     }
 }
 
@@ -452,6 +469,23 @@ mod tests {
         let mut seen = [0; 2];
         memory.view().expect("a view").copy(size as u64 - 1, &mut seen);
         assert_eq!(seen, [7, 8]);
+    }
+
+    #[test]
+    fn a_view_copies_any_piece_at_any_place() {
+        let memory = Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB");
+        let size = memory.size().0 as usize;
+        let value = |at: usize| (at % size * 7 % 251) as u8;
+        // SAFETY: all addresses are within the reach of the memory, which nobody else uses.
+        (0..size).for_each(|at| unsafe { memory.address().as_ptr().add(at).write(value(at)) });
+        let view = memory.view().expect("a view");
+        for (at, length) in (0..19).flat_map(|at| (0..40).map(move |length| (at, length))) {
+            for at in [at, size - 20 + at, 5 * size + at] {
+                let mut seen = vec![0; length];
+                view.copy(at as u64, &mut seen);
+                assert!(seen.iter().enumerate().all(|(number, byte)| *byte == value(at + number)), "{length} at {at}");
+            }
+        }
     }
 
     #[test]

@@ -125,7 +125,8 @@ pub fn ring(memory: Arc<Memory>, notify: Bytes, on_overrun: OnOverrun) -> Result
         high_water: AtomicU64::new(0),
         closed: OnceLock::new(),
     });
-    let producer = Producer { shared: Arc::clone(&shared), head: 0, rung: 0, high_water: 0, pending: None, marks };
+    let producer =
+        Producer { shared: Arc::clone(&shared), head: 0, reserved: 0, rung: 0, high_water: 0, pending: None, marks };
     Ok((producer, Consumer { shared, next: 0, marks: marked }))
 }
 
@@ -151,6 +152,8 @@ pub struct Producer {
     shared: Arc<Shared>,
     /// What is published.
     head: u64,
+    /// How far bytes were ever reserved.
+    reserved: u64,
     /// `head` when the bell was rung last.
     rung: u64,
     high_water: u64,
@@ -194,12 +197,41 @@ impl Producer {
         if length as u64 > self.room() {
             return None;
         }
-        self.shared.cursors.announce(self.head + length as u64);
+        self.reserved = self.reserved.max(self.head + length as u64);
+        self.shared.cursors.announce(self.reserved);
         let offset = self.shared.offset(self.head);
         // SAFETY: the bytes from `head` on, `length` of them, are before `tail + capacity`: by the cursors' protocol they are
         // this producer's until it publishes them, and there is one producer, borrowed mutably here. They are within the
         // reach of the memory, for `length` is at most its size and `offset` below it; the memory lives as long as `shared`.
         Some(unsafe { std::slice::from_raw_parts_mut(self.shared.memory.address().as_ptr().add(offset), length) })
+    }
+
+    /// Makes room for `length` bytes that begin `skip` bytes behind the next one, for a device that fills pieces in any order:
+    /// the offset in the memory where they lie, or `None` if there is no room for so many. They are published, in order,
+    /// with everything before them, by [`Producer::commit`]; until then nobody else touches them.
+    pub fn reserve_ahead(&mut self, skip: u64, length: usize) -> Option<usize> {
+        let end = skip.checked_add(length as u64)?;
+        if end > self.room() {
+            return None;
+        }
+        // The frontier never goes back: a piece further on may be on its way already.
+        self.reserved = self.reserved.max(self.head + end);
+        self.shared.cursors.announce(self.reserved);
+        Some(self.shared.offset(self.head + skip))
+    }
+
+    /// Looks at bytes that were reserved and filled but not published yet. Only where no device is writing any more.
+    ///
+    /// # Panics
+    /// If they were not reserved.
+    pub fn ahead(&self, skip: u64, length: usize) -> &[u8] {
+        let begin = self.head + skip;
+        assert!(begin + length as u64 <= self.reserved, "looked at what was not reserved");
+        let offset = self.shared.offset(begin);
+        // SAFETY: the bytes were reserved, so they are before `tail + capacity` (the tail only grows) and not before `head`:
+        // they are this producer's, which is borrowed here. They are within the reach of the memory: `length` is at most its
+        // size, for it was reserved, and `offset` below it. That no device writes there is the caller's promise above.
+        unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length) }
     }
 
     /// Publishes bytes that were filled; rings when `notify` bytes have come together.
@@ -477,125 +509,4 @@ impl Tap {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gap::Cause;
-    use crate::memory::Pages;
-    use crate::units::Frames;
-
-    fn small(on_overrun: OnOverrun) -> (Producer, Consumer) {
-        let memory = Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB");
-        ring(Arc::new(memory), Bytes(1024), on_overrun).expect("a ring")
-    }
-
-    fn put(producer: &mut Producer, length: usize, value: u8) {
-        producer.reserve(length).expect("room").fill(value);
-        producer.commit(length);
-    }
-
-    fn gap(first: u64, frames: u64) -> Gap {
-        Gap { first: Frames(first), frames: Frames(frames), cause: Cause::BufferFull, found: Nanos::ZERO }
-    }
-
-    #[test]
-    fn pieces_over_the_seam_are_contiguous() {
-        let (mut producer, mut consumer) = small(OnOverrun::Stop);
-        put(&mut producer, 3000, 1);
-        consumer.take(3000);
-        consumer.release(3000);
-        put(&mut producer, 3000, 2);
-        assert_eq!(consumer.available(), 3000);
-        assert!(consumer.view(3000, 3000).iter().all(|byte| *byte == 2));
-        assert!(producer.reserve(1097).is_none());
-        assert_eq!(producer.fill().high_water, Bytes(3000));
-    }
-
-    #[test]
-    fn the_bell_rings_each_notify_size_and_at_the_end() {
-        let (mut producer, consumer) = small(OnOverrun::Stop);
-        put(&mut producer, 1023, 1);
-        assert!(!consumer.bell().quiet());
-        put(&mut producer, 1, 1);
-        assert!(consumer.bell().quiet());
-        put(&mut producer, 1, 1);
-        assert!(!consumer.bell().quiet());
-        producer.close(End::Finished);
-        assert!(consumer.bell().quiet());
-        assert_eq!(consumer.closed(), Some((End::Finished, 1025, None)));
-    }
-
-    #[test]
-    fn gaps_lie_where_they_were_declared_and_touching_ones_are_one() {
-        let (mut producer, mut consumer) = small(OnOverrun::Gap);
-        put(&mut producer, 10, 1);
-        producer.gap(gap(10, 5));
-        producer.gap(gap(15, 5));
-        put(&mut producer, 10, 1);
-        producer.gap(gap(30, 1));
-        assert_eq!(consumer.gap_before(9), None);
-        assert_eq!(consumer.gap_before(20), Some((10, gap(10, 10))));
-        assert_eq!(consumer.gap_before(20), None);
-        producer.close(End::Finished);
-        assert_eq!(consumer.gap_before(20), Some((20, gap(30, 1))));
-        assert_eq!(consumer.closed(), Some((End::Finished, 20, None)));
-    }
-
-    #[test]
-    fn too_many_gaps_stop_the_intake_and_are_told_all_the_same() {
-        let (mut producer, mut consumer) = small(OnOverrun::Gap);
-        let mut index = 0;
-        for _ in 0..MARKS {
-            producer.gap(gap(index, 1));
-            put(&mut producer, 1, 0);
-            index += 2;
-        }
-        producer.gap(gap(index, 1));
-        assert_eq!(producer.room(), 0);
-        producer.gap(gap(index + 1, 1));
-        producer.close(End::Finished);
-        let (_, _, last) = consumer.closed().expect("closed");
-        assert_eq!(last, Some(gap(index, 2)));
-        let mut seen = 0;
-        while consumer.gap_before(u64::MAX).is_some() {
-            seen += 1;
-        }
-        assert_eq!(seen, MARKS);
-    }
-
-    #[test]
-    fn eviction_takes_the_oldest_and_the_consumer_sees_where_the_rest_begins() {
-        let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
-        put(&mut producer, 4096, 1);
-        assert_eq!(producer.evict(10, 6), 1026);
-        put(&mut producer, 1000, 2);
-        let mut begin = 0;
-        consumer.take_held(usize::MAX, |position, bytes| {
-            begin = position;
-            assert_eq!(bytes.len(), 4070);
-            assert_eq!((bytes[0], bytes[3069], bytes[3070]), (1, 1, 2));
-            100
-        });
-        assert_eq!((begin, consumer.next()), (1026, 1126));
-    }
-
-    #[test]
-    fn taps_copy_what_is_there_and_know_what_is_not() {
-        let (mut producer, mut consumer) = small(OnOverrun::Stop);
-        let tap = consumer.tap().expect("a view");
-        put(&mut producer, 100, 7);
-        let mut bytes = [0; 50];
-        assert!(tap.copy(50, &mut bytes) && bytes.iter().all(|byte| *byte == 7));
-        assert!(!tap.copy(51, &mut bytes), "not yet there");
-        consumer.take(100);
-        consumer.release(100);
-        put(&mut producer, 4096, 8);
-        assert!(!tap.copy(50, &mut bytes), "not there any more");
-    }
-
-    #[test]
-    fn a_producer_that_is_dropped_closes_the_stream() {
-        let (producer, consumer) = small(OnOverrun::Stop);
-        drop(producer);
-        assert_eq!(consumer.closed(), Some((End::Failed(0), 0, None)));
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 //! The samples are looked at in runs whose result is decided without a branch, so that the compiler can compare many at once;
 //! only a run with a hit is looked at again.
 
-use crate::layout::{Container, Layout};
+use crate::layout::{Container, Layout, line, packed, word};
 
 /// Frames of a run. Long enough that the branch at its end does not count, short enough that looking again does not.
 const RUN: usize = 64;
@@ -52,26 +52,7 @@ impl Probe {
             Container::Packed12 => indexed(from, to, test, |frame| packed(bytes, frame * channels + channel)),
             Container::Bits => {
                 let stride = channels.div_ceil(8);
-                indexed(from, to, test, |frame| i32::from(bytes[frame * stride + channel / 8] >> (channel % 8) & 1))
-            }
-        }
-    }
-
-    /// The value of the sample in a frame.
-    fn value(self, bytes: &[u8], frame: usize) -> f64 {
-        let sample = frame * self.layout.channels() as usize + self.channel;
-        let f64_of = |value: i32| f64::from(value);
-        match self.layout.container() {
-            Container::I8 => f64_of(i8::from_le_bytes(word(bytes, sample)).into()),
-            Container::U8 => f64_of(u8::from_le_bytes(word(bytes, sample)).into()),
-            Container::I16 => f64_of(i16::from_le_bytes(word(bytes, sample)).into()),
-            Container::U16 => f64_of(u16::from_le_bytes(word(bytes, sample)).into()),
-            Container::I32 => f64_of(i32::from_le_bytes(word(bytes, sample))),
-            Container::F32 => f32::from_le_bytes(word(bytes, sample)).into(),
-            Container::Packed12 => f64_of(packed(bytes, sample)),
-            Container::Bits => {
-                let stride = (self.layout.channels() as usize).div_ceil(8);
-                f64_of((bytes[frame * stride + self.channel / 8] >> (self.channel % 8) & 1).into())
+                indexed(from, to, test, |frame| line(bytes, stride, frame, channel))
             }
         }
     }
@@ -79,7 +60,7 @@ impl Probe {
     /// Which of the two tests the last frame passes that passes one: looks backwards from `to` to `from`.
     pub(super) fn last(self, bytes: &[u8], from: usize, to: usize, tests: [Test; 2]) -> Option<usize> {
         (from..to).rev().find_map(|frame| {
-            let value = self.value(bytes, frame);
+            let value = self.layout.value(bytes, frame, self.channel);
             tests.iter().position(|test| match *test {
                 Test::AtLeast(least) => value >= least,
                 Test::AtMost(most) => value <= most,
@@ -170,20 +151,6 @@ fn indexed(from: usize, to: usize, test: Test, value: impl Fn(usize) -> i32) -> 
         Whole::AtLeast(least) => (from..to).find(|frame| value(*frame) >= least),
         Whole::AtMost(most) => (from..to).find(|frame| value(*frame) <= most),
     }
-}
-
-/// The bytes of one sample of a row of samples.
-fn word<const SIZE: usize>(bytes: &[u8], sample: usize) -> [u8; SIZE] {
-    let mut word = [0; SIZE];
-    word.copy_from_slice(&bytes[sample * SIZE..][..SIZE]);
-    word
-}
-
-/// One of a row of 12-bit samples, two in three bytes.
-fn packed(bytes: &[u8], sample: usize) -> i32 {
-    let pair = &bytes[sample / 2 * 3..][..3];
-    let bits = i32::from_le_bytes([pair[0], pair[1], pair[2], 0]) >> (sample % 2 * 12);
-    bits << 20 >> 20
 }
 
 #[cfg(test)]
