@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "fills and reads the attached memories")]
 
+mod child;
 mod real;
 
 use std::path::{Path, PathBuf};
