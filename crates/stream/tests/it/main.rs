@@ -1,0 +1,3 @@
+//! The promises of the crate, in one binary of tests.
+
+mod plan;
