@@ -312,7 +312,13 @@ impl Recorder {
         let mut members = Vec::new();
         let mut alignment = ALIGNMENT;
         for base in &setup.targets {
-            let member = Member::open(&mut *store, base)?;
+            let member = match Member::open(&mut *store, base) {
+                Ok(member) => member,
+                Err(error) => {
+                    ends::remove_files(&mut *store, &members);
+                    return Err(error.into());
+                }
+            };
             alignment = alignment.max(store.facts(member.data).alignment);
             members.push(member);
         }
@@ -323,6 +329,7 @@ impl Recorder {
         let ring_size = consumer.memory().size().0;
         let held = setup.gate.as_ref().map_or(0, |gate| gate.must_hold().0);
         if ring_size < block * 2 + held || u32::try_from(block).is_err() {
+            ends::remove_files(&mut *store, &members);
             return Err(RecorderError::SmallRing(Bytes(block), Bytes(block * 2 + held)));
         }
         let copies = setup.gate.is_some() || consumer.on_overrun() == OnOverrun::Overwrite;
@@ -370,6 +377,11 @@ impl Recorder {
     /// Size of the blocks that are written.
     pub fn block(&self) -> Bytes {
         Bytes(self.block)
+    }
+
+    /// Gives up before anything was recorded: removes the files. Blocks.
+    pub fn abandon(mut self) {
+        ends::remove_files(&mut *self.store, &self.members);
     }
 
     /// Says when the source began and its rate, for triggers from outside.

@@ -249,7 +249,13 @@ pub fn record(
     let now = || timebase.now().as_monotonic();
     let mut cards = Vec::new();
     for input in inputs {
-        cards.push(ready(input, config, timebase.machine())?);
+        match ready(input, config, timebase.machine()) {
+            Ok(card) => cards.push(card),
+            Err(error) => {
+                cards.into_iter().for_each(|card: Ready| card.recorder.abandon());
+                return Err(error);
+            }
+        }
     }
     let start = now();
     for card in &mut cards {

@@ -9,10 +9,10 @@ use crate::layout::Grain;
 use crate::ledger::Verdict;
 use crate::sigmf;
 use crate::source::{Counters, End};
-use crate::store::{Direct, Errno, StoreError};
+use crate::store::{Direct, Errno, Store, StoreError};
 use crate::units::{Bytes, Frames};
 
-use super::member::{Purpose, files_of};
+use super::member::{Member, Purpose, files_of};
 use super::{Outcome, Recorder, RecorderError};
 
 impl Recorder {
@@ -42,7 +42,7 @@ impl Recorder {
                 if let (Err(Errno(libc::ENOSPC)), Some(needed)) = (completion.result, share) {
                     let folder = self.members[number].folder().to_owned();
                     let free = self.store.free_bytes(&folder).map(Bytes);
-                    self.remove_files();
+                    remove_files(&mut *self.store, &self.members);
                     return Err(RecorderError::NoSpace(folder, Bytes(needed), free));
                 }
             }
@@ -71,15 +71,6 @@ impl Recorder {
             self.store.sync_folder(&folder)?;
         }
         Ok(())
-    }
-
-    /// Removes the empty files of a recording that could not begin.
-    fn remove_files(&mut self) {
-        for member in &self.members {
-            for file in files_of(member.base()) {
-                let _ = self.store.remove(&file);
-            }
-        }
     }
 
     fn about(&self, member: usize) -> sigmf::About {
@@ -318,5 +309,13 @@ fn no_descriptor(error: &std::io::Error) -> StoreError {
         attempted: "get a descriptor for".to_owned(),
         path: "the recorder's bell".into(),
         errno: Errno(error.raw_os_error().unwrap_or(libc::EMFILE)),
+    }
+}
+
+/// Removes the empty files of a recording that could not begin.
+pub(super) fn remove_files(store: &mut dyn Store, members: &[Member]) {
+    for file in members.iter().flat_map(|member| files_of(member.base())) {
+        // The metadata may not be there yet; the others were made by us.
+        let _ = store.remove(&file);
     }
 }

@@ -140,8 +140,10 @@ impl Member {
                 errno: crate::store::Errno(libc::EEXIST),
             });
         }
-        let data = store.open(&data, Open::CreateData)?;
-        let journal = store.open(&journal, Open::CreateJournal)?;
+        let data_path = data;
+        let data = store.open(&data_path, Open::CreateData)?;
+        let journal = store.open(&journal, Open::CreateJournal).inspect_err(|_| drop(store.remove(&data_path)));
+        let journal = journal?;
         let no_memory = |_: MemoryError| StoreError {
             attempted: "get memory for the journal of".to_owned(),
             path: base.to_owned(),

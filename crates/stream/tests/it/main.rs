@@ -1,3 +1,5 @@
 //! The promises of the crate, in one binary of tests.
 
+mod oracle;
 mod plan;
+mod recording;

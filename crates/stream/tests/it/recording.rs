@@ -1,0 +1,443 @@
+//! The recorder in virtual time: every byte of the source is in the files or accounted for, whatever the disk does.
+
+use std::sync::Arc;
+
+use hairspring_machine::Nanos;
+use hairspring_stream::gap::Cause;
+use hairspring_stream::journal::RecordingId;
+use hairspring_stream::layout::Layout;
+use hairspring_stream::ledger::Verdict;
+use hairspring_stream::memory::{Memory, Pages};
+use hairspring_stream::pattern::Pattern;
+use hairspring_stream::recorder::{Outcome, Placement, Recorder, Setup, Step};
+use hairspring_stream::ring::{Producer, ring};
+use hairspring_stream::source::virtual_card::{Settings, VirtualCard};
+use hairspring_stream::source::{End, Next, OnOverrun, Source};
+use hairspring_stream::store::Errno;
+use hairspring_stream::store::scripted::{Fault, Kind, Pace, Script, ScriptedDisk, What, When};
+use hairspring_stream::trigger::{Gate, Shots};
+use hairspring_stream::units::{ByteRate, Bytes, Frames, SampleRate};
+use proptest::prelude::*;
+
+use crate::oracle::{self, Contents};
+
+/// What is recorded, onto what, and how.
+#[derive(Clone, Debug)]
+struct Case {
+    layout: Layout,
+    rate_hz: u64,
+    frames: u64,
+    fifo: u64,
+    ring: u64,
+    notify: u64,
+    depth: usize,
+    members: usize,
+    placement: Placement,
+    on_overrun: OnOverrun,
+    script: Script,
+    trigger: Option<(&'static str, u64, u64, Shots)>,
+    stop_at: Option<Nanos>,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            layout: Layout::analogue(3, 16).expect("exists"),
+            rate_hz: 1_000_000,
+            frames: 200_000,
+            fifo: 48 * 1024,
+            ring: 256 * 1024,
+            notify: 24 * 1024,
+            depth: 4,
+            members: 1,
+            placement: Placement::LeastLoaded,
+            on_overrun: OnOverrun::Gap,
+            script: Script { pace: Pace::Leaping, ..Script::default() },
+            trigger: None,
+            stop_at: None,
+        }
+    }
+}
+
+const PATTERN: Pattern = Pattern::Noise { seed: 7 };
+const NAMES: [&str; 3] = ["a/x", "b/x", "c/x"];
+
+/// Runs a case to its end; the steps of source and recorder are interleaved by `next` (a number below 4 each time).
+fn run(case: &Case, mut next: impl FnMut() -> u8) -> (Outcome, Contents, ScriptedDisk) {
+    let disk = ScriptedDisk::new(case.script.clone());
+    let size = Bytes(case.ring);
+    let memory = Memory::mirrored(size, size, Pages::Small).expect("memory");
+    let (mut producer, consumer) = ring(Arc::new(memory), Bytes(case.notify), case.on_overrun).expect("a ring");
+    let mut card = card(case);
+    let setup = Setup {
+        targets: NAMES[..case.members].iter().map(Into::into).collect(),
+        id: RecordingId([3; 16]),
+        block: Bytes(case.notify),
+        depth: case.depth,
+        placement: case.placement,
+        volume: None,
+        sync_every: Nanos::from_millis(5),
+        sync_bytes: Bytes::mib(1),
+        gate: case.trigger.map(|(text, pre, post, shots)| {
+            Gate::new(text.parse().expect("a trigger"), case.layout, Frames(pre), Frames(post), shots).expect("a gate")
+        }),
+        started_realtime: Nanos::from_secs(1_700_000_000),
+        started: Nanos::ZERO,
+        software: "test".to_owned(),
+        stopwatch: || Nanos::ZERO,
+    };
+    let mut recorder = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup).expect("a recorder");
+    let mut now = disk.now();
+    let began = now;
+    card.start(now);
+    let (mut ended, mut stopping, mut wake) = (false, false, now);
+    for _ in 0..2_000_000 {
+        stopping |= case.stop_at.is_some_and(|at| now - began >= at);
+        if next() < 2 && !ended {
+            ended = serve(&mut card, &mut producer, now, stopping);
+        }
+        assert!(recorder.ledger(card.counters()).holds(), "{:?}", recorder.ledger(card.counters()));
+        if next() < 2 {
+            match recorder.step(now, card.counters()) {
+                Step::Done => {
+                    let outcome = recorder.finish(now, card.counters());
+                    let image = disk.image_after_kill(0);
+                    let contents = oracle::check(&image, &NAMES[..case.members], case.layout, PATTERN, false);
+                    return (outcome, contents, disk);
+                }
+                Step::StopSource => stopping = true,
+                Step::Wait(until) => wake = until,
+            }
+        }
+        assert!(recorder.ledger(card.counters()).holds(), "{:?}", recorder.ledger(card.counters()));
+        // On to the next thing that happens, at most a bit.
+        now = disk.next_due().unwrap_or(wake).max(now).min(now + Nanos::from_micros(150 * i64::from(next() + 1)));
+        if next() == 0 {
+            now = now + Nanos::from_micros(50);
+        }
+        disk.advance(now);
+    }
+    panic!("the recording does not end: {:?}", recorder.ledger(card.counters()));
+}
+
+fn card(case: &Case) -> VirtualCard {
+    VirtualCard::new(Settings {
+        layout: case.layout,
+        rate: SampleRate::hz(case.rate_hz).expect("possible"),
+        pattern: PATTERN,
+        fifo: Bytes(case.fifo),
+        jitter: Nanos::ZERO,
+        hiccups: Vec::new(),
+        bus: None,
+        frames: Some(Frames(case.frames)),
+    })
+}
+
+fn serve(card: &mut VirtualCard, producer: &mut Producer, now: Nanos, stopping: bool) -> bool {
+    let next = if stopping { card.stop(now, producer) } else { card.service(now, producer) };
+    let Next::Ended(end) = next else { return false };
+    producer.close(end);
+    true
+}
+
+/// Steps in turn, nobody late.
+fn in_turn() -> impl FnMut() -> u8 {
+    || 1
+}
+
+#[track_caller]
+fn agree(outcome: &Outcome, contents: &Contents, layout: Layout) {
+    assert!(outcome.ledger.holds() && outcome.ledger.is_settled(), "{:?}", outcome.ledger);
+    assert_eq!(contents.stored, outcome.ledger.stored_bytes);
+    assert_eq!(layout.bytes_of(Frames(contents.lost)).0, outcome.ledger.lost_bytes, "{:?}", outcome.gaps);
+    assert_eq!(layout.bytes_of(Frames(contents.left_out)).0, outcome.ledger.left_out_bytes);
+    assert_ne!(outcome.verdict, Verdict::Unaccounted, "{}", outcome.reason);
+    let lost: u64 = outcome.gaps.iter().map(|gap| gap.frames.0).sum();
+    assert_eq!(lost, contents.lost);
+    assert_eq!(outcome.verdict == Verdict::Complete, contents.lost == 0 && outcome.end == End::Finished);
+}
+
+#[test]
+fn a_fast_disk_takes_everything_and_the_recording_is_complete() {
+    let case = Case::default();
+    let (outcome, contents, disk) = run(&case, in_turn());
+    agree(&outcome, &contents, case.layout);
+    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    assert_eq!(outcome.ledger.produced_bytes, 1_200_000);
+    assert_eq!(outcome.ledger.durable_bytes, 1_200_000);
+    let image = disk.image_after_power_cut(1);
+    let after = oracle::check(&image, &["a/x"], case.layout, PATTERN, false);
+    assert_eq!(after.stored, 1_200_000, "a finished recording survives a power cut");
+    assert!(oracle::meta_says(&image, "a/x", "complete"));
+    assert_eq!(image.length("a/x.sigmf-data"), Some(1_200_000), "what was reserved is given back");
+}
+
+#[test]
+fn a_slow_disk_makes_gaps_and_the_gaps_say_how_much_is_missing() {
+    let rate = ByteRate::new(2e6);
+    let case = Case { script: Script { rate, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    agree(&outcome, &contents, case.layout);
+    assert_eq!(outcome.verdict, Verdict::Incomplete);
+    assert!(contents.lost > 10_000, "{contents:?}");
+    assert!(outcome.gaps.iter().all(|gap| gap.cause == Cause::BufferFull), "{:?}", outcome.gaps);
+}
+
+#[test]
+fn policy_stop_ends_at_the_first_loss_and_keeps_all_before_it() {
+    let rate = ByteRate::new(2e6);
+    let script = Script { rate, pace: Pace::Leaping, ..Script::default() };
+    let case = Case { script, on_overrun: OnOverrun::Stop, ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    agree(&outcome, &contents, case.layout);
+    assert_eq!((outcome.verdict, outcome.end), (Verdict::Incomplete, End::Overrun));
+    assert_eq!(outcome.gaps.len(), 1);
+    assert_eq!(case.layout.bytes_of(outcome.gaps[0].first).0, contents.stored, "nothing before it is missing");
+}
+
+#[test]
+fn policy_overwrite_loses_the_oldest_and_keeps_the_newest() {
+    let stall = Fault::nth(Kind::Write, 3, What::Stall(Nanos::from_millis(120)));
+    let script = Script { faults: vec![stall], pace: Pace::Leaping, ..Script::default() };
+    let case = Case { script, on_overrun: OnOverrun::Overwrite, ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    agree(&outcome, &contents, case.layout);
+    assert!(outcome.gaps.iter().all(|gap| gap.cause == Cause::Overwritten), "{:?}", outcome.gaps);
+    let (first, last) = (outcome.gaps[0].first, outcome.gaps.last().expect("gaps").end());
+    // The stall ends about 120 ms in; what the ring held then, the newest, is there.
+    assert!(last.0 < 120_000 && first.0 > 10_000, "{first:?} {last:?}");
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_in_order_and_says_so() {
+    for members in 1..=2 {
+        let faults = vec![Fault::full_after(Bytes(400_000)).on(".sigmf-data")];
+        let case =
+            Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, members, ..Case::default() };
+        let (outcome, contents, disk) = run(&case, in_turn());
+        agree(&outcome, &contents, case.layout);
+        assert_eq!(outcome.verdict, Verdict::Incomplete);
+        assert!(outcome.reason.contains("No space left"), "{}", outcome.reason);
+        assert!(outcome.gaps.iter().any(|gap| gap.cause == Cause::WriteFailed), "{:?}", outcome.gaps);
+        assert!(contents.stored > 200_000, "{contents:?}");
+        assert!(oracle::meta_says(&disk.image_after_kill(0), "a/x", "incomplete"));
+    }
+}
+
+#[test]
+fn a_target_that_dies_gives_its_blocks_to_the_others() {
+    let dies = Fault {
+        kind: Some(Kind::Write),
+        file: Some("b/x.sigmf-data".to_owned()),
+        when: When::From(5),
+        what: What::Error(Errno(libc::EIO)),
+    };
+    let script = Script {
+        faults: vec![dies],
+        pace: Pace::Leaping,
+        least_latency: Nanos::from_micros(10),
+        most_latency: Nanos::from_millis(2),
+        ..Script::default()
+    };
+    let case = Case { script, members: 3, ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    agree(&outcome, &contents, case.layout);
+    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    assert!(outcome.reason.contains("b/x"), "{}", outcome.reason);
+}
+
+#[test]
+fn short_and_interrupted_writes_are_finished() {
+    let faults = vec![
+        Fault::nth(Kind::Write, 2, What::Short(700)),
+        Fault::nth(Kind::Write, 4, What::Error(Errno(libc::EINTR))),
+        Fault::nth(Kind::Write, 5, What::Error(Errno(libc::EAGAIN))),
+        Fault::nth(Kind::Write, 7, What::Short(512)),
+    ];
+    let case = Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    agree(&outcome, &contents, case.layout);
+    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_called_durable_any_more() {
+    let faults = vec![Fault::nth(Kind::Sync, 3, What::Error(Errno(libc::EIO))).on(".sigmf-data")];
+    let case = Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    assert_eq!(outcome.verdict, Verdict::Incomplete, "{}", outcome.reason);
+    assert_eq!(contents.stored, 1_200_000);
+    assert!(outcome.ledger.durable_bytes < 1_200_000);
+    assert_eq!(contents.durable, outcome.ledger.durable_bytes);
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_ends_the_recording_with_what_it_knows() {
+    let faults = vec![Fault {
+        kind: Some(Kind::Write),
+        file: Some("journal".to_owned()),
+        when: When::From(4),
+        what: What::Error(Errno(libc::EIO)),
+    }];
+    let case = Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    assert_eq!(outcome.verdict, Verdict::Incomplete, "{}", outcome.reason);
+    assert!(outcome.ledger.holds(), "{:?}", outcome.ledger);
+    assert_eq!(contents.stored, outcome.ledger.stored_bytes);
+}
+
+#[test]
+fn a_stop_drains_what_was_produced_until_then() {
+    let case = Case { stop_at: Some(Nanos::from_millis(77)), ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    assert_eq!((outcome.verdict, outcome.end), (Verdict::Stopped, End::Stopped), "{}", outcome.reason);
+    assert_eq!(contents.stored, outcome.ledger.produced_bytes);
+    assert!(contents.stored >= 77_000 * 6);
+}
+
+#[test]
+fn shots_are_kept_with_what_came_before_them_and_the_rest_is_left_out() {
+    let trigger = Some(("level:ch0>0.9998", 1000, 2000, Shots::Repeated(Some(3))));
+    let case = Case { trigger, ..Case::default() };
+    let (outcome, contents, _) = run(&case, in_turn());
+    agree_without_verdict(&outcome, &contents, case.layout);
+    assert_eq!(outcome.triggers.len(), 3, "{}", outcome.reason);
+    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    assert_eq!(contents.lost, 0);
+    let most = 3 * 3000 * 6;
+    assert!(contents.stored <= most && contents.stored >= 3 * 2000 * 6, "{contents:?}");
+}
+
+#[track_caller]
+fn agree_without_verdict(outcome: &Outcome, contents: &Contents, layout: Layout) {
+    assert!(outcome.ledger.holds() && outcome.ledger.is_settled(), "{:?}", outcome.ledger);
+    assert_eq!(contents.stored, outcome.ledger.stored_bytes);
+    assert_eq!(layout.bytes_of(Frames(contents.lost)).0, outcome.ledger.lost_bytes, "{:?}", outcome.gaps);
+    assert_eq!(layout.bytes_of(Frames(contents.left_out)).0, outcome.ledger.left_out_bytes);
+}
+
+fn any_fault() -> impl Strategy<Value = Fault> {
+    let kind = prop_oneof![Just(Kind::Write), Just(Kind::Write), Just(Kind::Sync), Just(Kind::Allocate)];
+    let errno = prop_oneof![Just(libc::EIO), Just(libc::ENOSPC), Just(libc::EINTR), Just(libc::EAGAIN)];
+    let what = prop_oneof![
+        errno.prop_map(|errno| What::Error(Errno(errno))),
+        (1_u64..30_000).prop_map(What::Short),
+        (1_i64..60).prop_map(|ms| What::Stall(Nanos::from_millis(ms))),
+    ];
+    (kind, 1_u64..40, what).prop_map(|(kind, nth, what)| Fault::nth(kind, nth, what))
+}
+
+fn any_case() -> impl Strategy<Value = Case> {
+    let layout = prop_oneof![
+        Just(Layout::analogue(1, 8).expect("exists")),
+        Just(Layout::analogue(3, 16).expect("exists")),
+        Just(Layout::analogue(5, 14).expect("exists")),
+        Just(Layout::digital(12).expect("exists")),
+    ];
+    let policy = prop_oneof![Just(OnOverrun::Stop), Just(OnOverrun::Gap), Just(OnOverrun::Overwrite)];
+    let rate = prop_oneof![Just(None), (500_000_f64..20e6).prop_map(ByteRate::new)];
+    let trigger = prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(("level:ch0>0.5", 100_u64, 500_u64, Shots::Repeated(None)))),
+    ];
+    let sizes = (1_usize..6, 1_usize..4, any::<bool>(), 0_u64..100_000, 3_u64..12);
+    let disk = (any::<u64>(), rate, 0_i64..3000, proptest::collection::vec(any_fault(), 0..3));
+    (layout, policy, sizes, disk, trigger).prop_map(|(layout, on_overrun, sizes, disk, trigger)| {
+        let (depth, members, fixed, fifo, notifies) = sizes;
+        let (seed, rate, latency_us, faults) = disk;
+        let digital = layout.resolution_bits() == 1;
+        Case {
+            layout,
+            frames: 60_000,
+            fifo: fifo + 64,
+            ring: notifies.next_power_of_two() * 64 * 1024,
+            notify: 20 * 1024,
+            depth,
+            members,
+            placement: if fixed { Placement::Static } else { Placement::LeastLoaded },
+            on_overrun,
+            script: Script {
+                seed,
+                pace: Pace::Leaping,
+                most_latency: Nanos::from_micros(latency_us),
+                rate,
+                faults,
+                ..Script::default()
+            },
+            trigger: trigger.filter(|_| !digital),
+            ..Case::default()
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_is_accounted_for_under_any_schedule_and_faults(
+        case in any_case(),
+        schedule in proptest::collection::vec(0_u8..4, 1..64),
+    ) {
+        let mut at = 0;
+        let (outcome, contents, _) = run(&case, || { at += 1; schedule[at % schedule.len()].min(if at % 7 == 0 { 1 } else { 3 }) });
+        agree_without_verdict(&outcome, &contents, case.layout);
+        prop_assert_ne!(outcome.verdict, Verdict::Unaccounted, "{}", outcome.reason);
+    }
+
+    #[test]
+    fn whatever_a_kill_or_a_power_cut_leaves_is_what_was_promised(
+        case in any_case(),
+        crash in 1_u64..200,
+        seed in any::<u64>(),
+    ) {
+        let mut case = case;
+        case.script.faults.push(Fault::crash_at(crash));
+        let kept = crashed(&case, seed);
+        prop_assert!(kept.is_some() || crash < 20);
+    }
+}
+
+/// Runs until the disk is gone, then reads what is left: what the recorder called durable must be there.
+fn crashed(case: &Case, seed: u64) -> Option<()> {
+    let disk = ScriptedDisk::new(case.script.clone());
+    let size = Bytes(case.ring);
+    let memory = Memory::mirrored(size, size, Pages::Small).expect("memory");
+    let (mut producer, consumer) = ring(Arc::new(memory), Bytes(case.notify), case.on_overrun).expect("a ring");
+    let mut card = card(case);
+    let setup = Setup {
+        targets: NAMES[..case.members].iter().map(Into::into).collect(),
+        id: RecordingId([3; 16]),
+        block: Bytes(case.notify),
+        depth: case.depth,
+        placement: case.placement,
+        volume: None,
+        sync_every: Nanos::from_millis(5),
+        sync_bytes: Bytes::mib(1),
+        gate: None,
+        started_realtime: Nanos::ZERO,
+        started: Nanos::ZERO,
+        software: "test".to_owned(),
+        stopwatch: || Nanos::ZERO,
+    };
+    let mut recorder = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup).ok()?;
+    let mut now = disk.now();
+    card.start(now);
+    let (mut ended, mut durable) = (false, 0);
+    for _ in 0..100_000 {
+        if !ended {
+            ended = serve(&mut card, &mut producer, now, false);
+        }
+        let step = recorder.step(now, card.counters());
+        if disk.is_crashed() {
+            break;
+        }
+        durable = recorder.ledger(card.counters()).durable_bytes;
+        let Step::Wait(until) = step else { break };
+        now = disk.next_due().unwrap_or(until).max(now).min(now + Nanos::from_micros(300));
+        now = now + Nanos::from_micros(1);
+        disk.advance(now);
+    }
+    let contents = oracle::check_what_is_left(&disk.image_after_power_cut(seed), &NAMES[..case.members]);
+    assert!(contents >= durable, "{durable} bytes were called durable, {contents} are left");
+    Some(())
+}
