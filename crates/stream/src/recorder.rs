@@ -437,6 +437,11 @@ impl Recorder {
     /// Goes through the phases of the end.
     fn advance_phase(&mut self, now: Nanos, counters: Counters) {
         let idle = self.writes.iter().all(Option::is_none);
+        if self.failed.is_some() && !self.settled && idle && self.phase != Phase::Done {
+            // Also when all is taken: a journal can fail last of all.
+            self.settle_failure(now);
+            self.settled = true;
+        }
         if self.phase == Phase::Draining && idle {
             self.phase = Phase::Syncing;
             for number in 0..self.members.len() {

@@ -260,14 +260,7 @@ impl Recorder {
 
     /// No target is left: what comes is lost, until the source has ended.
     fn feed_nothing(&mut self, now: Nanos) {
-        if self.writes.iter().any(Option::is_some) {
-            return;
-        }
-        if !self.settled {
-            self.settle_failure(now);
-            self.settled = true;
-        }
-        if !self.journals_have_room() {
+        if !self.settled || !self.journals_have_room() {
             return;
         }
         let closed = self.consumer.closed();

@@ -370,9 +370,10 @@ impl Member {
         }
     }
 
-    /// Whether all data that are complete are durable, or never will be.
+    /// Whether all data that are complete are in the journal and durable, or never will be.
     pub(super) fn is_synced(&self) -> bool {
-        self.sync == Sync::Idle && (!self.may_sync() || self.complete_bytes == self.synced_bytes)
+        let recorded = self.journal_is_dead || self.unwritten.is_empty();
+        recorded && self.sync == Sync::Idle && (!self.may_sync() || self.complete_bytes == self.synced_bytes)
     }
 
     /// No record comes after those that are entered.

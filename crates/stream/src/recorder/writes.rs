@@ -143,6 +143,10 @@ impl Recorder {
                 complete: true,
             };
         }
+        if self.members[write.member].journal_is_dead {
+            // Nobody will know of it.
+            self.fail_from(write.index);
+        }
         self.let_go(&write);
     }
 
