@@ -113,8 +113,9 @@ fn pattern(length: usize) -> Vec<u8> {
 }
 
 fn temporary() -> tempfile::TempDir {
-    // Not in the folder for temporary files, which may be in memory and know no direct I/O.
-    tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).or_else(|_| tempfile::tempdir()).expect("a folder")
+    // Beside the test program: the folder for temporary files may be in memory and know no direct I/O.
+    let program = std::env::current_exe().expect("the path of this test");
+    program.parent().map_or_else(tempfile::tempdir, tempfile::tempdir_in).expect("a folder")
 }
 
 fn skip(test: &str, reason: &str) {

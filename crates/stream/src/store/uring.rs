@@ -127,7 +127,7 @@ impl UringStore {
         let needed = [opcode::WriteFixed::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::Fallocate::CODE];
         let known = ring.submitter().register_probe(&mut probe).is_ok();
         if !known || !needed.iter().all(|code| probe.is_supported(*code)) || !ring.params().is_feature_nodrop() {
-            return Err(Rung::refused(NAME, "this kernel's lacks operations that are needed (5.6 or later has them)"));
+            return Err(Rung::refused(NAME, "the kernel's lacks operations that are needed (5.6 or later has them)"));
         }
         let files_refused = if ways.registered {
             ring.submitter().register_files_sparse(FILES).err().map(|error| format!("no table of files: {error}"))
