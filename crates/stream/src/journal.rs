@@ -82,6 +82,9 @@ impl std::error::Error for NotAnId {}
 /// Positions are in the *stored stream*: all bytes that were given to the disks, one after the other, without gaps. It is cut
 /// into blocks of equal size (but for the last), which are whole grains; block `k` begins at position `k × block_bytes`.
 ///
+/// A gap or skip stands before the records of all blocks that reach beyond it: whatever part of a journal is left, the frames
+/// of the blocks in it are known.
+///
 /// A block of which no record stands in any journal is not in the recording. Positions count on through it: nothing behind a
 /// lost block is renumbered. A gap says so ([`Cause::is_in_stream`](crate::Cause::is_in_stream): a block that could not be
 /// written, or is damaged); all other gaps lie *between* two bytes of the stored stream.
@@ -104,7 +107,8 @@ pub enum Record {
         /// Time of day when it began (`CLOCK_REALTIME`).
         started: Nanos,
     },
-    /// A block was written completely. A later record of the same block takes its place (`recover` moves blocks).
+    /// A block was written completely. A later record of the same block takes its place (`recover` moves blocks); one of
+    /// length 0 withdraws it.
     Block {
         /// Which block of the stored stream.
         index: u64,

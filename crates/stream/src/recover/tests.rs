@@ -1,0 +1,311 @@
+//! What crashes, power cuts and damage leave, and what recovering makes of it. Every byte that is given out afterwards is the
+//! one that was written, wherever the recovery itself was interrupted.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::gap::Cause;
+use crate::journal::Journal;
+use crate::recording::Files;
+use crate::recording::testing::Spec;
+use crate::store::scripted::{Fault, Image, Pace, Script, ScriptedDisk};
+use crate::verify::{self, verify};
+
+fn disk(image: &Image, faults: Vec<Fault>) -> ScriptedDisk {
+    ScriptedDisk::with(Script { pace: Pace::Leaping, faults, ..Script::default() }, image.clone())
+}
+
+fn run(disk: &ScriptedDisk, options: Options) -> Result<Recovered, RecordingError> {
+    recover(&mut disk.store(8), &[Spec::base(0)], options, &mut |_| {})
+}
+
+const ALL: Options = Options { all: true, dry_run: false, cut_journal: false };
+
+/// Recovers, and holds the outcome against the specification.
+#[track_caller]
+fn check(spec: &Spec, image: &Image, options: Options) -> (Recovered, Image) {
+    let disk = disk(image, Vec::new());
+    let planned = run(&disk, Options { dry_run: true, ..options }).expect("planned");
+    assert_eq!(disk.image_after_kill(0), *image, "a dry run changes nothing");
+    let recovered = run(&disk, options).expect("recovered");
+    assert_eq!(planned, recovered, "a dry run says what will be");
+    let after = disk.image_after_power_cut(1);
+    check_sound(spec, &after, Some(&recovered));
+    let again = run(&ScriptedDisk::with(Script::default(), after.clone()), ALL).expect("again");
+    assert_eq!((again.changed, again.verdict), (Vec::new(), recovered.verdict), "a second run finds nothing to do");
+    (recovered, after)
+}
+
+/// After a recovery everything is proven, in order, and what it was.
+#[track_caller]
+fn check_sound(spec: &Spec, image: &Image, recovered: Option<&Recovered>) {
+    let mut store = disk(image, Vec::new()).store(8);
+    let recording = Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens").whole().expect("whole");
+    let options = verify::Options { counters: true, sha512: true };
+    let verified = verify(&mut store, &recording, options, &mut |_| {}).expect("verified");
+    assert_eq!((&verified.faults[..], verified.damaged), (&[] as &[String], 0));
+    assert_eq!((verified.mismatch, verified.missing.0, verified.ledger_holds), (None, 0, true));
+    let mut reader = Reader::new(&mut store, &recording).expect("opens");
+    while let Some((block, bytes)) = reader.next_block() {
+        let bytes = bytes.expect("proven");
+        assert!(bytes == spec.content(block.position, block.length.into()), "block {} is not what it was", block.index);
+    }
+    if let Some(recovered) = recovered {
+        assert_eq!(verified.verdict, recovered.verdict);
+        assert_eq!(verified.ledger.stored_bytes, recovered.ledger.stored_bytes);
+    }
+}
+
+/// A recording in which a bit of each of these blocks is turned.
+fn damaged(spec: &Spec, blocks: &[u64]) -> Image {
+    let mut image = spec.make();
+    for index in blocks {
+        let path = Files::of(&Spec::base(*index as usize % spec.members)).data;
+        let mut bytes = image.read(&path).expect("data");
+        let at = index / spec.members as u64 * spec.block + 17;
+        bytes[at as usize] ^= 4;
+        image.put(&path, &bytes);
+    }
+    image
+}
+
+#[test]
+fn a_killed_recording_loses_only_what_never_completed() {
+    let spec = Spec::killed();
+    let (recovered, _) = check(&spec, &spec.make(), Options::default());
+    assert_eq!(recovered.lost, Lost::AtLeast(Bytes(0)));
+    assert_eq!(recovered.durable.0 + recovered.proven.0, spec.stored);
+    assert!(recovered.durable.0 > 0 && recovered.proven.0 > 0);
+    assert_eq!((recovered.verdict, recovered.gaps), (Verdict::Incomplete, vec![]));
+}
+
+#[test]
+fn a_block_that_was_under_way_becomes_a_gap_and_later_ones_stay() {
+    let spec = Spec { unwritten: vec![8], ..Spec::killed() };
+    let (recovered, image) = check(&spec, &spec.make(), Options::default());
+    assert_eq!(recovered.lost, Lost::AtLeast(Bytes(4096)));
+    let [gap] = recovered.gaps[..] else { panic!("{:?}", recovered.gaps) };
+    assert_eq!((gap.first.0, gap.frames.0, gap.cause), (8 * 1024, 1024, Cause::Damaged));
+    assert_eq!(image.length(Files::of(&Spec::base(0)).data), Some(spec.stored - 4096));
+}
+
+#[test]
+fn gaps_that_were_known_stay_beside_those_that_are_found() {
+    let gaps = vec![(0, 5), (9000, 3), (12_288, 7), (30_000, 2), (41_000, 9)];
+    for members in 1..4 {
+        for unwritten in [vec![], vec![2], vec![0, 2, 7], vec![10], vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9]] {
+            let spec = Spec { gaps: gaps.clone(), members, unwritten: unwritten.clone(), ..Spec::killed() };
+            let (recovered, _) = check(&spec, &spec.make(), Options::default());
+            let before: u64 = gaps.iter().map(|(_, frames)| frames * 4).sum();
+            // Nobody saw the last block complete: what it and the gap in it took is not known to have been produced.
+            let is_last = unwritten.contains(&10);
+            let expected = before + unwritten.iter().map(|index| if *index == 10 { 0 } else { 4096 }).sum::<u64>();
+            assert!(is_last || recovered.ledger.lost_bytes == expected, "{members} {unwritten:?} {recovered:?}");
+        }
+    }
+}
+
+#[test]
+fn damage_in_a_recording_that_had_ended_is_a_known_loss() {
+    for members in [1, 2] {
+        let spec = Spec { members, gaps: vec![(5000, 3)], ..Spec::plain() };
+        let (recovered, _) = check(&spec, &damaged(&spec, &[1, 4]), ALL);
+        assert_eq!((recovered.lost, recovered.damaged_blocks), (Lost::Known(Bytes(8192)), 2));
+        // The gap lies in the first of the blocks: what is around it is two gaps more.
+        assert_eq!(recovered.gaps.len(), 4, "{:?}", recovered.gaps);
+        let unseen = run(&disk(&damaged(&spec, &[1, 4]), Vec::new()), Options::default()).expect("sound so far");
+        assert_eq!(unseen.changed, Vec::<String>::new(), "what a sync covers is read with --all only");
+    }
+}
+
+#[test]
+fn a_recording_in_order_is_left_as_it_is() {
+    for spec in [Spec::plain(), Spec { members: 3, gaps: vec![(5000, 3)], ..Spec::plain() }] {
+        let (recovered, image) = check(&spec, &spec.make(), ALL);
+        assert_eq!((recovered.changed, recovered.lost), (vec![], Lost::Known(Bytes(0))));
+        assert_eq!(image, spec.make());
+    }
+}
+
+#[test]
+fn a_record_that_was_half_written_is_left_out() {
+    let (spec, files) = (Spec::killed(), Files::of(&Spec::base(0)));
+    for cut in [1, 63, 64, 65, 200, 600] {
+        let mut image = spec.make();
+        let mut journal = image.read(&files.journal).expect("a journal");
+        journal.truncate(journal.len() - cut);
+        image.put(&files.journal, &journal);
+        check(&spec, &image, Options::default());
+    }
+}
+
+#[test]
+fn a_journal_damaged_in_its_middle_is_believed_behind_the_damage_only_if_its_sums_agree() {
+    let files = Files::of(&Spec::base(0));
+    for (ended, record, agrees) in [(true, 1, true), (true, 5, true), (true, 7, false), (false, 1, false)] {
+        let spec = Spec { gaps: vec![(12_288 + 400, 3)], ended, ..Spec::plain() };
+        let mut image = spec.make();
+        let mut journal = image.read(&files.journal).expect("a journal");
+        let is_gap =
+            |number: usize| matches!(Journal::read(&journal).records[number], crate::journal::Record::Gap { .. });
+        assert_eq!(is_gap(record), record == 7);
+        journal[record * 64 + 30] ^= 1;
+        image.put(&files.journal, &journal);
+        if agrees {
+            check(&spec, &image, ALL);
+            continue;
+        }
+        let disk = disk(&image, Vec::new());
+        let refused = run(&disk, ALL).expect_err("not believed").to_string();
+        assert!(refused.contains("--cut-journal"), "{refused}");
+        assert_eq!(disk.image_after_kill(0), image, "nothing was changed");
+        check(&spec, &image, Options { cut_journal: true, ..ALL });
+    }
+}
+
+#[test]
+fn a_disk_that_does_not_read_a_block_is_not_mended() {
+    let spec = Spec { unwritten: vec![2], ..Spec::killed() };
+    let image = spec.make();
+    let broken = Fault::nth(
+        crate::store::scripted::Kind::Read,
+        9,
+        crate::store::scripted::What::Error(crate::store::Errno(libc::EIO)),
+    );
+    let disk = disk(&image, vec![broken]);
+    let refused = run(&disk, ALL).expect_err("unreadable").to_string();
+    assert!(refused.contains("copy the file"), "{refused}");
+    assert_eq!(disk.image_after_kill(0), image, "nothing was changed");
+}
+
+/// The recovery itself is interrupted at each of its steps, by a kill or by a power cut; run again it finds everything.
+#[track_caller]
+fn check_interrupted(spec: &Spec, image: &Image, power_cut: bool) {
+    let whole = disk(image, Vec::new());
+    let expected = run(&whole, ALL).expect("recovered");
+    let blocks = |image: &Image| -> BTreeSet<u64> {
+        let mut store = disk(image, Vec::new()).store(8);
+        let recording = Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens");
+        recording.blocks().iter().map(|block| block.index).collect()
+    };
+    let kept = blocks(&whole.image_after_kill(0));
+    for step in 1..=whole.operations() {
+        let first = disk(image, vec![Fault::crash_at(step)]);
+        let interrupted = run(&first, ALL);
+        assert!(interrupted.is_err(), "step {step}");
+        let left = if power_cut { first.image_after_power_cut(step) } else { first.image_after_kill(step) };
+        let second = disk(&left, Vec::new());
+        let recovered = run(&second, ALL).unwrap_or_else(|error| panic!("after step {step}: {error}"));
+        let after = second.image_after_power_cut(step);
+        check_sound(spec, &after, Some(&recovered));
+        assert_eq!(blocks(&after), kept, "nothing good is destroyed at step {step}");
+        assert_eq!((recovered.verdict, recovered.ledger), (expected.verdict, expected.ledger), "step {step}");
+    }
+}
+
+#[test]
+fn recovery_may_be_interrupted_at_every_step() {
+    let spec = Spec { unwritten: vec![0, 3, 8], gaps: vec![(9000, 3)], ..Spec::killed() };
+    let striped = Spec { members: 2, ..spec.clone() };
+    for power_cut in [false, true] {
+        check_interrupted(&spec, &spec.make(), power_cut);
+        check_interrupted(&striped, &striped.make(), power_cut);
+        let ended = Spec { members: 2, ..Spec::plain() };
+        check_interrupted(&ended, &damaged(&ended, &[0, 5]), power_cut);
+    }
+}
+
+/// A hole that is smaller than the block behind it: the block would be written over itself.
+#[test]
+fn blocks_move_safely_over_holes_that_are_smaller_than_they_are() {
+    let spec = Spec { stored: 4096 * 3, ..Spec::killed() };
+    let files = Files::of(&Spec::base(0));
+    let mut image = spec.make();
+    let mut data = image.read(&files.data).expect("data");
+    data.splice(4096..4096, [0xAA; 512]);
+    image.put(&files.data, &data);
+    let mut records = Journal::read(&image.read(&files.journal).expect("a journal")).records;
+    for record in &mut records {
+        if let crate::journal::Record::Block { index: 1.., file_offset, .. } = record {
+            *file_offset += 512;
+        }
+    }
+    image.put(&files.journal, &crate::recording::testing::encoded(&records));
+    for power_cut in [false, true] {
+        check_interrupted(&spec, &image, power_cut);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn whatever_is_damaged_what_is_given_out_is_what_was_written(
+        ended: bool,
+        members in 1..4_usize,
+        damage in prop::collection::vec((0..3_usize, 0..3_usize, any::<prop::sample::Index>(), 0..3_u8), 1..6),
+    ) {
+        let spec = Spec { members, gaps: vec![(5000, 3), (20_480, 9)], ended, stored: 30_000, ..Spec::plain() };
+        let mut image = spec.make();
+        for (member, file, at, how) in damage {
+            let files = Files::of(&Spec::base(member % members));
+            let path = [files.data, files.journal, files.meta][file].clone();
+            let mut bytes = image.read(&path).expect("a file");
+            let at = at.index(bytes.len().max(1));
+            match how {
+                0 if !bytes.is_empty() => bytes[at] ^= 1 << (at % 8),
+                1 => bytes.truncate(at),
+                _ => bytes.extend(vec![0; at % 1000]),
+            }
+            image.put(&path, &bytes);
+        }
+        let options = Options { cut_journal: true, ..ALL };
+        let disk = disk(&image, Vec::new());
+        match run(&disk, options) {
+            // Metadata that cannot be read are an error.
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+            Ok(_) => check_sound(&spec, &disk.image_after_power_cut(3), None),
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_no_recording_but_never_a_panic(
+        journal in prop::collection::vec(any::<u8>(), 0..400),
+        block in any::<[u64; 4]>(),
+    ) {
+        let spec = Spec::killed();
+        let files = Files::of(&Spec::base(0));
+        let mut image = spec.make();
+        let mut records = image.read(&files.journal).expect("a journal")[..64].to_vec();
+        // Records that say anything at all, with right checksums.
+        let [index, file_offset, produced_bytes, rest] = block;
+        let extreme = [
+            crate::journal::Record::Block {
+                index, file_offset, length: rest as u32, crc: 0, produced_bytes, at: hairspring_machine::Nanos::ZERO,
+            },
+            crate::journal::Record::Gap {
+                position: file_offset,
+                gap: Gap {
+                    first: crate::Frames(index), frames: crate::Frames(rest), cause: Cause::Resumed,
+                    found: hairspring_machine::Nanos::ZERO,
+                },
+            },
+            crate::journal::Record::Skip {
+                position: rest, skip: crate::Skip { first: crate::Frames(produced_bytes), frames: crate::Frames(index) },
+            },
+            crate::journal::Record::End {
+                verdict: Verdict::Stopped, recovered: false, produced_bytes, stored_bytes: index, lost_bytes: rest,
+                left_out_bytes: file_offset,
+            },
+        ];
+        for (sequence, record) in (1..).zip(extreme) {
+            records.extend(record.encode(sequence));
+        }
+        records.extend(journal);
+        image.put(&files.journal, &records);
+        let disk = disk(&image, Vec::new());
+        let _ = run(&disk, Options { cut_journal: true, ..ALL });
+    }
+}
