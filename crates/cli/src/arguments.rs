@@ -1,11 +1,15 @@
 //! The arguments: one declaration, from which help, man page and completions come.
 
+mod stream;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hairspring_exec::programs;
 use hairspring_time::Nanos;
+
+pub(crate) use stream::*;
 
 /// Measures what this computer's clocks, delays and wake-ups really do, and prints it as a timing data sheet.
 #[derive(Debug, Parser)]
@@ -25,6 +29,8 @@ pub(crate) enum Command {
     Clock(ClockArguments),
     /// Run an example on the executive and show who ran and who waited when
     Trace(TraceArguments),
+    /// Record cards to disk, with nothing lost or everything lost accounted for
+    Record(Box<RecordArguments>),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method

@@ -1,5 +1,7 @@
 //! The exit codes: one table, from which the documentation is made.
 
+use hairspring_stream::Verdict;
+
 /// How the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -7,24 +9,46 @@ pub(crate) enum Exit {
     Failed,
     BadRequest,
     AllAbsent,
+    Loss,
+    Unreadable,
     GateFailed,
     Interrupted,
 }
 
 /// Every exit with its code and meaning.
-const TABLE: [(Exit, u8, &str); 6] = [
-    (Exit::Success, 0, "done; a sheet has at least one of the requested figures"),
+const TABLE: [(Exit, u8, &str); 8] = [
+    (
+        Exit::Success,
+        0,
+        "done; a sheet has at least one of the requested figures; a recording is complete, or was stopped without loss",
+    ),
     (Exit::Failed, 1, "any failure that is not named below"),
-    (Exit::BadRequest, 2, "bad request: nothing was measured; the message says what to write instead"),
+    (Exit::BadRequest, 2, "bad request: nothing was measured or recorded; the message says what to write instead"),
     (Exit::AllAbsent, 3, "the sheet was made, but every requested figure is absent, each with its reason"),
+    (Exit::Loss, 4, "the recording is incomplete; what is missing is declared, and everything else is good"),
+    (Exit::Unreadable, 5, "the recording cannot be read, or its bytes are not all accounted for"),
     (Exit::GateFailed, 6, "`compare --fail-if`: a gate failed"),
-    (Exit::Interrupted, 130, "interrupted (Ctrl-C, SIGTERM); what was measured until then was printed"),
+    (
+        Exit::Interrupted,
+        130,
+        "interrupted (Ctrl-C, SIGTERM); what was measured until then was printed; a recording only at the second time",
+    ),
 ];
 
 impl Exit {
     /// Its code.
     pub(crate) fn code(self) -> u8 {
         TABLE.iter().find(|(exit, _, _)| *exit == self).map_or(1, |(_, code, _)| *code)
+    }
+}
+
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Complete | Verdict::Stopped => Self::Success,
+            Verdict::Incomplete => Self::Loss,
+            Verdict::Unaccounted => Self::Unreadable,
+        }
     }
 }
 
@@ -65,6 +89,6 @@ mod tests {
         let mut codes: Vec<u8> = TABLE.iter().map(|(exit, ..)| exit.code()).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes, [0, 1, 2, 3, 6, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 130]);
     }
 }

@@ -10,9 +10,12 @@ mod exit;
 mod generate;
 mod historic;
 mod interrupt;
+mod listing;
+mod live;
 mod output;
 mod probes;
 mod progress;
+mod record;
 mod sheet;
 mod trace;
 
@@ -38,6 +41,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Delay(arguments) => delay::run(&arguments),
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
+        Command::Record(arguments) => record::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Schema => output::print(&hairspring_sheet::render::schema()),

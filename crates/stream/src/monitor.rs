@@ -8,6 +8,8 @@
 //!
 //! A picture shows what came through the ring: frames that are missing within it leave no space in it.
 
+use std::sync::Arc;
+
 use crate::layout::{Container, Layout};
 use crate::ring::{Fill, Tap};
 use crate::units::{Bytes, Frames};
@@ -112,7 +114,7 @@ pub enum Look<'a> {
 /// Looks on.
 #[derive(Debug)]
 pub struct Monitor {
-    tap: Tap,
+    tap: Arc<Tap>,
     layout: Layout,
     /// A window in bytes, whole grains.
     window: usize,
@@ -128,7 +130,8 @@ pub struct Monitor {
 impl Monitor {
     /// A monitor of the last `window` frames, which become at most half of the ring, with envelopes of `points` parts, at most
     /// [`MOST_POINTS`].
-    pub fn new(tap: Tap, layout: Layout, window: Frames, points: usize) -> Self {
+    pub fn new(tap: impl Into<Arc<Tap>>, layout: Layout, window: Frames, points: usize) -> Self {
+        let tap = tap.into();
         let grain = layout.grain();
         let most = Bytes(tap.fill().capacity.0 / 2).round_down(Bytes(grain.bytes)).0.max(grain.bytes);
         let wanted = window.0.div_ceil(grain.frames).clamp(1, most / grain.bytes) * grain.bytes;
@@ -183,7 +186,6 @@ impl Monitor {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;

@@ -20,7 +20,7 @@ use crate::recorder::{Outcome, Placement, Recorder, RecorderError, Setup, Status
 use crate::ring::{Consumer, Producer, RingError, Tap, ring};
 use crate::source::{Counters, Description, Next, OnOverrun, Source};
 use crate::store::{Ways, best};
-use crate::trigger::{Gate, Shots, Trigger, TriggerError};
+use crate::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerError};
 use crate::units::{ByteRate, Bytes, Frames};
 
 /// How a recording is made.
@@ -157,6 +157,8 @@ pub struct Progress {
     pub wanted: Option<ByteRate>,
     /// Looks at the newest data without disturbing anybody.
     pub tap: Option<Arc<Tap>>,
+    /// Fires the trigger from outside, if the recording waits for one.
+    pub external: Option<ExternalTrigger>,
 }
 
 /// One card's result.
@@ -228,6 +230,15 @@ struct Ready {
     recorder: Recorder,
     granted: Granted,
     tap: Option<Arc<Tap>>,
+    external: Option<ExternalTrigger>,
+    board: Arc<Board>,
+}
+
+/// What the caller is shown of a card that runs.
+struct Shown {
+    description: Description,
+    tap: Option<Arc<Tap>>,
+    external: Option<ExternalTrigger>,
     board: Arc<Board>,
 }
 
@@ -268,8 +279,8 @@ pub fn record(
     std::thread::scope(|scope| {
         let mut running = Vec::new();
         for card in cards {
-            let Ready { mut source, description, mut producer, mut recorder, granted, tap, board } = card;
-            let shown = (description.clone(), tap, Arc::clone(&board));
+            let Ready { mut source, description, mut producer, mut recorder, granted, tap, external, board } = card;
+            let shown = Shown { description, tap, external, board: Arc::clone(&board) };
             let (ours, theirs) = (Arc::clone(&board), board);
             let (ending, now) = (&ending, &now);
             let serving = std::thread::Builder::new()
@@ -292,7 +303,7 @@ pub fn record(
         }
         loop {
             // Acquire: pairs with the Release when a recorder is done.
-            let done = running.iter().all(|(shown, ..)| shown.2.done.load(Ordering::Acquire));
+            let done = running.iter().all(|(shown, ..)| shown.board.done.load(Ordering::Acquire));
             let elapsed = now() - start;
             let over = config.length.is_some_and(|length| elapsed >= length);
             // Relaxed: plain flags, nothing is handed over with them.
@@ -309,7 +320,7 @@ pub fn record(
             std::thread::park_timeout(PROGRESS_EVERY.min(left.max(Duration::from_millis(1))));
         }
         let mut results = Vec::new();
-        for ((description, _, board), granted, serving, recording) in running {
+        for (Shown { description, board, .. }, granted, serving, recording) in running {
             let source_cpu = joined(serving);
             let (outcome, finished, recorder_cpu) = joined(recording);
             // Relaxed: the thread that wrote it was joined.
@@ -346,11 +357,12 @@ fn duration(span: Nanos) -> Duration {
     Duration::from_nanos(u64::try_from(span.count()).unwrap_or(0))
 }
 
-fn shown_progress(shown: &(Description, Option<Arc<Tap>>, Arc<Board>), elapsed: Nanos) -> Progress {
-    let (description, tap, board) = shown;
+fn shown_progress(shown: &Shown, elapsed: Nanos) -> Progress {
+    let Shown { description, tap, external, board } = shown;
     let status = board.status.lock().map_or_else(|poisoned| poisoned.into_inner().clone(), |status| status.clone());
     let wanted = description.rate.map(|rate| description.layout.byte_rate(rate));
-    Progress { description: description.clone(), status, elapsed, wanted, tap: tap.clone() }
+    let (description, tap, external) = (description.clone(), tap.clone(), external.clone());
+    Progress { description, status, elapsed, wanted, tap, external }
 }
 
 /// Makes ring and recorder of a card.
@@ -366,6 +378,7 @@ fn ready(input: Input, config: &Config, machine: &Host) -> Result<Ready, RecordE
         Gate::new(trigger, description.layout, pre, post, shots).map_err(RecordError::Trigger)
     });
     let gate = gate.transpose()?;
+    let external = gate.as_ref().and_then(Gate::external);
     let least = Bytes(config.notify.0 * 2 + gate.as_ref().map_or(0, |gate| gate.must_hold().0));
     let memory = Memory::mirrored(config.buffer, least, config.pages).map_err(RecordError::Memory)?;
     let granted = memory.granted().clone();
@@ -389,7 +402,7 @@ fn ready(input: Input, config: &Config, machine: &Host) -> Result<Ready, RecordE
     };
     let recorder = Recorder::open(best(config.depth + 8, config.ways), consumer, description.clone(), setup)?;
     let board = Arc::new(Board::default());
-    Ok(Ready { source: input.source, description, producer, recorder, granted, tap, board })
+    Ok(Ready { source: input.source, description, producer, recorder, granted, tap, external, board })
 }
 
 /// Serves a source until it has ended; the CPU time that took.

@@ -87,6 +87,13 @@ pub struct Completion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
+impl Errno {
+    /// What sort of error it is.
+    pub fn kind(self) -> std::io::ErrorKind {
+        std::io::Error::from_raw_os_error(self.0).kind()
+    }
+}
+
 impl std::fmt::Display for Errno {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::io::Error::from_raw_os_error(self.0).fmt(f)

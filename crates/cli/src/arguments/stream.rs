@@ -1,0 +1,171 @@
+//! The arguments of the commands about recordings.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use hairspring_stream::card::Card;
+use hairspring_stream::memory::Pages;
+use hairspring_stream::recorder::{MOST_DEPTH, Placement};
+use hairspring_stream::source::OnOverrun;
+use hairspring_stream::trigger::{Shots, Trigger};
+use hairspring_stream::{Bytes, Frames};
+use hairspring_time::Nanos;
+
+use super::{Plain, duration};
+
+#[derive(Args, Debug)]
+pub(crate) struct RecordArguments {
+    /// What to record, for instance virtual:4ch,14bit,40MS/s; again for further cards, which become recordings of their
+    /// own: x-card0, x-card1, ...
+    #[arg(long = "card", value_name = "CARD", required = true, value_parser = parsed::<Card>)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) cards: Vec<Card>,
+    /// Name of the recording in an existing folder, without an ending; several folders make a stripe
+    #[arg(long, value_name = "DIR/NAME,...", value_delimiter = ',', required = true)]
+    pub(crate) to: Vec<PathBuf>,
+    /// How long [default: until the card ends, or Ctrl-C]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) length: Option<Nanos>,
+    /// How many frames of each card, a frame being one sample of every channel
+    #[arg(long, value_name = "N", value_parser = frames, conflicts_with = "length", allow_hyphen_values = true)]
+    pub(crate) frames: Option<Frames>,
+    /// Keep only what a trigger asks for: level:ch0>0.5, level:ch0<-0.5, rising:ch0@0.5, falling:ch0@0.5~0.1, or
+    /// external, which is the signal USR1
+    #[arg(long, value_name = "TRIGGER", value_parser = parsed::<Trigger>, allow_hyphen_values = true)]
+    #[arg(requires = "post")]
+    pub(crate) trigger: Option<Trigger>,
+    /// Frames kept before each trigger [default: 0]
+    #[arg(long, value_name = "N", value_parser = frames, requires = "trigger", allow_hyphen_values = true)]
+    pub(crate) pre: Option<Frames>,
+    /// Frames kept from each trigger on
+    #[arg(long, value_name = "N", value_parser = frames, requires = "trigger", allow_hyphen_values = true)]
+    pub(crate) post: Option<Frames>,
+    /// How many shots: single, repeated, or a number [default: single]
+    #[arg(long, value_name = "N", value_parser = parsed::<Shots>, requires = "trigger", allow_hyphen_values = true)]
+    pub(crate) shots: Option<Shots>,
+    /// Memory between each card and the disks [default: 256MiB, and at most a quarter of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
+    pub(crate) buffer: Option<Bytes>,
+    /// How much comes together before it is written; must divide the buffer [default: 4MiB, less for slow cards]
+    #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
+    pub(crate) notify: Option<Bytes>,
+    /// What to do when the disks are too slow and the buffer is full
+    #[arg(long, value_enum, default_value_t = OverrunName::Stop)]
+    pub(crate) on_overrun: OverrunName,
+    /// The pages of the buffer; weaker ones are taken, and named, where these are not to be had
+    #[arg(long, value_enum, default_value_t = PagesName::Huge2m)]
+    pub(crate) pages: PagesName,
+    /// Writes under way at once
+    #[arg(long, value_name = "N", default_value_t = 8, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=MOST_DEPTH as i64))]
+    pub(crate) depth: u16,
+    /// Which folder of a stripe gets the next block
+    #[arg(long, value_enum, default_value_t = PlacementName::LeastLoaded)]
+    pub(crate) placement: PlacementName,
+    /// How to write; the plain way is taken, and named, where io_uring is not to be had
+    #[arg(long, value_enum, default_value_t = EngineName::IoUring)]
+    pub(crate) engine: EngineName,
+    /// Write through the page cache
+    #[arg(long)]
+    pub(crate) no_direct: bool,
+    /// Time between two syncs: what is older survives a power cut
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1s", allow_hyphen_values = true)]
+    pub(crate) sync: Nanos,
+    /// Show the level of every channel, too
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) monitor: bool,
+    /// Show nothing until the end
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The format of the report
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+/// What becomes of data that do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OverrunName {
+    /// End at the first loss; everything before it is kept
+    Stop,
+    /// Drop the newest, declare the gap, go on
+    Gap,
+    /// Drop the oldest, declare the gap, go on
+    Overwrite,
+    /// Make the card wait; refused for one with a clock
+    Block,
+}
+
+impl From<OverrunName> for OnOverrun {
+    fn from(name: OverrunName) -> Self {
+        match name {
+            OverrunName::Stop => Self::Stop,
+            OverrunName::Gap => Self::Gap,
+            OverrunName::Overwrite => Self::Overwrite,
+            OverrunName::Block => Self::Block,
+        }
+    }
+}
+
+/// The pages of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PagesName {
+    /// The machine's ordinary ones
+    Small,
+    /// Transparent huge pages
+    Thp,
+    /// 2 MiB pages that were set aside
+    Huge2m,
+    /// 1 GiB pages that were set aside
+    Huge1g,
+}
+
+impl From<PagesName> for Pages {
+    fn from(name: PagesName) -> Self {
+        match name {
+            PagesName::Small => Self::Small,
+            PagesName::Thp => Self::Transparent,
+            PagesName::Huge2m => Self::Huge2M,
+            PagesName::Huge1g => Self::Huge1G,
+        }
+    }
+}
+
+/// Which folder gets a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlacementName {
+    /// The one with the least under way
+    LeastLoaded,
+    /// Each in turn
+    Static,
+}
+
+impl From<PlacementName> for Placement {
+    fn from(name: PlacementName) -> Self {
+        match name {
+            PlacementName::LeastLoaded => Self::LeastLoaded,
+            PlacementName::Static => Self::Static,
+        }
+    }
+}
+
+/// How to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// Many writes at once through io_uring
+    #[value(name = "io_uring")]
+    IoUring,
+    /// One plain call after the other
+    Pwrite,
+}
+
+/// Reads what knows itself how it is written.
+fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// Reads a number of frames.
+fn frames(text: &str) -> Result<Frames, String> {
+    let number = text.replace('_', "").parse();
+    number.map(Frames).map_err(|_| "write a whole number of frames, like 1000000".to_owned())
+}

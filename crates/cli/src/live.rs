@@ -1,0 +1,68 @@
+//! The live line on the standard error: how a long command stands. On a terminal one line that is drawn again and again;
+//! elsewhere, for logs, a line every ten seconds. The standard output is never touched.
+
+use std::io::{IsTerminal, Write};
+
+use hairspring_time::Nanos;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Time between two drawings on a terminal.
+const TERMINAL_EVERY: Nanos = Nanos::from_millis(200);
+/// Time between two lines in a log.
+const LOG_EVERY: Nanos = Nanos::from_secs(10);
+
+/// The line.
+pub(crate) struct Live {
+    way: Way,
+    next: Nanos,
+}
+
+enum Way {
+    Silent,
+    Terminal(ProgressBar),
+    Log,
+}
+
+impl Live {
+    /// A line that shows nothing yet, and never does if told to be quiet.
+    pub(crate) fn new(quiet: bool) -> Self {
+        if quiet {
+            return Self { way: Way::Silent, next: Nanos::MAX };
+        }
+        if !std::io::stderr().is_terminal() {
+            return Self { way: Way::Log, next: LOG_EVERY };
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+            bar.set_style(style);
+        }
+        Self { way: Way::Terminal(bar), next: Nanos::ZERO }
+    }
+
+    /// Shows the text if it is time for it; `elapsed` since the start.
+    pub(crate) fn show(&mut self, elapsed: Nanos, text: impl FnOnce() -> String) {
+        if elapsed < self.next {
+            return;
+        }
+        match &self.way {
+            Way::Silent => {}
+            Way::Terminal(bar) => {
+                self.next = elapsed + TERMINAL_EVERY;
+                bar.set_message(text());
+                bar.force_draw();
+            }
+            Way::Log => {
+                self.next = elapsed + LOG_EVERY;
+                // A log that is full or gone must not end what is shown in it.
+                let _ = writeln!(std::io::stderr().lock(), "{}", text());
+            }
+        }
+    }
+
+    /// Takes it away.
+    pub(crate) fn end(self) {
+        if let Way::Terminal(bar) = self.way {
+            bar.finish_and_clear();
+        }
+    }
+}

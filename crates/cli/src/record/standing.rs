@@ -1,0 +1,69 @@
+//! How recordings stand, in one line.
+
+use hairspring_stream::session::Progress;
+use hairspring_stream::{ByteRate, Bytes};
+use hairspring_time::Nanos;
+
+use crate::listing::{clock, span};
+
+/// Rate wanted and reached, fill of the buffer now and worst, worst stall, loss, and how long the disk lasts. With several
+/// cards rates and losses are sums, the others the worst.
+pub(crate) fn line(cards: &[Progress], length: Option<Nanos>) -> String {
+    let elapsed = cards.iter().map(|card| card.elapsed).max().unwrap_or(Nanos::ZERO);
+    let mut parts = vec![match length {
+        Some(length) => format!("{} of {}", clock(elapsed), clock(length)),
+        None => clock(elapsed),
+    }];
+    let taken: u64 = cards.iter().map(|card| taken_bytes(card)).sum();
+    let reached = ByteRate::of(Bytes(taken), elapsed);
+    let wanted: f64 = cards.iter().filter_map(|card| card.wanted).map(ByteRate::bytes_per_s).sum();
+    let reached_bytes_per_s = reached.map_or(0.0, ByteRate::bytes_per_s);
+    parts.push(match wanted > 0.0 {
+        true => format!("{} of {} MB/s", megabytes(reached_bytes_per_s), megabytes(wanted)),
+        false => format!("{} MB/s", megabytes(reached_bytes_per_s)),
+    });
+    let fill = |worst: bool| {
+        let fills = cards.iter().map(|card| {
+            let fill = card.status.fill;
+            let bytes = if worst { fill.high_water.0 } else { fill.now.0 };
+            bytes.saturating_mul(100).div_ceil(fill.capacity.0.max(1))
+        });
+        fills.max().unwrap_or(0)
+    };
+    parts.push(format!("buffer {} %, worst {} %", fill(false), fill(true)));
+    let stall = cards.iter().map(|card| card.status.worst_stall).max().unwrap_or(Nanos::ZERO);
+    parts.push(format!("stall {}", span(stall)));
+    let lost: u64 = cards.iter().map(|card| card.status.ledger.lost_bytes).sum();
+    parts.push(match lost {
+        0 => "lost 0".to_owned(),
+        lost => format!("LOST {} MB", megabytes(lost as f64)),
+    });
+    if cards.iter().any(|card| card.status.shots > 0) {
+        parts.push(format!("shots {}", cards.iter().map(|card| card.status.shots).sum::<u64>()));
+    }
+    // All cards go to the same folders, so what is free there is free for all of them together.
+    let free = cards.iter().filter_map(|card| card.status.free).min();
+    let rate = if wanted > 0.0 { ByteRate::new(wanted) } else { reached };
+    if let Some(left) = free.zip(rate).and_then(|(free, rate)| rate.time_for(free)) {
+        parts.push(format!("disk {}", clock(left)));
+    }
+    parts.join("  ")
+}
+
+/// What has come in and was not lost.
+fn taken_bytes(card: &Progress) -> u64 {
+    card.status.ledger.produced_bytes.saturating_sub(card.status.ledger.lost_bytes)
+}
+
+/// Three digits or more of 10⁶ bytes.
+fn megabytes(bytes: f64) -> String {
+    let megabytes = bytes / 1e6;
+    let decimals = if megabytes < 10.0 {
+        2
+    } else if megabytes < 1000.0 {
+        1
+    } else {
+        0
+    };
+    format!("{megabytes:.decimals$}")
+}
