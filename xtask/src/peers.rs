@@ -7,9 +7,12 @@ pub(crate) struct Arguments {
     /// A quarter of the samples
     #[arg(long)]
     quick: bool,
-    /// One part alone: reads, calibrations, delays or executive
+    /// One part alone: reads, calibrations, delays, executive or recording
     #[arg(long)]
     only: Option<String>,
+    /// Where the files of the recordings go [default: the target folder]
+    #[arg(long)]
+    dir: Option<std::path::PathBuf>,
 }
 
 /// Runs the comparison; its tables go to the standard output.
@@ -20,6 +23,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     }
     if let Some(part) = &arguments.only {
         command.extend(["--only", part]);
+    }
+    let folder = arguments.dir.as_ref().map(|folder| folder.display().to_string());
+    if let Some(folder) = &folder {
+        command.extend(["--dir", folder]);
     }
     let status = workspace.cargo(&command).status().map_err(|error| format!("run the peers: {error}"))?;
     Ok(status.success())

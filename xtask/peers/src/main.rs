@@ -9,8 +9,10 @@ mod calibrations;
 mod delays;
 mod executive;
 mod reads;
+mod recording;
 mod report;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -25,6 +27,9 @@ struct Arguments {
     /// One part alone
     #[arg(long, value_enum)]
     only: Option<Part>,
+    /// Where the files of the recordings go, on a disk of its own
+    #[arg(long, default_value = "target")]
+    dir: PathBuf,
     #[command(subcommand)]
     task: Option<Task>,
 }
@@ -36,6 +41,7 @@ enum Part {
     Calibrations,
     Delays,
     Executive,
+    Recording,
 }
 
 #[derive(Subcommand)]
@@ -55,7 +61,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.task {
         Some(Task::Calibrate { candidate }) => calibrations::once(&candidate, before_main),
         Some(Task::ParkedFibers) => executive::memory::once(),
-        None => run(arguments.quick, arguments.only),
+        None => run(arguments.quick, arguments.only, &arguments.dir),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -66,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(quick: bool, only: Option<Part>) -> Result<(), String> {
+fn run(quick: bool, only: Option<Part>, folder: &Path) -> Result<(), String> {
     let timebase = Timebase::calibrate_to(Host, 0.2, Nanos::from_secs(1)).map_err(|error| error.to_string())?;
     let cpu = Host.affinity().0.last().copied().unwrap_or(Cpu(0));
     let wanted = |part| only.is_none_or(|only| only == part);
@@ -83,6 +89,9 @@ fn run(quick: bool, only: Option<Part>) -> Result<(), String> {
     }
     if wanted(Part::Executive) {
         executive::run(&timebase, cpu, quick)?;
+    }
+    if wanted(Part::Recording) {
+        recording::run(folder, quick)?;
     }
     if wanted(Part::Delays) {
         delays::run(timebase, cpu, quick);

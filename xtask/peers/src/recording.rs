@@ -1,0 +1,199 @@
+//! The recorder beside fio: the same disk, block and depth, each writing to a new file whose space was reserved, each in its
+//! turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read what was written, and what a
+//! gigabyte each second costs is counted in CPU time.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use hairspring_sheet::{Method, Unit};
+use hairspring_stream::ledger::Verdict;
+use hairspring_stream::pattern::Pattern;
+use hairspring_stream::recording::Recording;
+use hairspring_stream::session::{Config, Input, Recorded, record};
+use hairspring_stream::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
+use hairspring_stream::source::{OnOverrun, Source};
+use hairspring_stream::store::{Ways, best};
+use hairspring_stream::verify::{Options, verify};
+use hairspring_stream::{Bytes, Frames, Layout, SampleRate};
+use hairspring_time::Nanos;
+
+use crate::report;
+
+const BLOCK: Bytes = Bytes::mib(1);
+const DEPTH: usize = 8;
+const ROUNDS: usize = 5;
+const VOLUME: Bytes = Bytes::gib(4);
+const QUICK_VOLUME: Bytes = Bytes::mib(512);
+
+/// What is compared, and the rates of its rounds in bytes per second.
+struct Line {
+    name: &'static str,
+    rates: Vec<f64>,
+}
+
+pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
+    let volume = if quick { QUICK_VOLUME } else { VOLUME };
+    println!("## Recording and reading back\n");
+    println!(
+        "{ROUNDS} rounds of {volume} in {}, blocks of {BLOCK}, {DEPTH} at a time; rates from the start until all is on the \
+         device. Ours has checksums, journal and syncs; fio has none of them, and is not verified.\n",
+        folder.display()
+    );
+    let lines = ["fio, write", "recorder, unpaced", "fio, read", "verify", "verify, checksums alone"];
+    let mut lines = lines.map(|name| Line { name, rates: Vec::new() });
+    let mut notes = Vec::new();
+    let fio_file = folder.join("peers-fio.data");
+    let base = folder.join("peers-recording");
+    for round in 0..ROUNDS {
+        eprintln!("recording, round {} of {ROUNDS}", round + 1);
+        // Each begins every other round.
+        let mut turns = [0, 1];
+        turns.rotate_left(round % 2);
+        remove(&base);
+        drop(std::fs::remove_file(&fio_file));
+        for turn in turns {
+            if turn == 0 {
+                lines[0].rates.extend(fio(&fio_file, "write", volume, &mut notes));
+            } else {
+                let recorded = one(&base, card(None, volume)?)?;
+                lines[1].rates.push(rate(volume, recorded.finished));
+            }
+        }
+        for turn in turns {
+            if turn == 0 {
+                lines[2].rates.extend(fio(&fio_file, "read", volume, &mut notes));
+            } else {
+                for (line, counters) in [(3, true), (4, false)] {
+                    lines[line].rates.push(verified(&base, counters)?);
+                }
+            }
+        }
+    }
+    let medians: Vec<f64> = lines.iter_mut().map(|line| report::median(&mut line.rates)).collect();
+    println!("| what | n | min | median | max | against |\n| --- | ---: | ---: | ---: | ---: | --- |");
+    for (index, line) in lines.iter().enumerate() {
+        let peer = if index < 2 { 0 } else { 2 };
+        let figure = hairspring_sheet::Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut line.rates.clone());
+        let cells = [figure.min, figure.median, figure.max].map(|value| report::cell(value, Unit::BytesPerS));
+        let ratio = medians[index] / medians[peer];
+        let against = if index == peer || !ratio.is_finite() {
+            "–".to_owned()
+        } else {
+            format!("{:.1} % of {}", ratio * 100.0, lines[peer].name)
+        };
+        println!("| {} | {} | {} | {against} |", line.name, figure.n, cells.join(" | "));
+    }
+    for note in notes {
+        println!("\n* {note}");
+    }
+    remove(&base);
+    drop(std::fs::remove_file(&fio_file));
+    one_gigabyte_each_second(&base, volume)?;
+    remove(&base);
+    Ok(())
+}
+
+/// The CPU time of a card of 1 GB/s, by what it is spent on.
+fn one_gigabyte_each_second(base: &Path, volume: Bytes) -> Result<(), String> {
+    println!("\n### One gigabyte each second\n");
+    println!("| round | verdict | moving and writing | checksums | the card itself | buffer at most | worst stall |");
+    println!("| ---: | --- | ---: | ---: | ---: | ---: | ---: |");
+    for round in 1..=ROUNDS {
+        eprintln!("1 GB/s, round {round} of {ROUNDS}");
+        remove(base);
+        let recorded = one(base, card(SampleRate::hz(125_000_000), volume)?)?;
+        let outcome = &recorded.outcome;
+        let part = |span: Nanos| format!("{:.1} %", span.as_secs_f64() / recorded.elapsed.as_secs_f64() * 100.0);
+        println!(
+            "| {round} | {} | {} | {} | {} | {} | {} |",
+            outcome.verdict.name(),
+            part(recorded.recorder_cpu - outcome.checksum_time),
+            part(outcome.checksum_time),
+            part(recorded.source_cpu),
+            outcome.high_water,
+            outcome.worst_stall
+        );
+    }
+    println!("\nParts of one core's time while the card ran.");
+    Ok(())
+}
+
+fn rate(bytes: Bytes, took: Nanos) -> f64 {
+    bytes.count() as f64 / took.as_secs_f64()
+}
+
+fn card(rate: Option<SampleRate>, volume: Bytes) -> Result<Box<dyn Source>, String> {
+    let layout = Layout::analogue(4, 16).map_err(|error| error.to_string())?;
+    let pattern = Pattern::Noise { seed: 3 };
+    let frames: Option<Frames> = Some(layout.frames_in(volume));
+    let Some(rate) = rate else { return Ok(Box::new(UnpacedCard::new(layout, pattern, frames))) };
+    let fifo = Bytes::mib(64);
+    let settings =
+        Settings { layout, rate, pattern, fifo, jitter: Nanos::ZERO, hiccups: Vec::new(), bus: None, frames };
+    Ok(Box::new(VirtualCard::new(settings)))
+}
+
+fn one(base: &Path, source: Box<dyn Source>) -> Result<Recorded, String> {
+    let clocked = source.describe().clocked;
+    let config = Config {
+        buffer: Bytes::mib(64),
+        notify: BLOCK,
+        depth: DEPTH,
+        on_overrun: if clocked { OnOverrun::Gap } else { OnOverrun::Block },
+        volume: Some(VOLUME),
+        ..Config::default()
+    };
+    let input = Input { source, targets: vec![base.to_owned()] };
+    let mut recorded = record(vec![input], &config, &AtomicBool::new(false), &mut |_| ()).map_err(|e| e.to_string())?;
+    recorded.pop().ok_or_else(|| "record nothing".to_owned())
+}
+
+/// The rate of a verification that found everything right.
+fn verified(base: &Path, counters: bool) -> Result<f64, String> {
+    let recording = Recording::open(&[base.to_owned()]).map_err(|error| error.to_string())?;
+    let options = Options { counters, sha512: false };
+    let mut store = best(DEPTH, Ways::default());
+    let before = std::time::Instant::now();
+    let verified = verify(&mut *store, &recording, options, &mut |_| ()).map_err(|error| error.to_string())?;
+    let took = before.elapsed();
+    if verified.verdict != Verdict::Complete {
+        return Err(format!("verify what was recorded: {}", verified.verdict.name()));
+    }
+    Ok(verified.bytes.count() as f64 / took.as_secs_f64())
+}
+
+fn remove(base: &Path) {
+    for ending in [".sigmf-data", ".sigmf-meta", ".hairspring-journal"] {
+        let mut file = base.as_os_str().to_owned();
+        file.push(ending);
+        drop(std::fs::remove_file(PathBuf::from(file)));
+    }
+}
+
+/// fio's rate; none, with a note, if it is not installed or fails.
+fn fio(file: &Path, direction: &str, volume: Bytes, notes: &mut Vec<String>) -> Option<f64> {
+    let mut command = Command::new("fio");
+    command.arg("--name=peer").arg(format!("--filename={}", file.display())).arg(format!("--rw={direction}"));
+    command.arg(format!("--bs={}", BLOCK.count())).arg(format!("--size={}", volume.count()));
+    command.arg(format!("--iodepth={DEPTH}"));
+    command.args(["--ioengine=io_uring", "--direct=1", "--fixedbufs=1", "--fallocate=native", "--end_fsync=1"]);
+    command.args(["--output-format=json"]);
+    let mut note = |text: &str| {
+        if !notes.iter().any(|note| note == text) {
+            notes.push(text.to_owned());
+        }
+        None
+    };
+    let Ok(output) = command.stdin(Stdio::null()).stderr(Stdio::null()).output() else {
+        return note("fio: n/a, not installed (`apt-get install fio`)");
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let parsed = text.find('{').and_then(|at| serde_json::from_str::<serde_json::Value>(&text[at..]).ok());
+    let job = parsed.as_ref().and_then(|report| report.get("jobs")?.get(0));
+    let fine = output.status.success() && job.is_some_and(|job| job.get("error").is_some_and(|error| error == 0));
+    match job.and_then(|job| job.get(direction)?.get("bw_bytes")?.as_f64()).filter(|_| fine) {
+        Some(rate) => Some(rate),
+        None => note("fio: n/a, it failed"),
+    }
+}
