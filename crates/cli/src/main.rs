@@ -1,5 +1,6 @@
 //! `hairspring`: translates arguments, prints, exits. Nothing else does.
 
+mod account;
 mod arguments;
 mod beside;
 mod clock;
@@ -10,14 +11,19 @@ mod exit;
 mod generate;
 mod historic;
 mod interrupt;
+mod join;
 mod listing;
 mod live;
 mod output;
 mod probes;
 mod progress;
 mod record;
+mod recording;
+mod recover;
 mod sheet;
+mod target;
 mod trace;
+mod verify;
 
 use clap::Parser;
 
@@ -42,6 +48,9 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Record(arguments) => record::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
+        Command::Join(arguments) => join::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Schema => output::print(&hairspring_sheet::render::schema()),

@@ -83,6 +83,66 @@ pub(crate) struct RecordArguments {
     pub(crate) format: Plain,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArguments {
+    /// The recording, with or without an ending; parts of a stripe that were moved are named as well
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recording: Vec<PathBuf>,
+    /// Print the SHA-512 of each data file, too
+    #[arg(long)]
+    pub(crate) sha512: bool,
+    /// Do not compare the data with the generator that made them, where it is known
+    #[arg(long)]
+    pub(crate) no_counters: bool,
+    /// Show nothing until the end
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RecoverArguments {
+    /// The recording, with or without an ending; parts of a stripe that were moved are named as well
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recording: Vec<PathBuf>,
+    /// Change nothing, and say what would be changed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Read every block, also those that a sync covers
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Give up what stands behind damage in the middle of a journal
+    #[arg(long)]
+    pub(crate) cut_journal: bool,
+    /// Show nothing until the end
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct JoinArguments {
+    /// The recording, with or without an ending; parts that were moved are named as well
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recording: Vec<PathBuf>,
+    /// Name of the new recording in an existing folder, without an ending
+    #[arg(long, value_name = "DIR/NAME")]
+    pub(crate) to: PathBuf,
+    /// Let missing parts and damaged blocks become gaps, instead of refusing
+    #[arg(long)]
+    pub(crate) declare_gaps: bool,
+    /// Show nothing until the end
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
 /// What becomes of data that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OverrunName {

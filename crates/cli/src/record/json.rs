@@ -2,12 +2,13 @@
 
 use hairspring_stream::session::Recorded;
 use hairspring_stream::store::{Direct, Rung};
-use hairspring_stream::{ByteRate, Bytes, Frames, Gap};
+use hairspring_stream::{ByteRate, Bytes};
 use hairspring_time::Nanos;
 use serde_json::{Value, json};
 
 use super::request::Request;
 use super::worst;
+use crate::account::{self, append};
 
 /// One object. Of several cards it has sums, or the worst; and each card by itself under `cards`.
 pub(crate) fn report(recorded: &[Recorded], request: &Request) -> String {
@@ -21,7 +22,6 @@ pub(crate) fn report(recorded: &[Recorded], request: &Request) -> String {
 
 fn card(card: &Recorded, request: &Request, number: usize) -> Value {
     let (outcome, ledger, layout) = (&card.outcome, &card.outcome.ledger, card.description.layout);
-    let lost = Frames(outcome.gaps.iter().map(|gap| gap.frames.0).sum());
     let mut value = json!({
         "schema": "hairspring.recording/1",
         "card": request.card(number),
@@ -30,16 +30,9 @@ fn card(card: &Recorded, request: &Request, number: usize) -> Value {
         "source_end": outcome.end.name(),
         "channels": layout.channels(),
         "frames": layout.frames_in(Bytes(ledger.stored_bytes)).0,
-        "produced_bytes": ledger.produced_bytes,
-        "stored_bytes": ledger.stored_bytes,
-        "durable_bytes": ledger.durable_bytes,
-        "lost_bytes": ledger.lost_bytes,
-        "lost_samples": layout.samples_of(lost).0,
-        "left_out_bytes": ledger.left_out_bytes,
-        "unaccounted_bytes": i64::try_from(ledger.unaccounted_bytes()).unwrap_or(i64::MAX),
-        "gaps": outcome.gaps.iter().map(gap).collect::<Vec<_>>(),
         "shots": outcome.triggers.len(),
     });
+    append(&mut value, account::json(ledger, &outcome.gaps, layout));
     let more = json!({
         "rate_wanted_bytes_per_s": card.description.rate.map(|rate| layout.byte_rate(rate).bytes_per_s()),
         "rate_reached_bytes_per_s": card.rate_reached().map(ByteRate::bytes_per_s),
@@ -87,7 +80,7 @@ fn total(recorded: &[Recorded], cards: Vec<Value>) -> Value {
         "unaccounted_bytes": sum("unaccounted_bytes"),
         "gaps": recorded.iter().enumerate().flat_map(|(number, one)| {
             one.outcome.gaps.iter().map(move |each| {
-                let mut value = gap(each);
+                let mut value = account::gap(each);
                 append(&mut value, json!({ "card": number }));
                 value
             })
@@ -115,15 +108,6 @@ fn total(recorded: &[Recorded], cards: Vec<Value>) -> Value {
     value
 }
 
-fn gap(gap: &Gap) -> Value {
-    json!({
-        "first_frame": gap.first.0,
-        "frames": gap.frames.0,
-        "cause": gap.cause.name(),
-        "found_ns": gap.found.count(),
-    })
-}
-
 fn rung(rung: &Rung) -> Value {
     json!({ "name": rung.name, "used": rung.refused.is_none(), "refused": rung.refused })
 }
@@ -142,11 +126,4 @@ fn ladder(recorded: &[Recorded]) -> Vec<Value> {
 
 fn files<'r>(recorded: impl IntoIterator<Item = &'r Recorded>) -> Vec<String> {
     recorded.into_iter().flat_map(|card| &card.outcome.files).map(|file| file.display().to_string()).collect()
-}
-
-/// Puts the members of one object behind those of another.
-fn append(value: &mut Value, more: Value) {
-    if let (Value::Object(value), Value::Object(more)) = (value, more) {
-        value.extend(more);
-    }
 }

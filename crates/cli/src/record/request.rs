@@ -12,6 +12,7 @@ use hairspring_time::Nanos;
 
 use crate::arguments::{EngineName, RecordArguments};
 use crate::exit::Failure;
+use crate::target;
 
 /// The buffer of each card unless one is given.
 const BUFFER: Bytes = Bytes::mib(256);
@@ -23,9 +24,6 @@ const NOTIFY_LEAST: u64 = 4096;
 const NOTIFIES_PER_S: f64 = 4.0;
 /// So many writes fit into the buffer at least: one is filled while another is written.
 const WRITES_IN_BUFFER: u64 = 4;
-/// The extensions of the files of a recording.
-const EXTENSIONS: [&str; 3] = ["sigmf-data", "sigmf-meta", "hairspring-journal"];
-
 /// A request that makes sense.
 pub(crate) struct Request {
     cards: Vec<(Card, Option<Frames>, Vec<PathBuf>)>,
@@ -43,14 +41,14 @@ impl Request {
             cards.push((card.clone(), limit, targets));
         }
         for to in &arguments.to {
-            check_name(to)?;
+            target::check_name(to)?;
         }
         if let Some(twice) = arguments.to.iter().enumerate().find(|(place, to)| arguments.to[..*place].contains(to)) {
             let twice = twice.1.display();
             return Err(Failure::bad_request(format!("{twice} is named twice: a stripe needs different folders")));
         }
         for target in cards.iter().flat_map(|(_, _, targets)| targets.iter()) {
-            check_target(target)?;
+            target::check(target)?;
         }
         if arguments.sync <= Nanos::ZERO {
             return Err(Failure::bad_request("--sync 0s: write the time between two syncs, for instance 1s"));
@@ -119,60 +117,6 @@ fn named(to: &Path, number: usize, of: usize) -> PathBuf {
         name.push(format!("-card{number}"));
     }
     name.into()
-}
-
-fn check_name(to: &Path) -> Result<(), Failure> {
-    let shown = to.display();
-    let text = to.as_os_str().as_encoded_bytes();
-    if text.is_empty() || text.ends_with(b"/") || to.file_name().is_none() {
-        return Err(Failure::bad_request(format!(
-            "--to '{shown}' names no recording: write a folder and a name, for instance /data/run1"
-        )));
-    }
-    if to.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
-        return Err(Failure::bad_request(format!(
-            "--to {shown}: the files get their endings by themselves; write {}",
-            to.with_extension("").display()
-        )));
-    }
-    if to.is_dir() {
-        return Err(Failure::bad_request(format!(
-            "--to {shown} is a folder: add a name for the recording, for instance {}",
-            to.join("run1").display()
-        )));
-    }
-    Ok(())
-}
-
-/// Whether a recording can come to be there. That it can be written is found out by doing it.
-fn check_target(target: &Path) -> Result<(), Failure> {
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match std::fs::metadata(folder) {
-        Ok(found) if found.is_dir() => {}
-        Ok(_) => return Err(Failure::bad_request(format!("{} is no folder: choose another", folder.display()))),
-        Err(error) => {
-            return Err(Failure::bad_request(match error.kind() {
-                std::io::ErrorKind::NotFound => format!(
-                    "the folder {0} does not exist: make it (mkdir -p {0}), or choose another",
-                    folder.display()
-                ),
-                _ => format!("the folder {} cannot be looked at: {error}; choose another", folder.display()),
-            }));
-        }
-    }
-    for extension in EXTENSIONS {
-        let mut file = target.as_os_str().to_owned();
-        file.push(format!(".{extension}"));
-        let file = PathBuf::from(file);
-        // A link that leads nowhere is in the way, too.
-        if std::fs::symlink_metadata(&file).is_ok() {
-            return Err(Failure::bad_request(format!(
-                "{} exists already: recordings are never overwritten, choose another name",
-                file.display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn config(arguments: &RecordArguments, cards: &[(Card, Option<Frames>, Vec<PathBuf>)]) -> Config {

@@ -2,15 +2,13 @@
 
 use hairspring_stream::session::Recorded;
 use hairspring_stream::store::{Direct, Rung};
-use hairspring_stream::{ByteRate, Bytes, Frames, Gap};
+use hairspring_stream::{ByteRate, Bytes};
 use hairspring_time::Nanos;
 
 use super::request::Request;
 use super::worst;
+use crate::account::{self, amount};
 use crate::listing::{Listing, grouped, percent, span};
-
-/// Gaps that are listed one by one; the journal has all of them.
-const GAPS_SHOWN: usize = 10;
 
 /// The whole report.
 pub(crate) fn report(recorded: &[Recorded], request: &Request, width: usize) -> String {
@@ -60,7 +58,7 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str) {
         let shots = if shots == 1 { "1 shot".to_owned() } else { format!("{shots} shots") };
         listing.fact("trigger", &format!("{shots}; {} between them were not wanted", amount(ledger.left_out_bytes)));
     }
-    lost(listing, card);
+    account::text(listing, ledger, &outcome.gaps, layout);
     buffer(listing, card);
     let stall = format!("{} for one write", span(outcome.worst_stall));
     let budget = wanted(card).and_then(|rate| rate.time_for(outcome.buffer));
@@ -84,35 +82,6 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str) {
     ways(listing, &outcome.ladder, outcome.direct, outcome.block);
     for (number, file) in outcome.files.iter().enumerate() {
         listing.fact(if number == 0 { "files" } else { "" }, &file.display().to_string());
-    }
-}
-
-/// What is missing, or that nothing is.
-fn lost(listing: &mut Listing, card: &Recorded) {
-    let (gaps, ledger, layout) = (&card.outcome.gaps, &card.outcome.ledger, card.description.layout);
-    if gaps.is_empty() && ledger.lost_bytes == 0 {
-        listing.fact("lost", "nothing");
-    } else {
-        let frames = Frames(gaps.iter().map(|gap| gap.frames.0).sum());
-        let samples = layout.samples_of(frames);
-        listing.fact(
-            "lost",
-            &format!("{} frames, {} samples, {}", grouped(frames.0), grouped(samples.0), amount(ledger.lost_bytes)),
-        );
-    }
-    for (number, Gap { first, frames, cause, .. }) in gaps.iter().take(GAPS_SHOWN).enumerate() {
-        let label = if number == 0 { "gaps" } else { "" };
-        listing.fact(label, &format!("{} frames from frame {} on: {cause}", grouped(frames.0), grouped(first.0)));
-    }
-    if gaps.len() > GAPS_SHOWN {
-        listing.fact("", &format!("and {} more", grouped((gaps.len() - GAPS_SHOWN) as u64)));
-    }
-    let unaccounted = ledger.unaccounted_bytes();
-    if unaccounted != 0 {
-        listing.fact("unaccounted", &format!("{unaccounted} bytes"));
-    }
-    if ledger.durable_bytes != ledger.stored_bytes {
-        listing.fact("durable", &format!("{} of it would survive a power cut", amount(ledger.durable_bytes)));
     }
 }
 
@@ -168,14 +137,6 @@ fn rates(wanted: Option<ByteRate>, reached: Option<ByteRate>) -> String {
         Some(wanted) => format!("wanted {wanted}, reached {reached}"),
         None => format!("reached {reached}"),
     }
-}
-
-/// Bytes in both units, where they are many.
-fn amount(bytes: u64) -> String {
-    if bytes < 1_000_000 {
-        return format!("{} bytes", grouped(bytes));
-    }
-    format!("{:.1} MB ({:.1} MiB)", bytes as f64 / 1e6, bytes as f64 / f64::from(1 << 20))
 }
 
 #[cfg(test)]

@@ -1,0 +1,131 @@
+//! `hairspring verify`: proves every byte of a recording, or says which are not what was written.
+
+use hairspring_stream::recording::{Files, Recording};
+use hairspring_stream::verify::{Damage, Options, Verified, verify};
+use serde_json::{Value, json};
+
+use crate::account::{self, amount, append};
+use crate::arguments::{Plain, VerifyArguments};
+use crate::exit::{Exit, Failure};
+use crate::listing::{Listing, grouped};
+use crate::recording::Reading;
+use crate::{output, recording};
+
+/// Damages and faults that are listed one by one for people.
+const SHOWN: usize = 10;
+
+pub(crate) fn run(arguments: &VerifyArguments) -> Result<Exit, Failure> {
+    let mut store = recording::store();
+    let recorded = recording::open(&mut *store, &arguments.recording)?;
+    let options = Options { counters: !arguments.no_counters, sha512: arguments.sha512 };
+    let mut reading = Reading::new(arguments.quiet);
+    let verified = verify(&mut *store, &recorded, options, &mut |progress| reading.show(progress));
+    reading.end();
+    let verified = verified.map_err(|error| recording::refused(&error))?;
+    output::print(&match arguments.format {
+        Plain::Text => text(&recorded, &verified, output::style(false).width),
+        Plain::Json => json(&recorded, &verified),
+    })?;
+    Ok(verified.verdict.into())
+}
+
+/// What stands behind the verdict, in a sentence.
+fn reason(recorded: &Recording, verified: &Verified) -> String {
+    let mut reasons = Vec::new();
+    if verified.damaged > 0 {
+        let blocks = if verified.damaged == 1 { "block is" } else { "blocks are" };
+        reasons.push(format!("{} {blocks} not what was written", grouped(verified.damaged)));
+    }
+    if verified.missing.0 > 0 {
+        reasons.push(format!("{} are in no file though no gap says so", amount(verified.missing.0)));
+    }
+    if let Some(mismatch) = verified.mismatch {
+        reasons.push(mismatch.to_string());
+    }
+    reasons.extend(verified.faults.first().cloned());
+    if !verified.ledger_holds {
+        reasons.push(format!("{} bytes are unaccounted for", verified.ledger.unaccounted_bytes()));
+    }
+    if reasons.is_empty() {
+        reasons.push("every byte is what was written".to_owned());
+        let own = recorded.closing().filter(|closing| closing.verdict != hairspring_stream::Verdict::Complete);
+        reasons.extend(own.map(|closing| closing.reason.clone()));
+    }
+    reasons.join("; ")
+}
+
+fn text(recorded: &Recording, verified: &Verified, width: usize) -> String {
+    let mut listing = Listing::new(width);
+    let layout = recorded.about().layout;
+    listing.heading(&format!("{}: {}", verified.verdict.name(), reason(recorded, verified)));
+    listing.fact("proven", &format!("{} blocks, {}", grouped(verified.blocks), amount(verified.bytes.0)));
+    listing.fact(
+        "data",
+        &match (verified.pattern, verified.mismatch) {
+            (Some(pattern), None) => format!("every frame is what the generator ({pattern}) produced"),
+            (Some(pattern), Some(mismatch)) => format!("{mismatch} by the generator ({pattern})"),
+            (None, _) => "not compared: no generator is known, or it was not asked for".to_owned(),
+        },
+    );
+    account::text(&mut listing, &verified.ledger, &recording::gaps(recorded), layout);
+    let damages = verified.damages.iter().map(|damage| damage_text(recorded, damage));
+    listed(&mut listing, "damaged", damages, verified.damaged);
+    listed(&mut listing, "faults", verified.faults.iter().cloned(), verified.faults.len() as u64);
+    for (hash, member) in verified.sha512.iter().zip(recorded.members()) {
+        if let Some(hash) = hash {
+            listing.fact("SHA-512", &format!("{hash} {}", Files::of(&member.base).data.display()));
+        }
+    }
+    for (number, file) in recording::files(recorded).iter().enumerate() {
+        listing.fact(if number == 0 { "files" } else { "" }, file);
+    }
+    listing.finish()
+}
+
+fn listed(listing: &mut Listing, label: &str, items: impl Iterator<Item = String>, count: u64) {
+    for (number, item) in items.take(SHOWN).enumerate() {
+        listing.fact(if number == 0 { label } else { "" }, &item);
+    }
+    if count > SHOWN as u64 {
+        listing.fact("", &format!("and {} more", grouped(count - SHOWN as u64)));
+    }
+}
+
+fn damage_text(recorded: &Recording, damage: &Damage) -> String {
+    let file = data_file(recorded, damage.block.member);
+    format!("block {} at byte {} of {file}: {}", damage.block.index, grouped(damage.block.file_offset), damage.why)
+}
+
+fn data_file(recorded: &Recording, member: usize) -> String {
+    recorded.member(member).map_or_else(String::new, |member| Files::of(&member.base).data.display().to_string())
+}
+
+fn json(recorded: &Recording, verified: &Verified) -> String {
+    let layout = recorded.about().layout;
+    let damages = verified.damages.iter().map(|damage| {
+        json!({
+            "block": damage.block.index,
+            "file": data_file(recorded, damage.block.member),
+            "file_offset_bytes": damage.block.file_offset,
+            "length_bytes": damage.block.length,
+            "why": damage.why.to_string(),
+        })
+    });
+    let mut value = json!({
+        "schema": "hairspring.verified/1",
+        "verdict": verified.verdict.name(),
+        "reason": reason(recorded, verified),
+        "blocks": verified.blocks,
+        "proven_bytes": verified.bytes.0,
+        "damaged_blocks": verified.damaged,
+        "damages": damages.collect::<Vec<Value>>(),
+        "missing_bytes": verified.missing.0,
+        "faults": verified.faults,
+        "generator": verified.pattern.map(|pattern| pattern.to_string()),
+        "mismatch": verified.mismatch.map(|at| json!({ "frame": at.frame.0, "channel": at.channel })),
+        "sha512": verified.sha512,
+        "files": recording::files(recorded),
+    });
+    append(&mut value, account::json(&verified.ledger, &recording::gaps(recorded), layout));
+    format!("{value:#}\n")
+}
