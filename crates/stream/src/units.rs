@@ -214,6 +214,13 @@ impl SampleRate {
         Nanos::new(i64::try_from(elapsed_ns).unwrap_or(i64::MAX))
     }
 
+    /// The rate times an exact fraction; `None` if that is no possible rate.
+    pub fn times(self, by: u64, of: u64) -> Option<Self> {
+        let divisor = greatest_common_divisor(by, of).max(1);
+        let (by, of) = (by / divisor, of / divisor);
+        Self::new(self.frames.checked_mul(by)?, self.seconds.checked_mul(of)?)
+    }
+
     /// The rate with every `count` frames taken as one.
     pub fn divided_by(self, count: u64) -> Option<Self> {
         Self::new(self.frames, self.seconds.checked_mul(count)?)
@@ -342,6 +349,8 @@ mod tests {
         assert_eq!(third.frames_after(Nanos::new(9_000_000_000)), Frames(3));
         assert_eq!(third.time_of(Frames(3)), Nanos::from_secs(9));
         assert_eq!(third.frames_after(Nanos::new(-5)), Frames(0));
+        assert_eq!(third.times(9, 6).map(SampleRate::as_hz), Some(0.5));
+        assert_eq!((third.times(0, 1), third.times(1, 0), third.times(u64::MAX, 1)), (None, None, None));
         // Ten days at an awkward rate: no drift.
         let awkward = SampleRate::new(44_100_001, 1000).expect("possible");
         assert_eq!(awkward.frames_after(Nanos::from_secs(864_000)), Frames(38_102_400_864));
