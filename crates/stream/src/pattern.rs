@@ -159,7 +159,7 @@ impl Pattern {
             self.fill(layout, Frames(frame), expected);
             if expected != piece {
                 let offset = expected.iter().zip(piece).take_while(|(expected, found)| expected == found).count();
-                let bit = (expected[offset] ^ piece[offset]).trailing_zeros() as u64;
+                let bit = u64::from((expected[offset] ^ piece[offset]).trailing_zeros());
                 let (grains, within) = ((offset / grain_bytes) as u64, (offset % grain_bytes) as u64);
                 let sample = (within * 8 + bit) / u64::from(layout.container().bits());
                 let channels = u64::from(layout.channels());
@@ -269,7 +269,7 @@ impl Pattern {
                 }
             }
         }
-        if lines % 8 != 0 {
+        if !lines.is_multiple_of(8) {
             let mask = 0xFF >> (8 - lines % 8);
             bytes.iter_mut().skip(frame_bytes - 1).step_by(frame_bytes).for_each(|last| *last &= mask);
         }

@@ -4,6 +4,9 @@
 //! ring, and says when it wants to be called again. A thread does that on the host, a loop over virtual time in tests. Vendor
 //! cards dock here: a driver that fills a buffer by itself implements `service` as "publish what has arrived".
 
+mod descriptor;
+#[cfg(test)]
+mod listener;
 pub mod reader;
 pub mod udp;
 pub mod virtual_card;

@@ -1,23 +1,37 @@
 //! Opening a card: from the text's meaning to a source.
 
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::time::Duration;
+
 use super::{Card, CardError, Kind};
+use crate::pattern::Pattern;
 use crate::source::Source;
+use crate::source::reader::{About, Reader};
+use crate::source::udp::UdpSource;
 use crate::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
 use crate::units::{Bytes, Frames};
+
+/// How long a connection may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Card {
     /// Opens the source. It ends after `limit` frames, or after those that the card itself names, if that is less; both are
     /// rounded up to whole grains.
     ///
-    /// A connection is made here, and waits for at most ten seconds; nothing else blocks.
+    /// Names are looked up and `tcp` connects here, which waits for at most ten seconds for each address; nothing else blocks.
     ///
     /// # Errors
     /// What the system refused, with what to do.
     pub fn open(&self, limit: Option<Frames>) -> Result<Box<dyn Source>, CardError> {
         let frames = [self.frames, limit].into_iter().flatten().min();
-        let pattern = self.pattern.unwrap_or(crate::pattern::Pattern::Noise { seed: 0 });
-        match (self.kind, self.rate()) {
-            (Kind::Virtual, Some(rate)) => Ok(Box::new(VirtualCard::new(Settings {
+        let pattern = self.pattern.unwrap_or(Pattern::Noise { seed: 0 });
+        let refused = |remedy| move |error| self.refused(error, remedy);
+        Ok(match (self.kind, self.rate()) {
+            (Kind::Virtual, Some(rate)) => Box::new(VirtualCard::new(Settings {
                 layout: self.layout,
                 rate,
                 pattern,
@@ -26,13 +40,94 @@ impl Card {
                 hiccups: self.hiccups.clone(),
                 bus: self.bus,
                 frames,
-            }))),
-            (Kind::Unpaced, _) => Ok(Box::new(UnpacedCard::new(self.layout, pattern, frames))),
-            (kind, _) => Err(CardError::Open {
-                what: format!("a {} card", kind.name()),
-                error: std::io::ErrorKind::Unsupported.into(),
-                remedy: "choose virtual or unpaced",
-            }),
+            })),
+            (Kind::Virtual | Kind::Unpaced, _) => Box::new(UnpacedCard::new(self.layout, pattern, frames)),
+            (Kind::File, _) => Box::new(Reader::new(self.open_path(false)?, self.about(frames))),
+            (Kind::Pipe, _) => Box::new(Reader::new(self.open_path(true)?, self.about(frames))),
+            (Kind::Stdin, _) => {
+                let input = io::stdin().as_fd().try_clone_to_owned().map_err(refused("give this command an input"))?;
+                Box::new(Reader::new(File::from(input), self.about(frames)))
+            }
+            (Kind::Tcp, _) => {
+                let remedy = "start the sender first, or let this side wait with tcp-listen:";
+                let connected = self.try_addresses(remedy, |address| TcpStream::connect_timeout(&address, PATIENCE))?;
+                Box::new(Reader::connected(connected, self.about(frames)).map_err(refused(remedy))?)
+            }
+            (Kind::TcpListen, _) => {
+                let remedy = "choose an address of this computer, 0.0.0.0 for all, and a free port";
+                let listener = self.try_addresses(remedy, TcpListener::bind)?;
+                Box::new(Reader::listening(listener, self.about(frames)).map_err(refused(remedy))?)
+            }
+            (Kind::Udp, _) => {
+                let remedy =
+                    "choose an address of this computer, 0.0.0.0 for all, or a multicast group, and a free port";
+                let socket = self.try_addresses(remedy, |address| self.bind(address))?;
+                let (sequence, header_bytes) = (self.sequence, self.header_bytes);
+                let source = UdpSource::new(socket, sequence, header_bytes, self.fifo, self.about(frames));
+                Box::new(source.map_err(refused(remedy))?)
+            }
+        })
+    }
+
+    fn about(&self, frames: Option<Frames>) -> About {
+        let hardware = format!("{} {}", self.kind.name(), self.address).trim_end().to_owned();
+        About { layout: self.layout, rate: self.rate(), pattern: self.pattern, frames, hardware }
+    }
+
+    fn refused(&self, error: io::Error, remedy: &'static str) -> CardError {
+        CardError::Open { what: format!("{} {}", self.kind.name(), self.address).trim_end().to_owned(), error, remedy }
+    }
+
+    fn open_path(&self, pipe: bool) -> Result<File, CardError> {
+        let remedy = "name a file that exists and may be read";
+        let kind = std::fs::metadata(&self.address).map_err(|error| self.refused(error, remedy))?.file_type();
+        if kind.is_dir() {
+            return Err(self.refused(io::ErrorKind::IsADirectory.into(), remedy));
         }
+        if kind.is_fifo() != pipe {
+            let remedy = if pipe { "it is no named pipe: write file:" } else { "it is a named pipe: write pipe:" };
+            return Err(self.refused(io::ErrorKind::InvalidInput.into(), remedy));
+        }
+        // Not blocking: opening a pipe would wait for its writer.
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.address);
+        opened.map_err(|error| self.refused(error, remedy))
+    }
+
+    /// The first of the name's addresses with which something succeeds, or the error of the last.
+    fn try_addresses<T>(
+        &self,
+        remedy: &'static str,
+        mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,
+    ) -> Result<T, CardError> {
+        let addresses = self.address.to_socket_addrs();
+        let addresses = addresses.map_err(|error| self.refused(error, "name a host that exists, or its address"))?;
+        let mut last = io::ErrorKind::AddrNotAvailable.into();
+        for address in addresses {
+            match attempt(address) {
+                Ok(opened) => return Ok(opened),
+                Err(error) => last = error,
+            }
+        }
+        Err(self.refused(last, remedy))
+    }
+
+    /// Binds, and joins if the address is a group's. Bound to the group itself, so that no other datagrams come.
+    fn bind(&self, address: SocketAddr) -> io::Result<UdpSocket> {
+        let socket = UdpSocket::bind(address)?;
+        match (address.ip(), self.join) {
+            (IpAddr::V4(group), join) if group.is_multicast() => {
+                let interface = match join {
+                    None => Ipv4Addr::UNSPECIFIED,
+                    Some(IpAddr::V4(interface)) => interface,
+                    Some(IpAddr::V6(_)) => return Err(io::ErrorKind::InvalidInput.into()),
+                };
+                socket.join_multicast_v4(&group, &interface)?;
+            }
+            (IpAddr::V6(group), None) if group.is_multicast() => socket.join_multicast_v6(&group, 0)?,
+            (_, None) => {}
+            // An interface is for a group of IPv4.
+            (_, Some(_)) => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+        Ok(socket)
     }
 }

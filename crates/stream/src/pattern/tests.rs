@@ -38,7 +38,7 @@ fn code(layout: Layout, bytes: &[u8], frame: usize, channel: usize) -> i64 {
         Container::Packed12 => {
             let at = sample / 2 * 3;
             let pair = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], 0]);
-            let code = if sample % 2 == 0 { pair & 0xFFF } else { pair >> 12 };
+            let code = if sample.is_multiple_of(2) { pair & 0xFFF } else { pair >> 12 };
             i64::from((code << 20) as i32 >> 20)
         }
         Container::Bits => {
@@ -103,7 +103,7 @@ proptest! {
                 prop_assert_eq!(code, extended(layout, code as u64));
             }
         }
-        if layout.container() == Container::Bits && layout.channels() % 8 != 0 {
+        if layout.container() == Container::Bits && !layout.channels().is_multiple_of(8) {
             let frame_bytes = layout.grain().bytes as usize;
             prop_assert!(bytes.iter().skip(frame_bytes - 1).step_by(frame_bytes).all(|last| last >> (layout.channels() % 8) == 0));
         }

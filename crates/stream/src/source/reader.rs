@@ -1,1 +1,220 @@
-//! Files, pipes, the standard input and TCP connections as sources.
+//! [`Reader`]: files, pipes, the standard input and TCP connections as sources.
+//!
+//! None of them is clocked: what is not taken waits, in the file, or at the sender, which back pressure holds up. So nothing
+//! is lost here, whatever the policy of the ring is. What the sender does that cannot wait is beyond what can be seen.
+//!
+//! A read may end within a frame; the rest of it comes with the next. If the end comes within a frame, that frame is a
+//! [`Gap`] of cause `source`: it was begun and never completed. A connection that breaks ends with the system's error number,
+//! an end in order with `finished`.
+//!
+//! Data go from the descriptor into the ring without a copy between. It is asked first whether a read would block, so that a
+//! descriptor that is shared with others, like the standard input, need not be switched to not blocking.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+use hairspring_machine::Nanos;
+
+use super::descriptor::is_readable;
+use super::{Counters, Description, End, Next, Source};
+use crate::gap::{Cause, Gap};
+use crate::layout::Layout;
+use crate::pattern::Pattern;
+use crate::ring::Producer;
+use crate::units::{Bytes, Frames, SampleRate};
+
+/// Most bytes that one call moves.
+const MOST_PER_CALL: u64 = 4 << 20;
+
+/// Most bytes of one read.
+const MOST_PER_READ: u64 = 1 << 20;
+
+/// How long a wait for data lasts at most.
+const PATIENCE: Nanos = Nanos::from_millis(100);
+
+/// What is known about a stream from elsewhere than from itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// Channels, resolution, container.
+    pub layout: Layout,
+    /// Frames per second.
+    pub rate: Option<SampleRate>,
+    /// What its sender promises that the data are.
+    pub pattern: Option<Pattern>,
+    /// It ends after so many frames, rounded up to whole grains.
+    pub frames: Option<Frames>,
+    /// What it is called.
+    pub hardware: String,
+}
+
+impl About {
+    /// Bytes until the end.
+    pub(super) fn total_bytes(&self) -> u64 {
+        let grain = self.layout.grain();
+        self.frames.map_or(u64::MAX, |frames| frames.0.div_ceil(grain.frames).saturating_mul(grain.bytes))
+    }
+}
+
+#[derive(Debug)]
+enum Input {
+    Open(File),
+    Listening(TcpListener),
+}
+
+/// A source that reads from a descriptor.
+#[derive(Debug)]
+pub struct Reader {
+    about: About,
+    input: Input,
+    /// Bytes still wanted.
+    wanted: u64,
+    /// The beginning of a grain whose rest was not there yet.
+    begun: Vec<u8>,
+    committed: u64,
+    lost: u64,
+    ended: Option<End>,
+}
+
+impl Reader {
+    /// Reads from a file, a device, a pipe or the like.
+    pub fn new(file: File, about: About) -> Self {
+        let begun = Vec::with_capacity(about.layout.grain().bytes as usize);
+        let wanted = about.total_bytes();
+        Self { about, input: Input::Open(file), wanted, begun, committed: 0, lost: 0, ended: None }
+    }
+
+    /// Reads from a connection.
+    ///
+    /// # Errors
+    /// The system does not let it be switched to not blocking.
+    pub fn connected(stream: TcpStream, about: About) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self::new(File::from(OwnedFd::from(stream)), about))
+    }
+
+    /// Waits for a connection, and reads from the first that comes.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn listening(listener: TcpListener, about: About) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let begun = Vec::with_capacity(about.layout.grain().bytes as usize);
+        let wanted = about.total_bytes();
+        Ok(Self { about, input: Input::Listening(listener), wanted, begun, committed: 0, lost: 0, ended: None })
+    }
+
+    fn finish(&mut self, end: End, now: Nanos, ring: &mut Producer) -> Next {
+        let grain = self.about.layout.grain();
+        if !self.begun.is_empty() && end != End::Stopped {
+            self.begun.clear();
+            self.lost += grain.bytes;
+            let first = self.about.layout.frames_in(Bytes(self.committed));
+            ring.gap(Gap { first, frames: Frames(grain.frames), cause: Cause::Source, found: now });
+        }
+        self.ended = Some(end);
+        Next::Ended(end)
+    }
+
+    /// Accepts a connection, if one has come.
+    fn accept(listener: &TcpListener) -> io::Result<File> {
+        let (stream, _) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok(File::from(OwnedFd::from(stream)))
+    }
+}
+
+impl Source for Reader {
+    fn describe(&self) -> Description {
+        Description {
+            layout: self.about.layout,
+            rate: self.about.rate,
+            clocked: false,
+            fifo: Bytes(0),
+            hardware: self.about.hardware.clone(),
+            pattern: self.about.pattern,
+        }
+    }
+
+    fn start(&mut self, _now: Nanos) {}
+
+    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        if let Some(end) = self.ended {
+            return Next::Ended(end);
+        }
+        let grain_bytes = self.about.layout.grain().bytes;
+        if ring.fill().capacity.0 < grain_bytes {
+            return self.finish(End::Failed(libc::ENOBUFS), now, ring);
+        }
+        let mut moved = 0;
+        while moved < MOST_PER_CALL {
+            let file = match &mut self.input {
+                Input::Open(file) => file,
+                Input::Listening(listener) => match Self::accept(listener) {
+                    Ok(file) => {
+                        self.input = Input::Open(file);
+                        continue;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        return Next::Readable(listener.as_raw_fd(), now + PATIENCE);
+                    }
+                    Err(error) if is_passing(&error) => continue,
+                    Err(error) => return self.finish(failed(&error), now, ring),
+                },
+            };
+            let room = ring.room() / grain_bytes * grain_bytes;
+            let most = (MOST_PER_READ / grain_bytes).max(1) * grain_bytes;
+            let length = most.min(room).min(self.wanted) as usize;
+            let Some(bytes) = (if length > 0 { ring.reserve(length) } else { None }) else { return Next::Room };
+            if !is_readable(file.as_fd()) {
+                return Next::Readable(file.as_raw_fd(), now + PATIENCE);
+            }
+            let begun = self.begun.len();
+            bytes[..begun].copy_from_slice(&self.begun);
+            match file.read(&mut bytes[begun..]) {
+                Ok(0) => return self.finish(End::Finished, now, ring),
+                Ok(read) => {
+                    let there = begun + read;
+                    let whole = there / grain_bytes as usize * grain_bytes as usize;
+                    self.begun.clear();
+                    self.begun.extend_from_slice(&bytes[whole..there]);
+                    ring.commit(whole);
+                    self.committed += whole as u64;
+                    self.wanted -= whole as u64;
+                    moved += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Next::Readable(file.as_raw_fd(), now + PATIENCE);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return self.finish(failed(&error), now, ring),
+            }
+            if self.wanted == 0 {
+                return self.finish(End::Finished, now, ring);
+            }
+        }
+        Next::At(now)
+    }
+
+    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        let end = self.ended.unwrap_or(End::Stopped);
+        self.finish(end, now, ring)
+    }
+
+    fn counters(&self) -> Counters {
+        Counters { produced_bytes: self.committed + self.lost, lost_bytes: self.lost, ..Counters::default() }
+    }
+}
+
+/// Errors of accepting that concern one caller only.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
+}
+
+pub(super) fn failed(error: &io::Error) -> End {
+    End::Failed(error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+#[cfg(test)]
+mod tests;

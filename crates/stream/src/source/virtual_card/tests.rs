@@ -1,94 +1,11 @@
 //! The card in virtual time: under random schedules of service and consumption, and in scripted ones with a known outcome.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::memory::{Memory, Pages};
-use crate::ring::{Consumer, ring};
-
-/// Takes data out of the ring, and proves each byte and each gap against where they must lie.
-struct Listener {
-    consumer: Consumer,
-    layout: Layout,
-    pattern: Pattern,
-    position: u64,
-    /// The global index of the next frame.
-    frame: u64,
-    gaps: Vec<Gap>,
-    evicted_bytes: u64,
-}
-
-fn pair(layout: Layout, pattern: Pattern, size: Bytes, on_overrun: OnOverrun) -> (Producer, Listener) {
-    let memory = Memory::mirrored(size, size, Pages::Small).expect("memory");
-    let (producer, consumer) = ring(Arc::new(memory), Bytes(1000), on_overrun).expect("a ring");
-    let listener = Listener { consumer, layout, pattern, position: 0, frame: 0, gaps: Vec::new(), evicted_bytes: 0 };
-    (producer, listener)
-}
-
-impl Listener {
-    /// Goes on to a position over what lies before it; `bytes` are what is there, or nothing if they were evicted.
-    fn pass(&mut self, to: u64, bytes: Option<&[u8]>) {
-        let from = self.position;
-        loop {
-            let stop = self.consumer.next_gap_at().filter(|at| *at <= to).unwrap_or(to);
-            assert!(stop >= self.position, "a gap lies behind");
-            if let Some(bytes) = bytes {
-                let piece = &bytes[(self.position - from) as usize..(stop - from) as usize];
-                assert_eq!(self.pattern.check(self.layout, Frames(self.frame), piece), None);
-            }
-            assert_eq!((stop - self.position) % self.layout.grain().bytes, 0, "no whole grains");
-            self.frame += self.layout.frames_in(Bytes(stop - self.position)).0;
-            self.position = stop;
-            let Some((_, gap)) = self.consumer.gap_before(to) else { break };
-            self.note(gap);
-        }
-    }
-
-    fn note(&mut self, gap: Gap) {
-        assert_eq!(gap.first, Frames(self.frame), "a gap is not where the data end");
-        assert!(gap.frames.0 > 0);
-        self.frame = gap.end().0;
-        self.gaps.push(gap);
-    }
-
-    fn listen(&mut self, most: u64) {
-        let grain = self.layout.grain().bytes;
-        if self.consumer.on_overrun() == OnOverrun::Overwrite {
-            let mut taken = None;
-            self.consumer.take_held(most as usize, |position, bytes| {
-                let used = bytes.len() as u64 / grain * grain;
-                taken = Some((position, bytes[..used as usize].to_vec()));
-                used as usize
-            });
-            let (position, bytes) = taken.expect("called");
-            self.evicted_bytes += position - self.position;
-            self.pass(position, None);
-            return self.pass(position + bytes.len() as u64, Some(&bytes));
-        }
-        let length = self.consumer.available().min(most) / grain * grain;
-        let bytes = self.consumer.view(self.position, length as usize).to_vec();
-        self.consumer.take(length);
-        self.pass(self.position + length, Some(&bytes));
-        self.consumer.release(self.position);
-    }
-
-    /// Everything that is left, after the producer has closed.
-    fn finish(&mut self) -> End {
-        self.listen(u64::MAX);
-        let (end, position, last) = self.consumer.closed().expect("closed");
-        assert_eq!(position, self.position);
-        if let Some(gap) = last {
-            self.note(gap);
-        }
-        end
-    }
-
-    fn lost(&self) -> u64 {
-        self.gaps.iter().map(|gap| gap.frames.0).sum()
-    }
-}
+use crate::layout::Container;
+use crate::source::listener::Listener;
+use crate::source::listener::pair;
 
 #[track_caller]
 fn law(card: &VirtualCard, ring: &Producer) {
@@ -329,8 +246,6 @@ fn layouts() -> impl Strategy<Value = Layout> {
     ];
     (0..layouts.len()).prop_map(move |number| layouts[number].clone().expect("exists"))
 }
-
-use crate::layout::Container;
 
 proptest! {
     /// The law after each call; every byte and gap in its place; no frame before its time; and at the end everything that
