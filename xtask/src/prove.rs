@@ -120,6 +120,26 @@ const PROOFS: &[Proof] = &[
         arguments: &[],
         limit_s: 600,
     },
+    Proof {
+        name: "recording-kills",
+        claim: "A recorder that is killed at any moment has lost no block that its journal has: all are recovered and are \
+                what was recorded.",
+        arguments: &["--count", "100"],
+        limit_s: 900,
+    },
+    Proof {
+        name: "power-cuts",
+        claim: "After a power cut (a copied disk image) everything is there that a sync had covered, and what is there is \
+                what was recorded.",
+        arguments: &["--count", "10"],
+        limit_s: 600,
+    },
+    Proof {
+        name: "recording-long",
+        claim: "20 GiB from a card that keeps its own clock are recorded without loss and read back as they were made.",
+        arguments: &["--gib", "20"],
+        limit_s: 900,
+    },
 ];
 
 /// What a proof came to.

@@ -33,7 +33,7 @@ pub(crate) fn prove() -> Verdict {
 }
 
 /// The command that was built together with this program and lies beside it.
-fn command() -> Result<PathBuf, String> {
+pub(crate) fn command() -> Result<PathBuf, String> {
     let own = env::current_exe().map_err(|error| format!("find this program: {error}"))?;
     Ok(own.with_file_name("hairspring"))
 }

@@ -15,9 +15,11 @@ mod formats;
 mod long_delays;
 mod never_early;
 mod place;
+mod recording;
 mod sentinel;
 mod summary;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -91,6 +93,36 @@ enum Proof {
     },
     /// The executive's doorbell and ring work in every interleaving of their threads
     Interleavings,
+    /// A killed recorder has lost no block that its journal has
+    RecordingKills {
+        /// How many kills
+        #[arg(long, default_value_t = 100)]
+        count: u32,
+        /// Where to record
+        #[arg(long, default_value = "target/prove-recording")]
+        dir: PathBuf,
+    },
+    /// A power cut takes nothing that a sync had covered
+    PowerCuts {
+        /// How many cuts
+        #[arg(long, default_value_t = 10)]
+        count: u32,
+        /// Where the disk images lie
+        #[arg(long, default_value = "target/prove-recording")]
+        dir: PathBuf,
+    },
+    /// A long recording is read back whole
+    RecordingLong {
+        /// How much
+        #[arg(long, default_value_t = 20)]
+        gib: u64,
+        /// The card's rate, in frames of 8 bytes
+        #[arg(long, default_value = "62.5MS/s")]
+        rate: String,
+        /// Where to record
+        #[arg(long, default_value = "target/prove-recording")]
+        dir: PathBuf,
+    },
 }
 
 /// What a proof found.
@@ -120,6 +152,9 @@ fn main() -> ExitCode {
             &["-p", "hairspring-exec", "--lib", "loom_checks"],
             &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ),
+        Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
+        Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
+        Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
     };
     println!("{}", json!({"passed": verdict.passed, "figures": verdict.figures}));
     if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }

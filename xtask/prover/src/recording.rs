@@ -1,0 +1,292 @@
+//! Proofs on real disks: what a killed recorder leaves, what a power cut leaves, and a long recording read back.
+//!
+//! The recorder is the command, in a process of its own; what it left is read by the library in this one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hairspring_stream::journal::{Journal, Record};
+use hairspring_stream::ledger::Verdict as Worth;
+use hairspring_stream::recording::Recording;
+use hairspring_stream::recover::{self, recover};
+use hairspring_stream::store::{Ways, best};
+use hairspring_stream::verify::{Options, Verified, verify};
+use serde_json::{Map, Value, json};
+
+use super::Verdict;
+use super::formats::command;
+
+/// Frames whose data no two places have in common.
+const CARD: &str = "virtual:4ch,16bit,25MS/s,data=noise";
+
+/// Kills the recorder at random moments; every block that its journal has must be recovered and be what was recorded.
+pub(crate) fn kills(count: u32, folder: &Path) -> Verdict {
+    let mut figures = Figures::default();
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    for round in 0..count {
+        let bases: Vec<PathBuf> =
+            (0..=round % 2).map(|member| folder.join(format!("kill-{member}")).join("x")).collect();
+        let outcome = killed(&bases, Duration::from_millis(60 + chance.below(900)), &mut figures);
+        bases.iter().filter_map(|base| base.parent()).for_each(|folder| drop(std::fs::remove_dir_all(folder)));
+        figures.take(round, outcome);
+    }
+    figures.verdict("kills", count)
+}
+
+fn killed(bases: &[PathBuf], after: Duration, figures: &mut Figures) -> Result<(), String> {
+    for base in bases {
+        make_folder(base.parent().unwrap_or(Path::new(".")))?;
+    }
+    let mut recorder = record(bases, "600s")?;
+    std::thread::sleep(after);
+    kill(&mut recorder);
+    let journaled: u64 = bases.iter().map(|base| bytes_in_journal(&journal_of(base))).sum();
+    if journaled == 0 && bases.iter().any(|base| !meta_of(base).exists()) {
+        // It had not begun: there is nothing to recover, and nothing was lost.
+        figures.add("killed before the beginning", 1);
+        return Ok(());
+    }
+    let mended = recovered(bases)?;
+    figures.add("blocks' bytes in journals", journaled);
+    figures.add("bytes recovered", mended.bytes.count());
+    if mended.bytes.count() != journaled {
+        return Err(format!("{} bytes of {journaled} were recovered", mended.bytes.count()));
+    }
+    Ok(())
+}
+
+/// Takes the power away: copies the disk image of a stopped recorder and mounts the copy.
+pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
+    let mut figures = Figures::default();
+    let mut chance = Chance(0x2545_f491_4f6c_dd1d);
+    for round in 0..count {
+        let place = folder.join("power-cut");
+        let outcome = make_folder(&place)
+            .and_then(|()| power_cut(&place, Duration::from_millis(1300 + chance.below(1500)), &mut figures));
+        for mounted in ["disk", "copy"] {
+            drop(run("umount", &[&place.join(mounted)]));
+        }
+        drop(std::fs::remove_dir_all(&place));
+        figures.take(round, outcome);
+    }
+    figures.verdict("power cuts", count)
+}
+
+fn power_cut(place: &Path, after: Duration, figures: &mut Figures) -> Result<(), String> {
+    let [image, copy, disk, mounted_copy] = ["image", "image.copy", "disk", "copy"].map(|name| place.join(name));
+    let file = std::fs::File::create(&image).map_err(|error| format!("make a disk image: {error}"))?;
+    file.set_len(2 << 30).map_err(|error| format!("make a disk image: {error}"))?;
+    run("mkfs.ext4", &[Path::new("-q"), Path::new("-F"), &image])?;
+    make_folder(&disk)?;
+    make_folder(&mounted_copy)?;
+    run("mount", &[Path::new("-o"), Path::new("loop"), &image, &disk])?;
+    let base = disk.join("x");
+    let mut recorder = record(std::slice::from_ref(&base), "600s")?;
+    std::thread::sleep(after);
+    run("kill", &[Path::new("-STOP"), Path::new(&recorder.id().to_string())])?;
+    // The last sync but one in the living journal: when the last one was entered, the journal with it was on the device.
+    let promised = promised(&journal_of(&base));
+    let copied = run("cp", &[Path::new("--sparse=always"), &image, &copy]);
+    kill(&mut recorder);
+    copied?;
+    run("umount", &[&disk])?;
+    run("mount", &[Path::new("-o"), Path::new("loop"), &copy, &mounted_copy])?;
+    let base = mounted_copy.join("x");
+    let in_journal = bytes_in_journal(&journal_of(&base));
+    let mended = recovered(std::slice::from_ref(&base))?;
+    figures.add("bytes promised by syncs", promised);
+    figures.add("bytes in the journals after the cut", in_journal);
+    figures.add("bytes recovered", mended.bytes.count());
+    if mended.bytes.count() < promised {
+        return Err(format!("{} bytes were promised, {} are left", promised, mended.bytes.count()));
+    }
+    if promised == 0 {
+        return Err("no sync was seen: the proof would show nothing".to_owned());
+    }
+    Ok(())
+}
+
+/// Records a long stream and reads every byte back.
+pub(crate) fn long(gib: u64, rate: &str, folder: &Path) -> Verdict {
+    let mut figures = Figures::default();
+    let outcome = make_folder(folder).and_then(|()| long_recording(gib, rate, folder, &mut figures));
+    for base in [folder.join("long")] {
+        remove(&base);
+    }
+    figures.take(0, outcome);
+    figures.verdict("recordings", 1)
+}
+
+fn long_recording(gib: u64, rate: &str, folder: &Path, figures: &mut Figures) -> Result<(), String> {
+    let base = folder.join("long");
+    remove(&base);
+    let frames = (gib << 30).div_ceil(8);
+    let output = Command::new(command()?)
+        .args(["record", "--card", &format!("virtual:4ch,16bit,{rate},data=noise"), "--frames", &frames.to_string()])
+        .arg("--to")
+        .arg(&base)
+        .args(["--format", "json", "--quiet", "--on-overrun", "gap"])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("run hairspring: {error}"))?;
+    let report: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("read its report: {error}"))?;
+    for key in
+        ["verdict", "produced_bytes", "durable_bytes", "lost_bytes", "rate_reached_bytes_per_s", "worst_stall_ns"]
+    {
+        figures.0.insert(key.to_owned(), report[key].clone());
+    }
+    for key in ["buffer_high_water", "direct_io_proven", "recorder_cpu_ns", "checksum_ns", "elapsed_ns"] {
+        figures.0.insert(key.to_owned(), report[key].clone());
+    }
+    let recording = Recording::open(std::slice::from_ref(&base)).map_err(|error| error.to_string())?;
+    let begun = std::time::Instant::now();
+    let verified = proven(&recording)?;
+    let took = begun.elapsed().as_secs_f64();
+    figures.0.insert("bytes read back and compared".to_owned(), json!(verified.bytes.count()));
+    figures.0.insert("verify_bytes_per_s".to_owned(), json!((verified.bytes.count() as f64 / took).round()));
+    let produced = report["produced_bytes"].as_u64().unwrap_or(0);
+    let lost = report["lost_bytes"].as_u64().unwrap_or(u64::MAX);
+    if produced < gib << 30 || verified.bytes.count() + lost != produced {
+        return Err(format!(
+            "{produced} bytes were produced, {} read back, {lost} declared lost",
+            verified.bytes.count()
+        ));
+    }
+    if report["verdict"] != "complete" {
+        return Err(format!("the verdict is {}: {}", report["verdict"], report["reason"]));
+    }
+    Ok(())
+}
+
+fn record(bases: &[PathBuf], length: &str) -> Result<Child, String> {
+    let targets: Vec<String> = bases.iter().map(|base| base.display().to_string()).collect();
+    Command::new(command()?)
+        .args(["record", "--card", CARD, "--for", length, "--to", &targets.join(",")])
+        .args(["--quiet", "--buffer", "64MiB", "--notify", "1MiB", "--on-overrun", "gap"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("run hairspring: {error}"))
+}
+
+fn kill(child: &mut Child) {
+    // SIGKILL, and the process is reaped.
+    drop(child.kill());
+    drop(child.wait());
+}
+
+/// Recovers and then proves all that is left.
+fn recovered(bases: &[PathBuf]) -> Result<Verified, String> {
+    let mut store = best(8, Ways::default());
+    let mended = recover(&mut *store, bases, recover::Options::default(), &mut |_| ()).map_err(|e| e.to_string())?;
+    if mended.damaged_blocks > 0 && mended.durable.count() == 0 {
+        return Err(format!("{} blocks were damaged", mended.damaged_blocks));
+    }
+    let recording = Recording::open(bases).map_err(|error| error.to_string())?;
+    proven(&recording)
+}
+
+/// Every byte of a recording against its checksums and its pattern.
+fn proven(recording: &Recording) -> Result<Verified, String> {
+    let mut store = best(8, Ways::default());
+    let options = Options { counters: true, sha512: false };
+    let verified = verify(&mut *store, recording, options, &mut |_| ()).map_err(|error| error.to_string())?;
+    if verified.damaged > 0 || verified.mismatch.is_some() || !verified.faults.is_empty() || !verified.ledger_holds {
+        let (mismatch, faults) = (&verified.mismatch, &verified.faults);
+        return Err(format!("{} blocks are damaged, {mismatch:?}, {faults:?}", verified.damaged));
+    }
+    if verified.pattern.is_none() || verified.verdict == Worth::Unaccounted {
+        return Err(format!("it could not be proven: {}", verified.verdict.name()));
+    }
+    Ok(verified)
+}
+
+fn with_ending(base: &Path, ending: &str) -> PathBuf {
+    let mut file = base.as_os_str().to_owned();
+    file.push(ending);
+    PathBuf::from(file)
+}
+
+fn meta_of(base: &Path) -> PathBuf {
+    with_ending(base, ".sigmf-meta")
+}
+
+fn journal_of(base: &Path) -> Vec<Record> {
+    let bytes = std::fs::read(with_ending(base, ".hairspring-journal")).unwrap_or_default();
+    Journal::read(&bytes).records
+}
+
+fn remove(base: &Path) {
+    for ending in [".sigmf-data", ".sigmf-meta", ".hairspring-journal"] {
+        drop(std::fs::remove_file(with_ending(base, ending)));
+    }
+}
+
+/// Bytes of the blocks that a journal has.
+fn bytes_in_journal(records: &[Record]) -> u64 {
+    let mut blocks = BTreeMap::new();
+    for record in records {
+        if let Record::Block { index, length, .. } = record {
+            blocks.insert(*index, u64::from(*length));
+        }
+    }
+    blocks.values().sum()
+}
+
+/// Bytes that the last sync but one covers.
+fn promised(records: &[Record]) -> u64 {
+    let mut covered = records.iter().rev().filter_map(|record| match record {
+        Record::Sync { durable_bytes, .. } => Some(*durable_bytes),
+        _ => None,
+    });
+    covered.nth(1).unwrap_or(0)
+}
+
+fn make_folder(folder: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|error| format!("make {}: {error}", folder.display()))
+}
+
+fn run(program: &str, arguments: &[&Path]) -> Result<(), String> {
+    let output = Command::new(program).args(arguments).output().map_err(|error| format!("run {program}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    output.status.success().then_some(()).ok_or_else(|| format!("{program}: {}", said.trim()))
+}
+
+/// What is counted on the way.
+#[derive(Default)]
+struct Figures(Map<String, Value>);
+
+impl Figures {
+    fn add(&mut self, name: &str, count: u64) {
+        let sum = self.0.get(name).and_then(Value::as_u64).unwrap_or(0) + count;
+        self.0.insert(name.to_owned(), json!(sum));
+    }
+
+    fn take(&mut self, round: u32, outcome: Result<(), String>) {
+        if let Err(why) = outcome {
+            self.add("failed", 1);
+            self.0.entry("first failure").or_insert_with(|| json!(format!("round {round}: {why}")));
+        }
+    }
+
+    fn verdict(mut self, what: &str, count: u32) -> Verdict {
+        self.0.insert(what.to_owned(), json!(count));
+        self.0.entry("failed").or_insert_with(|| json!(0));
+        Verdict { passed: self.0["failed"] == json!(0), figures: self.0 }
+    }
+}
+
+/// Numbers that look random and are the same in every run (xorshift).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % limit
+    }
+}
