@@ -16,9 +16,6 @@ use crate::store::scripted::Image;
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Frames, SampleRate};
 
-/// What the data are.
-pub(crate) const PATTERN: Pattern = Pattern::Noise { seed: 7 };
-
 /// A recording that shall be.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
@@ -37,6 +34,7 @@ pub(crate) struct Spec {
     pub(crate) ended: bool,
     /// Space that was reserved behind the last block.
     pub(crate) reserved: u64,
+    pub(crate) pattern: Pattern,
 }
 
 impl Spec {
@@ -52,6 +50,7 @@ impl Spec {
             sync_every: 3,
             ended: true,
             reserved: 0,
+            pattern: Pattern::Noise { seed: 7 },
         }
     }
 
@@ -78,7 +77,7 @@ impl Spec {
         for run in self.timeline().runs_in(position, Bytes(length)) {
             let start = (run.position - position) as usize;
             let end = start + run.length.expect("cut").0 as usize;
-            PATTERN.fill(self.layout, run.first, &mut bytes[start..end]);
+            self.pattern.fill(self.layout, run.first, &mut bytes[start..end]);
         }
         bytes
     }
@@ -196,7 +195,7 @@ impl Spec {
             layout: self.layout,
             rate: SampleRate::hz(1_000_000),
             hardware: "virtual".to_owned(),
-            pattern: Some(PATTERN.to_string()),
+            pattern: Some(self.pattern.to_string()),
             started_realtime: Nanos::from_secs(1_795_276_483),
             started_monotonic: Nanos::from_secs(3),
             block: Bytes(self.block),

@@ -144,13 +144,13 @@ fn a_record_that_was_half_written_is_left_out() {
 #[test]
 fn a_journal_damaged_in_its_middle_is_believed_behind_the_damage_only_if_its_sums_agree() {
     let files = Files::of(&Spec::base(0));
-    for (ended, record, agrees) in [(true, 1, true), (true, 5, true), (true, 7, false), (false, 1, false)] {
+    for (ended, record, agrees) in [(true, 1, true), (true, 7, true), (true, 5, false), (false, 1, false)] {
         let spec = Spec { gaps: vec![(12_288 + 400, 3)], ended, ..Spec::plain() };
         let mut image = spec.make();
         let mut journal = image.read(&files.journal).expect("a journal");
         let is_gap =
             |number: usize| matches!(Journal::read(&journal).records[number], crate::journal::Record::Gap { .. });
-        assert_eq!(is_gap(record), record == 7);
+        assert_eq!(is_gap(record), record == 5);
         journal[record * 64 + 30] ^= 1;
         image.put(&files.journal, &journal);
         if agrees {
