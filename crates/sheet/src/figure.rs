@@ -23,6 +23,8 @@ pub enum Unit {
     Ratio,
     /// A number of events or things.
     Count,
+    /// Bytes; people read powers of two.
+    Bytes,
     /// Bytes per second; people read powers of ten, and medians in powers of two as well.
     BytesPerS,
 }
@@ -96,7 +98,8 @@ pub struct Figure {
     pub method: Method,
     /// Cost of the measurement itself, contained in every sample and not subtracted; null where it does not apply.
     pub overhead: Option<f64>,
-    /// The limits of a 95 % interval for the median (order statistics); null below 6 samples.
+    /// The limits of a 95 % interval for the median: from order statistics, null below 6 samples; for a derived figure by
+    /// the method that its row names.
     pub median_interval: Option<[f64; 2]>,
     /// The distribution of the samples; null for counts and derived figures.
     pub histogram: Option<Histogram>,
@@ -238,6 +241,17 @@ impl Figure {
             caveats: left_out(all - n),
             verdicts: BTreeMap::new(),
         }
+    }
+
+    /// Whether it was computed with an interval: one number that has no spread of its own, but limits.
+    pub fn is_interval(&self) -> bool {
+        self.method == Method::Derived && self.median_interval.is_some()
+    }
+
+    /// A figure computed from `n` samples, with the limits between which it lies in 95 %.
+    pub fn derived(unit: Unit, n: u64, value: f64, limits: [f64; 2]) -> Self {
+        let single = Self::single(unit, Method::Derived, value);
+        Self { n, min: None, max: None, mean: None, median_interval: Some(limits), ..single }
     }
 
     /// Whether there is one value only, so that no statistic of spread means anything.

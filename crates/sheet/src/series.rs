@@ -38,6 +38,9 @@ pub struct Line {
     pub name: String,
     /// Its points, ascending in `x`.
     pub points: Vec<Point>,
+    /// Whether it was computed from the line before it: then it is drawn without marks, in the other's colour.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fitted: bool,
 }
 
 /// One point, with the range that it stands for where there is one.

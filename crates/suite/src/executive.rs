@@ -28,6 +28,7 @@ use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_sheet::{Absent, Value};
 use hairspring_time::Timebase;
 
+use crate::caches;
 use crate::context::{Context, Effort};
 pub use bench::{Bench, Cache, Load};
 pub use load::Streaming;
@@ -132,38 +133,13 @@ fn measure_port<M: Machine + Clone + Sync, P: Port>(
 
 /// Twice the second-level cache of one CPU, as the facts have it.
 fn sweep_bytes<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> usize {
-    let facts = context.machine.facts();
-    let caches = facts.facts.into_iter().find(|fact| fact.id == "cpu.caches").and_then(|fact| fact.value.ok());
-    let second = caches.as_deref().and_then(second_level_bytes);
+    let second = caches::second_level(&context.machine.facts()).and_then(|bytes| usize::try_from(bytes).ok());
     second.map_or(SWEEP_BYTES, |bytes| bytes.saturating_mul(2).clamp(SWEEP_BYTES / 4, SWEEP_BYTES_MOST))
-}
-
-/// The size in `L2 2 × 2 MiB per 1 CPU`.
-fn second_level_bytes(caches: &str) -> Option<usize> {
-    let (_, of_level) = caches.split_once("L2 ")?;
-    let (_, size) = of_level.split_once("× ")?;
-    let mut words = size.split_whitespace();
-    let number: f64 = words.next()?.parse().ok()?;
-    let unit = match words.next()?.trim_end_matches(',') {
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        _ => return None,
-    };
-    Some((number * unit) as usize)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_second_level_cache_is_found_among_the_facts() {
-        let caches =
-            "L1d 2 × 48 KiB per 1 CPU, L1i 2 × 64 KiB per 1 CPU, L2 2 × 2 MiB per 1 CPU, L3 1 × 480 MiB per 2 CPUs";
-        assert_eq!(second_level_bytes(caches), Some(2 << 20));
-        assert_eq!(second_level_bytes("L2 4 × 512 KiB per 2 CPUs"), Some(512 << 10));
-        assert_eq!(second_level_bytes("L1d 2 × 48 KiB"), None);
-    }
 
     #[test]
     fn every_cell_of_every_executive_is_declared() {

@@ -16,18 +16,19 @@
 //! println!("{} rows", sheet.rows().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![forbid(unsafe_code)]
-
+mod caches;
 mod clocks;
 mod conditions;
 mod context;
 mod delays;
 mod disturbance;
 pub mod executive;
+mod host;
 mod registry;
 mod samples;
 mod sheet_run;
 mod sleeps;
+pub mod transfer;
 
 pub use context::{Effort, Progress};
 pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};

@@ -5,7 +5,7 @@
 
 use hairspring_sheet::{Diagram, Method, Unit};
 
-use crate::{clocks, delays, disturbance, executive, sleeps};
+use crate::{clocks, delays, disturbance, executive, sleeps, transfer};
 
 /// A chapter's declaration.
 #[derive(Clone, Debug)]
@@ -58,7 +58,14 @@ impl RowDeclaration {
 
 /// Every chapter with its tables and rows, in reading order.
 pub fn registry() -> Vec<ChapterDeclaration> {
-    vec![clocks::declare(), delays::declare(), sleeps::declare(), executive::declare(), disturbance::declare()]
+    vec![
+        clocks::declare(),
+        delays::declare(),
+        sleeps::declare(),
+        executive::declare(),
+        transfer::declare(),
+        disturbance::declare(),
+    ]
 }
 
 /// Whether `id` lies under `prefix`: the same segments at its beginning.

@@ -9,7 +9,7 @@ use hairspring_time::{CalibrationError, RealTime, Timebase};
 
 use crate::context::{Context, Effort, Progress, policy_refused};
 use crate::registry::{ChapterDeclaration, registry};
-use crate::{clocks, conditions, delays, disturbance, executive, sleeps};
+use crate::{clocks, conditions, delays, disturbance, executive, sleeps, transfer};
 
 /// How well the rate must be known before the first measurement, and how long that may take.
 const BOUND_PPM: f64 = 0.5;
@@ -66,7 +66,7 @@ impl From<CalibrationError> for SheetError {
 
 /// Takes a sheet on `machine`. Blocks for the time that the effort allows; `interrupted` ends it early, and the rows that
 /// are missing then say so. `progress` is called between measurements, never during one. Spawns threads only for the skew
-/// between CPUs and, on the host, for the chapter on the executive; they end within it.
+/// between CPUs and, on the host, for the chapters on the executive and on transfers; they end within it.
 ///
 /// # Errors
 /// Bad requests, before anything is measured; a machine on which no time base can be had.
@@ -111,6 +111,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
             "delays" => delays::measure(&mut context),
             "sleeps" => sleeps::measure(&mut context),
             "executive" => executive::measure(&mut context),
+            "transfer" => transfer::measure(&mut context),
             "disturbance" => disturbance::measure(&mut context),
             other => unreachable!("the registry has no chapter {other}"),
         }

@@ -87,8 +87,10 @@ pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
     let timebase = context.timebase.clone();
     let interrupted = context.interrupted;
     let mut long = LongDelay::new(&timebase).cancelled_by(interrupted);
-    let mut lines: Vec<Line> =
-        METHODS.iter().map(|(_, name, _)| Line { name: (*name).to_owned(), points: Vec::new() }).collect();
+    let mut lines: Vec<Line> = METHODS
+        .iter()
+        .map(|(_, name, _)| Line { name: (*name).to_owned(), points: Vec::new(), fitted: false })
+        .collect();
     for (request, span, usual) in REQUESTS {
         let wanted: Vec<String> = METHODS.iter().map(|(m, _, _)| format!("sleeps.{m}.{request}.late")).collect();
         if !wanted.iter().any(|id| context.wants(id)) {
@@ -191,7 +193,11 @@ fn error_ratio(lines: &[Line]) -> Option<Series> {
     };
     let lines: Vec<Line> = others
         .iter()
-        .map(|line| Line { name: line.name.clone(), points: line.points.iter().filter_map(ratio).collect() })
+        .map(|line| Line {
+            name: line.name.clone(),
+            points: line.points.iter().filter_map(ratio).collect(),
+            fitted: false,
+        })
         .filter(|line| !line.points.is_empty())
         .collect();
     (!lines.is_empty()).then(|| Series {

@@ -1,4 +1,5 @@
-//! `cargo xtask peers`: other people's clocks, calibrations, sleeps and executives beside ours, in one run on one CPU.
+//! `cargo xtask peers`: other people's clocks, calibrations, sleeps, copies of memory and executives beside ours, in one
+//! run on one CPU.
 //!
 //! Figures of two machines, or of two moments, cannot be compared; so each table is taken in rounds in which every
 //! candidate has its turn, and what counts are the ratios. All are judged from outside, by the same stamps: ours too.
@@ -8,6 +9,7 @@
 mod calibrations;
 mod delays;
 mod executive;
+mod memory;
 mod reads;
 mod recording;
 mod report;
@@ -19,7 +21,7 @@ use clap::{Parser, Subcommand};
 use hairspring_time::{Cpu, Host, Machine, Nanos, RealTime, Timebase};
 
 #[derive(Parser)]
-#[command(name = "peers", about = "Measure other people's clocks, sleeps and executives beside ours")]
+#[command(name = "peers", about = "Measure other people's clocks, sleeps, copies of memory and executives beside ours")]
 struct Arguments {
     /// A quarter of the samples
     #[arg(long)]
@@ -42,6 +44,7 @@ enum Part {
     Delays,
     Executive,
     Recording,
+    Memory,
 }
 
 #[derive(Subcommand)]
@@ -86,6 +89,9 @@ fn run(quick: bool, only: Option<Part>, folder: &Path) -> Result<(), String> {
     if wanted(Part::Calibrations) {
         eprintln!("calibrations, in fresh processes");
         calibrations::run(quick)?;
+    }
+    if wanted(Part::Memory) {
+        memory::run(&timebase, quick);
     }
     if wanted(Part::Executive) {
         executive::run(&timebase, cpu, quick)?;

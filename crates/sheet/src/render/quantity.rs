@@ -70,7 +70,10 @@ pub fn quantity_with_digits(value: f64, unit: Unit, digits: usize) -> Quantity {
     let magnitude = value.abs();
     // The step below the base (picoseconds, parts per billion) only for what would be all zeros otherwise.
     let mut step = if base > 0 && magnitude < 0.01 && magnitude > 0.0 { base - 1 } else { base };
-    while step >= base && step + 1 < steps.len() && rounded(magnitude / steps[step].1, digits) >= 1000.0 {
+    while step >= base
+        && step + 1 < steps.len()
+        && rounded(magnitude / steps[step].1, digits) * steps[step].1 >= steps[step + 1].1
+    {
         step += 1;
     }
     let (name, factor) = steps[step];
@@ -126,6 +129,9 @@ fn steps(unit: Unit) -> &'static [(&'static str, f64)] {
         Unit::PerSecond => &[("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9)],
         Unit::Ratio => &[("%", 0.01)],
         Unit::Count => &[("", 1.0)],
+        Unit::Bytes => {
+            &[("B", 1.0), ("KiB", 1024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0), ("TiB", 1_099_511_627_776.0)]
+        }
         Unit::BytesPerS => &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)],
     }
 }

@@ -8,7 +8,7 @@ mod timeline;
 
 pub(crate) use histogram::{distribution, marks, small};
 pub(crate) use markup::{escaped, marker};
-pub(crate) use plot::plot;
+pub(crate) use plot::{plot, styles};
 pub(crate) use timeline::timeline;
 
 /// How many colours and markers there are; further lines begin again from the first.

@@ -63,7 +63,11 @@ impl Scale {
     /// The values to mark, ascending, with their labels. On a logarithmic axis every decade is there; 2 and 5 are added
     /// where there are few decades.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
-        let mut values = if self.log { self.decades() } else { self.steps() };
+        let mut values = match self.log {
+            true if self.unit == Unit::Bytes => self.powers_of_two(),
+            true => self.decades(),
+            false => self.steps(),
+        };
         let every = values.len().div_ceil(TICKS_MAX).max(1);
         values = values.into_iter().step_by(every).collect();
         values.into_iter().map(|v| (v, quantity(v, self.unit).trimmed().to_string())).collect()
@@ -74,6 +78,14 @@ impl Scale {
         let decades = self.low.floor() as i32..=self.high.ceil() as i32;
         let values = decades.flat_map(|d| factors.iter().map(move |f| f * 10f64.powi(d)));
         values.filter(|v| (self.low..=self.high).contains(&v.log10())).collect()
+    }
+
+    /// Sizes of memory double; where there are many, every second, third … of them from 1 KiB on.
+    fn powers_of_two(&self) -> Vec<f64> {
+        let ends = [self.low, self.high].map(|end| end / 2f64.log10());
+        let (first, last) = (ends[0].ceil() as i32, ends[1].floor() as i32);
+        let every = ((last - first) as usize / TICKS_MAX + 1) as i32;
+        (first..=last).filter(|power| (power - 10).rem_euclid(every) == 0).map(|power| 2f64.powi(power)).collect()
     }
 
     fn steps(&self) -> Vec<f64> {

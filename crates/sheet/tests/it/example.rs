@@ -248,7 +248,7 @@ fn sleeps() -> Chapter {
             let y = if i == 4 { 60.0 } else { 5e4 * (1.0 + i as f64 * 0.3) * (x / 1e6).max(1.0).powf(0.15) };
             Point { x, y: y * (1.0 + 0.1 * f64::from(step % 3)), low: Some(y * 0.6), high: Some(y * 3.0) }
         });
-        Line { name: (*name).to_owned(), points: points.collect() }
+        Line { name: (*name).to_owned(), points: points.collect(), fitted: false }
     });
     let axis = |label: &str| Axis { label: label.to_owned(), unit: Unit::Ns, log: true };
     let series = Series {

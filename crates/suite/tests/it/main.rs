@@ -9,6 +9,7 @@ mod gaps;
 mod interrupted;
 mod limited;
 mod refused;
+mod transfer;
 mod whole;
 
 use std::sync::atomic::AtomicBool;

@@ -21,6 +21,12 @@ const STATISTICS: &[Statistic] = &[
     ("99.9 %", |f| f.p999),
     ("max", |f| f.max),
 ];
+/// The columns of numbers that were computed with limits.
+const LIMITS: [Statistic; 3] = [
+    ("95 %: from", |f| f.median_interval.map(|limits| limits[0])),
+    ("median", |f| f.median),
+    ("to", |f| f.median_interval.map(|limits| limits[1])),
+];
 /// A table with more rows than these stands below its diagram, in full width: beside it there would be nothing but paper.
 const MOST_ROWS_BESIDE: usize = 8;
 /// Statistics that have a column beside a diagram.
@@ -88,6 +94,10 @@ fn columns(figures: &[&Figure], beside_diagram: bool) -> Columns {
         let kept: [Statistic; 3] = [("min", |f| f.min), ("mean", |f| f.mean), ("max", |f| f.max)];
         let some = |(_, of): &Statistic| figures.iter().any(|figure| of(figure).is_some());
         return Columns { shown: kept.into_iter().filter(some).collect(), below: Vec::new() };
+    }
+    // So does one whose figures are numbers with limits.
+    if figures.iter().all(|figure| figure.is_interval()) {
+        return Columns { shown: LIMITS.to_vec(), below: Vec::new() };
     }
     let narrow = |(name, _): &Statistic| !beside_diagram || BESIDE_DIAGRAM.contains(name);
     let (shown, below) = STATISTICS.iter().copied().partition(narrow);
@@ -180,8 +190,8 @@ fn series(page: &mut Markup, series: &Series) {
         escaped(&series.id),
         escaped(&series.title)
     ));
-    for (i, line) in series.lines.iter().enumerate() {
-        page.add(format_args!("{}", legend(i % svg::STYLES, line)));
+    for (style, line) in svg::styles(series).into_iter().zip(&series.lines) {
+        page.add(format_args!("{}", legend(style, line)));
     }
     page.add(format_args!("</figcaption>\n"));
     match svg::plot(series) {
@@ -204,9 +214,9 @@ fn series(page: &mut Markup, series: &Series) {
 }
 
 fn legend(style: usize, line: &Line) -> String {
-    let marker = svg::marker(style, 14.0, 6.0);
+    let (fitted, marker) = if line.fitted { (" fit", String::new()) } else { ("", svg::marker(style, 14.0, 6.0)) };
     format!(
-        "<span class=\"legend\"><svg viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"l s{style}\" d=\"M0,6H28\"/>{marker}</svg>{}</span>\n",
+        "<span class=\"legend\"><svg viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"l{fitted} s{style}\" d=\"M0,6H28\"/>{marker}</svg>{}</span>\n",
         escaped(&line.name)
     )
 }

@@ -24,14 +24,25 @@ pub(crate) fn plot(series: &Series) -> Option<String> {
     );
     frame(&mut svg, series, &horizontal, &vertical);
     let place = |x, y| (across(&horizontal, x), upward(&vertical, y));
-    for (i, line) in series.lines.iter().enumerate() {
-        band(&mut svg, i % STYLES, line, place);
+    let styles = styles(series);
+    for (style, line) in styles.iter().zip(&series.lines) {
+        band(&mut svg, *style, line, place);
     }
-    for (i, line) in series.lines.iter().enumerate() {
-        self::line(&mut svg, i % STYLES, line, place);
+    for (style, line) in styles.iter().zip(&series.lines) {
+        self::line(&mut svg, *style, line, place);
     }
     svg.push_str("</svg>");
     Some(svg)
+}
+
+/// The style of each line: a fitted one has that of the line it was fitted to.
+pub(crate) fn styles(series: &Series) -> Vec<usize> {
+    let mut next = 0;
+    let style = |line: &Line| {
+        next += usize::from(!line.fitted);
+        next.saturating_sub(1) % STYLES
+    };
+    series.lines.iter().map(style).collect()
 }
 
 fn across(scale: &Scale, x: f64) -> f64 {
@@ -91,8 +102,9 @@ fn band(svg: &mut String, style: usize, line: &Line, place: impl Fn(f64, f64) ->
 fn line(svg: &mut String, style: usize, line: &Line, place: impl Fn(f64, f64) -> (f64, f64)) {
     let places: Vec<(f64, f64)> = finite(line).map(|p| place(p.x, p.y)).collect();
     let corners: Vec<String> = places.iter().map(|(x, y)| format!("{},{}", coordinate(*x), coordinate(*y))).collect();
-    write(svg, format_args!("<polyline class=\"l s{style}\" points=\"{}\"/>", corners.join(" ")));
-    for (x, y) in places {
+    let fitted = if line.fitted { " fit" } else { "" };
+    write(svg, format_args!("<polyline class=\"l{fitted} s{style}\" points=\"{}\"/>", corners.join(" ")));
+    for (x, y) in places.into_iter().filter(|_| !line.fitted) {
         svg.push_str(&marker(style, x, y));
     }
 }

@@ -21,6 +21,8 @@ pub(super) enum Column {
     P999,
     Max,
     Mean,
+    From,
+    To,
 }
 
 /// What may stand beside the labels, best first: the columns and the width of the distribution.
@@ -82,6 +84,10 @@ fn decimal_layout(figures: &[&Figure], fits: impl Fn(&[Column], usize) -> bool) 
         let columns = [Column::N, Column::Min, Column::Mean, Column::Max];
         return (columns.into_iter().filter(some).collect(), 0);
     }
+    // So does one whose figures are numbers with limits.
+    if figures.iter().all(|figure| figure.is_interval()) {
+        return (vec![Column::N, Column::From, Column::Median, Column::To], 0);
+    }
     let (columns, spark) = LAYOUTS.iter().find(|(c, s)| fits(c, *s)).unwrap_or(&(&[Column::Median], 0));
     (columns.to_vec(), *spark)
 }
@@ -99,6 +105,8 @@ impl Column {
             Column::P999 => "p99.9",
             Column::Max => "max",
             Column::Mean => "mean",
+            Column::From => "95 %: from",
+            Column::To => "to",
         }
     }
 
@@ -119,6 +127,8 @@ impl Column {
             Column::P999 => figure.p999,
             Column::Max => figure.max,
             Column::Mean => figure.mean,
+            Column::From => figure.median_interval.map(|limits| limits[0]),
+            Column::To => figure.median_interval.map(|limits| limits[1]),
         };
         statistic(figure, value)
     }

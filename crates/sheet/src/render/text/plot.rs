@@ -3,8 +3,8 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Ink, Page, clean, flush_right};
-use crate::Series;
 use crate::render::ticks::{Scale, points_beyond};
+use crate::{Line, Point, Series};
 
 /// Rows of the plot; in the usual 24 lines of a terminal, plot, axis and legend are seen at once.
 const HEIGHT: usize = 17;
@@ -12,6 +12,9 @@ const HEIGHT: usize = 17;
 const WIDTH_MAX: usize = 100;
 /// The marker where several lines meet.
 const SEVERAL: char = '*';
+
+/// The marker of lines that were computed.
+const FITTED: char = '·';
 
 /// A plot with its heading and its legend.
 pub(super) fn plot(page: &mut Page, series: &Series) {
@@ -27,10 +30,14 @@ pub(super) fn plot(page: &mut Page, series: &Series) {
     let row = |y: f64| HEIGHT - 1 - (vertical.position(y) * (HEIGHT - 1) as f64).round() as usize;
 
     let mut cells = vec![vec![' '; width]; HEIGHT];
-    for (line, marker) in series.lines.iter().zip(markers()) {
-        for point in line.points.iter().filter(|p| p.x.is_finite() && p.y.is_finite()) {
+    let lines: Vec<&Line> = series.lines.iter().filter(|line| !line.fitted).collect();
+    for point in series.lines.iter().filter(|line| line.fitted).flat_map(|line| &line.points).filter(|p| is_finite(p)) {
+        cells[row(point.y)][column(point.x)] = FITTED;
+    }
+    for (line, marker) in lines.iter().zip(markers()) {
+        for point in line.points.iter().filter(|p| is_finite(p)) {
             let cell = &mut cells[row(point.y)][column(point.x)];
-            *cell = if *cell == ' ' || *cell == marker { marker } else { SEVERAL };
+            *cell = if *cell == ' ' || *cell == FITTED || *cell == marker { marker } else { SEVERAL };
         }
     }
     page.line(&[(Ink::Dim, &format!("  {}", clean(&series.y.label)))]);
@@ -46,14 +53,18 @@ pub(super) fn plot(page: &mut Page, series: &Series) {
     page.line(&[(Ink::Dim, &format!("{indent} └─{axis}"))]);
     page.line(&[(Ink::Dim, &format!("{indent}   {labels}"))]);
     page.line(&[(Ink::Dim, &format!("{indent}   {}", flush_right(&clean(&series.x.label), width)))]);
-    let legend: Vec<String> =
-        series.lines.iter().zip(markers()).map(|(l, m)| format!("{m} {}", clean(&l.name))).collect();
-    page.wrapped(Ink::Plain, 2, 2, &format!("{} · {SEVERAL} several lines", legend.join(" · ")));
+    let legend: Vec<String> = lines.iter().zip(markers()).map(|(l, m)| format!("{m} {}", clean(&l.name))).collect();
+    let fitted = if lines.len() < series.lines.len() { format!(" · {FITTED} fitted") } else { String::new() };
+    page.wrapped(Ink::Plain, 2, 2, &format!("{} · {SEVERAL} several lines{fitted}", legend.join(" · ")));
     match points_beyond(series, &vertical) {
         0 => {}
         1 => page.wrapped(Ink::Dim, 2, 2, "1 point at or below zero is drawn on the lower edge"),
         count => page.wrapped(Ink::Dim, 2, 2, &format!("{count} points at or below zero are drawn on the lower edge")),
     }
+}
+
+fn is_finite(point: &Point) -> bool {
+    point.x.is_finite() && point.y.is_finite()
 }
 
 /// A, B, C …, then again from the beginning.

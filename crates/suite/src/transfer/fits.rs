@@ -1,0 +1,111 @@
+//! The lines through sweeps: their rows, and the plots of rates over block sizes with the fitted curves.
+
+use hairspring_machine::Machine;
+use hairspring_sheet::{Absent, Axis, Figure, Line, Method, Point, Series, Unit};
+
+use super::hockney::{Block, Estimate, Fit};
+use super::repeats::median;
+use crate::context::Context;
+use crate::registry::{RowDeclaration, TableDeclaration};
+
+/// Points of a fitted curve.
+const POINTS: u32 = 40;
+
+/// The table of the lines through some sweeps, each with its prefix and its name.
+pub(super) fn declare(id: &str, title: &str, sweeps: impl Iterator<Item = (String, String)>) -> TableDeclaration {
+    TableDeclaration {
+        diagram: None,
+        id: id.to_owned(),
+        title: title.to_owned(),
+        limits: "at least 4 block sizes, none of whose medians is farther than 25 % from the line; limits by 1,000 redraws of \
+                 the repeats; a number whose limits are as wide as itself, or reach zero, is absent",
+        rows: sweeps.flat_map(|(sweep, name)| rows(&sweep, &name)).collect(),
+    }
+}
+
+fn rows(sweep: &str, name: &str) -> [RowDeclaration; 3] {
+    let row = |quantity: &str, what: &str, unit, measures: &str| {
+        let measures = format!("{measures}; T(n) = n/r∞ + t₀ fitted to the times of a block by its size, {name}");
+        RowDeclaration::new(
+            format!("{sweep}.fit.{quantity}"),
+            format!("{name}: {what}"),
+            unit,
+            Method::Derived,
+            measures,
+        )
+    };
+    [
+        row("r_inf", "r∞", Unit::BytesPerS, "rate that large blocks approach"),
+        row("t0", "t₀", Unit::Ns, "what every block costs, however small it is"),
+        row("n_half", "n½", Unit::Bytes, "block size at which half of that rate is reached, r∞·t₀"),
+    ]
+}
+
+/// Fits the line through a sweep, enters its rows, and gives what is to be drawn: the medians, and the curve if there is one.
+pub(super) fn enter<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    sweep: &str,
+    name: &str,
+    blocks: &[Block],
+) -> Vec<Line> {
+    let fit = Fit::through(blocks);
+    match &fit {
+        Ok(fit) => {
+            let n = blocks.iter().map(|block| block.times_ns.len() as u64).sum();
+            for (quantity, unit, estimate) in [
+                ("r_inf", Unit::BytesPerS, &Ok(fit.r_inf)),
+                ("t0", Unit::Ns, &fit.t0),
+                ("n_half", Unit::Bytes, &fit.n_half),
+            ] {
+                put(context, &format!("{sweep}.fit.{quantity}"), unit, n, estimate);
+            }
+        }
+        Err(absent) => context.absent_under(&format!("{sweep}.fit"), absent),
+    }
+    let measured = blocks.iter().map(|block| {
+        let rate = |time_ns: f64| block.bytes * 1e9 / time_ns;
+        let least = block.times_ns.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = block.times_ns.iter().copied().fold(0.0, f64::max);
+        Point { x: block.bytes, y: rate(median(&block.times_ns)), low: Some(rate(most)), high: Some(rate(least)) }
+    });
+    let mut lines = vec![Line { name: name.to_owned(), points: measured.collect(), fitted: false }];
+    let ends = [blocks.first(), blocks.last()].map(|block| block.map(|block| block.bytes.log2()));
+    if let (Ok(fit), [Some(first), Some(last)]) = (&fit, ends) {
+        let bytes = (0..=POINTS).map(|i| (first + (last - first) * f64::from(i) / f64::from(POINTS)).exp2());
+        let points = bytes.map(|x| Point { x, y: fit.rate(x), low: None, high: None }).collect();
+        lines.push(Line { name: format!("{name}, fitted"), points, fitted: true });
+    }
+    lines
+}
+
+fn put<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    id: &str,
+    unit: Unit,
+    n: u64,
+    estimate: &Result<Estimate, Absent>,
+) {
+    match estimate {
+        Ok(estimate) => context.put(id, Figure::derived(unit, n, estimate.value, estimate.limits)),
+        Err(absent) => context.absent(id, absent.clone()),
+    }
+}
+
+/// A plot of rates over block sizes; none without lines.
+pub(super) fn plot<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    id: &str,
+    title: &str,
+    along: &str,
+    lines: Vec<Line>,
+) {
+    if !lines.is_empty() {
+        context.series.push(Series {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            x: Axis { label: along.to_owned(), unit: Unit::Bytes, log: true },
+            y: Axis { label: "rate".to_owned(), unit: Unit::BytesPerS, log: true },
+            lines,
+        });
+    }
+}
