@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hairspring_exec::programs;
+use hairspring_stream::Bytes;
 use hairspring_time::Nanos;
 
 pub(crate) use stream::*;
@@ -83,6 +84,12 @@ pub(crate) struct SheetArguments {
     /// an006-reference-1, an006-reference-2, an006-reference-3)
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) beside: Option<String>,
+    /// Also measure the disk under this folder, which is written to; several folders are several targets
+    #[arg(long, value_name = "DIR", value_delimiter = ',')]
+    pub(crate) dir: Vec<PathBuf>,
+    /// The most that is written there altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]
+    #[arg(long, value_name = "SIZE", requires = "dir")]
+    pub(crate) volume: Option<Bytes>,
     /// Leave out host name, paths, process names and command lines
     #[arg(long)]
     pub(crate) redact: bool,

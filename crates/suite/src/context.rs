@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::transfer::Disks;
 use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
 use hairspring_sheet::{Absent, Figure, Note, NoteKind, Series, Value};
 use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
@@ -83,6 +84,8 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) effort: Effort,
     pub(crate) cpu: Cpu,
     pub(crate) priority: u8,
+    /// Where disks may be measured.
+    pub(crate) disks: Option<Disks>,
     pub(crate) interrupted: &'c AtomicBool,
     pub(crate) progress: &'c mut dyn FnMut(Progress<'_>),
     /// The selected rows, with what was found so far.

@@ -11,7 +11,7 @@
 //!
 //! let build = Build { version: "0.1.0".into(), commit: None, compiler: "rustc".into(), flags: "release".into() };
 //! let rows = select(&["clocks".to_owned()])?;
-//! let request = Request { rows, effort: Effort::Quick, cpu: None, priority: 80, redact: false, build };
+//! let request = Request { rows, effort: Effort::Quick, cpu: None, priority: 80, redact: false, build, disks: None };
 //! let sheet = take_sheet(&Host, &request, &AtomicBool::new(false), &mut |_| {})?;
 //! println!("{} rows", sheet.rows().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -33,3 +33,4 @@ pub mod transfer;
 pub use context::{Effort, Progress};
 pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};
 pub use sheet_run::{Request, SheetError, take_sheet};
+pub use transfer::Disks;

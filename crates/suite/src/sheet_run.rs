@@ -9,6 +9,7 @@ use hairspring_time::{CalibrationError, RealTime, Timebase};
 
 use crate::context::{Context, Effort, Progress, policy_refused};
 use crate::registry::{ChapterDeclaration, registry};
+use crate::transfer::Disks;
 use crate::{clocks, conditions, delays, disturbance, executive, sleeps, transfer};
 
 /// How well the rate must be known before the first measurement, and how long that may take.
@@ -30,6 +31,8 @@ pub struct Request {
     pub redact: bool,
     /// Which build is measuring.
     pub build: Build,
+    /// Where disks may be measured; nothing is written to any without.
+    pub disks: Option<Disks>,
 }
 
 /// Why no sheet was taken. Nothing was measured.
@@ -91,6 +94,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         priority: request.priority,
         interrupted,
         progress,
+        disks: request.disks.clone(),
         rows: BTreeMap::new(),
         series: Vec::new(),
         notes: Vec::new(),

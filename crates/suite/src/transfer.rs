@@ -4,12 +4,16 @@
 //! ways of moving through memory beside these.
 
 mod arena;
+mod disk;
+mod disks;
 mod fits;
 mod hockney;
 mod memory;
 mod operation;
+mod play;
 mod repeats;
 mod ring;
+mod stream;
 mod word;
 
 use std::any::Any;
@@ -22,12 +26,15 @@ use hairspring_time::Timebase;
 use crate::context::{Class, Context};
 use crate::registry::ChapterDeclaration;
 pub use arena::Arena;
+pub use disks::Disks;
 pub use operation::Operation;
 
 pub(crate) fn declare() -> ChapterDeclaration {
     let mut tables = memory::declare();
     tables.extend(ring::declare());
     tables.push(word::declare());
+    tables.extend(disk::declare());
+    tables.extend(stream::declare());
     ChapterDeclaration {
         id: "transfer",
         title: "Transfer",
@@ -63,6 +70,25 @@ pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context
         word::measure(context, &timebase);
     }
     drop(pinned);
+    measure_disks(context, &timebase);
+}
+
+/// What needs folders to write to. Not pinned: a recorder has threads of its own.
+fn measure_disks<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &Timebase<Host>) {
+    let wanted = ["transfer.disk", "transfer.stream"].map(|prefix| context.wants(prefix));
+    if let Some(disks) = context.disks.clone() {
+        if wanted[0] {
+            disk::measure(context, timebase, &disks);
+        }
+        if wanted[1] {
+            stream::measure(context, &disks);
+        }
+        return;
+    }
+    let remedy = "name a folder on the disk in question: `--dir DIR`; `--volume` limits what is written there";
+    for prefix in ["transfer.disk", "transfer.stream"] {
+        context.absent_under(prefix, &Absent::new("no disk is written to unless a folder is named", remedy));
+    }
 }
 
 /// The instructions that [`Operation::CopyNt`] uses on this processor.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::layout::Layout;
+use crate::recording::{self, Files, Recording, RecordingError};
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Frames, SampleRate};
 
@@ -48,6 +49,34 @@ pub(super) struct Stretch {
 }
 
 impl Track {
+    /// What there is to play of a recording of which all members are there.
+    ///
+    /// # Errors
+    /// Another program wrote it: then nothing proves its data.
+    pub fn of(recording: &Recording) -> Result<Self, RecordingError> {
+        if recording.is_foreign() {
+            let why = "another program wrote this recording: it has no checksums, so none of it can be proven";
+            return Err(RecordingError::Limit(why.to_owned()));
+        }
+        let members = recording.members();
+        let file_of = |number: usize| members.iter().position(|member| member.number == number);
+        let block = |block: &recording::Block| {
+            let recording::Block { position, length, file_offset: offset, .. } = *block;
+            Some(Block { position, length, crc: block.crc?, file: file_of(block.member)?, offset })
+        };
+        let blocks = recording.blocks();
+        let ends = blocks.iter().map(recording::Block::end);
+        let ends = ends.chain(recording.holes().iter().map(|hole| hole.position.saturating_add(hole.length)));
+        Ok(Self {
+            layout: recording.about().layout,
+            rate: recording.about().rate,
+            timeline: recording.timeline().clone(),
+            stored: Bytes(ends.max().unwrap_or(0)),
+            files: members.iter().map(|member| Files::of(&member.base).data).collect(),
+            blocks: blocks.iter().filter_map(block).collect(),
+        })
+    }
+
     /// The index of the first frame that is there: what is missing or left out before it is not played.
     pub fn origin(&self) -> Frames {
         self.timeline.frame_at(0)

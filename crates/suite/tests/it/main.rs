@@ -31,7 +31,7 @@ fn request(prefixes: &[&str], effort: Effort) -> Request {
         flags: "its flags".to_owned(),
     };
     let rows = rows.into_iter().filter(|id| !id.starts_with("clocks.skew.")).collect();
-    Request { rows, effort, cpu: None, priority: 80, redact: false, build }
+    Request { rows, effort, cpu: None, priority: 80, redact: false, build, disks: None }
 }
 
 /// Takes a quick sheet of the rows under these prefixes.

@@ -1,0 +1,482 @@
+//! Plain files: written and read block after block, eight at a time, by block size, past the page cache and through it, on
+//! one target and on several.
+//!
+//! Every write is to a file whose space was reserved and never used before, and its time includes the sync at the end. Every
+//! read is of a file that was really written, with bytes that do not compress; through the page cache it begins with the
+//! file dropped from there. Where the program fio is installed it writes and reads beside, in the same rounds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use hairspring_machine::{Machine, Nanos};
+use hairspring_sheet::{Absent, Figure, Method, Unit};
+use hairspring_stream::bell::Bell;
+use hairspring_stream::pattern::Pattern;
+use hairspring_stream::store::{Completion, Direct, FileId, MemoryId, Op, Open, Piece, Token, Ways, best};
+use hairspring_stream::{Bytes, Frames, Layout, Memory, Pages, Store};
+use hairspring_time::{Host, Timebase};
+
+use super::disks::Disks;
+use super::fits;
+use super::hockney::Block;
+use super::memory::rate;
+use super::repeats::{self, Random};
+use crate::context::Context;
+use crate::registry::{RowDeclaration, TableDeclaration};
+
+/// Block sizes with their segments: those of AN006.
+const BLOCKS: [(&str, Bytes); 7] = [
+    ("64kib", Bytes::kib(64)),
+    ("128kib", Bytes::kib(128)),
+    ("256kib", Bytes::kib(256)),
+    ("512kib", Bytes::kib(512)),
+    ("1mib", Bytes::mib(1)),
+    ("2mib", Bytes::mib(2)),
+    ("4mib", Bytes::mib(4)),
+];
+/// The block at which fio runs beside.
+const FIO_BLOCK: usize = 4;
+/// Numbers of targets that have rows.
+const TARGETS: [usize; 3] = [1, 2, 4];
+/// Operations under way at once.
+const DEPTH: usize = 8;
+/// A run moves at least so many of the largest blocks, else it is over before the disk has begun.
+const LEAST_RUN: Bytes = Bytes::mib(32);
+/// A read through the page cache that is so much faster than the best one past it did not come from the disk.
+const CACHED: f64 = 3.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Write,
+    Read,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Direct,
+    Buffered,
+    Fio,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    direction: Direction,
+    block: usize,
+    way: Way,
+    targets: usize,
+}
+
+impl Cell {
+    fn all() -> impl Iterator<Item = Self> {
+        TARGETS.into_iter().flat_map(|targets| {
+            [Direction::Write, Direction::Read].into_iter().flat_map(move |direction| {
+                [Way::Direct, Way::Buffered, Way::Fio].into_iter().flat_map(move |way| {
+                    let blocks = if way == Way::Fio { FIO_BLOCK..FIO_BLOCK + 1 } else { 0..BLOCKS.len() };
+                    // Through the cache, several targets are one cache.
+                    let blocks = if targets > 1 && way != Way::Direct { 0..0 } else { blocks };
+                    blocks.map(move |block| Self { direction, block, way, targets })
+                })
+            })
+        })
+    }
+
+    fn verb(self) -> &'static str {
+        if self.direction == Direction::Write { "write" } else { "read" }
+    }
+
+    fn way(self) -> &'static str {
+        match self.way {
+            Way::Direct => "direct",
+            Way::Buffered => "buffered",
+            Way::Fio => "fio",
+        }
+    }
+
+    fn id(self) -> String {
+        let (verb, block, targets) = (self.verb(), BLOCKS[self.block].0, self.targets);
+        match self.way {
+            // The same as the row beside which it stands.
+            Way::Fio => format!("transfer.disk.{verb}.{block}.direct.{targets}.fio.rate"),
+            _ => format!("transfer.disk.{verb}.{block}.{}.{targets}.rate", self.way()),
+        }
+    }
+
+    fn sweep(self) -> String {
+        format!("transfer.disk.{}.{}.{}", self.verb(), self.way(), self.targets)
+    }
+
+    fn row(self) -> RowDeclaration {
+        let bytes = BLOCKS[self.block].1;
+        let (verb, through) = match self.way {
+            Way::Direct => (self.verb(), "past the page cache"),
+            Way::Buffered => (self.verb(), "through the page cache"),
+            Way::Fio => (self.verb(), "past the page cache, by fio with io_uring and registered buffers"),
+        };
+        let how = match self.direction {
+            Direction::Write => "into space reserved before, the sync at the end included",
+            Direction::Read => "of a file that was written before",
+        };
+        let targets = if self.targets == 1 { "1 target".to_owned() } else { format!("{} targets", self.targets) };
+        RowDeclaration::new(
+            self.id(),
+            format!("{verb} {bytes}, {}, {targets}", self.way()),
+            Unit::BytesPerS,
+            Method::Rate,
+            format!(
+                "{verb} of blocks of {bytes} one after the other, {DEPTH} at a time, {through}, {how}, on {targets}"
+            ),
+        )
+    }
+}
+
+pub(super) fn declare() -> Vec<TableDeclaration> {
+    let limits = "only with folders to do it in; at least 5 repeats in turns, in an order of each turn's own; two fifths of the \
+                  volume that may be written are shared by all rows";
+    let table = |direction: Direction, id: &str, title: &str| TableDeclaration {
+        diagram: None,
+        id: id.to_owned(),
+        title: title.to_owned(),
+        limits,
+        rows: Cell::all().filter(|cell| cell.direction == direction).map(Cell::row).collect(),
+    };
+    let mut tables = vec![
+        table(Direction::Write, "transfer.disk.write", "Disk, write by block size"),
+        table(Direction::Read, "transfer.disk.read", "Disk, read by block size"),
+    ];
+    let mut sweeps: Vec<(String, String)> = Vec::new();
+    for cell in Cell::all().filter(|cell| cell.way != Way::Fio) {
+        let name = format!("{}, {}, {} target(s)", cell.verb(), cell.way(), cell.targets);
+        if !sweeps.iter().any(|(sweep, _)| *sweep == cell.sweep()) {
+            sweeps.push((cell.sweep(), name));
+        }
+    }
+    tables.push(fits::declare("transfer.disk", "Disk, lines through the block sizes", sweeps.into_iter()));
+    tables
+}
+
+pub(super) fn measure<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    timebase: &Timebase<Host>,
+    disks: &Disks,
+) {
+    let wanted = |context: &Context<'_, M>, cell: Cell| {
+        context.wants(&cell.id()) || cell.way != Way::Fio && context.wants(&format!("{}.fit", cell.sweep()))
+    };
+    let cells: Vec<Cell> = Cell::all().filter(|cell| wanted(context, *cell)).collect();
+    let possible: Vec<Cell> = cells.iter().copied().filter(|cell| cell.targets <= disks.folders.len()).collect();
+    for cell in cells.iter().filter(|cell| cell.targets > disks.folders.len()) {
+        let remedy = "name as many, on disks of their own: `--dir A --dir B`";
+        let absent = Absent::new(format!("it takes {} folders", cell.targets), remedy);
+        context.absent(&cell.id(), absent.clone());
+        context.absent_under(&format!("{}.fit", cell.sweep()), &absent);
+    }
+    if possible.is_empty() {
+        return;
+    }
+    let rounds = repeats::rounds(context.effort);
+    let run = Bytes(disks.plain().0 / (possible.len() * rounds) as u64).round_down(Bytes::mib(4));
+    if run < LEAST_RUN {
+        let needed = Bytes((LEAST_RUN.0 * (possible.len() * rounds) as u64) * 5 / 2);
+        let absent = Absent::new(
+            format!("{} leave less than {LEAST_RUN} for each of {rounds} repeats", disks.volume),
+            format!("allow more: `--volume {}GiB`, or choose rows with --only", needed.0.div_ceil(1 << 30)),
+        );
+        possible.iter().for_each(|cell| context.absent(&cell.id(), absent.clone()));
+        for cell in &possible {
+            context.absent_under(&format!("{}.fit", cell.sweep()), &absent);
+        }
+        return;
+    }
+    let mut rates: Vec<Result<Vec<f64>, Absent>> = vec![Ok(Vec::new()); possible.len()];
+    let mut random = Random::new();
+    for round in 0..rounds {
+        context.say(&format!("disks by block size, round {} of {rounds}", round + 1));
+        for index in random.order(possible.len()) {
+            if context.stopped() {
+                return;
+            }
+            if let Ok(so_far) = &mut rates[index] {
+                match one_run(timebase, possible[index], run, disks) {
+                    Ok(took) => so_far.push(rate(run, took)),
+                    Err(absent) => rates[index] = Err(absent),
+                }
+            }
+        }
+    }
+    enter(context, &possible, &rates);
+    context.remark(format!(
+        "Disk: each repeat moves {run} on {}. A virtual or caching disk may be faster than what lies below it.",
+        disks.described()
+    ));
+}
+
+fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, cells: &[Cell], rates: &[Result<Vec<f64>, Absent>]) {
+    let best_read =
+        cells.iter().zip(rates).filter(|(cell, _)| cell.direction == Direction::Read && cell.way == Way::Direct);
+    let best_read = best_read.filter_map(|(_, rates)| rates.as_ref().ok()).flatten().copied().fold(0.0, f64::max);
+    let mut sweeps: Vec<(Cell, Vec<Block>)> = Vec::new();
+    for (cell, rates) in cells.iter().zip(rates) {
+        let cached = |rates: &[f64]| {
+            cell.way == Way::Buffered
+                && cell.direction == Direction::Read
+                && best_read > 0.0
+                && repeats::median(rates) > best_read * CACHED
+        };
+        match rates {
+            Err(absent) => context.absent(&cell.id(), absent.clone()),
+            Ok(rates) if cached(rates) => {
+                let reason = "it was much faster than any read past the page cache: the data came from memory";
+                context.absent(&cell.id(), Absent::final_(reason));
+            }
+            Ok(rates) => {
+                context.put(&cell.id(), Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut rates.clone()));
+                let bytes = BLOCKS[cell.block].1.0 as f64;
+                let block = Block { bytes, times_ns: rates.iter().map(|rate| bytes * 1e9 / rate).collect() };
+                if cell.way != Way::Fio {
+                    match sweeps.iter_mut().find(|(first, _)| first.sweep() == cell.sweep()) {
+                        Some((_, blocks)) => blocks.push(block),
+                        None => sweeps.push((*cell, vec![block])),
+                    }
+                }
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    for (cell, mut blocks) in sweeps {
+        blocks.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+        let name = format!("{}, {}, {}", cell.verb(), cell.way(), cell.targets);
+        lines.extend(fits::enter(context, &cell.sweep(), &name, &blocks));
+    }
+    fits::plot(context, "transfer.disk", "Disk by block size", "block size", lines);
+}
+
+/// One run of a cell: how long it took.
+fn one_run(timebase: &Timebase<Host>, cell: Cell, run: Bytes, disks: &Disks) -> Result<Nanos, Absent> {
+    let folders = &disks.folders[..cell.targets];
+    let files: Vec<PathBuf> = folders.iter().map(|folder| folder.join(".hairspring-sheet.data")).collect();
+    // What an interrupted sheet left behind.
+    files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+    let took = match cell.way {
+        Way::Fio => fio(cell, run, &files[0], timebase),
+        _ => ours(timebase, cell, run, &files),
+    };
+    files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+    took
+}
+
+/// Blocks in memory, and a store that moves them.
+struct Mover {
+    store: Box<dyn Store>,
+    memory: MemoryId,
+    block: u64,
+    bell: Bell,
+}
+
+fn failed(what: impl std::fmt::Display) -> Absent {
+    Absent::new(format!("failed to {what}"), "see that the folder may be written to and has room")
+}
+
+impl Mover {
+    fn new(block: Bytes, direct: bool) -> Result<Self, Absent> {
+        let mut store = best(DEPTH, Ways { direct, ..Ways::default() });
+        let size = Bytes(block.0 * DEPTH as u64);
+        let memory =
+            Memory::mirrored(size, size, Pages::Small).map_err(|error| failed(format!("get memory: {error}")))?;
+        let memory = Arc::new(memory);
+        fill(&memory);
+        let memory = store.attach(memory);
+        let bell = Bell::new().map_err(|error| failed(format!("get a descriptor: {error}")))?;
+        Ok(Self { store, memory, block: block.0, bell })
+    }
+
+    /// Moves whole blocks through files in turn, and syncs what was written.
+    fn run(
+        &mut self,
+        files: &[FileId],
+        blocks: u64,
+        op: fn(FileId, u64, Piece) -> Op,
+        sync: bool,
+    ) -> Result<(), Absent> {
+        let mut free: Vec<usize> = (0..DEPTH).collect();
+        let (mut sent, mut done) = (0, 0);
+        let mut completions: Vec<Completion> = Vec::new();
+        while done < blocks {
+            while sent < blocks
+                && let Some(slot) = free.pop()
+            {
+                let piece = Piece { memory: self.memory, at: slot * self.block as usize, length: self.block as usize };
+                let (file, place) = (files[(sent % files.len() as u64) as usize], sent / files.len() as u64);
+                self.store.submit(Token(slot as u64), op(file, place * self.block, piece));
+                sent += 1;
+            }
+            self.finish(&mut completions)?;
+            for completion in completions.drain(..) {
+                match completion.result {
+                    Ok(bytes) if bytes == self.block => free.push(completion.token.0 as usize),
+                    Ok(bytes) => return Err(failed(format!("move a whole block: {bytes} bytes of {}", self.block))),
+                    Err(errno) => return Err(failed(format!("move a block: {errno}"))),
+                }
+                done += 1;
+            }
+        }
+        if sync {
+            for (number, file) in files.iter().enumerate() {
+                self.store.submit(Token(number as u64), Op::Sync(*file));
+            }
+            self.all(files.len())?;
+        }
+        Ok(())
+    }
+
+    /// Waits until there are completions.
+    fn finish(&mut self, completions: &mut Vec<Completion>) -> Result<(), Absent> {
+        self.store.flush();
+        self.store.reap(completions);
+        while completions.is_empty() {
+            self.store.wait(&self.bell, Nanos::MAX);
+            self.store.reap(completions);
+        }
+        Ok(())
+    }
+
+    /// Waits for so many operations, which all must succeed.
+    fn all(&mut self, count: usize) -> Result<(), Absent> {
+        let (mut done, mut completions) = (0, Vec::new());
+        while done < count {
+            self.finish(&mut completions)?;
+            for completion in completions.drain(..) {
+                completion.result.map_err(|errno| failed(format!("prepare a file: {errno}")))?;
+                done += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, files: &[PathBuf], how: Open) -> Result<Vec<FileId>, Absent> {
+        files.iter().map(|file| self.store.open(file, how).map_err(failed)).collect()
+    }
+
+    fn reserve(&mut self, files: &[FileId], bytes: u64) -> Result<(), Absent> {
+        for (number, file) in files.iter().enumerate() {
+            self.store.submit(Token(number as u64), Op::Allocate(*file, 0, bytes));
+        }
+        self.all(files.len())
+    }
+
+    /// Whether the files are moved as the row says.
+    fn is_as_wanted(&self, files: &[FileId], way: Way) -> Result<(), Absent> {
+        let all = |wanted: Direct| files.iter().all(|file| self.store.facts(*file).direct == wanted);
+        if way == Way::Buffered || all(Direct::Proven) {
+            return Ok(());
+        }
+        let remedy = "name a folder on a disk of its own, not in memory or on a network";
+        Err(Absent::new("the file system does not say that it goes past the page cache", remedy))
+    }
+}
+
+/// Fills a memory with bytes that no disk can compress.
+#[expect(clippy::cast_possible_truncation, reason = "the memory is one that this process has mapped")]
+fn fill(memory: &Arc<Memory>) {
+    let Ok((mut producer, _consumer)) =
+        hairspring_stream::ring(Arc::clone(memory), memory.size(), hairspring_stream::source::OnOverrun::Stop)
+    else {
+        return;
+    };
+    if let (Some(bytes), Ok(layout)) = (producer.reserve(memory.size().0 as usize), Layout::analogue(1, 8)) {
+        Pattern::Noise { seed: 1 }.fill(layout, Frames(0), bytes);
+    }
+}
+
+fn ours(timebase: &Timebase<Host>, cell: Cell, run: Bytes, files: &[PathBuf]) -> Result<Nanos, Absent> {
+    let block = BLOCKS[cell.block].1;
+    let blocks = run.0 / block.0;
+    let share = (blocks.div_ceil(files.len() as u64)) * block.0;
+    let mut mover = Mover::new(block, cell.way == Way::Direct)?;
+    if cell.direction == Direction::Read {
+        // The file is written first, in the quickest way.
+        let mut writer = Mover::new(Bytes::mib(4), true)?;
+        let open = writer.open(files, Open::CreateData)?;
+        writer.run(&open, share.div_ceil(4 << 20) * files.len() as u64, Op::Write, true)?;
+        drop(writer);
+        for file in files {
+            drop_from_cache(file)?;
+        }
+        let open = mover.open(files, Open::ReadData)?;
+        mover.is_as_wanted(&open, cell.way)?;
+        let mut result = Ok(());
+        let took = repeats::timed(timebase, || result = mover.run(&open, blocks, Op::Read, false));
+        return result.map(|()| took);
+    }
+    let open = mover.open(files, Open::CreateData)?;
+    mover.is_as_wanted(&open, cell.way)?;
+    mover.reserve(&open, share)?;
+    let mut result = Ok(());
+    let took = repeats::timed(timebase, || result = mover.run(&open, blocks, Op::Write, true));
+    // A direct write may have fallen back while it ran.
+    mover.is_as_wanted(&open, cell.way)?;
+    result.map(|()| took)
+}
+
+/// Gives the pages of a file back, so that reading it means reading the disk.
+fn drop_from_cache(file: &Path) -> Result<(), Absent> {
+    let open = std::fs::File::open(file).map_err(|error| failed(format!("open {}: {error}", file.display())))?;
+    open.sync_all().map_err(|error| failed(format!("sync {}: {error}", file.display())))?;
+    rustix::fs::fadvise(&open, 0, None, rustix::fs::Advice::DontNeed)
+        .map_err(|error| failed(format!("drop {} from the cache: {error}", file.display())))
+}
+
+/// The same by fio.
+fn fio(cell: Cell, run: Bytes, file: &Path, timebase: &Timebase<Host>) -> Result<Nanos, Absent> {
+    let run_fio = |direction: Direction| {
+        let rw = if direction == Direction::Write { "--rw=write" } else { "--rw=read" };
+        let mut command = Command::new("fio");
+        command.arg("--name=hairspring").arg(format!("--filename={}", file.display())).arg(rw);
+        command.arg(format!("--bs={}", BLOCKS[cell.block].1.0)).arg(format!("--size={}", run.0));
+        command.arg(format!("--iodepth={DEPTH}"));
+        command.args(["--ioengine=io_uring", "--direct=1", "--fixedbufs=1", "--fallocate=native", "--end_fsync=1"]);
+        command.args(["--output-format=json", "--refill_buffers=0", "--randrepeat=0"]);
+        let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let output = output.map_err(|_| Absent::new("fio is not installed", "install it: `apt-get install fio`"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            return Err(Absent::final_("fio failed"));
+        }
+        fio_time(&text, direction).ok_or_else(|| Absent::final_("fio said nothing that could be read"))
+    };
+    let _ = timebase;
+    if cell.direction == Direction::Read {
+        run_fio(Direction::Write)?;
+        drop_from_cache(file)?;
+    }
+    run_fio(cell.direction)
+}
+
+/// How long fio says that its job took, from its JSON; a run with errors has no time.
+fn fio_time(json: &str, direction: Direction) -> Option<Nanos> {
+    let report: serde_json::Value = serde_json::from_str(json.get(json.find('{')?..)?).ok()?;
+    let job = report.get("jobs")?.get(0)?;
+    if job.get("error")?.as_i64()? != 0 {
+        return None;
+    }
+    let side = job.get(if direction == Direction::Write { "write" } else { "read" })?;
+    let (bytes, per_s) = (side.get("io_bytes")?.as_f64()?, side.get("bw_bytes")?.as_f64()?);
+    Nanos::try_from_secs_f64(bytes / per_s).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_fio_run_gives_no_time() {
+        let report = |error: i32| {
+            format!(r#"{{"jobs":[{{"error":{error},"write":{{"io_bytes":4194304,"bw_bytes":2097152}}}}]}}"#)
+        };
+        assert_eq!(fio_time(&report(0), Direction::Write), Some(Nanos::from_secs(2)));
+        assert_eq!(fio_time(&report(28), Direction::Write), None);
+        assert_eq!(fio_time(&report(0), Direction::Read), None);
+        assert_eq!(fio_time("fio: note\nnothing", Direction::Write), None);
+    }
+}

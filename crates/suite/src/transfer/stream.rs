@@ -1,0 +1,245 @@
+//! Streams: a card recorded to disks, and a recording played to an output, by notify size and the sizes of both buffers.
+//!
+//! Open loop, as a card is: it keeps its own clock and loses what does not fit. Each repeat goes down a stair of rates, from
+//! nearly what the same path moves when nobody keeps a clock, until one whole run loses nothing; that rate is the sample. A
+//! run moves at least twice what both buffers hold, so that the buffers cannot hide the disk. These are short runs: how a
+//! machine does for hours is for `hairspring maxrate` and a long recording to say.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use hairspring_machine::{Machine, Nanos};
+use hairspring_sheet::{Absent, Figure, Method, Unit};
+use hairspring_stream::ledger::Verdict;
+use hairspring_stream::pattern::Pattern;
+use hairspring_stream::session::{Config, Input, Recorded, record};
+use hairspring_stream::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
+use hairspring_stream::source::{OnOverrun, Source};
+use hairspring_stream::{ByteRate, Bytes, Frames, Layout};
+
+use super::disks::Disks;
+use super::play;
+use super::repeats;
+use crate::context::Context;
+use crate::registry::{RowDeclaration, TableDeclaration};
+
+/// The steps of the stair, as parts of what the path moves without a clock.
+pub(super) const STAIR: [f64; 8] = [0.95, 0.85, 0.75, 0.6, 0.45, 0.3, 0.15, 0.05];
+/// Runs that a repeat takes on average, for the division of the volume.
+const RUNS: u64 = 3;
+/// Numbers of targets that have rows.
+const TARGETS: [usize; 2] = [1, 2];
+
+/// What a row streams through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) plays: bool,
+    pub(super) notify: Bytes,
+    pub(super) software: Bytes,
+    pub(super) hardware: Bytes,
+    pub(super) targets: usize,
+}
+
+/// The rows of AN006's reference systems, and smaller buffers, which need less volume. In the order in which the volume is
+/// given to them.
+const RECORDED: [(Bytes, Bytes, Bytes); 7] = [
+    (Bytes::mib(1), Bytes::mib(16), Bytes::mib(16)),
+    (Bytes::kib(64), Bytes::mib(16), Bytes::mib(16)),
+    (Bytes::mib(4), Bytes::mib(64), Bytes::mib(16)),
+    (Bytes::mib(1), Bytes::mib(64), Bytes::mib(64)),
+    (Bytes::mib(8), Bytes::mib(64), Bytes::mib(64)),
+    (Bytes::mib(1), Bytes::mib(512), Bytes::mib(64)),
+    (Bytes::mib(8), Bytes::mib(512), Bytes::mib(64)),
+];
+const PLAYED: [(Bytes, Bytes, Bytes); 4] = [
+    (Bytes::mib(1), Bytes::mib(16), Bytes::mib(16)),
+    (Bytes::kib(64), Bytes::mib(16), Bytes::mib(16)),
+    (Bytes::kib(4), Bytes::mib(16), Bytes::mib(16)),
+    (Bytes::mib(1), Bytes::mib(512), Bytes::mib(64)),
+];
+
+impl Cell {
+    fn all() -> impl Iterator<Item = Self> {
+        let cell = |plays, targets, (notify, software, hardware)| Self { plays, notify, software, hardware, targets };
+        let recorded =
+            TARGETS.into_iter().flat_map(move |n| RECORDED.into_iter().map(move |sizes| cell(false, n, sizes)));
+        recorded.chain(PLAYED.into_iter().map(move |sizes| cell(true, 1, sizes)))
+    }
+
+    fn id(self) -> String {
+        let verb = if self.plays { "play" } else { "record" };
+        let [notify, software, hardware] = [self.notify, self.software, self.hardware].map(segment);
+        format!("transfer.stream.{verb}.{notify}.{software}.{hardware}.{}.rate", self.targets)
+    }
+
+    fn row(self) -> RowDeclaration {
+        let (notify, software, hardware, targets) = (self.notify, self.software, self.hardware, self.targets);
+        let plural = if targets == 1 { "" } else { "s" };
+        let measures = if self.plays {
+            format!(
+                "highest rate at which a virtual output with a FIFO of {hardware} never ran dry, fed from a recording on \
+                 {targets} target{plural} through a buffer of {software} in pieces of {notify}, each checked"
+            )
+        } else {
+            format!(
+                "highest rate at which a virtual card with a FIFO of {hardware} was recorded without loss on {targets} \
+                 target{plural} through a buffer of {software} in blocks of {notify}, with checksums, journal and syncs"
+            )
+        };
+        let label = format!("notify {notify}, software {software}, hardware {hardware}, {targets} target{plural}");
+        RowDeclaration::new(self.id(), label, Unit::BytesPerS, Method::Rate, measures)
+    }
+
+    /// What one run moves at least: twice what could hide in the buffers.
+    fn least_run(self) -> Bytes {
+        Bytes(((self.software.0 + self.hardware.0) * 2).max(Bytes::mib(128).0))
+    }
+}
+
+/// As a segment of an id: `64kib`, `8mib`.
+fn segment(bytes: Bytes) -> String {
+    if bytes.0.is_multiple_of(1 << 20) { format!("{}mib", bytes.0 >> 20) } else { format!("{}kib", bytes.0 >> 10) }
+}
+
+pub(super) fn declare() -> Vec<TableDeclaration> {
+    let table = |plays: bool, id: &str, title: &str| TableDeclaration {
+        diagram: None,
+        id: id.to_owned(),
+        title: title.to_owned(),
+        limits: "only with folders to do it in; at least 5 repeats in turns; runs of at least twice both buffers, at least 128 \
+                 MiB; rates in steps of about a tenth; three fifths of the volume that may be written, first come first served",
+        rows: Cell::all().filter(|cell| cell.plays == plays).map(Cell::row).collect(),
+    };
+    vec![table(false, "transfer.stream.record", "Card to disk"), table(true, "transfer.stream.play", "Disk to output")]
+}
+
+/// A sample, or why there is none.
+type Sample = Result<ByteRate, Absent>;
+
+pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, disks: &Disks) {
+    let rounds = repeats::rounds(context.effort);
+    let mut left = disks.streams();
+    let mut cells = Vec::new();
+    for cell in Cell::all().filter(|cell| context.wants(&cell.id())).collect::<Vec<_>>() {
+        // A recording to be played is written once in each round.
+        let runs = if cell.plays { rounds as u64 } else { RUNS * rounds as u64 };
+        let needed = Bytes(cell.least_run().0 * runs);
+        if cell.targets > disks.folders.len() {
+            let remedy = "name as many, on disks of their own: `--dir A --dir B`";
+            context.absent(&cell.id(), Absent::new(format!("it takes {} folders", cell.targets), remedy));
+        } else if needed > left {
+            let whole = Bytes((disks.volume.0 + (needed.0 - left.0) * 5 / 3).next_multiple_of(1 << 30));
+            let reason = format!("it would write {needed}, and the volume allowed is used by the rows above");
+            context.absent(&cell.id(), Absent::new(reason, format!("allow more: `--volume {}GiB`", whole.0 >> 30)));
+        } else {
+            left.0 -= needed.0;
+            cells.push(cell);
+        }
+    }
+    let mut rates: Vec<Result<Vec<f64>, Absent>> = vec![Ok(Vec::new()); cells.len()];
+    let mut random = repeats::Random::new();
+    for round in 0..rounds {
+        context.say(&format!("streams to and from disk, round {} of {rounds}", round + 1));
+        for index in random.order(cells.len()) {
+            if context.stopped() {
+                return;
+            }
+            let Ok(so_far) = &mut rates[index] else { continue };
+            let cell = cells[index];
+            let sample = if cell.plays { play::sample(cell, disks) } else { sample(cell, disks) };
+            match sample {
+                Ok(rate) => so_far.push(rate.bytes_per_s()),
+                Err(absent) => rates[index] = Err(absent),
+            }
+        }
+    }
+    for (cell, rates) in cells.iter().zip(rates) {
+        match rates {
+            Ok(mut rates) => {
+                context.put(&cell.id(), Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut rates));
+            }
+            Err(absent) => context.absent(&cell.id(), absent),
+        }
+    }
+}
+
+/// Frames of one byte: a card of any rate can be had in them.
+pub(super) fn layout() -> Result<Layout, Absent> {
+    Layout::analogue(4, 16).map_err(|error| Absent::final_(error.to_string()))
+}
+
+/// The data: cheap to make and impossible to compress.
+pub(super) const PATTERN: Pattern = Pattern::Noise { seed: 2 };
+
+fn sample(cell: Cell, disks: &Disks) -> Sample {
+    let layout = layout()?;
+    let frames = layout.frames_in(cell.least_run());
+    let unpaced = one_recording(cell, Box::new(UnpacedCard::new(layout, PATTERN, Some(frames))), disks)?;
+    let ceiling = unpaced.rate_reached().ok_or_else(|| Absent::final_("the unpaced run took no time"))?;
+    for step in STAIR {
+        let Some(rate) = ByteRate::new(ceiling.bytes_per_s() * step).and_then(|rate| layout.sample_rate(rate)) else {
+            continue;
+        };
+        let settings = Settings {
+            layout,
+            rate,
+            pattern: PATTERN,
+            fifo: cell.hardware,
+            jitter: Nanos::ZERO,
+            hiccups: Vec::new(),
+            bus: None,
+            frames: Some(frames),
+        };
+        let recorded = one_recording(cell, Box::new(VirtualCard::new(settings)), disks)?;
+        if recorded.outcome.verdict == Verdict::Complete {
+            return Ok(layout.byte_rate(rate));
+        }
+    }
+    let reason = format!("something was lost at every rate down to {} of what the path moves unpaced", STAIR[7]);
+    Err(Absent::new(reason, "free the machine from other work, or use larger buffers"))
+}
+
+/// Where the recordings of a cell are.
+pub(super) fn bases(disks: &Disks, targets: usize) -> Vec<PathBuf> {
+    disks.folders[..targets].iter().map(|folder| folder.join(".hairspring-sheet")).collect()
+}
+
+pub(super) fn remove(bases: &[PathBuf]) {
+    for base in bases {
+        for ending in [".sigmf-data", ".sigmf-meta", ".hairspring-journal"] {
+            let mut file = base.clone().into_os_string();
+            file.push(ending);
+            drop(std::fs::remove_file(file));
+        }
+    }
+}
+
+fn one_recording(cell: Cell, source: Box<dyn Source>, disks: &Disks) -> Result<Recorded, Absent> {
+    let recorded = keep_recording(cell, source, disks);
+    remove(&bases(disks, cell.targets));
+    recorded
+}
+
+/// One recording, whose files stay.
+pub(super) fn keep_recording(cell: Cell, source: Box<dyn Source>, disks: &Disks) -> Result<Recorded, Absent> {
+    let targets = bases(disks, cell.targets);
+    remove(&targets);
+    let clocked = source.describe().clocked;
+    let config = Config {
+        buffer: cell.software,
+        notify: cell.notify,
+        on_overrun: if clocked { OnOverrun::Stop } else { OnOverrun::Block },
+        volume: Some(cell.least_run()),
+        ..Config::default()
+    };
+    let input = Input { source, targets };
+    let failed = |text: String| Absent::new(format!("failed to record: {text}"), "see that the folder has room");
+    let mut recorded = record(vec![input], &config, &AtomicBool::new(false), &mut |_| ());
+    let recorded = recorded.as_mut().map_err(|error| failed(error.to_string()))?.pop();
+    recorded.ok_or_else(|| Absent::final_("there was no recording"))
+}
+
+/// Frames of a whole number of bytes for a run.
+pub(super) fn frames_of(cell: Cell) -> Result<Frames, Absent> {
+    Ok(layout()?.frames_in(cell.least_run()))
+}
