@@ -5,7 +5,7 @@
 //! and returns; it is then counted as skipped instead of passed. A case libtest calls ignored is a skip that this
 //! machine could have run.
 
-use super::Context;
+use super::{Context, needs};
 use crate::child::{Ended, Ending};
 use crate::tally::{Skip, Tally};
 
@@ -33,6 +33,14 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
         Err(why) => tally.failure(name, why, ""),
     }
     tally
+}
+
+/// Runs the test that wants the Python of [`Need::Python`](super::needs::Need::Python). Without it, as in [`run`], it
+/// skips itself or takes the system's.
+pub(crate) fn with_python(context: &Context, name: &str) -> Tally {
+    let mut command = context.workspace.cargo(&["test", "-p", "hairspring-stream", "--lib", "other_programs"]);
+    command.env("HAIRSPRING_PYTHON", needs::python(context.workspace));
+    count(name, &context.run(name, &mut command))
 }
 
 fn count(name: &str, ended: &Ended) -> Tally {

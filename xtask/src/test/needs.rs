@@ -18,6 +18,8 @@ pub(crate) enum Need {
     Chromium,
     /// A compiler with the standard library for aarch64 Linux.
     Aarch64,
+    /// A Python with the packages that read recordings.
+    Python,
 }
 
 /// Something that is not here: what, and what to do.
@@ -62,8 +64,27 @@ impl Need {
                 let remedy = if installable { HINT } else { "run rustup target add aarch64-unknown-linux-gnu" };
                 Some(Missing { what: why, remedy: remedy.to_owned(), installable })
             }
+            Need::Python => {
+                let mut command = Command::new(python(workspace));
+                command.args(["-c", &format!("import {}", PYTHON_PACKAGES.join(", "))]);
+                if succeeds(command) {
+                    return None;
+                }
+                let installable = in_path("python3").is_some();
+                let remedy = if installable { HINT } else { "install Python 3" };
+                let what = format!("there is no Python with {}", PYTHON_PACKAGES.join(", "));
+                Some(Missing { what, remedy: remedy.to_owned(), installable })
+            }
         }
     }
+}
+
+/// What the programs that read recordings are, under the names of pip, which are those they are imported by.
+pub(crate) const PYTHON_PACKAGES: [&str; 3] = ["sigmf", "numpy", "h5py"];
+
+/// The Python of the virtual environment that setup makes.
+pub(crate) fn python(workspace: &Workspace) -> PathBuf {
+    workspace.scratch("python").join("bin").join("python3")
 }
 
 const HINT: &str = "run cargo xtask test --setup, which installs it";

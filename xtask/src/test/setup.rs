@@ -1,9 +1,10 @@
 //! The setup step: names what the other steps miss and installs it.
 //!
-//! Three things can be missing. Components of the toolchain come from rustup. Chromium comes from the Debian
+//! Four things can be missing. Components of the toolchain come from rustup. Chromium comes from the Debian
 //! archive, which takes root. The compiler for the aarch64 type check is downloaded from the Debian archive and
 //! unpacked under the target directory: package lists of its own with arm64 among their architectures, so that
-//! the system's configuration stays as it is. Which versions there are is asked at run time.
+//! the system's configuration stays as it is. Which versions there are is asked at run time. Packages for Python
+//! come from PyPI into a virtual environment under the target directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,6 +41,7 @@ fn install_all(context: &Context, name: &str) -> Tally {
             Need::Component(component, _) => component_from_rustup(context, component),
             Need::Chromium => chromium_from_debian(context),
             Need::Aarch64 => aarch64_from_debian(context),
+            Need::Python => python_from_pip(context),
         };
         let still = outcome.err().or_else(|| need.missing(context.workspace).map(|missing| missing.to_string()));
         if let Some(why) = still {
@@ -62,6 +64,14 @@ fn chromium_from_debian(context: &Context) -> Result<(), String> {
     let mut install = Command::new("apt-get");
     install.args(["--quiet", "install", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"]);
     must(context, install.env("DEBIAN_FRONTEND", "noninteractive")).map(drop)
+}
+
+fn python_from_pip(context: &Context) -> Result<(), String> {
+    let folder = context.workspace.scratch("python");
+    must(context, Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let mut install = Command::new(needs::python(context.workspace));
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(needs::PYTHON_PACKAGES);
+    must(context, &mut install).map(drop)
 }
 
 fn aarch64_from_debian(context: &Context) -> Result<(), String> {
