@@ -122,13 +122,16 @@ fn gaps_in(recording: &Recording, cut: Cut) -> impl Iterator<Item = &Gap> {
     gaps.filter(move |gap| gap.first < cut.end() && gap.end() > cut.first)
 }
 
+/// Takes the bytes of a run of frames and the global index of the first.
+type Take<'a> = dyn FnMut(Frames, &[u8]) -> Result<(), ExportError> + 'a;
+
 /// Hands the proven bytes of a cut to `take`, run by run in order, with the global index of the first frame.
 fn read(
     store: &mut dyn Store,
     recording: &Recording,
     cut: Cut,
     progress: &mut dyn FnMut(Progress),
-    take: &mut dyn FnMut(Frames, &[u8]) -> Result<(), ExportError>,
+    take: &mut Take<'_>,
 ) -> Result<(), ExportError> {
     let touched = recording.blocks().iter().filter(|block| !pieces_of(recording, block, cut).is_empty());
     let blocks: Vec<Block> = touched.copied().collect();

@@ -204,7 +204,7 @@ impl In<'_> {
         let id = RecordingId(self.take());
         let [block_bytes, grain_bytes, grain_frames] = [(); 3].map(|()| u32::from_le_bytes(self.take()));
         let [member, members] = [(); 2].map(|()| u16::from_le_bytes(self.take()));
-        if block_bytes == 0 || grain_bytes == 0 || grain_frames == 0 || block_bytes % grain_bytes != 0 {
+        if block_bytes == 0 || grain_bytes == 0 || grain_frames == 0 || !block_bytes.is_multiple_of(grain_bytes) {
             return Err(DecodeError::Value("blocks that are not whole frames"));
         }
         if member >= members {

@@ -138,7 +138,7 @@ mod tests {
             let whole = bytes.len() / RECORD_BYTES;
             prop_assert_eq!(&contents.records[..], &records[..whole]);
             prop_assert_eq!(contents.valid_bytes as usize, whole * RECORD_BYTES);
-            prop_assert_eq!(contents.stopped.is_some(), bytes.len() % RECORD_BYTES != 0);
+            prop_assert_eq!(contents.stopped.is_some(), !bytes.len().is_multiple_of(RECORD_BYTES));
         }
 
         #[test]

@@ -283,7 +283,7 @@ fn recording_of(about: &About) -> Recording {
         member: about.member,
         members: about.members.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
         block_bytes: about.block.0,
-        rate: about.rate.map(|rate| rate.as_fraction()).map(|(frames, seconds)| Rate { frames, seconds }),
+        rate: about.rate.map(SampleRate::as_fraction).map(|(frames, seconds)| Rate { frames, seconds }),
         pattern: about.pattern.clone(),
         clocked: about.clocked,
         on_overrun: about.on_overrun.name().to_owned(),
@@ -389,7 +389,7 @@ fn about_of(
             SampleRate::new(rate.frames, rate.seconds).ok_or_else(|| value("an impossible sample rate".to_owned()))?,
         ),
     };
-    if recording.block_bytes == 0 || recording.block_bytes % layout.grain().bytes != 0 {
+    if recording.block_bytes == 0 || !recording.block_bytes.is_multiple_of(layout.grain().bytes) {
         return Err(value(format!("blocks of {} bytes are not whole frames", recording.block_bytes)));
     }
     if recording.member >= recording.members.len() || recording.members.len() > usize::from(u16::MAX) {
