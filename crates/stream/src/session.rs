@@ -115,6 +115,9 @@ impl std::fmt::Display for RecordError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NoCard => f.write_str("nothing to record: name a card"),
+            Self::Notify(Bytes(0), _) => {
+                f.write_str("a notify size of 0 B: choose one that divides the buffer, as 4 MiB")
+            }
             Self::Notify(notify, buffer) => {
                 let below = Bytes(buffer.0 / buffer.0.div_ceil(notify.0.max(1)).max(1));
                 write!(f, "a notify size of {notify} does not divide a buffer of {buffer}: ")?;

@@ -1,0 +1,466 @@
+//! Recordings on the real command: what is asked for is recorded to the frame; what is lost is said, with the code for it.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{code, folder, hairspring, is_root, items, json, may_unshare, names, run, skip, stderr, stdout, works};
+
+/// How long to wait for something that is sure to happen; a limit against hanging, nothing else.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Two channels of 16 bits, 4 MB/s.
+const CARD: &str = "virtual:2ch,16bit,1MS/s";
+
+/// `record` with small buffers, to a name in a folder.
+fn record(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = hairspring(&["record", "--buffer", "4MiB", "--format", "json"]);
+    command.args(arguments).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The report, and that the command ended with this code and said nothing else.
+#[track_caller]
+fn report(output: &Output, expected: i32) -> Value {
+    assert_eq!((code(output), stderr(output)), (expected, String::new()), "{}", stdout(output));
+    json(&stdout(output))
+}
+
+#[track_caller]
+fn recorded(folder: &Path, arguments: &[&str], expected: i32) -> Value {
+    report(&record(folder, arguments).output().expect("the binary can be started"), expected)
+}
+
+/// A command about a recording in a folder, with its report as JSON.
+#[track_caller]
+fn about(folder: &Path, arguments: &[&str], expected: i32) -> Value {
+    let mut command = hairspring(arguments);
+    report(&command.args(["--format", "json"]).current_dir(folder).output().expect("it starts"), expected)
+}
+
+/// A command that cannot do it: the code, what it says, and nothing on the standard output.
+#[track_caller]
+fn refused(folder: &Path, arguments: &[&str], expected: i32, hint: &str) {
+    let output = hairspring(arguments).current_dir(folder).output().expect("the binary can be started");
+    assert_eq!((code(&output), stdout(&output)), (expected, String::new()), "{arguments:?}: {}", stderr(&output));
+    assert!(stderr(&output).contains(hint), "{arguments:?} said {:?}, without {hint:?}", stderr(&output));
+    assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+}
+
+fn number(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or_else(|| panic!("{name} is no number in {value:#}"))
+}
+
+/// Waits until a recording has so many records in its journal.
+#[track_caller]
+fn wait_for_records(child: &mut Child, journal: &Path, records: u64) {
+    let start = Instant::now();
+    let written = || std::fs::metadata(journal).map_or(0, |found| found.len());
+    while written() < records * 64 {
+        assert!(start.elapsed() < PATIENCE, "it does not record");
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it ended too early");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "kill -s {name}");
+}
+
+/// Ends a child that a failed test leaves behind.
+struct Ended(Option<Child>);
+
+impl Ended {
+    fn output(mut self) -> Output {
+        self.0.take().expect("not ended yet").wait_with_output().expect("it ends")
+    }
+
+    fn child(&mut self) -> &mut Child {
+        self.0.as_mut().expect("not ended yet")
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn begin(folder: &Path, arguments: &[&str]) -> Ended {
+    Ended(Some(record(folder, arguments).spawn().expect("the binary can be started")))
+}
+
+#[test]
+fn what_was_asked_for_is_recorded_to_the_frame_and_proven() {
+    let folder = folder();
+    let report = recorded(folder.path(), &["--card", CARD, "--for", "300ms", "--to", "x"], 0);
+    assert_eq!(report["verdict"], "complete");
+    for name in ["produced_bytes", "stored_bytes", "durable_bytes"] {
+        assert_eq!(report[name], 300_000 * 4, "{name}");
+    }
+    assert_eq!(names(folder.path()), ["x.hairspring-journal", "x.sigmf-data", "x.sigmf-meta"]);
+    let data = std::fs::metadata(folder.path().join("x.sigmf-data")).expect("it is there");
+    assert_eq!(data.len(), 300_000 * 4);
+    for name in ["x", "x.sigmf-meta", "x.sigmf-data", "x.hairspring-journal"] {
+        let verified = about(folder.path(), &["verify", name], 0);
+        assert_eq!((&verified["verdict"], number(&verified, "proven_bytes")), (&"complete".into(), 1_200_000));
+        assert_eq!((&verified["generator"], &verified["mismatch"]), (&"noise".into(), &Value::Null));
+    }
+    let recovered = about(folder.path(), &["recover", "x"], 0);
+    assert_eq!(recovered["changed"], Value::Array(Vec::new()), "a whole recording needs no mending");
+}
+
+#[test]
+fn the_report_has_every_member_of_the_contract_with_its_type() {
+    let folder = folder();
+    let cards = ["--card", CARD, "--card", "virtual:1ch,8bit,500kS/s"];
+    let report = recorded(folder.path(), &[&cards[..], &["--frames", "50_000", "--to", "x"]].concat(), 0);
+    let cards = items(&report, "cards").collect::<Vec<_>>();
+    assert_eq!(cards.len(), 2);
+    assert_eq!(cards.iter().map(|card| number(card, "stored_bytes")).collect::<Vec<_>>(), [200_000, 50_000]);
+    assert_eq!(number(&report, "stored_bytes"), 250_000);
+    for report in [&report, cards[0], cards[1]] {
+        for name in ["verdict", "reason"] {
+            assert!(report[name].is_string(), "{name}");
+        }
+        for name in [
+            "produced_bytes",
+            "durable_bytes",
+            "lost_bytes",
+            "lost_samples",
+            "left_out_bytes",
+            "worst_stall_ns",
+            "buffer_high_water",
+            "buffer_bytes",
+            "recorder_cpu_ns",
+            "checksum_ns",
+            "elapsed_ns",
+        ] {
+            number(report, name);
+        }
+        assert!(report["rate_wanted_bytes_per_s"].as_f64() > Some(0.0));
+        assert!(report["rate_reached_bytes_per_s"].as_f64() > Some(0.0));
+        assert!(report["direct_io_proven"].is_boolean() && report["gaps"].is_array());
+        assert!(items(report, "files").all(Value::is_string) && items(report, "files").len() >= 3);
+        assert!(items(report, "ladder").len() > 0);
+        for rung in items(report, "ladder") {
+            assert!(rung["name"].is_string() && rung["used"].is_boolean());
+            assert_eq!(rung["refused"].is_null(), rung["used"] == true, "what is not used has a reason: {rung}");
+        }
+    }
+    assert!(names(folder.path()).contains(&"x-card1.sigmf-data".to_owned()));
+    for name in ["x-card0", "x-card1"] {
+        about(folder.path(), &["verify", name], 0);
+    }
+}
+
+#[test]
+fn the_text_says_first_what_the_recording_is_worth() {
+    let folder = folder();
+    let output =
+        run(&["record", "--card", CARD, "--frames", "1000", "--to", &format!("{}/x", folder.path().display())]);
+    assert_eq!((code(&output), stderr(&output)), (0, String::new()));
+    assert!(stdout(&output).starts_with("complete: "), "{}", stdout(&output));
+    for fact in ["recorded ", "1,000 frames, 2,000 samples, 4,000 bytes", "lost          nothing", "worst stall "] {
+        assert!(stdout(&output).contains(fact), "{fact} is not in {}", stdout(&output));
+    }
+    let output = hairspring(&["verify", "x"]).current_dir(folder.path()).output().expect("it starts");
+    assert!(stdout(&output).starts_with("complete: every byte is what was written"), "{}", stdout(&output));
+}
+
+#[test]
+fn lower_ways_are_taken_on_request_and_the_report_says_so() {
+    let folder = folder();
+    let arguments = ["--card", CARD, "--frames", "100000", "--to", "x", "--engine", "pwrite", "--no-direct"];
+    let report = recorded(folder.path(), &[&arguments[..], &["--pages", "small", "--placement", "static"]].concat(), 0);
+    let used: Vec<_> = items(&report, "ladder").filter(|rung| rung["used"] == true).map(|rung| &rung["name"]).collect();
+    assert!(used.contains(&&"pwrite".into()) && !used.contains(&&"io_uring".into()), "{used:?}");
+    assert_eq!((&report["direct_io_proven"], &report["pages"]), (&false.into(), &"small".into()));
+}
+
+#[test]
+fn a_loss_is_declared_frame_by_frame_and_has_its_code() {
+    let folder = folder();
+    // The bus is busy for longer than the FIFO lasts: 64 KiB are 33 ms.
+    let card = "virtual:1ch,16bit,1MS/s,fifo=64KiB,hiccup=100ms+200ms";
+    let arguments = ["--card", card, "--for", "600ms", "--to", "gap", "--on-overrun", "gap"];
+    let report = recorded(folder.path(), &arguments, 4);
+    assert_eq!(report["verdict"], "incomplete");
+    assert_eq!(number(&report, "produced_bytes"), 1_200_000);
+    assert_eq!(number(&report, "stored_bytes") + number(&report, "lost_bytes"), 1_200_000);
+    let frames: u64 = items(&report, "gaps").map(|gap| number(gap, "frames")).sum();
+    assert_eq!((frames * 2, frames), (number(&report, "lost_bytes"), number(&report, "lost_samples")));
+    assert_eq!(items(&report, "gaps").next().map(|gap| &gap["cause"]), Some(&"served_late".into()));
+    let verified = about(folder.path(), &["verify", "gap"], 4);
+    assert_eq!(verified["gaps"], report["gaps"]);
+    assert_eq!(verified["mismatch"], Value::Null, "what is there is at its place");
+
+    let report = recorded(folder.path(), &["--card", card, "--for", "600ms", "--to", "stop"], 4);
+    assert_eq!((&report["verdict"], &report["source_end"]), (&"incomplete".into(), &"overrun".into()));
+    assert!(number(&report, "produced_bytes") < 1_200_000, "it stopped at the first loss");
+}
+
+#[test]
+fn a_trigger_keeps_what_was_asked_for_around_it() {
+    let folder = folder();
+    let card = "virtual:1ch,16bit,1MS/s,data=counter";
+    let arguments = ["--card", card, "--for", "500ms", "--to", "x", "--trigger", "level:ch0>1000cnt"];
+    let report = recorded(folder.path(), &[&arguments[..], &["--pre", "100", "--post", "400"]].concat(), 0);
+    assert_eq!((number(&report, "shots"), number(&report, "stored_bytes")), (1, 1000));
+    assert_eq!(report["verdict"], "complete");
+    about(folder.path(), &["verify", "x"], 0);
+}
+
+#[test]
+fn the_signal_usr1_triggers_from_outside() {
+    let folder = folder();
+    let arguments = ["--card", CARD, "--for", "50s", "--to", "x", "--trigger", "external", "--post", "1000"];
+    let mut child = begin(folder.path(), &arguments);
+    // Blocks are only written once something is kept; that it records is seen by its metadata and a second's rest.
+    let start = Instant::now();
+    while child.child().try_wait().expect("it can be asked").is_none() {
+        assert!(start.elapsed() < PATIENCE, "no signal triggers");
+        if folder.path().join("x.sigmf-meta").exists() {
+            signal(child.child(), "USR1");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let report = report(&child.output(), 0);
+    assert_eq!((number(&report, "shots"), number(&report, "stored_bytes")), (1, 4000));
+    assert!(number(&report, "produced_bytes") < 4 * 50_000_000, "one shot was asked for, and it ended then");
+}
+
+#[test]
+fn ctrl_c_ends_a_recording_in_order_without_loss() {
+    for name in ["INT", "TERM"] {
+        let folder = folder();
+        let mut child = begin(folder.path(), &["--card", CARD, "--to", "x"]);
+        wait_for_records(child.child(), &folder.path().join("x.hairspring-journal"), 4);
+        signal(child.child(), name);
+        let report = report(&child.output(), 0);
+        assert_eq!(report["verdict"], "stopped");
+        assert_eq!(number(&report, "durable_bytes"), number(&report, "produced_bytes"));
+        assert_eq!(about(folder.path(), &["verify", "x"], 0)["verdict"], "stopped");
+    }
+}
+
+#[test]
+fn a_process_that_is_stopped_for_a_while_declares_what_it_missed() {
+    let folder = folder();
+    let card = "virtual:2ch,16bit,1MS/s,fifo=64KiB";
+    let mut child = begin(folder.path(), &["--card", card, "--to", "x", "--on-overrun", "gap"]);
+    let journal = folder.path().join("x.hairspring-journal");
+    wait_for_records(child.child(), &journal, 4);
+    signal(child.child(), "STOP");
+    // 64 KiB are 16 ms: whatever else happens, this is more.
+    std::thread::sleep(Duration::from_millis(500));
+    signal(child.child(), "CONT");
+    let seen = std::fs::metadata(&journal).map_or(0, |found| found.len()) / 64;
+    wait_for_records(child.child(), &journal, seen + 4);
+    signal(child.child(), "INT");
+    let report = report(&child.output(), 4);
+    assert_eq!((&report["verdict"], number(&report, "unaccounted_bytes")), (&"incomplete".into(), 0));
+    assert!(number(&report, "lost_bytes") > 4_000_000 / 4, "a quarter of a second at least");
+    assert!(items(&report, "gaps").any(|gap| gap["cause"] == "served_late"), "{report:#}");
+    assert_eq!(about(folder.path(), &["verify", "x"], 4)["mismatch"], Value::Null);
+}
+
+#[test]
+fn what_a_killed_recording_had_written_is_recovered() {
+    let folder = folder();
+    let mut child = begin(folder.path(), &["--card", CARD, "--to", "x", "--sync", "100ms"]);
+    let journal = folder.path().join("x.hairspring-journal");
+    wait_for_records(child.child(), &journal, 10);
+    child.child().kill().expect("it runs");
+    child.output();
+    let before = names(folder.path())
+        .iter()
+        .map(|name| std::fs::read(folder.path().join(name)).expect("it is there"))
+        .collect::<Vec<_>>();
+    let planned = about(folder.path(), &["recover", "x", "--dry-run"], 4);
+    let after = names(folder.path())
+        .iter()
+        .map(|name| std::fs::read(folder.path().join(name)).expect("it is there"))
+        .collect::<Vec<_>>();
+    assert!(before == after, "a dry run changes nothing");
+    let recovered = about(folder.path(), &["recover", "x"], 4);
+    assert_eq!((&recovered["verdict"], &recovered["stored_bytes"]), (&"incomplete".into(), &planned["stored_bytes"]));
+    assert!(number(&recovered, "stored_bytes") > 0);
+    let verified = about(folder.path(), &["verify", "x"], 4);
+    assert_eq!(
+        (number(&verified, "proven_bytes"), &verified["damaged_blocks"]),
+        (number(&recovered, "stored_bytes"), &0.into())
+    );
+    assert_eq!(verified["mismatch"], Value::Null);
+    assert_eq!(about(folder.path(), &["recover", "x"], 4)["changed"], Value::Array(Vec::new()), "the second time");
+}
+
+#[test]
+fn a_bit_that_flipped_or_bytes_that_are_gone_are_found() {
+    let folder = folder();
+    recorded(folder.path(), &["--card", CARD, "--frames", "1000000", "--to", "x"], 0);
+    let data = folder.path().join("x.sigmf-data");
+    let whole = std::fs::read(&data).expect("it is there");
+    let mut flipped = whole.clone();
+    flipped[1_234_567] ^= 4;
+    std::fs::write(&data, &flipped).expect("written");
+    let verified = about(folder.path(), &["verify", "x"], 4);
+    assert_eq!((&verified["verdict"], &verified["damaged_blocks"]), (&"incomplete".into(), &1.into()));
+    let damage = &verified["damages"][0];
+    let range =
+        number(damage, "file_offset_bytes")..number(damage, "file_offset_bytes") + number(damage, "length_bytes");
+    assert!(range.contains(&1_234_567) && damage["file"] == "x.sigmf-data", "{damage}");
+    std::fs::write(&data, &whole[..3_000_000]).expect("written");
+    let verified = about(folder.path(), &["verify", "x"], 4);
+    assert!(number(&verified, "lost_bytes") >= 1_000_000, "{verified:#}");
+    std::fs::write(&data, &whole).expect("written");
+    about(folder.path(), &["verify", "x"], 0);
+
+    let journal = folder.path().join("x.hairspring-journal");
+    let mut records = std::fs::read(&journal).expect("it is there");
+    records[100] ^= 1;
+    std::fs::write(&journal, &records).expect("written");
+    let output = hairspring(&["verify", "x"]).current_dir(folder.path()).output().expect("it starts");
+    assert!(matches!(code(&output), 4 | 5), "{}: {}", code(&output), stdout(&output));
+    std::fs::write(folder.path().join("x.sigmf-meta"), "{").expect("written");
+    refused(folder.path(), &["verify", "x"], 5, "x.sigmf-meta");
+}
+
+#[test]
+fn a_stripe_is_verified_from_either_folder_and_joined_and_misses_its_members() {
+    let folder = folder();
+    for part in ["a", "b", "moved"] {
+        std::fs::create_dir(folder.path().join(part)).expect("there is room");
+    }
+    let arguments = ["--card", CARD, "--frames", "1000000", "--to", "a/x,b/x", "--notify", "256KiB"];
+    let report = recorded(folder.path(), &arguments, 0);
+    assert_eq!(items(&report, "files").len(), 6);
+    for name in ["a/x", "b/x"] {
+        assert_eq!(number(&about(folder.path(), &["verify", name], 0), "proven_bytes"), 4_000_000);
+    }
+    let joined = about(folder.path(), &["join", "a/x", "--to", "joined"], 0);
+    assert_eq!((&joined["verdict"], &joined["members"]), (&"complete".into(), &2.into()));
+    assert_eq!(number(&about(folder.path(), &["verify", "joined"], 0), "proven_bytes"), 4_000_000);
+    refused(folder.path(), &["join", "a/x", "--to", "joined"], 2, "exists already");
+    for file in names(&folder.path().join("b")) {
+        std::fs::rename(folder.path().join("b").join(&file), folder.path().join("moved").join(&file)).expect("moved");
+    }
+    refused(folder.path(), &["verify", "a/x"], 5, "member 2 of 2 is missing");
+    refused(folder.path(), &["join", "a/x", "--to", "part"], 5, "member 2 of 2 is missing");
+    assert_eq!(number(&about(folder.path(), &["verify", "a/x", "moved/x"], 0), "proven_bytes"), 4_000_000);
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_nothing() {
+    let folder = folder();
+    let check = |arguments: &str, hint: &str| {
+        let arguments: Vec<&str> = ["record"].into_iter().chain(arguments.split_whitespace()).collect();
+        refused(folder.path(), &arguments, 2, hint);
+    };
+    for (card, hint) in [
+        ("nonsense", "choose virtual"),
+        ("virtual:4ch,14bit", "as in 40MS/s"),
+        ("virtual:4ch,14bit,0S/s", "not a possible sample rate"),
+        ("virtual:4ch,14bit,999GS/s", "choose 100 GB/s or less"),
+        ("virtual:0ch,14bit,1MS/s", "choose 1 to 4096"),
+        ("virtual:4ch,14bit,1MS/s,what=3", "choose 4ch"),
+    ] {
+        check(&format!("--card {card} --to x"), hint);
+    }
+    for (arguments, hint) in [
+        ("--to x --buffer 10MiB --notify 4MiB", "does not divide a buffer of 10 MiB: choose"),
+        ("--to x --notify 0B", "choose one that divides the buffer"),
+        ("--to x --buffer 4M", "write MB for"),
+        ("--to x --on-overrun block", "cannot be made to wait; choose stop, gap or overwrite"),
+        ("--to x --for 0s", "record for longer"),
+        ("--to x --for 1ns", "record for longer"),
+        ("--to x --for 10", "write 10ns, 10us, 10ms or 10s"),
+        ("--to x --frames 0", "record for longer"),
+        ("--to x --frames many", "write a whole number of frames"),
+        ("--to x --for 1s --frames 5", "cannot be used with"),
+        ("--to x --sync 0s", "for instance 1s"),
+        ("--to x --depth 0", "not in 1..=256"),
+        ("--to x --trigger level:ch5>0.5 --post 10", "write ch0 to ch1"),
+        ("--to x --trigger level:ch0 --post 10", "write level:ch0>0.5"),
+        ("--to x --trigger level:ch0>0.5", "--post"),
+        ("--to x --frames 1000000000000000", "are free: record less"),
+        ("--to /nowhere/x", "does not exist: make it (mkdir -p /nowhere)"),
+        ("--to .", "names no recording: write a folder and a name"),
+        ("--to /", "names no recording: write a folder and a name"),
+        ("--to /tmp", "is a folder: add a name"),
+        ("--to x.sigmf-data", "write x"),
+        ("--to x,x", "named twice"),
+        ("", "--to"),
+    ] {
+        check(&format!("--card {CARD} {arguments}"), hint);
+        assert_eq!(names(folder.path()), [""; 0], "{arguments}");
+    }
+    for file in ["x.sigmf-data", "x.sigmf-meta", "x.hairspring-journal"] {
+        std::fs::write(folder.path().join(file), "").expect("written");
+        check(&format!("--card {CARD} --to x"), &format!("{file} exists already: recordings are never overwritten"));
+        assert_eq!(names(folder.path()), [file]);
+        std::fs::remove_file(folder.path().join(file)).expect("removed");
+    }
+    for command in ["verify", "recover"] {
+        refused(folder.path(), &[command, "nobody"], 2, "no recording nobody");
+    }
+}
+
+/// A shell in which a small file system is mounted on the working folder.
+fn on_a_small_disk(options: &str, script: &str) -> Output {
+    let folder = folder();
+    let script = format!("mount -t tmpfs -o {options} none . && cd . && cd \"$PWD\" && {script}");
+    Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script, crate::HAIRSPRING])
+        .current_dir(folder.path())
+        .output()
+        .expect("unshare can be started")
+}
+
+fn may_mount(test: &str) -> bool {
+    let may = is_root()
+        && may_unshare()
+        && works(Command::new("unshare").args(["--mount", "sh", "-c", "mount -t tmpfs none /mnt"]));
+    if !may {
+        skip(test, "only root, in a name space of its own, can mount a small disk");
+    }
+    may
+}
+
+#[test]
+fn a_disk_that_fills_up_ends_in_a_readable_recording_that_says_so() {
+    if !may_mount("a_disk_that_fills_up_ends_in_a_readable_recording_that_says_so") {
+        return;
+    }
+    let record = format!("$0 record --card {CARD},data=counter --buffer 4MiB --to x --format json");
+    let output = on_a_small_disk("size=6m", &format!("{record}; echo $?; $0 verify x --format json; echo $?"));
+    let text = stdout(&output);
+    assert_eq!(stderr(&output), "", "{text}");
+    let (report, rest) = text.split_once("\n4\n").unwrap_or_else(|| panic!("no code 4 in {text}"));
+    let report = json(report);
+    assert_eq!((&report["verdict"], number(&report, "unaccounted_bytes")), (&"incomplete".into(), 0));
+    assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("No space left")), "{report:#}");
+    assert!(number(&report, "stored_bytes") > 0, "{report:#}");
+    let verified = json(rest.strip_suffix("4\n").unwrap_or_else(|| panic!("no code 4 at the end of {rest}")));
+    assert_eq!((&verified["damaged_blocks"], &verified["mismatch"]), (&0.into(), &Value::Null));
+    assert_eq!(verified["stored_bytes"], report["stored_bytes"]);
+}
+
+#[test]
+fn a_disk_that_cannot_be_written_is_refused() {
+    if !may_mount("a_disk_that_cannot_be_written_is_refused") {
+        return;
+    }
+    let record = format!("$0 record --card {CARD} --to x");
+    let output = on_a_small_disk("ro,size=6m", &record);
+    assert_eq!(code(&output), 2, "{}", stderr(&output));
+    assert!(stderr(&output).contains("read-only"), "{}", stderr(&output));
+    let output = on_a_small_disk("size=6m", &format!("{record} --for 100s; echo $?; ls"));
+    assert!(stderr(&output).contains("record less, or add a target"), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "2\n", "nothing is left behind");
+}
