@@ -32,12 +32,16 @@ pub(crate) enum Command {
     Trace(TraceArguments),
     /// Record cards to disk, with nothing lost or everything lost accounted for
     Record(Box<RecordArguments>),
+    /// Play a recording at its rate, or as fast as the output takes it
+    Play(Box<PlayArguments>),
     /// Prove every byte of a recording
     Verify(VerifyArguments),
     /// Put a recording in order after a crash, a power cut or damage
     Recover(RecoverArguments),
     /// Join the parts of a stripe into one recording
     Join(JoinArguments),
+    /// Show a recording to other programs: HDF5, NumPy, CSV
+    Export(ExportArguments),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method

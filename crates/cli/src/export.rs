@@ -2,10 +2,10 @@
 
 use std::io::ErrorKind;
 
+use hairspring_stream::Frames;
 use hairspring_stream::export::{Csv, Cut, ExportError, Npy, csv, hdf5, npy};
 use hairspring_stream::recording::Recording;
 use hairspring_stream::store::Store;
-use hairspring_stream::Frames;
 use serde_json::{Value, json};
 
 use crate::account::{amount, append};
@@ -92,7 +92,9 @@ fn form(arguments: &ExportArguments) -> Result<FormName, Failure> {
         Failure::bad_request("which form is meant? name the file .h5, .npy or .csv, or say --as hdf5, npy or csv")
     })?;
     if form == FormName::Hdf5 && (arguments.from.is_some() || arguments.frames.is_some()) {
-        return Err(Failure::bad_request("a view shows the whole recording: leave out --from and --frames, or take npy"));
+        return Err(Failure::bad_request(
+            "a view shows the whole recording: leave out --from and --frames, or take npy",
+        ));
     }
     Ok(form)
 }
@@ -101,7 +103,9 @@ fn refused(error: &ExportError) -> Failure {
     match error {
         ExportError::Recording(error) => recording::refused(error),
         ExportError::Unsuitable(why) => Failure::bad_request(why.clone()),
-        ExportError::Output(_, why) if why.kind() == ErrorKind::AlreadyExists => Failure::bad_request(error.to_string()),
+        ExportError::Output(_, why) if why.kind() == ErrorKind::AlreadyExists => {
+            Failure::bad_request(error.to_string())
+        }
         ExportError::Output(_, why) => {
             let text = format!("failed to {error}; choose another file for --out");
             match why.kind() {

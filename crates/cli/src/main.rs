@@ -8,6 +8,7 @@ mod compare;
 mod delay;
 mod distribution;
 mod exit;
+mod export;
 mod generate;
 mod historic;
 mod interrupt;
@@ -15,6 +16,7 @@ mod join;
 mod listing;
 mod live;
 mod output;
+mod play;
 mod probes;
 mod progress;
 mod record;
@@ -48,9 +50,11 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Record(arguments) => record::run(&arguments),
+        Command::Play(arguments) => play::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Join(arguments) => join::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Schema => output::print(&hairspring_sheet::render::schema()),

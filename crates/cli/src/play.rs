@@ -6,8 +6,7 @@ mod target;
 use std::io::Write;
 
 use hairspring_stream::player::{Config, PlayError, Progress, Track, play};
-use hairspring_stream::sink::{Sink, Unclocked, VirtualOutput};
-use hairspring_stream::{Layout, SampleRate};
+use hairspring_stream::{Frames, SampleRate};
 
 use crate::arguments::{Plain, PlayArguments};
 use crate::exit::{Exit, Failure};
@@ -15,7 +14,7 @@ use crate::listing::clock;
 use crate::live::Live;
 use crate::{interrupt, output, recording};
 
-use target::Target;
+pub(crate) use target::{Rounds, Speed, Target};
 
 pub(crate) fn run(arguments: &PlayArguments) -> Result<Exit, Failure> {
     let stop = interrupt::watch()?;
@@ -24,7 +23,7 @@ pub(crate) fn run(arguments: &PlayArguments) -> Result<Exit, Failure> {
     let recorded = recorded.whole().map_err(|error| recording::refused(&error))?;
     let track = Track::of(&recorded).map_err(|error| recording::refused(&error))?;
     let rate = rate(arguments, track.rate)?;
-    let sink = sink(arguments, track.layout, rate)?;
+    let sink = arguments.to.open(track.layout, rate)?;
     let config = Config {
         buffer: arguments.buffer.unwrap_or(Config::default().buffer),
         pages: arguments.pages.into(),
@@ -54,25 +53,21 @@ pub(crate) fn run(arguments: &PlayArguments) -> Result<Exit, Failure> {
 /// The rate of the output; none if it takes what comes.
 fn rate(arguments: &PlayArguments, recorded: Option<SampleRate>) -> Result<Option<SampleRate>, Failure> {
     let unknown = || {
-        Failure::bad_request("the rate of this recording is not known: say how fast to play it, for instance --rate 1MS/s")
+        Failure::bad_request(
+            "the rate of this recording is not known: say how fast to play it, for instance --rate 1MS/s",
+        )
     };
     if let Some(speed) = arguments.speed {
         let faster = speed.of(recorded.ok_or_else(unknown)?);
-        return faster.map(Some).ok_or_else(|| Failure::bad_request("--speed makes no possible rate of this recording's"));
+        return faster
+            .map(Some)
+            .ok_or_else(|| Failure::bad_request("--speed makes no possible rate of this recording's"));
     }
     match (arguments.rate, &arguments.to) {
         (Some(rate), _) => Ok(Some(rate)),
         (None, Target::Virtual(_)) => recorded.map(Some).ok_or_else(unknown),
         (None, _) => Ok(None),
     }
-}
-
-fn sink(arguments: &PlayArguments, layout: Layout, rate: Option<SampleRate>) -> Result<Box<dyn Sink>, Failure> {
-    let output = arguments.to.open(layout)?;
-    Ok(match rate {
-        Some(rate) => Box::new(VirtualOutput::new(output, layout, rate, arguments.to.fifo())),
-        None => Box::new(Unclocked::new(output)),
-    })
 }
 
 /// How it stands, in a line.
@@ -86,7 +81,7 @@ fn line(progress: &Progress, track: &Track, rate: Option<SampleRate>) -> String 
     if let Some(length) = progress.length {
         parts.push(format!("{} %", u128::from(output) * 100 / u128::from(length.0.max(1))));
     }
-    let megabytes = track.layout.bytes_of(hairspring_stream::Frames(output)).0 as f64 / 1e6;
+    let megabytes = track.layout.bytes_of(Frames(output)).0 as f64 / 1e6;
     let seconds = progress.elapsed.as_secs_f64();
     let reached = if seconds > 0.0 { megabytes / seconds } else { 0.0 };
     parts.push(match rate {

@@ -7,12 +7,14 @@ use clap::{Args, ValueEnum};
 use hairspring_stream::card::Card;
 use hairspring_stream::memory::Pages;
 use hairspring_stream::recorder::{MOST_DEPTH, Placement};
+use hairspring_stream::sink::Gaps;
 use hairspring_stream::source::OnOverrun;
 use hairspring_stream::trigger::{Shots, Trigger};
-use hairspring_stream::{Bytes, Frames};
+use hairspring_stream::{Bytes, Frames, SampleRate};
 use hairspring_time::Nanos;
 
 use super::{Plain, duration};
+use crate::play::{Rounds, Speed, Target};
 
 #[derive(Args, Debug)]
 pub(crate) struct RecordArguments {
@@ -141,6 +143,100 @@ pub(crate) struct JoinArguments {
     /// The format
     #[arg(long, value_enum, default_value_t = Plain::Text)]
     pub(crate) format: Plain,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlayArguments {
+    /// The recording, with or without an ending; parts of a stripe that were moved are named as well
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recording: Vec<PathBuf>,
+    /// Where to: null, file:PATH, stdout, or virtual:fifo=4MiB, which has a clock
+    #[arg(long, value_name = "OUTPUT", value_parser = parsed::<Target>)]
+    pub(crate) to: Target,
+    /// Frames per second, for instance 40MS/s [default: as fast as the output takes them; of a virtual one, as recorded]
+    #[arg(long, value_name = "RATE", value_parser = parsed::<SampleRate>, allow_hyphen_values = true)]
+    pub(crate) rate: Option<SampleRate>,
+    /// So many times as fast as it was recorded
+    #[arg(long, value_name = "FACTOR", value_parser = parsed::<Speed>, conflicts_with = "rate")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) speed: Option<Speed>,
+    /// What is played where the recording has a gap: zero, hold (the last frame), or skip
+    #[arg(long, value_name = "WHAT", value_parser = parsed::<Gaps>, default_value = "zero")]
+    pub(crate) gaps: Gaps,
+    /// How often, or forever
+    #[arg(long = "loop", value_name = "N", value_parser = parsed::<Rounds>, default_value = "1")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) rounds: Rounds,
+    /// How full the buffer must be before the clock starts, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) preroll: u8,
+    /// Memory between the disks and the output [default: 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
+    pub(crate) buffer: Option<Bytes>,
+    /// The pages of the buffer
+    #[arg(long, value_enum, default_value_t = PagesName::Huge2m)]
+    pub(crate) pages: PagesName,
+    /// Reads under way at once
+    #[arg(long, value_name = "N", default_value_t = 8, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=MOST_DEPTH as i64))]
+    pub(crate) depth: u16,
+    /// Show nothing until the end
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The format of the report; it goes to the standard error if the samples go to the standard output
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArguments {
+    /// The recording, with or without an ending; parts of a stripe that were moved are named as well
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recording: Vec<PathBuf>,
+    /// Write this new file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The form [default: by the ending of --out]
+    #[arg(long = "as", value_enum)]
+    pub(crate) form: Option<FormName>,
+    /// The first frame, counted as the card produced them
+    #[arg(long, value_name = "N", value_parser = frames, allow_hyphen_values = true)]
+    pub(crate) from: Option<Frames>,
+    /// How many frames [default: all; of CSV at most a million]
+    #[arg(long, value_name = "N", value_parser = frames, allow_hyphen_values = true)]
+    pub(crate) frames: Option<Frames>,
+    /// In an array, let frames on both sides of a gap become neighbours
+    #[arg(long)]
+    pub(crate) leave_out_gaps: bool,
+    /// Show nothing until the end
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The format of the report
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+/// The forms of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormName {
+    /// A view for HDF5; the samples stay where they are
+    Hdf5,
+    /// An array for NumPy
+    Npy,
+    /// Text, for small cuts
+    Csv,
+}
+
+impl FormName {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Hdf5 => "hdf5",
+            Self::Npy => "npy",
+            Self::Csv => "csv",
+        }
+    }
 }
 
 /// What becomes of data that do not fit.

@@ -45,61 +45,102 @@ pub(super) fn text(played: &Played, track: &Track, width: usize) -> String {
     let counters = &played.counters;
     listing.heading(&format!("{}: {}", played.verdict.name(), reason(played)));
     let frames = grouped(counters.recorded_frames);
-    listing.fact("played", &format!("{frames} frames in {}, after filling the buffer for {}", span(played.elapsed), span(played.preroll)));
+    listing.fact(
+        "played",
+        &format!("{frames} frames in {}, after filling the buffer for {}", span(played.elapsed), span(played.preroll)),
+    );
     if played.gap_frames.0 > 0 {
         let gaps = grouped(played.gap_frames.0);
-        listing.fact("gaps", &format!("{gaps} frames are missing in the recording; {} were filled", grouped(counters.filled_frames)));
+        listing.fact(
+            "gaps",
+            &format!("{gaps} frames are missing in the recording; {} were filled", grouped(counters.filled_frames)),
+        );
     }
     let reached = played.reached.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
-    listing.fact("rate", &match wanted(played, track) {
-        Some(wanted) => format!("wanted {wanted}, reached {reached}"),
-        None => format!("reached {reached}"),
-    });
+    listing.fact(
+        "rate",
+        &match wanted(played, track) {
+            Some(wanted) => format!("wanted {wanted}, reached {reached}"),
+            None => format!("reached {reached}"),
+        },
+    );
     for (number, underrun) in played.underruns.iter().take(SHOWN).enumerate() {
         let frames = grouped(underrun.frames.0);
-        let text = format!("{frames} frames from frame {} on: {}", grouped(underrun.first.0), underrun.late.name().replace('_', " "));
+        let text = format!(
+            "{frames} frames from frame {} on: {}",
+            grouped(underrun.first.0),
+            underrun.late.name().replace('_', " ")
+        );
         listing.fact(if number == 0 { "late" } else { "" }, &text);
     }
     if counters.underruns > SHOWN as u64 {
         listing.fact("", &format!("and {} more", grouped(counters.underruns - SHOWN as u64)));
     }
     for (number, bad) in played.bad.iter().take(SHOWN).enumerate() {
-        let text = format!("{} frames at byte {} of {}: the block {}", grouped(bad.frames.0), grouped(bad.offset), bad.file.display(), bad.why);
+        let text = format!(
+            "{} frames at byte {} of {}: the block {}",
+            grouped(bad.frames.0),
+            grouped(bad.offset),
+            bad.file.display(),
+            bad.why
+        );
         listing.fact(if number == 0 { "damaged" } else { "" }, &text);
     }
     let buffer = format!("{} on {}", played.granted.size, played.granted.pages);
-    listing.fact("buffer", &match played.low_water {
-        Some(low) => format!("{buffer}, {} full at least", percent(low.0, played.ring.capacity.0)),
-        None => buffer,
-    });
+    listing.fact(
+        "buffer",
+        &match played.low_water {
+            Some(low) => format!("{buffer}, {} full at least", percent(low.0, played.ring.capacity.0)),
+            None => buffer,
+        },
+    );
     listing.fact("read", &amount(played.read.0));
-    let core = |cpu: hairspring_time::Nanos| percent(cpu.count().unsigned_abs(), (played.elapsed + played.preroll).count().unsigned_abs());
-    listing.fact("processor", &format!("{} of one core to read and check, {} to serve the output", core(played.reader_cpu), core(played.sink_cpu)));
+    let core = |cpu: hairspring_time::Nanos| {
+        percent(cpu.count().unsigned_abs(), (played.elapsed + played.preroll).count().unsigned_abs())
+    };
+    listing.fact(
+        "processor",
+        &format!(
+            "{} of one core to read and check, {} to serve the output",
+            core(played.reader_cpu),
+            core(played.sink_cpu)
+        ),
+    );
     listing.finish()
 }
 
 pub(super) fn json(played: &Played, track: &Track) -> String {
     let counters = &played.counters;
-    let underruns: Vec<Value> = played.underruns.iter().map(|underrun| {
-        json!({
-            "first_frame": underrun.first.0,
-            "frames": underrun.frames.0,
-            "cause": underrun.late.name(),
-            "found_ns": underrun.found.count(),
+    let underruns: Vec<Value> = played
+        .underruns
+        .iter()
+        .map(|underrun| {
+            json!({
+                "first_frame": underrun.first.0,
+                "frames": underrun.frames.0,
+                "cause": underrun.late.name(),
+                "found_ns": underrun.found.count(),
+            })
         })
-    }).collect();
-    let bad: Vec<Value> = played.bad.iter().map(|bad| {
-        json!({
-            "first_frame": bad.first.0,
-            "frames": bad.frames.0,
-            "file": bad.file.display().to_string(),
-            "file_offset_bytes": bad.offset,
-            "why": bad.why.to_string(),
+        .collect();
+    let bad: Vec<Value> = played
+        .bad
+        .iter()
+        .map(|bad| {
+            json!({
+                "first_frame": bad.first.0,
+                "frames": bad.frames.0,
+                "file": bad.file.display().to_string(),
+                "file_offset_bytes": bad.offset,
+                "why": bad.why.to_string(),
+            })
         })
-    }).collect();
-    let ladder: Vec<Value> = played.ladder.iter().map(|rung| {
-        json!({ "name": rung.name, "used": rung.refused.is_none(), "refused": rung.refused })
-    }).collect();
+        .collect();
+    let ladder: Vec<Value> = played
+        .ladder
+        .iter()
+        .map(|rung| json!({ "name": rung.name, "used": rung.refused.is_none(), "refused": rung.refused }))
+        .collect();
     let mut value = json!({
         "schema": "hairspring.played/1",
         "verdict": played.verdict.name(),

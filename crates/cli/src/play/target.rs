@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use hairspring_stream::sink::{Null, Output, Writer};
+use hairspring_stream::sink::{Null, Output, Sink, Unclocked, VirtualOutput, Writer};
 use hairspring_stream::{Bytes, Layout, SampleRate};
 
 use crate::exit::Failure;
@@ -46,11 +46,11 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// Opens it.
-    pub(crate) fn open(&self, layout: Layout) -> Result<Box<dyn Output>, Failure> {
+    /// Opens it: with a clock of this rate, or as fast as it takes what comes.
+    pub(crate) fn open(&self, layout: Layout, rate: Option<SampleRate>) -> Result<Box<dyn Sink>, Failure> {
         Ok(match self {
-            Self::Null | Self::Virtual(_) => Box::new(Null),
-            Self::Stdout => Box::new(Writer::new(std::io::stdout(), layout, "stdout")),
+            Self::Null | Self::Virtual(_) => self.paced(Null, layout, rate),
+            Self::Stdout => self.paced(Writer::new(std::io::stdout(), layout, "stdout"), layout, rate),
             Self::File(path) => {
                 let shown = path.display();
                 let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
@@ -61,16 +61,16 @@ impl Target {
                         _ => format!("cannot write {shown}: {error}; choose another file"),
                     })
                 })?;
-                Box::new(Writer::new(file, layout, shown.to_string()))
+                self.paced(Writer::new(file, layout, shown.to_string()), layout, rate)
             }
         })
     }
 
-    /// What its hardware holds.
-    pub(crate) fn fifo(&self) -> Bytes {
-        match self {
-            Self::Virtual(fifo) => *fifo,
-            _ => FIFO,
+    fn paced<O: Output + 'static>(&self, output: O, layout: Layout, rate: Option<SampleRate>) -> Box<dyn Sink> {
+        match (rate, self) {
+            (Some(rate), Self::Virtual(fifo)) => Box::new(VirtualOutput::new(output, layout, rate, *fifo)),
+            (Some(rate), _) => Box::new(VirtualOutput::new(output, layout, rate, FIFO)),
+            (None, _) => Box::new(Unclocked::new(output)),
         }
     }
 }

@@ -356,6 +356,50 @@ fn a_stripe_is_verified_from_either_folder_and_joined_and_misses_its_members() {
 }
 
 #[test]
+fn what_was_recorded_is_played_byte_for_byte_and_exported() {
+    let folder = folder();
+    recorded(folder.path(), &["--card", CARD, "--frames", "200000", "--to", "x"], 0);
+    let data = std::fs::read(folder.path().join("x.sigmf-data")).expect("it is there");
+    let played = about(folder.path(), &["play", "x", "--to", "file:out", "--buffer", "8MiB"], 0);
+    assert_eq!((&played["verdict"], number(&played, "played_frames")), (&"complete".into(), 200_000));
+    assert!(std::fs::read(folder.path().join("out")).expect("it is there") == data, "it played something else");
+    refused(folder.path(), &["play", "x", "--to", "file:out"], 2, "exists already");
+
+    let output = hairspring(&["play", "x", "--to", "stdout", "--loop", "2", "--format", "json", "--buffer", "8MiB"])
+        .current_dir(folder.path())
+        .output()
+        .expect("it starts");
+    assert_eq!((code(&output), output.stdout.len()), (0, data.len() * 2), "{}", stderr(&output));
+    assert!(output.stdout == [&data[..], &data[..]].concat(), "it played something else");
+    assert_eq!(json(&stderr(&output))["verdict"], "complete", "the report is beside the samples");
+
+    let fast = about(folder.path(), &["play", "x", "--to", "virtual", "--speed", "0.5", "--buffer", "8MiB"], 0);
+    assert_eq!(fast["rate_wanted_bytes_per_s"], 2_000_000.0);
+    for (arguments, hint) in [
+        (["--to", "nul", "--loop", "1"], "write null, file:PATH, stdout, virtual"),
+        (["--to", "null", "--speed", "0"], "write 0.5 for half"),
+        (["--to", "null", "--loop", "0"], "1 or more, or forever"),
+        (["--to", "null", "--rate", "40"], "write for instance 40MS/s"),
+        (["--to", "null", "--gaps", "fill"], "zero"),
+        (["--to", "file:/nowhere/x", "--loop", "1"], "choose another file"),
+    ] {
+        refused(folder.path(), &[&["play", "x"], &arguments[..]].concat(), 2, hint);
+    }
+
+    let cut = ["export", "x", "--from", "1000", "--frames", "10", "--out"];
+    let exported = about(folder.path(), &[&cut[..], &["cut.npy"]].concat(), 0);
+    assert_eq!((number(&exported, "first_frame"), number(&exported, "frames")), (1000, 10));
+    let array = std::fs::read(folder.path().join("cut.npy")).expect("it is there");
+    assert!(array.ends_with(&data[4000..4040]), "the samples of the cut are the last of the file");
+    about(folder.path(), &[&cut[..], &["cut.csv"]].concat(), 0);
+    about(folder.path(), &["export", "x", "--out", "x.h5"], 0);
+    refused(folder.path(), &[&cut[..], &["cut.npy"]].concat(), 2, "exists already");
+    refused(folder.path(), &[&cut[..], &["cut.txt"]].concat(), 2, "say --as");
+    refused(folder.path(), &[&cut[..], &["cut.h5"]].concat(), 2, "leave out --from");
+    refused(folder.path(), &[&cut[..], &["/nowhere/cut.npy"]].concat(), 2, "choose another file");
+}
+
+#[test]
 fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_nothing() {
     let folder = folder();
     let check = |arguments: &str, hint: &str| {
@@ -388,7 +432,7 @@ fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_noth
         ("--to x --trigger level:ch5>0.5 --post 10", "write ch0 to ch1"),
         ("--to x --trigger level:ch0 --post 10", "write level:ch0>0.5"),
         ("--to x --trigger level:ch0>0.5", "--post"),
-        ("--to x --frames 1000000000000000", "are free: record less"),
+        ("--to x --frames 1000000000000", "are free: record less"),
         ("--to /nowhere/x", "does not exist: make it (mkdir -p /nowhere)"),
         ("--to .", "names no recording: write a folder and a name"),
         ("--to /", "names no recording: write a folder and a name"),
@@ -414,7 +458,7 @@ fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_noth
 /// A shell in which a small file system is mounted on the working folder.
 fn on_a_small_disk(options: &str, script: &str) -> Output {
     let folder = folder();
-    let script = format!("mount -t tmpfs -o {options} none . && cd . && cd \"$PWD\" && {script}");
+    let script = format!("mount -t tmpfs -o {options} none . && cd \"$PWD\" && {script}");
     Command::new("unshare")
         .args(["--mount", "sh", "-c", &script, crate::HAIRSPRING])
         .current_dir(folder.path())
