@@ -1,5 +1,6 @@
 //! The arguments: one declaration, from which help, man page and completions come.
 
+mod plan;
 mod stream;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use hairspring_exec::programs;
 use hairspring_stream::Bytes;
 use hairspring_time::Nanos;
 
+pub(crate) use plan::{PlanArguments, Units};
 pub(crate) use stream::*;
 
 /// Measures what this computer's clocks, delays and wake-ups really do, and prints it as a timing data sheet.
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Join(JoinArguments),
     /// Show a recording to other programs: HDF5, NumPy, CSV
     Export(ExportArguments),
+    /// Plan a recording: whether a set-up carries it, what limits it, which sizes it needs
+    Plan(PlanArguments),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method

@@ -20,7 +20,8 @@ const TABLE: [(Exit, u8, &str); 8] = [
     (
         Exit::Success,
         0,
-        "done; a sheet has at least one of the requested figures; a recording is complete, or was stopped without loss",
+        "done; a sheet has at least one of the requested figures; a recording is complete, or was stopped without \
+         loss; a plan was made, whatever its verdict",
     ),
     (Exit::Failed, 1, "any failure that is not named below"),
     (Exit::BadRequest, 2, "bad request: nothing was measured or recorded; the message says what to write instead"),

@@ -16,6 +16,7 @@ mod join;
 mod listing;
 mod live;
 mod output;
+mod plan;
 mod play;
 mod probes;
 mod progress;
@@ -55,6 +56,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Join(arguments) => join::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Schema => output::print(&hairspring_sheet::render::schema()),

@@ -20,7 +20,7 @@ pub use flows::{Flow, FlowError, Load, Loads};
 pub use reasons::Reason;
 pub use sizes::{Fit, MemoryRoom, Stall, Sustainable};
 pub use topology::{Capacity, Device, DeviceKind, MEMORY, Move, Place, Segment, SegmentKind, Topology, TopologyError};
-pub use written::Written;
+pub use written::{Written, exact, rounded};
 
 use crate::units::{ByteRate, Bytes};
 
@@ -86,6 +86,8 @@ pub struct Target {
     pub name: String,
     /// Its disks in the topology; empty if they are not known.
     pub disks: Vec<String>,
+    /// Why its disks are not known; empty if they are.
+    pub unknown: String,
     /// What tells its file system from others, as the system does; `None` if it does not exist yet.
     pub file_system: Option<u64>,
     /// Room on it; `None` if it is not known.

@@ -74,6 +74,7 @@ fn the_man_page_names_every_command_and_option_and_is_set_without_a_warning() {
         "--age",
         "OPTIONS OF SHEET",
         "hairspring-compare(1)",
+        "--what-if",
         "--backend",
         "thread-up",
     ] {

@@ -11,6 +11,7 @@ mod generated;
 mod interrupted;
 mod limited;
 mod out;
+mod plan;
 mod record;
 mod redacted;
 mod refused;

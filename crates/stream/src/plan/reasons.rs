@@ -1,9 +1,7 @@
 //! The reasons of a plan's verdict, as sentences: what limits, what is not known, and what to do about it.
 
-use hairspring_machine::Nanos;
-
 use super::topology::{Capacity, Device, Place, SegmentKind, Topology};
-use super::{Direction, Fits, Load, Plan, Request, Target};
+use super::{Direction, Fits, Load, Plan, Request, Target, exact, rounded};
 
 /// One reason, or a remark that decides nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,8 +147,8 @@ fn room(plan: &Plan, request: &Request) -> Option<Reason> {
         });
     };
     let (span, volume) = (request.span?, plan.volume?);
-    let needs = format!("{} make {}", long(span), written.amount(volume));
-    let lasts_text = format!("the room on {} lasts for {}", names(&request.targets), long(lasts));
+    let needs = format!("{} make {}", exact(span), written.amount(volume));
+    let lasts_text = format!("the room on {} lasts for {}", names(&request.targets), rounded(lasts));
     let margin = lasts.as_secs_f64() * super::sizes::MARGIN;
     Some(match span {
         _ if span > lasts => Reason::new(Fits::No, format!("{needs}, but {lasts_text}: free more, or add a folder")),
@@ -167,7 +165,7 @@ fn names(targets: &[Target]) -> String {
 fn memory(plan: &Plan, request: &Request) -> Vec<Reason> {
     let written = request.written;
     let mut reasons = Vec::new();
-    let budget = long(request.stall.budget());
+    let budget = rounded(request.stall.budget());
     match (plan.memory_for_buffers, plan.buffer_lasts()) {
         (Some(room), Some(lasts)) if plan.sizes.iter().any(|sizes| sizes.buffer < sizes.wanted) => {
             let wanted = plan.sizes.iter().fold(0_u64, |sum, sizes| sum.saturating_add(sizes.wanted.0));
@@ -179,12 +177,12 @@ fn memory(plan: &Plan, request: &Request) -> Vec<Reason> {
                     written.size(crate::Bytes(wanted)),
                     written.amount(room),
                     written.size(plan.buffer()),
-                    long(lasts)
+                    rounded(lasts)
                 ),
             ));
         }
         (None, _) => {
-            reasons.push(Reason::remark("how much memory there is is not known: check the buffers against it".into()));
+            reasons.push(Reason::remark("the memory is not known: check the buffers against it".into()));
         }
         _ => {}
     }
@@ -267,16 +265,4 @@ fn nodes(request: &Request, topology: &Topology) -> Option<Reason> {
         "{} is near to memory node {} and {} to node {}: the data cross between the processors",
         first.0, first.1, other.0, other.1
     )))
-}
-
-/// A span in the unit that people use for one so long.
-fn long(span: Nanos) -> String {
-    let seconds = span.as_secs_f64();
-    match seconds {
-        _ if seconds < 120.0 => span.to_string(),
-        _ if seconds < 7_200.0 => format!("{:.0} min", seconds / 60.0),
-        _ if seconds < 172_800.0 => format!("{:.1} h", seconds / 3_600.0),
-        _ if seconds < 63_115_200.0 => format!("{:.0} d", seconds / 86_400.0),
-        _ => format!("{:.0} years", seconds / 31_557_600.0),
-    }
 }

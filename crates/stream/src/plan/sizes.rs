@@ -22,6 +22,9 @@ pub const NOTIFY_LEAST: Bytes = Bytes::kib(4);
 /// Largest block that is recommended.
 pub const NOTIFY_MOST: Bytes = Bytes::mib(32);
 
+/// Smallest block that is recommended for a disk that reaches its full rate with shorter ones: each block costs a wake-up.
+pub const NOTIFY_FITTED_LEAST: Bytes = Bytes::mib(1);
+
 /// A block is full at least this often, so that a slow stream does not lie in memory for long.
 pub const NOTIFY_LATEST: Nanos = Nanos::from_secs(1);
 
@@ -104,8 +107,8 @@ impl Fit {
         if !(slope.is_finite() && start.is_finite() && slope > 0.0) {
             return None;
         }
-        // A line that meets the axis below 0 has no fixed part that could be told from 0.
-        let each = start.max(0.0);
+        // A line that meets the axis below 0 has no fixed part that could be told from 0; then the best one through 0 counts.
+        let (each, slope) = if start > 0.0 { (start, slope) } else { (0.0, nt / nn) };
         let full = ByteRate::new(1.0 / slope)?;
         Some(Self { full, each: Nanos::try_from_secs_f64(each).ok()?, half: Bytes((each / slope) as u64) })
     }
@@ -119,7 +122,7 @@ impl Fit {
 
 /// The block for a stream: long enough for the disk by its fit, or a few MiB without one; short enough to be full once a second.
 pub fn notify(rate: ByteRate, fit: Option<Fit>) -> Bytes {
-    let wanted = fit.map_or(NOTIFY_USUAL, Fit::near_full).clamp(NOTIFY_LEAST, NOTIFY_MOST);
+    let wanted = fit.map_or(NOTIFY_USUAL, Fit::near_full).clamp(NOTIFY_FITTED_LEAST, NOTIFY_MOST);
     let in_time = rate.volume_in(NOTIFY_LATEST).0.max(NOTIFY_LEAST.0);
     // The greatest power of two that is not above.
     let in_time = Bytes(1 << in_time.ilog2());

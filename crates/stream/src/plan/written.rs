@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use hairspring_machine::Nanos;
+
 use crate::units::{ByteRate, Bytes};
 
 /// Which units a plan is written in.
@@ -77,9 +79,39 @@ fn an006(bytes: f64) -> String {
     format!("{} {unit}", number.trim_end_matches(".0"))
 }
 
+/// A span as it was asked for: in whole minutes, hours or days where it is.
+pub fn exact(span: Nanos) -> String {
+    const UNITS: [(&str, i64); 3] = [("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("min", 60_000_000_000)];
+    let whole = UNITS.into_iter().find(|(_, length)| span.count() > 0 && span.count() % length == 0);
+    whole.map_or(span.to_string(), |(unit, length)| format!("{} {unit}", span.count() / length))
+}
+
+/// A span in the unit that people use for one so long, with no more digits than they read: `1.61 s`, `25 min`, `3.4 h`, `12 d`.
+pub fn rounded(span: Nanos) -> String {
+    let seconds = span.as_secs_f64();
+    match seconds {
+        // Three digits at the least, and three decimals at the most.
+        _ if seconds < 1.0 => span.to_string(),
+        _ if seconds < 100.0 => format!("{seconds:.2} s").replace(".00 s", " s"),
+        _ if seconds < 120.0 => format!("{seconds:.0} s"),
+        _ if seconds < 7_200.0 => format!("{:.0} min", seconds / 60.0),
+        _ if seconds < 172_800.0 => format!("{:.1} h", seconds / 3_600.0),
+        _ if seconds < 63_115_200.0 => format!("{:.0} d", seconds / 86_400.0),
+        _ => format!("{:.0} years", seconds / 31_557_600.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_are_rounded_to_what_people_read() {
+        let seconds = [0.25, 1.5, 1.0, 12.345, 110.0, 125.0, 9_000.0, 864_000.0, 1e9];
+        let spans = seconds.map(|seconds| rounded(Nanos::try_from_secs_f64(seconds).expect("finite")));
+        let expected = ["250 ms", "1.50 s", "1 s", "12.35 s", "110 s", "2 min", "2.5 h", "10 d", "32 years"];
+        assert_eq!(spans, expected);
+    }
 
     #[test]
     fn the_same_rate_is_written_in_either_way() {

@@ -47,6 +47,11 @@ fn what_is_no_line_gives_no_fit() {
     assert_eq!(Fit::of(&[]), None);
     assert_eq!(Fit::of(&[(Bytes(1), rate), (Bytes(2), rate)]), None);
     assert_eq!(Fit::of(&[(Bytes(4096), rate); 5]), None);
+    // The noise of a disk that has no fixed part.
+    let flat = Fit::of(&[(Bytes(1000), mb_per_s(70.0)), (Bytes(2000), mb_per_s(69.0)), (Bytes(4000), mb_per_s(68.0))]);
+    let flat = flat.expect("a line through 0");
+    assert_eq!((flat.each, flat.half), (Nanos::ZERO, Bytes(0)));
+    assert!((68e6..70e6).contains(&flat.full.bytes_per_s()), "{flat:?}");
     let falling = [(Bytes(1000), mb_per_s(1.0)), (Bytes(2000), mb_per_s(10.0)), (Bytes(4000), mb_per_s(1000.0))];
     assert_eq!(Fit::of(&falling), None);
 }
@@ -56,6 +61,8 @@ fn the_block_is_a_few_mebibytes_and_full_once_a_second() {
     assert_eq!(sizes::notify(mb_per_s(320.0), None), NOTIFY_USUAL);
     assert_eq!(sizes::notify(mb_per_s(1.0), None), Bytes::kib(512));
     assert_eq!(sizes::notify(mb_per_s(0.000_001), None), Bytes::kib(4));
+    let at_once = Fit { full: mb_per_s(163.0), each: Nanos::ZERO, half: Bytes(0) };
+    assert_eq!(sizes::notify(mb_per_s(320.0), Some(at_once)), Bytes::mib(1));
     let slow_to_start = Fit { full: mb_per_s(163.0), each: Nanos::from_millis(100), half: Bytes(16_300_000) };
     assert_eq!(sizes::notify(mb_per_s(320.0), Some(slow_to_start)), NOTIFY_MOST);
 }

@@ -27,7 +27,7 @@ fn request() -> Request {
 }
 
 fn target(name: &str, free: Option<Bytes>) -> Target {
-    Target { name: name.to_owned(), disks: vec![name.to_owned()], file_system: None, free }
+    Target { name: name.to_owned(), disks: vec![name.to_owned()], unknown: String::new(), file_system: None, free }
 }
 
 fn measured(rate_mb_per_s: f64) -> Result<Sustainable, String> {
@@ -139,7 +139,7 @@ fn buffers_that_do_not_fit_into_a_quarter_of_the_memory_are_cut_and_said_so() {
     };
     let whole = check(&request(), &fast(), Fits::Unknown, "");
     assert_eq!((whole.notify(), whole.buffer()), (Bytes::mib(4), Bytes::mib(256)));
-    let cut = check(&little(Bytes::mib(400)), &fast(), Fits::Tight, "to outlast 1.5 s takes buffers of 256 MiB, but");
+    let cut = check(&little(Bytes::mib(400)), &fast(), Fits::Tight, "to outlast 1.50 s takes buffers of 256 MiB, but");
     assert_eq!(cut.buffer(), Bytes::mib(64));
     assert!(cut.buffer_lasts() < whole.buffer_lasts());
     check(&little(Bytes::mib(40)), &fast(), Fits::No, "takes buffers of 256 MiB");
