@@ -115,10 +115,18 @@ const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "interleavings",
-        claim: "The doorbell and the ring between interrupt sources and the executive miss, lose and double nothing in any \
-                interleaving of their threads with up to three preemptions.",
+        claim: "The doorbell and the ring between interrupt sources and the executive, and the cursors of the recording ring \
+                with its evictions and taps, miss, lose, double and tear nothing in any interleaving of their threads with up \
+                to three preemptions.",
         arguments: &[],
-        limit_s: 600,
+        limit_s: 900,
+    },
+    Proof {
+        name: "stream-sanitizers",
+        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the stream crate's tests \
+                with threads or raw memory.",
+        arguments: &[],
+        limit_s: 1800,
     },
     Proof {
         name: "recording-kills",

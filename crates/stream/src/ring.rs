@@ -509,4 +509,6 @@ impl Tap {
 }
 
 #[cfg(test)]
+mod stress;
+#[cfg(test)]
 mod tests;

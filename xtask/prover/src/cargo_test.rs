@@ -8,14 +8,45 @@ use super::Verdict;
 
 /// Runs `cargo test` with these arguments and environment; passes if everything passed and anything ran.
 pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict {
-    let mut figures = Map::new();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.arg("test").args(arguments).envs(environment.iter().copied());
+    judge(&mut command)
+}
+
+/// The sanitizers, with what the compiler is told for each. The libraries that come with it are not instrumented: building
+/// them anew needs their source, which is not everywhere; what crosses them is ordered by atomics that are inlined into ours.
+const SANITIZERS: [(&str, &str); 2] = [
+    ("thread", "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer"),
+    ("address", "-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer"),
+];
+
+/// Runs tests under the sanitizers, with the nightly toolchain, which alone has them.
+pub(crate) fn sanitize(package: &str, tests: &[&str]) -> Verdict {
+    let mut all = Verdict { passed: true, figures: Map::new() };
+    for (name, flags) in SANITIZERS {
+        let mut command = Command::new("rustup");
+        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+        let suppressions = std::env::current_dir().unwrap_or_default().join("xtask/prover/thread-sanitizer.txt");
+        command.args(["run", "nightly", "cargo", "test", "-p", package, "--lib", "--target", &target, "--"]).args(tests);
+        command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", format!("target/sanitizer-{name}"));
+        command.env("TSAN_OPTIONS", format!("halt_on_error=1 suppressions={}", suppressions.display()));
+        // The kernel's reads and writes of memories that live as long as the process are no leaks.
+        command.env("ASAN_OPTIONS", "detect_leaks=0");
+        let verdict = judge(&mut command);
+        all.passed &= verdict.passed;
+        all.figures.extend(verdict.figures.into_iter().map(|(figure, value)| (format!("{name}: {figure}"), value)));
+    }
+    all
+}
+
+/// Runs tests and counts what came of them.
+fn judge(command: &mut Command) -> Verdict {
+    let mut figures = Map::new();
     let output = match command.output() {
         Ok(output) => output,
         Err(error) => {
-            figures.insert("defect".to_owned(), json!(format!("run cargo test: {error}")));
+            figures.insert("defect".to_owned(), json!(format!("run {command:?}: {error}")));
             return Verdict { passed: false, figures };
         }
     };

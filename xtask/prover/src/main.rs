@@ -91,7 +91,7 @@ enum Proof {
         #[arg(long, default_value_t = 5)]
         seconds: i64,
     },
-    /// The executive's doorbell and ring work in every interleaving of their threads
+    /// The lock-free parts work in every interleaving of their threads
     Interleavings,
     /// A killed recorder has lost no block that its journal has
     RecordingKills {
@@ -123,7 +123,13 @@ enum Proof {
         #[arg(long, default_value = "target/prove-recording")]
         dir: PathBuf,
     },
+    /// The sanitizers see no data race and no bad access in the tests of the stream crate that have threads or raw memory
+    StreamSanitizers,
 }
+
+/// The tests of the stream crate with threads or raw memory.
+const STREAM_TESTS: &[&str] =
+    &["ring::", "memory::", "monitor::", "player::", "trigger::external::", "session::", "recorder::", "store::"];
 
 /// What a proof found.
 struct Verdict {
@@ -149,12 +155,13 @@ fn main() -> ExitCode {
         Proof::Inversion => executive::inversion(),
         Proof::Cyclictest { seconds } => executive::cyclictest(seconds),
         Proof::Interleavings => cargo_test::prove(
-            &["-p", "hairspring-exec", "--lib", "loom_checks"],
+            &["-p", "hairspring-exec", "-p", "hairspring-stream", "--lib", "loom_checks"],
             &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ),
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
+        Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),
     };
     println!("{}", json!({"passed": verdict.passed, "figures": verdict.figures}));
     if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -116,3 +116,6 @@ impl Cursors {
         self.frontier.0.load(Ordering::Relaxed) <= position.saturating_add(self.capacity)
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_checks;

@@ -1,0 +1,146 @@
+//! All interleavings, and all orders in which stores may be seen, of a producer with a consumer and with one who looks on.
+//!
+//! The bytes of the ring are cells that loom watches: who touches one while another does, without an order between them, is
+//! told. What lies in them are relaxed atomics, as weak as bytes that a device writes.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+use super::Cursors;
+
+/// Switches between threads that are not forced.
+const PREEMPTIONS: usize = 3;
+/// What the ring holds.
+const CAPACITY: u64 = 2;
+
+struct Ring {
+    cursors: Cursors,
+    bytes: [(UnsafeCell<()>, AtomicU64); CAPACITY as usize],
+}
+
+impl Ring {
+    fn new() -> Self {
+        Self {
+            cursors: Cursors::new(CAPACITY),
+            bytes: [(); CAPACITY as usize].map(|()| (UnsafeCell::new(()), AtomicU64::new(0))),
+        }
+    }
+
+    fn write(&self, position: u64) {
+        let (cell, value) = &self.bytes[(position % CAPACITY) as usize];
+        cell.with_mut(|_| value.store(position + 1, Ordering::Relaxed));
+    }
+
+    fn read(&self, position: u64) {
+        let (cell, value) = &self.bytes[(position % CAPACITY) as usize];
+        let seen = cell.with(|_| value.load(Ordering::Relaxed));
+        assert_eq!(seen, position + 1, "another byte than was written there");
+    }
+}
+
+/// Explores all that a producer and somebody else can do together.
+fn explore(producer: fn(&Ring), other: fn(&Ring)) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(PREEMPTIONS);
+    model.check(move || {
+        let ring = Arc::new(Ring::new());
+        let theirs = Arc::clone(&ring);
+        let thread = thread::spawn(move || producer(&theirs));
+        other(&ring);
+        thread.join().expect("it does not panic");
+    });
+}
+
+/// Bytes that go through the ring: it goes round once and begins again.
+const BYTES: u64 = 4;
+
+#[test]
+fn every_byte_is_handed_over_once_and_never_touched_by_both() {
+    explore(
+        |ring| {
+            for position in 0..BYTES {
+                while ring.cursors.tail() + CAPACITY == position {
+                    thread::yield_now();
+                }
+                ring.cursors.announce(position + 1);
+                ring.write(position);
+                ring.cursors.publish(position + 1);
+            }
+        },
+        |ring| {
+            let mut next = 0;
+            while next < BYTES {
+                let head = ring.cursors.head();
+                if head == next {
+                    thread::yield_now();
+                    continue;
+                }
+                (next..head).for_each(|position| ring.read(position));
+                ring.cursors.release(head);
+                next = head;
+            }
+        },
+    );
+}
+
+#[test]
+fn what_is_evicted_is_not_being_read_and_what_is_read_is_not_evicted() {
+    explore(
+        |ring| {
+            for position in 0..BYTES {
+                // A producer never waits: what finds no room and cannot evict would be lost here, so it is tried again.
+                while ring.cursors.tail() + CAPACITY == position {
+                    if !ring.cursors.evict(position - CAPACITY + 1) {
+                        thread::yield_now();
+                    }
+                }
+                ring.cursors.announce(position + 1);
+                ring.write(position);
+                ring.cursors.publish(position + 1);
+            }
+        },
+        |ring| {
+            let mut next = 0;
+            for _ in 0..2 {
+                while !ring.cursors.try_hold() {
+                    thread::yield_now();
+                }
+                let (tail, head) = (ring.cursors.tail(), ring.cursors.head());
+                assert!(next <= tail && tail <= head && head - tail <= CAPACITY);
+                // One only, so that the producer has something to evict.
+                next = head.min(tail + 1);
+                (tail..next).for_each(|position| ring.read(position));
+                ring.cursors.release(next);
+                ring.cursors.let_go();
+            }
+        },
+    );
+}
+
+#[test]
+fn a_copy_that_is_said_to_be_intact_is() {
+    explore(
+        |ring| {
+            // Nobody holds this producer up; those who look on must find out.
+            for position in 0..BYTES {
+                ring.cursors.announce(position + 1);
+                ring.bytes[(position % CAPACITY) as usize].1.store(position + 1, Ordering::Relaxed);
+                ring.cursors.publish(position + 1);
+            }
+        },
+        |ring| {
+            for _ in 0..2 {
+                let head = ring.cursors.head();
+                let first = head.saturating_sub(CAPACITY);
+                let copy: Vec<u64> = (first..head)
+                    .map(|position| ring.bytes[(position % CAPACITY) as usize].1.load(Ordering::Relaxed))
+                    .collect();
+                if ring.cursors.is_intact(first) {
+                    assert!(copy.into_iter().eq(first + 1..=head), "a torn copy");
+                }
+            }
+        },
+    );
+}
