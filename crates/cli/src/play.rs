@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &PlayArguments) -> Result<Exit, Failure> {
     let mut store = recording::store();
     let recorded = recording::open(&mut *store, &arguments.recording)?;
     let recorded = recorded.whole().map_err(|error| recording::refused(&error))?;
-    let track = Track::of(&recorded).map_err(|error| recording::refused(&error))?;
+    let track = Track::of(&recorded);
     let rate = rate(arguments, track.rate)?;
     let sink = arguments.to.open(track.layout, rate)?;
     let config = Config {

@@ -194,6 +194,8 @@ pub struct Played {
     pub bad_blocks: u64,
     /// The first of them.
     pub bad: Vec<BadBlock>,
+    /// Blocks that were played without proof: the recording has no checksums.
+    pub unproven_blocks: u64,
     /// Bytes that were read.
     pub read: Bytes,
     /// Frames whose place between disk and output is not known: not 0 is an error of ours.
@@ -310,6 +312,7 @@ impl Player {
             bad_frames: Frames(read.bad_frames),
             bad_blocks: read.bad_blocks,
             bad: read.bad,
+            unproven_blocks: read.unproven_blocks,
             read: Bytes(read.read_bytes),
             unaccounted_frames,
             wanted: driver.sink.describe().rate,

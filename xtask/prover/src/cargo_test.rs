@@ -28,7 +28,9 @@ pub(crate) fn sanitize(package: &str, tests: &[&str]) -> Verdict {
         let mut command = Command::new("rustup");
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let suppressions = std::env::current_dir().unwrap_or_default().join("xtask/prover/thread-sanitizer.txt");
-        command.args(["run", "nightly", "cargo", "test", "-p", package, "--lib", "--target", &target, "--"]).args(tests);
+        command
+            .args(["run", "nightly", "cargo", "test", "-p", package, "--lib", "--target", &target, "--"])
+            .args(tests);
         command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", format!("target/sanitizer-{name}"));
         command.env("TSAN_OPTIONS", format!("halt_on_error=1 suppressions={}", suppressions.display()));
         // The kernel's reads and writes of memories that live as long as the process are no leaks.

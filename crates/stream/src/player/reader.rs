@@ -47,6 +47,8 @@ pub(crate) struct Counters {
     /// Frames of blocks that were not read because they would have been late.
     pub(crate) unread_frames: u64,
     pub(crate) bad_blocks: u64,
+    /// Blocks that have no checksum.
+    pub(crate) unproven_blocks: u64,
     pub(crate) bad: Vec<BadBlock>,
 }
 
@@ -56,8 +58,8 @@ enum State {
     Reading(u64),
     /// There, with the right checksum.
     Good,
-    /// Not to be played.
-    Lost(Cause),
+    /// Not to be played; without a cause if the recording itself says that it is missing.
+    Lost(Option<Cause>),
 }
 
 /// A stretch between its submission and its publication.
@@ -248,7 +250,7 @@ impl Reader {
             for completion in std::mem::take(&mut self.completions) {
                 // Not read again, whatever came of it.
                 if let Some(flight) = self.flights.iter_mut().find(|flight| flight.token == completion.token) {
-                    flight.state = State::Lost(Cause::ServedLate);
+                    flight.state = State::Lost(Some(Cause::ServedLate));
                 }
             }
         }
@@ -310,7 +312,7 @@ impl Reader {
             let mut flight = Flight {
                 token: Token(self.tokens),
                 stretch,
-                state: State::Lost(Cause::Damaged),
+                state: State::Lost((!stretch.declared).then_some(Cause::Damaged)),
                 position: self.producer.position() + self.reserved,
                 slot: 0,
                 tries: 0,
@@ -323,7 +325,7 @@ impl Reader {
                 // Relaxed: a hint; a block that is read in vain is thrown away by the sink.
                 let due = self.shared.due.load(Ordering::Relaxed);
                 if self.leaves_out_late && self.output_index(self.round, last) <= due {
-                    flight.state = State::Lost(Cause::ServedLate);
+                    flight.state = State::Lost(Some(Cause::ServedLate));
                 } else {
                     flight.slot = stretch.length.next_multiple_of(self.alignment);
                     if self.producer.reserve_ahead(self.reserved, flight.slot as usize).is_none() {
@@ -376,7 +378,7 @@ impl Reader {
             Err(errno) => Some(Bad::Unreadable(errno)),
         };
         if let Some(why) = bad {
-            self.flights[number].state = State::Lost(Cause::Damaged);
+            self.flights[number].state = State::Lost(Some(Cause::Damaged));
             self.counters.bad_blocks += 1;
             if self.counters.bad.len() < MOST_BAD_BLOCKS {
                 let first = self.track.timeline.frame_at(stretch.position);
@@ -401,8 +403,10 @@ impl Reader {
     fn check(&mut self, number: usize, block: Block) -> Option<Bad> {
         let flight = &mut self.flights[number];
         let bytes = self.producer.ahead(flight.position - self.producer.position(), block.length as usize);
-        if crc32c::crc32c(bytes) != block.crc {
-            return Some(Bad::Checksum);
+        match block.crc {
+            Some(crc) if crc32c::crc32c(bytes) != crc => return Some(Bad::Checksum),
+            Some(_) => {}
+            None => self.counters.unproven_blocks += 1,
         }
         flight.state = State::Good;
         None
@@ -425,7 +429,7 @@ impl Reader {
                 for run in runs {
                     let frames = self.track.layout.frames_in(run.length.unwrap_or(rest));
                     self.miss_until(self.output_index(round, run.first), None, now);
-                    self.miss_until(self.output_index(round, Frames(run.first.0 + frames.0)), Some(cause), now);
+                    self.miss_until(self.output_index(round, Frames(run.first.0 + frames.0)), cause, now);
                 }
                 if !self.pad(self.held + slot - published) {
                     return false;

@@ -29,7 +29,7 @@ fn recording(layout: Layout, frames: u64, holes: &[(u64, u64)]) -> (Track, Image
     for (number, block) in bytes.chunks(BLOCK as usize).enumerate() {
         let (file, length) = (number % 2, block.len() as u32);
         let (position, offset) = (number as u64 * BLOCK, files[file].len() as u64);
-        blocks.push(Block { position, length, crc: crc32c::crc32c(block), file, offset });
+        blocks.push(Block { position, length, crc: Some(crc32c::crc32c(block)), file, offset });
         files[file].extend_from_slice(block);
     }
     let mut image = Image::default();
@@ -37,7 +37,7 @@ fn recording(layout: Layout, frames: u64, holes: &[(u64, u64)]) -> (Track, Image
     paths.iter().zip(&files).for_each(|(path, file)| image.put(path, file));
     let stored = Bytes(bytes.len() as u64);
     let files = paths.map(PathBuf::from).into();
-    (Track { layout, rate: SampleRate::hz(1_000_000), timeline, stored, files, blocks }, image)
+    (Track { layout, rate: SampleRate::hz(1_000_000), timeline, stored, files, blocks, declared: Vec::new() }, image)
 }
 
 fn small() -> Config {
@@ -240,7 +240,7 @@ fn a_sink_that_is_served_late_says_so() {
 #[test]
 fn a_damaged_block_is_a_gap_and_never_played() {
     let (mut track, image) = recording(mono(), 20_000, &[]);
-    track.blocks[3].crc ^= 1;
+    track.blocks[3].crc = Some(0);
     // A block that the journal does not know is missing, too.
     track.blocks.remove(7);
     for gaps in Gaps::ALL {
@@ -253,6 +253,37 @@ fn a_damaged_block_is_a_gap_and_never_played() {
         assert_eq!((played.bad_frames, played.bad_blocks), (Frames(4096), 1));
         assert_eq!((played.bad[0].first, played.bad[0].why), (Frames(3 * 2048), Bad::Checksum));
     }
+}
+
+#[test]
+fn what_the_recording_itself_says_is_missing_is_a_gap_like_others() {
+    let (mut track, image) = recording(mono(), 20_000, &[]);
+    track.blocks.remove(7);
+    track.declared = vec![(7 * BLOCK, BLOCK)];
+    for gaps in Gaps::ALL {
+        let (sink, checked) = clocked(&track, 1_000_000);
+        let played = run(&track, sink, &disk(image.clone(), FAST, vec![]), &Config { gaps, ..small() });
+        assert_eq!(
+            (played.verdict, played.bad_frames, played.gap_frames),
+            (Verdict::Complete, Frames(0), Frames(2048))
+        );
+        assert_eq!((found(&checked).right, found(&checked).wrong), (20_000 - 2048, None), "{gaps}");
+    }
+}
+
+#[test]
+fn a_recording_that_was_opened_is_played() {
+    use crate::recording::testing::{PATTERN, Spec};
+    let spec = Spec { members: 2, gaps: vec![(1000, 9)], unwritten: vec![4], ..Spec::plain() };
+    let disk = disk(spec.make(), FAST, vec![]);
+    let opened = crate::recording::Recording::open_in(&mut disk.store(1), &[Spec::base(0)]).expect("opens");
+    let track = Track::of(&opened);
+    assert_eq!(track.files.len(), 2);
+    let (checker, checked) = Checker::new(PATTERN, track.layout);
+    let played = run(&track, Box::new(Unclocked::new(checker)), &disk, &small());
+    let found = found(&checked);
+    assert_eq!((found.wrong, found.in_order, found.filled), (None, true, 9 + 1024), "{played:?}");
+    assert_eq!(found.right, track.layout.frames_in(Bytes(spec.stored)).0 - 1024);
 }
 
 #[test]
@@ -353,7 +384,7 @@ proptest! {
         }).collect();
         let (mut track, image) = recording(layout, frames, &holes);
         for number in &damaged {
-            track.blocks.get_mut(*number).into_iter().for_each(|block| block.crc ^= 7);
+            track.blocks.get_mut(*number).into_iter().for_each(|block| block.crc = Some(0));
         }
         let hurt: Vec<u64> = damaged.iter().map(|number| *number as u64 * BLOCK).collect();
         if let Some(number) = gone && number < track.blocks.len() && track.blocks.len() > 1 {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::layout::Layout;
-use crate::recording::{self, Files, Recording, RecordingError};
+use crate::recording::{Files, Recording};
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Frames, SampleRate};
 
@@ -14,8 +14,8 @@ pub struct Block {
     pub position: u64,
     /// Their number.
     pub length: u32,
-    /// CRC-32C of them.
-    pub crc: u32,
+    /// CRC-32C of them; `None` in recordings of other programs, which cannot be proven.
+    pub crc: Option<u32>,
     /// Which of the track's files.
     pub file: usize,
     /// Where in it.
@@ -37,6 +37,10 @@ pub struct Track {
     pub files: Vec<PathBuf>,
     /// The blocks, in the order of their positions. What lies in none of them is missing.
     pub blocks: Vec<Block>,
+    /// Pieces of the stored stream that the recording itself says are in no file, for they could not be written or were
+    /// damaged when it was mended: position and length. They are gaps like others; what is in no block and not among them is
+    /// damage.
+    pub declared: Vec<(u64, u64)>,
 }
 
 /// Bytes of the stored stream that are read at once.
@@ -46,35 +50,32 @@ pub(super) struct Stretch {
     pub(super) length: u64,
     /// `None` if no block holds them.
     pub(super) block: Option<Block>,
+    /// Whether the recording itself says that they are missing.
+    pub(super) declared: bool,
 }
 
 impl Track {
-    /// What there is to play of a recording of which all members are there.
-    ///
-    /// # Errors
-    /// Another program wrote it: then nothing proves its data.
-    pub fn of(recording: &Recording) -> Result<Self, RecordingError> {
-        if recording.is_foreign() {
-            let why = "another program wrote this recording: it has no checksums, so none of it can be proven";
-            return Err(RecordingError::Limit(why.to_owned()));
-        }
-        let members = recording.members();
-        let file_of = |number: usize| members.iter().position(|member| member.number == number);
-        let block = |block: &recording::Block| {
-            let recording::Block { position, length, file_offset: offset, .. } = *block;
-            Some(Block { position, length, crc: block.crc?, file: file_of(block.member)?, offset })
+    /// All of a recording. Blocks of members that were not found are missing.
+    pub fn of(recording: &Recording) -> Self {
+        let files: Vec<usize> = recording.members().iter().map(|member| member.number).collect();
+        let block = |block: &crate::recording::Block| {
+            let file = files.iter().position(|number| *number == block.member)?;
+            let (position, offset) = (block.position, block.file_offset);
+            Some(Block { position, length: block.length, crc: block.crc, file, offset })
         };
-        let blocks = recording.blocks();
-        let ends = blocks.iter().map(recording::Block::end);
-        let ends = ends.chain(recording.holes().iter().map(|hole| hole.position.saturating_add(hole.length)));
-        Ok(Self {
+        let holes = recording.holes();
+        let ends = recording.blocks().iter().map(crate::recording::Block::end);
+        let stored = ends.chain(holes.iter().map(|hole| hole.position.saturating_add(hole.length))).max();
+        let declared = holes.iter().filter(|hole| hole.declared).map(|hole| (hole.position, hole.length));
+        Self {
             layout: recording.about().layout,
             rate: recording.about().rate,
             timeline: recording.timeline().clone(),
-            stored: Bytes(ends.max().unwrap_or(0)),
-            files: members.iter().map(|member| Files::of(&member.base).data).collect(),
-            blocks: blocks.iter().filter_map(block).collect(),
-        })
+            stored: Bytes(stored.unwrap_or(0)),
+            files: recording.members().iter().map(|member| Files::of(&member.base).data).collect(),
+            blocks: recording.blocks().iter().filter_map(block).collect(),
+            declared: declared.collect(),
+        }
     }
 
     /// The index of the first frame that is there: what is missing or left out before it is not played.
@@ -87,9 +88,10 @@ impl Track {
         Frames(self.timeline.frame_at(self.stored.0).0.saturating_sub(self.origin().0))
     }
 
-    /// Frames that are stored.
+    /// Frames that are stored, by the recording's own account.
     pub fn stored_frames(&self) -> Frames {
-        self.layout.frames_in(self.stored)
+        let declared = self.stretches().iter().filter(|stretch| stretch.declared).map(|stretch| stretch.length).sum();
+        self.layout.frames_in(Bytes(self.stored.0.saturating_sub(declared)))
     }
 
     /// The gaps between the first and the last frame: index of the first missing frame, and how many.
@@ -107,22 +109,36 @@ impl Track {
     pub(super) fn stretches(&self) -> Vec<Stretch> {
         let mut stretches = Vec::with_capacity(self.blocks.len());
         let mut next = 0;
-        let missing = |position, until: u64| Stretch { position, length: until - position, block: None };
         for block in &self.blocks {
             // A block that reaches into the one before it, or beyond the end, is not believed.
             let end = block.position.saturating_add(block.length.into());
             if block.length == 0 || block.position < next || end > self.stored.0 {
                 continue;
             }
-            if block.position > next {
-                stretches.push(missing(next, block.position));
-            }
-            stretches.push(Stretch { position: block.position, length: block.length.into(), block: Some(*block) });
+            self.missing(next, block.position, &mut stretches);
+            let (position, length) = (block.position, block.length.into());
+            stretches.push(Stretch { position, length, block: Some(*block), declared: false });
             next = end;
         }
-        if next < self.stored.0 {
-            stretches.push(missing(next, self.stored.0));
-        }
+        self.missing(next, self.stored.0, &mut stretches);
         stretches
+    }
+
+    /// What is in no block, with and without the recording's own word for it.
+    fn missing(&self, mut next: u64, until: u64, stretches: &mut Vec<Stretch>) {
+        let mut push = |from: u64, to: u64, declared| {
+            if to > from {
+                stretches.push(Stretch { position: from, length: to - from, block: None, declared });
+            }
+        };
+        for (position, length) in &self.declared {
+            let (from, to) = (next.max(*position).min(until), position.saturating_add(*length).min(until));
+            if to > from {
+                push(next, from, false);
+                push(from, to, true);
+                next = to;
+            }
+        }
+        push(next, until, false);
     }
 }

@@ -51,7 +51,7 @@ fn every_byte_arrives_once_in_order() {
             for length in lengths() {
                 let position = producer.position();
                 if position >= BYTES {
-                    break producer.close(End::Finished);
+                    break;
                 }
                 while producer.room() < length {
                     producer.bell().wait(None, Nanos::from_millis(1));
@@ -60,6 +60,7 @@ fn every_byte_arrives_once_in_order() {
                 fill(producer.reserve(length as usize).expect("room"), position);
                 producer.commit(length as usize);
             }
+            producer.close(End::Finished);
         });
         for most in lengths().map(|length| length * 3 / 8 * 8) {
             let next = consumer.next();
@@ -161,7 +162,7 @@ fn what_is_left_after_evictions_is_right_for_the_consumer_and_for_taps() {
             for length in lengths() {
                 let position = producer.position();
                 if position >= BYTES {
-                    break producer.close(End::Finished);
+                    break;
                 }
                 // Never waits: while the consumer reads it tries again, as a card does with its next data.
                 if producer.evict(length, 8) >= length {
@@ -169,6 +170,7 @@ fn what_is_left_after_evictions_is_right_for_the_consumer_and_for_taps() {
                     producer.commit(length as usize);
                 }
             }
+            producer.close(End::Finished);
         });
         let mut seen = 0;
         loop {

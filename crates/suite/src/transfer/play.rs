@@ -31,7 +31,7 @@ pub(super) fn sample(cell: Cell, disks: &Disks) -> Result<ByteRate, Absent> {
 fn highest(cell: Cell, layout: Layout, disks: &Disks) -> Result<ByteRate, Absent> {
     let failed = |error: &dyn std::fmt::Display| Absent::final_(format!("failed to play: {error}"));
     let recording = Recording::open(&bases(disks, cell.targets)).map_err(|error| failed(&error))?;
-    let track = Track::of(&recording).map_err(|error| failed(&error))?;
+    let track = Track::of(&recording);
     let config = Config { buffer: cell.software, depth: DEPTH, ..Config::default() };
     let run = |sink: Box<dyn Sink>| {
         let store = best(DEPTH, Ways::default());
