@@ -374,7 +374,7 @@ fn ready(input: Input, config: &Config, machine: &Host) -> Result<Ready, RecordE
     if config.on_overrun == OnOverrun::Block && description.clocked {
         return Err(RecordError::CannotBlock(description.hardware));
     }
-    if config.notify.0 == 0 || config.buffer.0 % config.notify.0 != 0 {
+    if config.notify.0 == 0 || !config.buffer.0.is_multiple_of(config.notify.0) {
         return Err(RecordError::Notify(config.notify, config.buffer));
     }
     let gate = config.trigger.map(|(trigger, pre, post, shots)| {

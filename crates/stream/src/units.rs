@@ -100,7 +100,7 @@ impl Bytes {
 impl fmt::Display for Bytes {
     /// The shortest exact form where there is one (`512 MiB`, `20 GB`), else both units.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exact = SIZES.iter().rev().filter(|(_, size)| self.0 % size == 0 && self.0 >= *size);
+        let exact = SIZES.iter().rev().filter(|(_, size)| self.0.is_multiple_of(*size) && self.0 >= *size);
         let shortest = exact.min_by_key(|(_, size)| self.0 / size);
         match shortest {
             None => f.pad("0 B"),

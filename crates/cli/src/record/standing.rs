@@ -14,7 +14,7 @@ pub(crate) fn line(cards: &[Progress], length: Option<Nanos>) -> String {
         Some(length) => format!("{} of {}", clock(elapsed), clock(length)),
         None => clock(elapsed),
     }];
-    let taken: u64 = cards.iter().map(|card| taken_bytes(card)).sum();
+    let taken: u64 = cards.iter().map(taken_bytes).sum();
     let reached = ByteRate::of(Bytes(taken), elapsed);
     let wanted: f64 = cards.iter().filter_map(|card| card.wanted).map(ByteRate::bytes_per_s).sum();
     let reached_bytes_per_s = reached.map_or(0.0, ByteRate::bytes_per_s);

@@ -25,7 +25,7 @@ impl Topology {
     /// unknown in the result; there is no error.
     pub fn read(sys: &Path) -> Self {
         let functions = functions(sys);
-        let bridges: BTreeSet<&str> = functions.values().flat_map(|function| function.bridges()).collect();
+        let bridges: BTreeSet<&str> = functions.values().flat_map(Function::bridges).collect();
         let is_bridge = |address: &str| {
             bridges.contains(address) || functions.get(address).is_some_and(|function| function.class >> 8 == 0x0604)
         };

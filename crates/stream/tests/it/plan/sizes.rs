@@ -123,7 +123,7 @@ proptest! {
         let notify = sizes::notify(rate, None);
         let buffer = sizes::buffer(rate, notify, stall);
         prop_assert!(notify.0.is_power_of_two() && (4096..=NOTIFY_MOST.0).contains(&notify.0));
-        prop_assert!((buffer.0 / notify.0).is_power_of_two() && buffer.0 % notify.0 == 0);
+        prop_assert!((buffer.0 / notify.0).is_power_of_two() && buffer.0.is_multiple_of(notify.0));
         prop_assert!(rate.time_for(buffer).is_none_or(|lasts| lasts >= stall.budget()));
     }
 }

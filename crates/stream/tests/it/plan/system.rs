@@ -108,7 +108,7 @@ fn segments_are_the_links_below_ports() {
     assert_eq!(card.best.map(|link| (link.speed().gt_per_s(), link.lanes())), Some((5.0, 4)));
     assert!(matches!(kind("0000:06:00.0"), Some(SegmentKind::Unknown(why)) if why.contains("old bus")));
     let Some(SegmentKind::Pcie(empty)) = kind("0000:00:04.0") else { panic!("a slot") };
-    assert_eq!((empty.now, empty.best.map(|link| link.lanes())), (None, Some(8)));
+    assert_eq!((empty.now, empty.best.map(hairspring_stream::plan::link::Link::lanes)), (None, Some(8)));
 }
 
 #[test]
