@@ -31,6 +31,8 @@ pub struct JournalContents {
 pub enum Stopped {
     /// The file ends within a record.
     Torn,
+    /// There are only zeros, as where space was reserved or a power cut came before the bytes did.
+    Blank,
     /// The bytes at this place are not a record.
     Damaged(DecodeError),
     /// A record has another sequence number than the one that stands here.
@@ -43,6 +45,7 @@ impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Torn => f.write_str("the file ends within a record"),
+            Self::Blank => f.write_str("nothing was written there"),
             Self::Damaged(error) => error.fmt(f),
             Self::Sequence(found) => write!(f, "it has the sequence number {found} of another place"),
             Self::Start => f.write_str("a journal has one start, and begins with it"),
@@ -86,6 +89,9 @@ impl Journal {
 }
 
 fn read(slot: &[u8; RECORD_BYTES], sequence: u64) -> Result<Option<Record>, Stopped> {
+    if *slot == [0; RECORD_BYTES] {
+        return Err(Stopped::Blank);
+    }
     let (found, record) = Record::decode(slot).map_err(Stopped::Damaged)?;
     let is_start = matches!(record, Some(Record::Start { .. }));
     if found != sequence {

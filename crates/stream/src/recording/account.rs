@@ -1,7 +1,7 @@
 //! From the records of all journals to one account: blocks, holes, gaps, and which frame each byte is.
 
 use crate::gap::{Gap, Skip};
-use crate::journal::Record;
+use crate::journal::{Record, Stopped};
 use crate::layout::Layout;
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Frames};
@@ -80,7 +80,9 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
 /// the gaps that are known: then no gap was in the damaged piece, and all frames behind it are where they seem to be. (A block
 /// that was in it is missing, which shows.)
 ///
-/// Behind the last sync a power cut may leave any part of what was appended: then nothing is said of damage.
+/// A power cut may leave any part of what was appended since the journal was last forced to the disk, and zeros in place of the
+/// rest; a sync may be among what is left, but not two, for the second is written when the first is on the disk. Then nothing is
+/// said of damage.
 fn salvage(layout: Layout, members: &mut [Member], faults: &mut Faults) {
     let (mut all, mut ignored) = (Found::default(), Faults::default());
     for member in members.iter() {
@@ -92,9 +94,12 @@ fn salvage(layout: Layout, members: &mut [Member], faults: &mut Faults) {
     let left_out = skips.iter().fold(0_u64, |sum, (_, skip)| sum.saturating_add(layout.bytes_of(skip.frames).0));
     let agree = all.ends.last().is_some_and(|end| end.lost_bytes == lost && end.left_out_bytes == left_out);
     for member in members.iter_mut() {
-        let was_synced = |record: &(u64, Record)| matches!(record.1, Record::Sync { .. } | Record::End { .. });
-        if !member.journal.beyond.iter().any(was_synced) {
+        let beyond = member.journal.beyond.iter();
+        let syncs = beyond.filter(|(_, record)| matches!(record, Record::Sync { .. })).count();
+        if !agree && syncs < 2 && member.journal.stopped == Some(Stopped::Blank) {
             member.journal.beyond.clear();
+        }
+        if member.journal.beyond.is_empty() {
             continue;
         }
         member.salvaged = agree;

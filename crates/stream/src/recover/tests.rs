@@ -165,6 +165,25 @@ fn a_journal_damaged_in_its_middle_is_believed_behind_the_damage_only_if_its_sum
     }
 }
 
+/// A power cut while the journal was being forced to the disk: of what was appended, the sync arrived and a part before it did
+/// not. That is no damage, and needs no permission to be cut off.
+#[test]
+fn zeros_before_a_sync_that_was_under_way_are_a_power_cut_and_not_damage() {
+    let (spec, files) = (Spec::killed(), Files::of(&Spec::base(0)));
+    let mut image = spec.make();
+    let mut journal = image.read(&files.journal).expect("a journal");
+    let records = Journal::read(&journal).records;
+    let last =
+        records.iter().rposition(|record| matches!(record, crate::journal::Record::Sync { .. })).expect("a sync");
+    journal[(last - 1) * 64..last * 64].fill(0);
+    image.put(&files.journal, &journal);
+    check(&spec, &image, Options::default());
+    // Zeros where two syncs had passed are damage.
+    journal[64..128].fill(0);
+    image.put(&files.journal, &journal);
+    assert!(run(&disk(&image, Vec::new()), ALL).is_err());
+}
+
 #[test]
 fn a_disk_that_does_not_read_a_block_is_not_mended() {
     let spec = Spec { unwritten: vec![2], ..Spec::killed() };
