@@ -19,6 +19,7 @@ use hairspring_stream::trigger::{Gate, Shots};
 use hairspring_stream::units::{ByteRate, Bytes, Frames, SampleRate};
 use proptest::prelude::*;
 
+use crate::mended;
 use crate::oracle::{self, Contents};
 
 /// What is recorded, onto what, and how.
@@ -105,6 +106,10 @@ fn run(case: &Case, mut next: impl FnMut() -> u8) -> (Outcome, Contents, Scripte
                     // Without its journal nobody but the recorder itself knows what there is.
                     let strict = !journal_failed(&outcome);
                     let contents = oracle::check(&image, &NAMES[..case.members], case.layout, PATTERN, strict);
+                    // A quarter of the arbitrary ones: it takes longer than the recording.
+                    if strict && case.script.seed.is_multiple_of(4) {
+                        mended::check(&image, &NAMES[..case.members], outcome.ledger.stored_bytes);
+                    }
                     return (outcome, contents, disk);
                 }
                 Step::StopSource => stopping = true,
@@ -172,6 +177,8 @@ fn a_fast_disk_takes_everything_and_the_recording_is_complete() {
     assert_eq!(outcome.ledger.produced_bytes, 1_200_000);
     assert_eq!(outcome.ledger.durable_bytes, 1_200_000);
     let image = disk.image_after_power_cut(1);
+    let (recovered, verified) = mended::check(&image, &["a/x"], 1_200_000);
+    assert_eq!((recovered.changed, verified.verdict), (vec![], Verdict::Complete), "nothing needs mending");
     let after = oracle::check(&image, &["a/x"], case.layout, PATTERN, false);
     assert_eq!(after.stored, 1_200_000, "a finished recording survives a power cut");
     assert!(oracle::meta_says(&image, "a/x", "complete"));
@@ -451,5 +458,7 @@ fn crashed(case: &Case, seed: u64) -> Option<()> {
     }
     let contents = oracle::check_what_is_left(&disk.image_after_power_cut(seed), &NAMES[..case.members]);
     assert!(contents >= durable, "{durable} bytes were called durable, {contents} are left");
+    mended::check(&disk.image_after_power_cut(seed), &NAMES[..case.members], durable);
+    mended::check(&disk.image_after_kill(seed), &NAMES[..case.members], durable);
     Some(())
 }

@@ -1,0 +1,30 @@
+//! What a recorder left, mended and proven: whatever became of it, `recover` makes it a recording in which every byte is the one
+//! that was produced, with nothing destroyed that was there.
+
+use std::path::PathBuf;
+
+use hairspring_stream::recording::Recording;
+use hairspring_stream::recover::{self, Recovered, recover};
+use hairspring_stream::store::scripted::{Image, Pace, Script, ScriptedDisk};
+use hairspring_stream::verify::{self, Verified, verify};
+
+/// Recovers what is in an image; at least so many bytes must be there. The outcome, and what verification says afterwards.
+///
+/// # Panics
+/// If anything is wrong: then a test has failed.
+#[track_caller]
+pub(crate) fn check(image: &Image, names: &[&str], least: u64) -> (Recovered, Verified) {
+    let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image.clone());
+    let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+    let mut store = disk.store(8);
+    let recovered = recover(&mut store, &paths, recover::Options::default(), &mut |_| {});
+    let recovered = recovered.unwrap_or_else(|error| panic!("not recovered: {error}"));
+    let recording = Recording::open_in(&mut store, &paths).and_then(Recording::whole).expect("opens");
+    let options = verify::Options { counters: true, sha512: false };
+    let verified = verify(&mut store, &recording, options, &mut |_| {}).expect("verified");
+    assert_eq!((&verified.faults[..], verified.damaged), (&[] as &[String], 0));
+    assert_eq!((verified.mismatch, verified.missing.0), (None, 0));
+    assert_eq!(verified.verdict, recovered.verdict, "{recovered:?}");
+    assert!(verified.bytes.0 >= least, "{} bytes are left of {least}: {recovered:?}", verified.bytes.0);
+    (recovered, verified)
+}
