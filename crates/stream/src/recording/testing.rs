@@ -16,6 +16,9 @@ use crate::store::scripted::Image;
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Frames, SampleRate};
 
+/// What the data are if nothing else is said.
+pub(crate) const PATTERN: Pattern = Pattern::Noise { seed: 7 };
+
 /// A recording that shall be.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
@@ -50,7 +53,7 @@ impl Spec {
             sync_every: 3,
             ended: true,
             reserved: 0,
-            pattern: Pattern::Noise { seed: 7 },
+            pattern: PATTERN,
         }
     }
 
