@@ -50,7 +50,8 @@ fn level(layout: Layout, mean: f64, rms: f64) -> String {
         Container::U8 | Container::U16 => (rms * rms - 2.0 * half * mean + half * half).max(0.0).sqrt() / half,
         _ => rms / half,
     };
-    if part > 0.0 { format!("{:.0}", 20.0 * part.log10()) } else { "-∞".to_owned() }
+    // Minus zero is a zero.
+    if part > 0.0 { format!("{}", (20.0 * part.log10()).round() + 0.0) } else { "-∞".to_owned() }
 }
 
 #[cfg(test)]
