@@ -444,6 +444,9 @@ impl Recorder {
         }
         if self.phase == Phase::Draining && idle {
             self.phase = Phase::Syncing;
+        }
+        if self.phase == Phase::Syncing {
+            // Again, too: one may have been under way for blocks that were withdrawn since.
             for number in 0..self.members.len() {
                 self.begin_sync(number, now);
             }
@@ -475,7 +478,7 @@ impl Recorder {
         Ledger {
             produced_bytes: counters.produced_bytes,
             stored_bytes: self.stored_bytes,
-            durable_bytes: self.members.iter().map(|member| member.durable_bytes).sum(),
+            durable_bytes: self.members.iter().map(|member| member.durable_bytes.min(member.complete_bytes)).sum(),
             in_flight_bytes: self.in_flight_bytes,
             in_ring_bytes: self.consumer.head() - self.position + staged,
             in_fifo_bytes: counters.fifo_bytes,
