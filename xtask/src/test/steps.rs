@@ -51,7 +51,7 @@ pub(crate) const STEPS: &[Step] = &[
         name: "clippy",
         about: "compiler and Clippy warnings of everything but the peers",
         needs: &[Need::Component("clippy", "clippy")],
-        limit_s: 420,
+        limit_s: 540,
         run: Run::Cargo {
             arguments: &[
                 "clippy",
@@ -81,7 +81,7 @@ pub(crate) const STEPS: &[Step] = &[
         name: "tests",
         about: "unit, integration and documentation tests",
         needs: &[],
-        limit_s: 720,
+        limit_s: 840,
         run: Run::Call(cargo_tests::run),
     },
     Step {
