@@ -30,6 +30,13 @@ complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "sheet" -d 'Me
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "delay" -d 'Perform delays and show how late they returned'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "clock" -d 'Print the calibration of the counter and whether it can be trusted'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "trace" -d 'Run an example on the executive and show who ran and who waited when'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "record" -d 'Record cards to disk, with nothing lost or everything lost accounted for'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "play" -d 'Play a recording at its rate, or as fast as the output takes it'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "verify" -d 'Prove every byte of a recording'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "recover" -d 'Put a recording in order after a crash, a power cut or damage'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "join" -d 'Join the parts of a stripe into one recording'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "export" -d 'Show a recording to other programs: HDF5, NumPy, CSV'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "plan" -d 'Plan a recording: whether a set-up carries it, what limits it, which sizes it needs'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "compare" -d 'Compare sheets: what differs in the conditions, then ratios with intervals'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "probes" -d 'List every probe: what it measures, its unit, its method'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "schema" -d 'Print the JSON Schema of a sheet'
@@ -46,6 +53,8 @@ json\t'For programs: hairspring.sheet/1'
 html\t'One self-contained page with plots'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l out -d 'Write to this file instead of the standard output' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l beside -d 'Compare with another sheet: a JSON file, or the name of a historic one (fermilab-2007, fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous, an006-reference-1, an006-reference-2, an006-reference-3)' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l dir -d 'Also measure the disk under this folder, which is written to; several folders are several targets' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l volume -d 'The most that is written there altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l quick -d 'Take a quarter of the time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l thorough -d 'Take the time that it takes (about ten minutes), with the long requests'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l redact -d 'Leave out host name, paths, process names and command lines'
@@ -68,6 +77,96 @@ thread-up\t'Threads on one CPU; strict priority where real-time priority is gran
 thread-smp\t'Threads on all CPUs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -l out -d 'Write the trace to this file, as a value change dump (.vcd) or as trace events (.json) [default: a table on the standard output]' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l card -d 'What to record, for instance virtual:4ch,14bit,40MS/s; again for further cards, which become recordings of their own: x-card0, x-card1, ...' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l to -d 'Name of the recording in an existing folder, without an ending; several folders make a stripe' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l for -d 'How long [default: until the card ends, or Ctrl-C]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l frames -d 'How many frames of each card, a frame being one sample of every channel' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l trigger -d 'Keep only what a trigger asks for: level:ch0>0.5, level:ch0<-0.5, rising:ch0@0.5, falling:ch0@0.5~0.1, or external, which is the signal USR1' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l pre -d 'Frames kept before each trigger [default: 0]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l post -d 'Frames kept from each trigger on' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l shots -d 'How many shots: single, repeated, or a number [default: single]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l buffer -d 'Memory between each card and the disks [default: 256MiB, and at most a quarter of what is free]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l notify -d 'How much comes together before it is written; must divide the buffer [default: 4MiB, less for slow cards]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l on-overrun -d 'What to do when the disks are too slow and the buffer is full' -r -f -a "stop\t'End at the first loss; everything before it is kept'
+gap\t'Drop the newest, declare the gap, go on'
+overwrite\t'Drop the oldest, declare the gap, go on'
+block\t'Make the card wait; refused for one with a clock'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l pages -d 'The pages of the buffer; weaker ones are taken, and named, where these are not to be had' -r -f -a "small\t'The machine\'s ordinary ones'
+thp\t'Transparent huge pages'
+huge2m\t'2 MiB pages that were set aside'
+huge1g\t'1 GiB pages that were set aside'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l depth -d 'Writes under way at once' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l placement -d 'Which folder of a stripe gets the next block' -r -f -a "least-loaded\t'The one with the least under way'
+static\t'Each in turn'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l engine -d 'How to write; the plain way is taken, and named, where io_uring is not to be had' -r -f -a "io_uring\t'Many writes at once through io_uring'
+pwrite\t'One plain call after the other'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l sync -d 'Time between two syncs: what is older survives a power cut' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l format -d 'The format of the report' -r -f -a "text\t'For people'
+json\t'For programs'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l no-direct -d 'Write through the page cache'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l monitor -d 'Show the level of every channel, too'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l quiet -d 'Show nothing until the end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l to -d 'Where to: null, file:PATH, stdout, or virtual:fifo=4MiB, which has a clock' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l rate -d 'Frames per second, for instance 40MS/s [default: as fast as the output takes them; of a virtual one, as recorded]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l speed -d 'So many times as fast as it was recorded' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l gaps -d 'What is played where the recording has a gap: zero, hold (the last frame), or skip' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l loop -d 'How often, or forever' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l preroll -d 'How full the buffer must be before the clock starts, in percent' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l buffer -d 'Memory between the disks and the output [default: 256MiB]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l pages -d 'The pages of the buffer' -r -f -a "small\t'The machine\'s ordinary ones'
+thp\t'Transparent huge pages'
+huge2m\t'2 MiB pages that were set aside'
+huge1g\t'1 GiB pages that were set aside'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l depth -d 'Reads under way at once' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l format -d 'The format of the report; it goes to the standard error if the samples go to the standard output' -r -f -a "text\t'For people'
+json\t'For programs'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l quiet -d 'Show nothing until the end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand verify" -l format -d 'The format' -r -f -a "text\t'For people'
+json\t'For programs'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand verify" -l sha512 -d 'Print the SHA-512 of each data file, too'
+complete -c hairspring -n "__fish_hairspring_using_subcommand verify" -l no-counters -d 'Do not compare the data with the generator that made them, where it is known'
+complete -c hairspring -n "__fish_hairspring_using_subcommand verify" -l quiet -d 'Show nothing until the end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand verify" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l format -d 'The format' -r -f -a "text\t'For people'
+json\t'For programs'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l dry-run -d 'Change nothing, and say what would be changed'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l all -d 'Read every block, also those that a sync covers'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l cut-journal -d 'Give up what stands behind damage in the middle of a journal'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l quiet -d 'Show nothing until the end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand join" -l to -d 'Name of the new recording in an existing folder, without an ending' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand join" -l format -d 'The format' -r -f -a "text\t'For people'
+json\t'For programs'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand join" -l declare-gaps -d 'Let missing parts and damaged blocks become gaps, instead of refusing'
+complete -c hairspring -n "__fish_hairspring_using_subcommand join" -l quiet -d 'Show nothing until the end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand join" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l out -d 'Write this new file' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l as -d 'The form [default: by the ending of --out]' -r -f -a "hdf5\t'A view for HDF5; the samples stay where they are'
+npy\t'An array for NumPy'
+csv\t'Text, for small cuts'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l from -d 'The first frame, counted as the card produced them' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l frames -d 'How many frames [default: all; of CSV at most a million]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l format -d 'The format of the report' -r -f -a "text\t'For people'
+json\t'For programs'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l leave-out-gaps -d 'In an array, let frames on both sides of a gap become neighbours'
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l quiet -d 'Show nothing until the end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l card -d 'A card with its rate, for instance virtual:4ch,14bit,40MS/s; once for each' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l to -d 'The folders to record to, striped over all of them; or disks of the topology' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l for -d 'How long, for instance 10min or 2h' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l stall -d 'The worst stall of the disks that the buffers have to outlast twice [default: 250 ms, assumed]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l sheet -d 'What the disks sustain: a sheet with the chapter Transfer, as a JSON file, or the name of a historic one' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l topology -d 'The links and buses: a JSON file (hairspring.topology/1), or one of an006-shared-pcix, an006-own-pcix, an006-shared-pci, an006-own-bus [default: what the kernel tells of this computer]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l what-if -d 'Show the plan beside that with a device elsewhere, for instance "move card0 to SEGMENT"; may be repeated' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l also -d 'What else moves meanwhile, for instance "net0>memory:110MB/s"; may be repeated' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l units -d 'The units of the text' -r -f -a "si\t'MB of 1,000,000 bytes with MiB beside it'
+an006\t'MB of 1,048,576 bytes, as application note AN006 has it'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l format -d 'The format' -r -f -a "text\t'For people'
+json\t'For programs'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l play -d 'Plan the way back, from the disks to the cards'
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-if -d 'Fail with exit code 6 if a ratio of medians is beyond a limit, for instance \'clocks.read.now.later>1.2\'' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l verbose -d 'List the rows with no difference and those that are absent, too'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -s h -l help -d 'Print help'
@@ -79,14 +178,21 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand schema" -s h -l he
 complete -c hairspring -n "__fish_hairspring_using_subcommand exit-codes" -s h -l help -d 'Print help'
 complete -c hairspring -n "__fish_hairspring_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c hairspring -n "__fish_hairspring_using_subcommand man" -s h -l help -d 'Print help'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "sheet" -d 'Measure this computer and print its timing data sheet'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "delay" -d 'Perform delays and show how late they returned'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "clock" -d 'Print the calibration of the counter and whether it can be trusted'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "trace" -d 'Run an example on the executive and show who ran and who waited when'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "compare" -d 'Compare sheets: what differs in the conditions, then ratios with intervals'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "probes" -d 'List every probe: what it measures, its unit, its method'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "schema" -d 'Print the JSON Schema of a sheet'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "exit-codes" -d 'Print the table of exit codes'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "completions" -d 'Print completions for a shell'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "man" -d 'Print the man page'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace compare probes schema exit-codes completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "sheet" -d 'Measure this computer and print its timing data sheet'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "delay" -d 'Perform delays and show how late they returned'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "clock" -d 'Print the calibration of the counter and whether it can be trusted'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "trace" -d 'Run an example on the executive and show who ran and who waited when'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "record" -d 'Record cards to disk, with nothing lost or everything lost accounted for'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "play" -d 'Play a recording at its rate, or as fast as the output takes it'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "verify" -d 'Prove every byte of a recording'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "recover" -d 'Put a recording in order after a crash, a power cut or damage'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "join" -d 'Join the parts of a stripe into one recording'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "export" -d 'Show a recording to other programs: HDF5, NumPy, CSV'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "plan" -d 'Plan a recording: whether a set-up carries it, what limits it, which sizes it needs'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "compare" -d 'Compare sheets: what differs in the conditions, then ratios with intervals'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "probes" -d 'List every probe: what it measures, its unit, its method'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "schema" -d 'Print the JSON Schema of a sheet'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "exit-codes" -d 'Print the table of exit codes'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "completions" -d 'Print completions for a shell'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "man" -d 'Print the man page'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
