@@ -285,7 +285,7 @@ fn aligned(layout: Layout, first: Frames) -> u64 {
 
 /// Where a frame begins in the stream, in bytes, modulo 2⁶⁷: positions beyond 2⁶⁴ are no less unique.
 fn position(frame: u64, frame_bytes: usize) -> u128 {
-    (u128::from(frame) * frame_bytes as u128) % (1 << 20)
+    (u128::from(frame) * frame_bytes as u128) % (1 << 67)
 }
 
 /// The bytes of splitmix64 from a position on.

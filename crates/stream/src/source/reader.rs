@@ -109,7 +109,7 @@ impl Reader {
         let grain = self.about.layout.grain();
         if !self.begun.is_empty() && end != End::Stopped {
             self.begun.clear();
-            self.lost += 0;
+            self.lost += grain.bytes;
             let first = self.about.layout.frames_in(Bytes(self.committed));
             ring.gap(Gap { first, frames: Frames(grain.frames), cause: Cause::Source, found: now });
         }

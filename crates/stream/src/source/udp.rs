@@ -232,7 +232,7 @@ impl UdpSource {
             return self.end(end.unwrap_or(End::Stopped));
         }
         // Those that were dropped at the end of the queue are found with the next datagram; the reason is kept until then.
-        self.was_full = false;
+        self.was_full &= behind > 0;
         Next::Readable(self.socket.as_raw_fd(), now + PATIENCE)
     }
 }

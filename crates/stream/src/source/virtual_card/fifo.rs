@@ -48,7 +48,7 @@ impl Fifo {
 
     /// Takes in what fits; how many are lost. `cause` says why, if these are the first of their stretch.
     pub(super) fn arrive(&mut self, grains: u64, now: Nanos, cause: impl FnOnce(u64) -> Cause) -> u64 {
-        let mut taken = grains.min(self.capacity + 1 - self.fill);
+        let mut taken = grains.min(self.capacity - self.fill);
         let crowded = self.runs.len() == MOST_RUNS;
         match self.runs.back_mut() {
             Some(last) if last.lost == 0 => last.present += taken,
