@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Plan a recording: whether a set-up carries it, what limits it, which sizes it needs
     Plan(PlanArguments),
+    /// Find the highest rate at which nothing is lost, by recording, and say how sure that is
+    Maxrate(Box<MaxrateArguments>),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method

@@ -15,6 +15,7 @@ mod interrupt;
 mod join;
 mod listing;
 mod live;
+mod maxrate;
 mod output;
 mod plan;
 mod play;
@@ -24,9 +25,11 @@ mod record;
 mod recording;
 mod recover;
 mod sheet;
+mod table;
 mod target;
 mod trace;
 mod verify;
+mod way;
 
 use clap::Parser;
 
@@ -57,6 +60,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Join(arguments) => join::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Maxrate(arguments) => maxrate::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Schema => output::print(&hairspring_sheet::render::schema()),

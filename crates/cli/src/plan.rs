@@ -4,7 +4,6 @@
 
 mod evidence;
 mod json;
-mod table;
 mod text;
 
 use std::os::unix::fs::MetadataExt;

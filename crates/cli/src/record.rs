@@ -1,11 +1,11 @@
 //! `hairspring record`: records cards to disk and says what became of every byte.
 
 mod external;
-mod json;
+pub(crate) mod json;
 mod levels;
 mod request;
-mod standing;
-mod text;
+pub(crate) mod standing;
+pub(crate) mod text;
 
 use std::io::ErrorKind;
 
@@ -55,7 +55,7 @@ fn worst(recorded: &[Recorded]) -> Verdict {
 }
 
 /// Why nothing was recorded, and whether another request would help.
-fn refused(error: RecordError) -> Failure {
+pub(crate) fn refused(error: RecordError) -> Failure {
     match &error {
         RecordError::Memory(_) | RecordError::Calibration(_) | RecordError::Thread(_) => {
             Failure::failed(format!("failed to begin: {error}"))

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p hairspring-stream --example record -- virtual:4ch,14bit,40MS/s,frames=40000000 /tmp/x`
 
+#![expect(clippy::print_stdout, reason = "an example shows what came of it")]
+
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 

@@ -187,6 +187,11 @@ impl Card {
         self.frames
     }
 
+    /// What its hardware holds, or for datagrams the kernel, if it says.
+    pub fn fifo(&self) -> Option<Bytes> {
+        self.fifo
+    }
+
     /// Whether it goes on whether or not anybody takes its data.
     pub fn is_clocked(&self) -> bool {
         matches!(self.kind, Kind::Virtual | Kind::Udp)

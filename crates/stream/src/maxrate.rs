@@ -14,7 +14,11 @@
 //!
 //! **Limits.** A search sees the disk as it is now: not after its fast part is full, not while others write to it.
 
+mod recordings;
+
 use hairspring_machine::Nanos;
+
+pub use recordings::{Doing, ProbeError, Recordings};
 
 use crate::gap::Cause;
 use crate::units::{ByteRate, Bytes};

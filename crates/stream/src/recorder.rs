@@ -264,6 +264,9 @@ pub struct Recorder {
     blocks: Vec<Placed>,
     /// Bytes of the stored stream that are in blocks, whole or under way.
     stored_position: u64,
+    /// Bytes that had a place in the stored stream and are not in it, because they could not be written: what comes behind
+    /// them keeps its place.
+    unstored_bytes: u64,
     /// Ring position up to which gaps and frames are accounted for, and the frame there.
     position: u64,
     frame: Frames,
@@ -345,6 +348,7 @@ impl Recorder {
             taken: VecDeque::with_capacity(setup.depth + 1),
             blocks: Vec::with_capacity(4096),
             stored_position: 0,
+            unstored_bytes: 0,
             position: consumer.next(),
             frame: Frames(0),
             timeline: Timeline::new(layout),
@@ -553,8 +557,12 @@ impl Recorder {
         if let Some(gate) = &mut self.setup.gate {
             gate.jump(self.frame);
         }
-        self.timeline.skip(position, gap.frames);
         self.record_all(&Record::Gap { position, gap });
+        if gap.cause.is_in_stream() {
+            self.unstored_bytes += self.timeline.layout().bytes_of(gap.frames).0;
+        } else {
+            self.timeline.skip(position, gap.frames);
+        }
         match self.gaps.last_mut() {
             Some(last) if last.end() == gap.first && last.cause == gap.cause => last.frames.0 += gap.frames.0,
             _ => self.gaps.push(gap),
@@ -563,7 +571,7 @@ impl Recorder {
 
     /// Position in the stored stream of the next byte to come.
     fn end_of_stored(&self) -> u64 {
-        self.stored_position + self.staging.as_ref().map_or(0, Staging::waiting_bytes)
+        self.stored_position + self.unstored_bytes + self.staging.as_ref().map_or(0, Staging::waiting_bytes)
     }
 }
 

@@ -112,9 +112,7 @@ fn power_cut(place: &Path, after: Duration, figures: &mut Figures) -> Result<(),
 pub(crate) fn long(gib: u64, rate: &str, folder: &Path) -> Verdict {
     let mut figures = Figures::default();
     let outcome = make_folder(folder).and_then(|()| long_recording(gib, rate, folder, &mut figures));
-    for base in [folder.join("long")] {
-        remove(&base);
-    }
+    remove(&folder.join("long"));
     figures.take(0, outcome);
     figures.verdict("recordings", 1)
 }

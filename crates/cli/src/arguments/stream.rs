@@ -10,7 +10,7 @@ use hairspring_stream::recorder::{MOST_DEPTH, Placement};
 use hairspring_stream::sink::Gaps;
 use hairspring_stream::source::OnOverrun;
 use hairspring_stream::trigger::{Shots, Trigger};
-use hairspring_stream::{Bytes, Frames, SampleRate};
+use hairspring_stream::{ByteRate, Bytes, Frames, SampleRate};
 use hairspring_time::Nanos;
 
 use super::{Plain, duration};
@@ -46,15 +46,31 @@ pub(crate) struct RecordArguments {
     /// How many shots: single, repeated, or a number [default: single]
     #[arg(long, value_name = "N", value_parser = parsed::<Shots>, requires = "trigger", allow_hyphen_values = true)]
     pub(crate) shots: Option<Shots>,
+    /// What to do when the disks are too slow and the buffer is full
+    #[arg(long, value_enum, default_value_t = OverrunName::Stop)]
+    pub(crate) on_overrun: OverrunName,
+    #[command(flatten)]
+    pub(crate) way: Way,
+    /// Show the level of every channel, too
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) monitor: bool,
+    /// Show nothing until the end
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The format of the report
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+/// How data go from a card to the disks.
+#[derive(Args, Debug)]
+pub(crate) struct Way {
     /// Memory between each card and the disks [default: 256MiB, and at most a quarter of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
     pub(crate) buffer: Option<Bytes>,
     /// How much comes together before it is written; must divide the buffer [default: 4MiB, less for slow cards]
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
     pub(crate) notify: Option<Bytes>,
-    /// What to do when the disks are too slow and the buffer is full
-    #[arg(long, value_enum, default_value_t = OverrunName::Stop)]
-    pub(crate) on_overrun: OverrunName,
     /// The pages of the buffer; weaker ones are taken, and named, where these are not to be had
     #[arg(long, value_enum, default_value_t = PagesName::Huge2m)]
     pub(crate) pages: PagesName,
@@ -74,13 +90,40 @@ pub(crate) struct RecordArguments {
     /// Time between two syncs: what is older survives a power cut
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1s", allow_hyphen_values = true)]
     pub(crate) sync: Nanos,
-    /// Show the level of every channel, too
-    #[arg(long, conflicts_with = "quiet")]
-    pub(crate) monitor: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MaxrateArguments {
+    /// Record into this existing folder, and remove it again; several folders make a stripe
+    #[arg(long, value_name = "DIR,...", value_delimiter = ',', required = true)]
+    pub(crate) to: Vec<PathBuf>,
+    /// The card whose highest rate is searched; the rate it is written with does not matter
+    #[arg(long, value_name = "CARD", value_parser = parsed::<Card>, default_value = "virtual:4ch,16bit,1MS/s")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) card: Card,
+    /// How long each recording lasts at least
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, default_value = "10s")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) length: Nanos,
+    /// The most that one recording may write; a shorter one is made where that is less [default: half of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
+    pub(crate) volume: Option<Bytes>,
+    /// Try no rate above this [default: twice what the folders take when the card waits for them]
+    #[arg(long, value_name = "RATE", value_parser = parsed::<ByteRate>, allow_hyphen_values = true)]
+    pub(crate) limit: Option<ByteRate>,
+    /// Search until the rates that did and did not work differ by no more than this, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, allow_negative_numbers = true)]
+    pub(crate) resolution: f64,
+    /// Recordings without loss, each read back and compared, that the answer rests on
+    #[arg(long, value_name = "N", default_value_t = 3, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) confirmations: u32,
+    #[command(flatten)]
+    pub(crate) way: Way,
     /// Show nothing until the end
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// The format of the report
+    /// The format
     #[arg(long, value_enum, default_value_t = Plain::Text)]
     pub(crate) format: Plain,
 }

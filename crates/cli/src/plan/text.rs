@@ -3,7 +3,7 @@
 use hairspring_stream::plan::{Capacity, Fits, Load, Plan, Reason, Written, exact, rounded};
 
 use super::Shown;
-use super::table::{Side, item, table, wrapped};
+use crate::table::{Side, item, table, wrapped};
 
 /// From this width on a table of segments says what each is.
 const WIDE: usize = 110;

@@ -108,7 +108,7 @@ fn total(recorded: &[Recorded], cards: Vec<Value>) -> Value {
     value
 }
 
-fn rung(rung: &Rung) -> Value {
+pub(crate) fn rung(rung: &Rung) -> Value {
     json!({ "name": rung.name, "used": rung.refused.is_none(), "refused": rung.refused })
 }
 

@@ -109,7 +109,8 @@ fn in_short(refused: &[String]) -> Vec<String> {
 }
 
 /// How the data went to the disk.
-fn ways(listing: &mut Listing, ladder: &[Rung], direct: Direct, block: Bytes) {
+/// How data went to the disk.
+pub(crate) fn ways(listing: &mut Listing, ladder: &[Rung], direct: Direct, block: Bytes) {
     let used: Vec<String> =
         ladder.iter().filter(|rung| rung.refused.is_none()).map(|rung| rung.name.replace('_', " ")).collect();
     // The ring's own name has an underscore.

@@ -66,7 +66,9 @@ fn a_shutter_is_never_closed_early_and_an_exposure_that_hangs_is_aborted() {
     for backend in BACKENDS {
         let ProgramRun { report, finish, .. } = exposed(backend);
         assert_eq!((finish.stopped, report.exposures.len()), (Stopped::Finished, 3), "{backend}");
-        assert!(report.exposures.iter().all(|exposure| exposure.measured() >= report.wanted), "{backend}: {report}");
+        // One that was aborted, as the host's pauses can make it be, is closed whenever that happens.
+        let is_right = |exposure: &shutter::Exposure| exposure.aborted || exposure.measured() >= report.wanted;
+        assert!(report.exposures.iter().all(is_right), "{backend}: {report}");
         assert!(report.exposures[1].aborted, "{backend}: {report}");
         let aborted = report.exposures.iter().filter(|exposure| exposure.aborted).count();
         let killed = finish.mishaps.iter().filter(|mishap| matches!(mishap.what, Misfortune::Ended(..))).count();

@@ -9,7 +9,7 @@ use super::*;
 use crate::layout::{Container, Layout};
 use crate::pattern::Pattern;
 use crate::sink::{Checked, Checker, Late, Next, Unclocked, VirtualOutput, Writer};
-use crate::store::scripted::{Fault, Image, Kind, Script, ScriptedDisk, What};
+use crate::store::scripted::{Fault, Image, Kind, Pace, Script, ScriptedDisk, What};
 use crate::timeline::Timeline;
 
 const NOISE: Pattern = Pattern::Noise { seed: 7 };
@@ -275,8 +275,11 @@ fn what_the_recording_itself_says_is_missing_is_a_gap_like_others() {
 fn a_recording_that_was_opened_is_played() {
     use crate::recording::testing::{PATTERN, Spec};
     let spec = Spec { members: 2, gaps: vec![(1000, 9)], unwritten: vec![4], ..Spec::plain() };
-    let disk = disk(spec.make(), FAST, vec![]);
-    let opened = crate::recording::Recording::open_in(&mut disk.store(1), &[Spec::base(0)]).expect("opens");
+    let image = spec.make();
+    // Opening waits for the disk, so this one's time moves on by itself.
+    let leaping = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image.clone());
+    let opened = crate::recording::Recording::open_in(&mut leaping.store(1), &[Spec::base(0)]).expect("opens");
+    let disk = disk(image, FAST, vec![]);
     let track = Track::of(&opened);
     assert_eq!(track.files.len(), 2);
     let (checker, checked) = Checker::new(PATTERN, track.layout);

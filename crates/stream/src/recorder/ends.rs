@@ -94,6 +94,9 @@ impl Recorder {
     /// Cuts the account at the first block that could not be written: it and all behind it are lost.
     pub(super) fn settle_failure(&mut self, now: Nanos) {
         let Some(first) = self.failed else { return };
+        // What was left out last lies before what is lost now.
+        let position = self.end_of_stored();
+        self.flush_skip(position);
         let cut = first * self.block;
         if cut < self.stored_position {
             for index in first..self.blocks.len() as u64 {
@@ -130,12 +133,12 @@ impl Recorder {
                 let frames = Frames(begin.0 - at.0);
                 let gap = Gap { first: at, frames, cause: Cause::WriteFailed, found: now };
                 self.gaps.push(gap);
-                self.record_all(&Record::Gap { position: stored, gap });
+                self.record_all(&Record::Gap { position: stored + self.unstored_bytes, gap });
+                self.unstored_bytes += self.timeline.layout().bytes_of(frames).0;
             }
             at = at.max(end);
         }
         self.gaps.sort_by_key(|gap| gap.first);
-        self.timeline.skip(stored, Frames(frame_here.0 - first_lost.0));
         while let Some((end, _)) = self.taken.pop_front() {
             self.consumer.release(end);
         }
@@ -276,31 +279,14 @@ impl Recorder {
 
     /// Which frames lie where in one member's data file.
     fn segments(&self, number: usize) -> Vec<sigmf::Segment> {
-        let layout = self.timeline.layout();
-        let runs: Vec<_> = self.timeline.runs().collect();
-        let mut segments = Vec::new();
-        let mut run = 0;
-        for (index, placed) in self.blocks.iter().enumerate() {
-            if placed.member != number || !placed.complete {
-                continue;
-            }
-            let mut position = index as u64 * self.block;
-            let end = position + u64::from(placed.length);
-            while position < end {
-                while runs.get(run + 1).is_some_and(|next| next.position <= position) {
-                    run += 1;
-                }
-                let until = runs.get(run + 1).map_or(end, |next| next.position.min(end));
-                let in_file = placed.file_offset + position - index as u64 * self.block;
-                segments.push(sigmf::Segment {
-                    sample_start: layout.frames_in(Bytes(in_file)),
-                    first: self.timeline.frame_at(position),
-                    frames: layout.frames_in(Bytes(until - position)),
-                });
-                position = until;
-            }
-        }
-        segments
+        let blocks = self.blocks.iter().enumerate();
+        let mine = blocks.filter(|(_, placed)| placed.member == number && placed.complete);
+        let mut places: Vec<_> = mine
+            .map(|(index, placed)| (placed.file_offset, index as u64 * self.block, Bytes(placed.length.into())))
+            .collect();
+        // A block that another target refused lies behind later ones.
+        places.sort_unstable_by_key(|place| place.0);
+        sigmf::segments(&self.timeline, places)
     }
 }
 

@@ -162,6 +162,13 @@ struct Capture {
     frames: Option<u64>,
 }
 
+impl Capture {
+    /// A piece of the file that holds no frame: a block that was meant for it went to another target.
+    fn hole(sample_start: u64, frames: u64) -> Self {
+        Self { sample_start, global_index: None, datetime: None, frames: Some(frames) }
+    }
+}
+
 #[derive(Serialize)]
 struct Annotation {
     #[serde(rename = "core:sample_start")]
@@ -227,15 +234,20 @@ fn merged(segments: &[Segment]) -> Vec<Segment> {
 }
 
 fn captures(about: &About, segments: &[Segment], frames_per_sample: u64) -> Vec<Capture> {
-    let mut captures: Vec<Capture> = segments
-        .iter()
-        .map(|segment| Capture {
+    let mut captures = Vec::with_capacity(segments.len());
+    let mut next = 0;
+    for segment in segments {
+        if segment.sample_start.0 > next {
+            captures.push(Capture::hole(next / frames_per_sample, segment.sample_start.0 - next));
+        }
+        captures.push(Capture {
             sample_start: segment.sample_start.0 / frames_per_sample,
             global_index: Some(segment.first.0 / frames_per_sample),
             datetime: None,
             frames: Some(segment.frames.0),
-        })
-        .collect();
+        });
+        next = segment.sample_start.0 + segment.frames.0;
+    }
     if captures.is_empty() {
         captures.push(Capture { sample_start: 0, global_index: None, datetime: None, frames: None });
     }
@@ -246,7 +258,7 @@ fn captures(about: &About, segments: &[Segment], frames_per_sample: u64) -> Vec<
         None => (first.0 == 0).then_some(Nanos::ZERO),
     };
     let time = since.and_then(|since| about.started_realtime.count().checked_add(since.count()));
-    if let Some(capture) = captures.first_mut() {
+    if let Some(capture) = captures.iter_mut().find(|capture| segments.is_empty() || capture.global_index.is_some()) {
         capture.datetime = time.map(|time| datetime(Nanos::new(time)));
     }
     captures
@@ -272,7 +284,14 @@ fn annotations(closing: &Closing, segments: &[Segment], frames_per_sample: u64) 
         let comment = format!("shot {shot}, frame {} of the source", frame.0);
         Some(Annotation { sample_start, sample_count: 1, label: "trigger".to_owned(), comment })
     });
-    let mut all: Vec<Annotation> = gaps.take(MOST_ANNOTATIONS).chain(triggers.take(MOST_ANNOTATIONS)).collect();
+    let behind = segments.iter().map(|segment| segment.sample_start.0 + segment.frames.0);
+    let holes = std::iter::once(0).chain(behind).zip(segments).filter_map(|(end, segment)| {
+        let sample_count = segment.sample_start.0.checked_sub(end).filter(|frames| *frames > 0)? / frames_per_sample;
+        let comment = "no samples: a block that was meant for this place is in another file".to_owned();
+        Some(Annotation { sample_start: end / frames_per_sample, sample_count, label: "hole".to_owned(), comment })
+    });
+    let all = gaps.take(MOST_ANNOTATIONS).chain(triggers.take(MOST_ANNOTATIONS)).chain(holes.take(MOST_ANNOTATIONS));
+    let mut all: Vec<Annotation> = all.collect();
     all.sort_by_key(|annotation| annotation.sample_start);
     all
 }
@@ -468,9 +487,14 @@ fn segments_of(captures: Vec<Capture>, frames_per_sample: u64) -> std::result::R
         // The one capture of a recording that is still empty has no length.
         let Some(frames) = capture.frames else { continue };
         let sample_start = capture.sample_start.checked_mul(frames_per_sample);
-        let first = capture.global_index.and_then(|index| index.checked_mul(frames_per_sample));
-        let end = next.checked_add(frames);
-        let (Some(first), Some(end), true) = (first, end, sample_start == Some(next)) else {
+        let (Some(end), true) = (next.checked_add(frames), sample_start == Some(next)) else {
+            return Err(SigmfError::Value("its captures do not follow one another".to_owned()));
+        };
+        let Some(first) = capture.global_index else {
+            next = end;
+            continue;
+        };
+        let Some(first) = first.checked_mul(frames_per_sample) else {
             return Err(SigmfError::Value("its captures do not follow one another".to_owned()));
         };
         if first.checked_add(frames).is_none() {

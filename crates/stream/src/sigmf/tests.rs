@@ -71,13 +71,14 @@ fn any_closing() -> impl Strategy<Value = Closing> {
     )
 }
 
-/// Segments that do not touch in the source, of whole grains.
+/// Segments that do not touch in the source, of whole grains; in the file there may be holes between them.
 fn any_segments(about: &About) -> impl Strategy<Value = Vec<Segment>> + use<> {
     let step = about.layout.grain().frames;
-    prop::collection::vec((1..50_u64, 1..50_u64), 0..6).prop_map(move |pieces| {
+    let in_file = prop_oneof![3 => Just(0), 1 => 1..20_u64];
+    prop::collection::vec((1..50_u64, 1..50_u64, in_file), 0..6).prop_map(move |pieces| {
         let (mut sample_start, mut first) = (0, 0);
-        let segment = |(hole, frames): (u64, u64)| {
-            first += hole * step;
+        let segment = |(hole, frames, in_file): (u64, u64, u64)| {
+            (sample_start, first) = (sample_start + in_file * step, first + hole * step);
             let segment =
                 Segment { sample_start: Frames(sample_start), first: Frames(first), frames: Frames(frames * step) };
             (sample_start, first) = (sample_start + frames * step, first + frames * step);
