@@ -43,6 +43,9 @@ _hairspring() {
             hairspring,man)
                 cmd="hairspring__subcmd__man"
                 ;;
+            hairspring,maxrate)
+                cmd="hairspring__subcmd__maxrate"
+                ;;
             hairspring,plan)
                 cmd="hairspring__subcmd__plan"
                 ;;
@@ -97,6 +100,9 @@ _hairspring() {
             hairspring__subcmd__help,man)
                 cmd="hairspring__subcmd__help__subcmd__man"
                 ;;
+            hairspring__subcmd__help,maxrate)
+                cmd="hairspring__subcmd__help__subcmd__maxrate"
+                ;;
             hairspring__subcmd__help,plan)
                 cmd="hairspring__subcmd__help__subcmd__plan"
                 ;;
@@ -131,7 +137,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help"
+            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -277,7 +283,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help"
+            opts="sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -403,6 +409,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__man)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__maxrate)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -578,6 +598,80 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__maxrate)
+            opts="-h --to --card --for --volume --limit --resolution --confirmations --buffer --notify --pages --depth --placement --engine --no-direct --sync --quiet --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --card)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --volume)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --resolution)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirmations)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --buffer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --notify)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pages)
+                    COMPREPLY=($(compgen -W "small thp huge2m huge1g" -- "${cur}"))
+                    return 0
+                    ;;
+                --depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --placement)
+                    COMPREPLY=($(compgen -W "least-loaded static" -- "${cur}"))
+                    return 0
+                    ;;
+                --engine)
+                    COMPREPLY=($(compgen -W "io_uring pwrite" -- "${cur}"))
+                    return 0
+                    ;;
+                --sync)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__plan)
             opts="-h --card --to --play --for --stall --sheet --topology --what-if --also --units --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -705,7 +799,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__record)
-            opts="-h --card --to --for --frames --trigger --pre --post --shots --buffer --notify --on-overrun --pages --depth --placement --engine --no-direct --sync --monitor --quiet --format --help"
+            opts="-h --card --to --for --frames --trigger --pre --post --shots --on-overrun --buffer --notify --pages --depth --placement --engine --no-direct --sync --monitor --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -743,16 +837,16 @@ _hairspring() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --on-overrun)
+                    COMPREPLY=($(compgen -W "stop gap overwrite block" -- "${cur}"))
+                    return 0
+                    ;;
                 --buffer)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --notify)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --on-overrun)
-                    COMPREPLY=($(compgen -W "stop gap overwrite block" -- "${cur}"))
                     return 0
                     ;;
                 --pages)

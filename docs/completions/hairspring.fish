@@ -37,6 +37,7 @@ complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "recover" -d '
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "join" -d 'Join the parts of a stripe into one recording'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "export" -d 'Show a recording to other programs: HDF5, NumPy, CSV'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "plan" -d 'Plan a recording: whether a set-up carries it, what limits it, which sizes it needs'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "maxrate" -d 'Find the highest rate at which nothing is lost, by recording, and say how sure that is'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "compare" -d 'Compare sheets: what differs in the conditions, then ratios with intervals'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "probes" -d 'List every probe: what it measures, its unit, its method'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "schema" -d 'Print the JSON Schema of a sheet'
@@ -85,12 +86,12 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l trigger
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l pre -d 'Frames kept before each trigger [default: 0]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l post -d 'Frames kept from each trigger on' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l shots -d 'How many shots: single, repeated, or a number [default: single]' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l buffer -d 'Memory between each card and the disks [default: 256MiB, and at most a quarter of what is free]' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l notify -d 'How much comes together before it is written; must divide the buffer [default: 4MiB, less for slow cards]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l on-overrun -d 'What to do when the disks are too slow and the buffer is full' -r -f -a "stop\t'End at the first loss; everything before it is kept'
 gap\t'Drop the newest, declare the gap, go on'
 overwrite\t'Drop the oldest, declare the gap, go on'
 block\t'Make the card wait; refused for one with a clock'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l buffer -d 'Memory between each card and the disks [default: 256MiB, and at most a quarter of what is free]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l notify -d 'How much comes together before it is written; must divide the buffer [default: 4MiB, less for slow cards]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l pages -d 'The pages of the buffer; weaker ones are taken, and named, where these are not to be had' -r -f -a "small\t'The machine\'s ordinary ones'
 thp\t'Transparent huge pages'
 huge2m\t'2 MiB pages that were set aside'
@@ -167,6 +168,30 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l format -d
 json\t'For programs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l play -d 'Plan the way back, from the disks to the cards'
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l to -d 'Record into this existing folder, and remove it again; several folders make a stripe' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l card -d 'The card whose highest rate is searched; the rate it is written with does not matter' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l for -d 'How long each recording lasts at least' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l volume -d 'The most that one recording may write; a shorter one is made where that is less [default: half of what is free]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l limit -d 'Try no rate above this [default: twice what the folders take when the card waits for them]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l resolution -d 'Search until the rates that did and did not work differ by no more than this, in percent' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l confirmations -d 'Recordings without loss, each read back and compared, that the answer rests on' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l buffer -d 'Memory between each card and the disks [default: 256MiB, and at most a quarter of what is free]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l notify -d 'How much comes together before it is written; must divide the buffer [default: 4MiB, less for slow cards]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l pages -d 'The pages of the buffer; weaker ones are taken, and named, where these are not to be had' -r -f -a "small\t'The machine\'s ordinary ones'
+thp\t'Transparent huge pages'
+huge2m\t'2 MiB pages that were set aside'
+huge1g\t'1 GiB pages that were set aside'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l depth -d 'Writes under way at once' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l placement -d 'Which folder of a stripe gets the next block' -r -f -a "least-loaded\t'The one with the least under way'
+static\t'Each in turn'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l engine -d 'How to write; the plain way is taken, and named, where io_uring is not to be had' -r -f -a "io_uring\t'Many writes at once through io_uring'
+pwrite\t'One plain call after the other'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l sync -d 'Time between two syncs: what is older survives a power cut' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l format -d 'The format' -r -f -a "text\t'For people'
+json\t'For programs'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l no-direct -d 'Write through the page cache'
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l quiet -d 'Show nothing until the end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-if -d 'Fail with exit code 6 if a ratio of medians is beyond a limit, for instance \'clocks.read.now.later>1.2\'' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l verbose -d 'List the rows with no difference and those that are absent, too'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -s h -l help -d 'Print help'
@@ -178,21 +203,22 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand schema" -s h -l he
 complete -c hairspring -n "__fish_hairspring_using_subcommand exit-codes" -s h -l help -d 'Print help'
 complete -c hairspring -n "__fish_hairspring_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c hairspring -n "__fish_hairspring_using_subcommand man" -s h -l help -d 'Print help'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "sheet" -d 'Measure this computer and print its timing data sheet'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "delay" -d 'Perform delays and show how late they returned'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "clock" -d 'Print the calibration of the counter and whether it can be trusted'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "trace" -d 'Run an example on the executive and show who ran and who waited when'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "record" -d 'Record cards to disk, with nothing lost or everything lost accounted for'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "play" -d 'Play a recording at its rate, or as fast as the output takes it'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "verify" -d 'Prove every byte of a recording'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "recover" -d 'Put a recording in order after a crash, a power cut or damage'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "join" -d 'Join the parts of a stripe into one recording'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "export" -d 'Show a recording to other programs: HDF5, NumPy, CSV'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "plan" -d 'Plan a recording: whether a set-up carries it, what limits it, which sizes it needs'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "compare" -d 'Compare sheets: what differs in the conditions, then ratios with intervals'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "probes" -d 'List every probe: what it measures, its unit, its method'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "schema" -d 'Print the JSON Schema of a sheet'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "exit-codes" -d 'Print the table of exit codes'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "completions" -d 'Print completions for a shell'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "man" -d 'Print the man page'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan compare probes schema exit-codes completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "sheet" -d 'Measure this computer and print its timing data sheet'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "delay" -d 'Perform delays and show how late they returned'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "clock" -d 'Print the calibration of the counter and whether it can be trusted'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "trace" -d 'Run an example on the executive and show who ran and who waited when'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "record" -d 'Record cards to disk, with nothing lost or everything lost accounted for'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "play" -d 'Play a recording at its rate, or as fast as the output takes it'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "verify" -d 'Prove every byte of a recording'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "recover" -d 'Put a recording in order after a crash, a power cut or damage'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "join" -d 'Join the parts of a stripe into one recording'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "export" -d 'Show a recording to other programs: HDF5, NumPy, CSV'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "plan" -d 'Plan a recording: whether a set-up carries it, what limits it, which sizes it needs'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "maxrate" -d 'Find the highest rate at which nothing is lost, by recording, and say how sure that is'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "compare" -d 'Compare sheets: what differs in the conditions, then ratios with intervals'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "probes" -d 'List every probe: what it measures, its unit, its method'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "schema" -d 'Print the JSON Schema of a sheet'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "exit-codes" -d 'Print the table of exit codes'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "completions" -d 'Print completions for a shell'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "man" -d 'Print the man page'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -20,7 +20,7 @@ use crate::{interrupt, output, record, recording, target, way};
 /// The search begins at this part of what the folders take when the card waits.
 const FIRST: f64 = 0.5;
 /// It goes no further than so many times that, unless it is told.
-const FURTHEST: f64 = 2.0;
+const FURTHEST: f64 = 4.0;
 /// The shares of a bracket that can be asked for, in percent.
 const RESOLUTIONS: std::ops::RangeInclusive<f64> = 0.1..=50.0;
 

@@ -100,6 +100,8 @@ pub struct Found {
 const MARGIN: f64 = 0.95;
 /// The fill that a buffer should not exceed, in thousandths.
 const HALF_FULL_PROMILLE: u64 = 500;
+/// How far a card's rate may be from what was asked for: its clock counts whole frames.
+const ROUNDING: f64 = 0.01;
 /// How far a failed confirmation lowers the rate, and how often it may.
 const STEP_DOWN: f64 = 0.95;
 const MOST_STEPS_DOWN: u32 = 60;
@@ -142,25 +144,29 @@ pub fn search<E>(search: &Search, probe: &mut dyn FnMut(ByteRate, Purpose) -> Re
         *(if run(middle, Purpose::Search)? { &mut good } else { &mut bad }) = Some(middle);
     }
     // Confirm.
+    let wanted = search.confirmations.max(1);
     let mut candidate = good;
-    let mut steps = 0;
+    let (mut confirmed, mut steps) = (0, 0);
     while let Some(rate) = candidate {
-        let mut confirmed = true;
-        for _ in 0..search.confirmations.max(1) {
-            confirmed = confirmed && run(rate, Purpose::Confirm)?;
+        confirmed = 0;
+        while confirmed < wanted && run(rate, Purpose::Confirm)? {
+            confirmed += 1;
         }
-        if confirmed {
+        if confirmed == wanted {
             break;
         }
+        confirmed = 0;
         steps += 1;
         candidate = (steps < MOST_STEPS_DOWN && rate * STEP_DOWN >= bottom).then_some(rate * STEP_DOWN);
     }
-    Ok(sum_up(candidate, top, probes))
+    Ok(sum_up(confirmed as usize, top, probes))
 }
 
-fn sum_up(candidate: Option<f64>, top: f64, probes: Vec<Probe>) -> Found {
-    let lossless = candidate.and_then(ByteRate::new);
-    let confirming = probes.iter().filter(|probe| probe.purpose == Purpose::Confirm && Some(probe.rate) == lossless);
+/// `confirmed` is how many of the last probes confirm the answer; 0 if there is none.
+fn sum_up(confirmed: usize, top: f64, probes: Vec<Probe>) -> Found {
+    let confirming = probes[probes.len() - confirmed..].iter();
+    // What the card really made, which may be rounded.
+    let lossless = confirming.clone().map(|probe| probe.rate).next();
     let watched = confirming.clone().fold(Nanos::ZERO, |sum, probe| sum + probe.elapsed);
     let tight = confirming.clone().any(|probe| probe.high_water_promille > HALF_FULL_PROMILLE);
     let failed = probes.iter().filter(|probe| !probe.is_lossless());
@@ -171,11 +177,11 @@ fn sum_up(candidate: Option<f64>, top: f64, probes: Vec<Probe>) -> Found {
             && lossless.is_some_and(|rate| probe.rate <= rate)
     });
     let roomy = roomy.map(|probe| probe.rate.bytes_per_s()).max_by(f64::total_cmp);
-    let base = if tight { roomy } else { candidate };
+    let base = if tight { roomy } else { lossless.map(ByteRate::bytes_per_s) };
     let seconds = watched.as_secs_f64();
     Found {
         lossless,
-        at_ceiling: failed.is_none() && candidate.is_some_and(|rate| rate >= top),
+        at_ceiling: failed.is_none() && lossless.is_some_and(|rate| rate.bytes_per_s() >= top * (1.0 - ROUNDING)),
         failed,
         watched,
         losses_per_hour_below: (lossless.is_some() && seconds > 0.0).then(|| 3.0 / seconds * 3600.0),
@@ -199,7 +205,8 @@ mod tests {
 
     fn result(rate: ByteRate, purpose: Purpose, lossless: bool) -> Result<Probe, String> {
         Ok(Probe {
-            rate,
+            // As a card does whose clock counts whole frames.
+            rate: ByteRate::new((rate.bytes_per_s() / 8.0).floor() * 8.0).expect("a rate"),
             purpose,
             elapsed: Nanos::from_secs(10),
             volume: rate.volume_in(Nanos::from_secs(10)),

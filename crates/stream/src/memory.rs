@@ -53,7 +53,7 @@ impl Pages {
     }
 
     /// What sizes are rounded up to.
-    fn size(self) -> Bytes {
+    pub(crate) fn size(self) -> Bytes {
         match self {
             Self::Small => page_size(),
             Self::Transparent | Self::Huge2M => Bytes::mib(2),

@@ -124,7 +124,7 @@ fn likwid(array: Bytes) -> Result<f64, String> {
     likwid_rate(&output).ok_or_else(|| unread("likwid-bench", &output))
 }
 
-/// Bytes copied in a second by each run: `0	Method: MEMCPY	Elapsed: 0.01434	MiB: 64.00000	Copy: 4462.107 MiB/s`.
+/// Bytes copied in a second by each run: `0 Method: MEMCPY Elapsed: 0.01434 MiB: 64.00000 Copy: 4462.107 MiB/s`, with tabs.
 fn mbw_rates(output: &str) -> Vec<f64> {
     let rate = |line: &str| {
         let (_, rate) = line.split_once("Copy:")?;
@@ -134,7 +134,7 @@ fn mbw_rates(output: &str) -> Vec<f64> {
     runs.filter_map(rate).map(|mib| mib * f64::from(1 << 20)).collect()
 }
 
-/// Bytes copied in a second: half of `MByte/s:		15644.53`.
+/// Bytes copied in a second: half of `MByte/s: 15644.53`, with tabs.
 fn likwid_rate(output: &str) -> Option<f64> {
     let line = output.lines().find_map(|line| line.strip_prefix("MByte/s:"))?;
     line.trim().parse::<f64>().ok().map(|megabytes| megabytes * 1e6 / 2.0)

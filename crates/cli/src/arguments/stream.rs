@@ -108,7 +108,7 @@ pub(crate) struct MaxrateArguments {
     /// The most that one recording may write; a shorter one is made where that is less [default: half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
     pub(crate) volume: Option<Bytes>,
-    /// Try no rate above this [default: twice what the folders take when the card waits for them]
+    /// Try no rate above this [default: four times what a first recording of a waiting card reaches]
     #[arg(long, value_name = "RATE", value_parser = parsed::<ByteRate>, allow_hyphen_values = true)]
     pub(crate) limit: Option<ByteRate>,
     /// Search until the rates that did and did not work differ by no more than this, in percent

@@ -26,7 +26,10 @@ pub(super) fn text(answer: &Answer, width: usize) -> String {
     if let Some(found) = &answer.found {
         conclusions(&mut listing, answer, found);
     }
-    listing.fact("unpaced", &format!("{}: what the folders take when the card waits for them", answer.unpaced));
+    listing.fact(
+        "unpaced",
+        &format!("{}: the first recording, of a card that waits; the search began at half of it", answer.unpaced),
+    );
     listing.fact("buffer", &format!("{} in blocks of {}", answer.buffer, answer.notify));
     record::text::ways(&mut listing, &answer.ladder, answer.direct, answer.block);
     listing.fact(

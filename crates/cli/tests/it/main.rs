@@ -10,6 +10,7 @@ mod disturbed;
 mod generated;
 mod interrupted;
 mod limited;
+mod maxrate;
 mod out;
 mod plan;
 mod record;

@@ -93,7 +93,9 @@ impl Recordings {
     /// The least that a run must move, so that the buffers cannot hide the disk.
     pub fn least_run(&self) -> Bytes {
         let fifo = self.card.fifo().unwrap_or(Bytes(0));
-        Bytes(self.config.buffer.0.saturating_add(fifo.0).saturating_mul(TIMES_THE_BUFFERS))
+        // As much as is given, which is whole pages.
+        let buffer = self.config.buffer.0.next_multiple_of(self.config.pages.size().0);
+        Bytes(buffer.saturating_add(fifo.0).saturating_mul(TIMES_THE_BUFFERS))
     }
 
     /// What the same path moves when the card waits for it: a ceiling for the search to begin at, and no lossless rate. Blocks
@@ -110,7 +112,8 @@ impl Recordings {
         let layout = self.card.layout();
         let pattern = self.card.pattern().unwrap_or(crate::pattern::Pattern::Noise { seed: 0 });
         let source = UnpacedCard::new(layout, pattern, Some(layout.frames_in(self.volume)));
-        let config = Config { length: Some(self.length), ..self.config(OnOverrun::Block, self.volume) };
+        // How much it will be nobody knows; to reserve all that may be written could fill the disk.
+        let config = Config { length: Some(self.length), ..self.config(OnOverrun::Block, None) };
         let recorded = self.one(Box::new(source), &config, stop, progress);
         self.remove();
         let recorded = recorded?;
@@ -138,11 +141,12 @@ impl Recordings {
         let rate = layout.byte_rate(frames);
         let volume = Bytes(rate.volume_in(self.length).0.clamp(self.least_run().0, self.volume.0));
         let source = card.open(Some(layout.frames_in(volume))).map_err(ProbeError::Open)?;
-        let result = self.one(source, &self.config(OnOverrun::Stop, volume), stop, progress).and_then(|recorded| {
-            let is_proof = purpose == Purpose::Confirm && recorded.outcome.verdict == Verdict::Complete;
-            let read_back = if is_proof { Some(self.is_readable(stop, progress)?) } else { None };
-            Ok((recorded, read_back))
-        });
+        let result =
+            self.one(source, &self.config(OnOverrun::Stop, Some(volume)), stop, progress).and_then(|recorded| {
+                let is_proof = purpose == Purpose::Confirm && recorded.outcome.verdict == Verdict::Complete;
+                let read_back = if is_proof { Some(self.is_readable(stop, progress)?) } else { None };
+                Ok((recorded, read_back))
+            });
         self.remove();
         let (Recorded { outcome, elapsed, .. }, read_back) = result?;
         let lost = outcome.gaps.first().map(|gap| gap.cause);
@@ -168,8 +172,8 @@ impl Recordings {
         if self.volume < self.least_run() { Err(ProbeError::Volume(self.least_run())) } else { Ok(()) }
     }
 
-    fn config(&self, on_overrun: OnOverrun, volume: Bytes) -> Config {
-        Config { on_overrun, volume: Some(volume), ..self.config.clone() }
+    fn config(&self, on_overrun: OnOverrun, volume: Option<Bytes>) -> Config {
+        Config { on_overrun, volume, ..self.config.clone() }
     }
 
     fn one(
@@ -225,7 +229,12 @@ mod tests {
         Recordings {
             card: card.parse().expect("a card"),
             targets: vec![folder.join("probe")],
-            config: Config { buffer: Bytes::mib(1), notify: Bytes::kib(64), ..Config::default() },
+            config: Config {
+                buffer: Bytes::mib(1),
+                notify: Bytes::kib(64),
+                pages: crate::memory::Pages::Small,
+                ..Config::default()
+            },
             length: Nanos::from_millis(50),
             volume: Bytes::mib(64),
         }

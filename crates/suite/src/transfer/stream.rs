@@ -163,7 +163,7 @@ pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, d
     }
 }
 
-/// Frames of one byte: a card of any rate can be had in them.
+/// Four channels of 16 bits, as the cards of the field have them.
 pub(super) fn layout() -> Result<Layout, Absent> {
     Layout::analogue(4, 16).map_err(|error| Absent::final_(error.to_string()))
 }
