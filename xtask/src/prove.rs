@@ -129,6 +129,13 @@ const PROOFS: &[Proof] = &[
         limit_s: 1800,
     },
     Proof {
+        name: "fuzz",
+        claim: "No input, of a minute's worth for each target, makes a parser of the stream crate (cards and triggers, metadata, \
+                journals with the recovery that rests on them, topologies) panic or contradict itself.",
+        arguments: &["--seconds", "60"],
+        limit_s: 1800,
+    },
+    Proof {
         name: "recording-kills",
         claim: "A recorder that is killed at any moment has lost no block that its journal has: all are recovered and are \
                 what was recorded.",

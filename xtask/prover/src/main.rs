@@ -12,6 +12,7 @@ mod calibration;
 mod cargo_test;
 mod executive;
 mod formats;
+mod fuzz;
 mod long_delays;
 mod never_early;
 mod place;
@@ -125,6 +126,12 @@ enum Proof {
     },
     /// The sanitizers see no data race and no bad access in the tests of the stream crate that have threads or raw memory
     StreamSanitizers,
+    /// No input makes a parser of the stream crate panic or contradict itself
+    Fuzz {
+        /// How long for each target
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
 }
 
 /// The tests of the stream crate with threads or raw memory.
@@ -161,6 +168,7 @@ fn main() -> ExitCode {
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
+        Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),
     };
     println!("{}", json!({"passed": verdict.passed, "figures": verdict.figures}));

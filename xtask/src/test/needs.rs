@@ -20,7 +20,12 @@ pub(crate) enum Need {
     Aarch64,
     /// A Python with the packages that read recordings.
     Python,
+    /// A program, in the Debian package of its name.
+    Program(&'static str),
 }
+
+/// What single tests need, which are skipped without it.
+pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[Need::Program("zsh"), Need::Program("fish"), Need::Program("bindfs")];
 
 /// Something that is not here: what, and what to do.
 pub(crate) struct Missing {
@@ -51,9 +56,9 @@ impl Need {
                 if chromium().is_some() {
                     return None;
                 }
-                let installable = is_root() && in_path("apt-get").is_some();
-                let remedy = if installable { HINT } else { "install Chromium (Debian: apt-get install chromium)" };
-                Some(Missing { what: "chromium is not installed".to_owned(), remedy: remedy.to_owned(), installable })
+                let remedy = if has_apt() { HINT } else { "install Chromium (Debian: apt-get install chromium)" };
+                let what = "chromium is not installed".to_owned();
+                Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() })
             }
             Need::Aarch64 => {
                 let why = match aarch64::compiler(workspace) {
@@ -74,6 +79,17 @@ impl Need {
                 let remedy = if installable { HINT } else { "install Python 3" };
                 let what = format!("there is no Python with {}", PYTHON_PACKAGES.join(", "));
                 Some(Missing { what, remedy: remedy.to_owned(), installable })
+            }
+            Need::Program(name) => {
+                if in_path(name).is_some() {
+                    return None;
+                }
+                let remedy = if has_apt() {
+                    HINT.to_owned()
+                } else {
+                    format!("install {name} (Debian: apt-get install {name})")
+                };
+                Some(Missing { what: format!("{name} is not installed"), remedy, installable: has_apt() })
             }
         }
     }
@@ -98,6 +114,11 @@ pub(crate) fn chromium() -> Option<PathBuf> {
 pub(crate) fn in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Whether packages of Debian can be installed.
+fn has_apt() -> bool {
+    is_root() && in_path("apt-get").is_some()
 }
 
 pub(crate) fn is_root() -> bool {

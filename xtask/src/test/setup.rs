@@ -1,7 +1,7 @@
 //! The setup step: names what the other steps miss and installs it.
 //!
-//! Four things can be missing. Components of the toolchain come from rustup. Chromium comes from the Debian
-//! archive, which takes root. The compiler for the aarch64 type check is downloaded from the Debian archive and
+//! Five things can be missing. Components of the toolchain come from rustup. Chromium and programs that single tests
+//! use come from the Debian archive, which takes root. The compiler for the aarch64 type check is downloaded from the Debian archive and
 //! unpacked under the target directory: package lists of its own with arm64 among their architectures, so that
 //! the system's configuration stays as it is. Which versions there are is asked at run time. Packages for Python
 //! come from PyPI into a virtual environment under the target directory.
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::needs::{self, Need};
+use super::needs::{self, FOR_SINGLE_TESTS, Need};
 use super::steps::{Run, STEPS, Step};
 use super::{Context, aarch64};
 use crate::tally::Tally;
@@ -27,7 +27,7 @@ pub(crate) const STEP: Step = Step {
 fn install_all(context: &Context, name: &str) -> Tally {
     let mut tally = Tally::default();
     let mut seen = BTreeSet::new();
-    for need in STEPS.iter().flat_map(|step| step.needs) {
+    for need in STEPS.iter().flat_map(|step| step.needs).chain(FOR_SINGLE_TESTS) {
         if !seen.insert(format!("{need:?}")) {
             continue;
         }
@@ -39,9 +39,10 @@ fn install_all(context: &Context, name: &str) -> Tally {
         }
         let outcome = match need {
             Need::Component(component, _) => component_from_rustup(context, component),
-            Need::Chromium => chromium_from_debian(context),
+            Need::Chromium => from_debian(context, &["chromium", "fonts-dejavu-core"]),
             Need::Aarch64 => aarch64_from_debian(context),
             Need::Python => python_from_pip(context),
+            Need::Program(name) => from_debian(context, &[name]),
         };
         let still = outcome.err().or_else(|| need.missing(context.workspace).map(|missing| missing.to_string()));
         if let Some(why) = still {
@@ -59,10 +60,10 @@ fn component_from_rustup(context: &Context, component: &str) -> Result<(), Strin
         .map(drop)
 }
 
-fn chromium_from_debian(context: &Context) -> Result<(), String> {
+fn from_debian(context: &Context, packages: &[&str]) -> Result<(), String> {
     must(context, Command::new("apt-get").args(["--quiet", "update"]))?;
     let mut install = Command::new("apt-get");
-    install.args(["--quiet", "install", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"]);
+    install.args(["--quiet", "install", "-y", "--no-install-recommends"]).args(packages);
     must(context, install.env("DEBIAN_FRONTEND", "noninteractive")).map(drop)
 }
 

@@ -7,6 +7,7 @@ mod clock;
 mod compare;
 mod delay;
 mod disturbed;
+mod faults;
 mod generated;
 mod interrupted;
 mod limited;

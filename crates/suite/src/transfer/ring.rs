@@ -4,7 +4,8 @@
 //! copy) and publishes it, which rings the consumer's bell; the consumer, a thread on another CPU, sleeps on the bell, takes
 //! one notify size at a time and gives it back at once, without looking at it. The time ends when the last byte was given
 //! back. So what the ring costs is everything but the copy; how much that is stands beside it as a share of the same copies into
-//! the same memory with no ring, no bell and no other thread.
+//! the same memory with no ring, no bell and no other thread. Where a CPU that sleeps is slow to wake, as a virtual one is, most
+//! of it is the waking; so it is also measured with a consumer that never sleeps.
 
 use std::sync::{Arc, Barrier};
 
@@ -96,6 +97,17 @@ pub(super) fn declare() -> Vec<TableDeclaration> {
             ),
         ),
         table(
+            "Ring, share of the plain copy with a consumer that polls",
+            limits,
+            rows(
+                &PAGES,
+                "polled_of_copy",
+                Unit::Ratio,
+                Method::Derived,
+                "the same with a consumer that never sleeps, but looks again and again whether there is more",
+            ),
+        ),
+        table(
             "Ring, advantage of continuous over user buffers",
             limits,
             rows(
@@ -133,6 +145,16 @@ struct Cell {
     blocks: u64,
     rates: Vec<f64>,
     of_copy: Vec<f64>,
+    polled_of_copy: Vec<f64>,
+}
+
+/// How a consumer waits for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// On the bell.
+    Asleep,
+    /// By looking; it takes a CPU of its own.
+    Polling,
 }
 
 pub(super) fn measure<M: Machine + Clone + Sync>(
@@ -157,10 +179,17 @@ pub(super) fn measure<M: Machine + Clone + Sync>(
     }
     let mut cells: Vec<Cell> = (0..buffers.len())
         .flat_map(|buffers| (0..NOTIFIES.len()).map(move |notify| (notify, buffers)))
-        .map(|(notify, buffers)| Cell { notify, buffers, blocks: 0, rates: Vec::new(), of_copy: Vec::new() })
+        .map(|(notify, buffers)| Cell {
+            notify,
+            buffers,
+            blocks: 0,
+            rates: Vec::new(),
+            of_copy: Vec::new(),
+            polled_of_copy: Vec::new(),
+        })
         .collect();
     let rounds = repeats::rounds(context.effort);
-    let span = context.share(SHARE / (2 * cells.len().max(1) * rounds) as f64);
+    let span = context.share(SHARE / (3 * cells.len().max(1) * rounds) as f64);
     let mut random = Random::new();
     for round in 0..rounds {
         context.say(&format!("ring by notify size and pages, round {} of {rounds}", round + 1));
@@ -169,7 +198,9 @@ pub(super) fn measure<M: Machine + Clone + Sync>(
                 return;
             }
             let cell = &mut cells[index];
-            if let Err(absent) = buffers[cell.buffers].repeat(timebase, consumer_cpu, span, round, cell) {
+            if let Err(absent) =
+                buffers[cell.buffers].repeat(timebase, (consumer_cpu, other.is_some()), span, round, cell)
+            {
                 context.absent_under("transfer.ring", &absent);
                 return;
             }
@@ -192,11 +223,12 @@ impl Buffers {
         Ok(Self { pages, ring: Arc::new(ring), source })
     }
 
-    /// One repeat of a cell: the ring and the plain copy, whichever comes first in this round.
+    /// One repeat of a cell: the ring, the plain copy and, if the consumer has a CPU of its own, the ring with polling, in
+    /// another order each round.
     fn repeat(
         &mut self,
         timebase: &Timebase<Host>,
-        consumer_cpu: Cpu,
+        (consumer_cpu, is_its_own): (Cpu, bool),
         span: Nanos,
         round: usize,
         cell: &mut Cell,
@@ -207,18 +239,20 @@ impl Buffers {
             cell.blocks =
                 repeats::tuned(timebase, span, |blocks| copy(&mut self.ring, source, blocks)).max(BLOCKS_LEAST);
         }
-        let mut copied = Nanos::ZERO;
-        let mut handed = Nanos::ZERO;
-        for turn in 0..2 {
-            if (turn + round).is_multiple_of(2) {
-                copied = repeats::timed(timebase, || copy(&mut self.ring, source, cell.blocks));
-            } else {
-                handed = hand_over(timebase, &self.ring, source, cell.blocks, consumer_cpu)?;
+        let bytes = Bytes(length as u64 * cell.blocks);
+        let [mut copied, mut handed, mut polled] = [None; 3];
+        for turn in 0..3 {
+            match (turn + round) % 3 {
+                0 => copied = Some(repeats::timed(timebase, || copy(&mut self.ring, source, cell.blocks))),
+                1 => handed = Some(hand_over(timebase, &self.ring, source, cell.blocks, consumer_cpu, Waits::Asleep)?),
+                _ if !is_its_own => {}
+                _ => polled = Some(hand_over(timebase, &self.ring, source, cell.blocks, consumer_cpu, Waits::Polling)?),
             }
         }
-        let bytes = Bytes(length as u64 * cell.blocks);
-        cell.rates.push(rate(bytes, handed));
-        cell.of_copy.push(rate(bytes, handed) / rate(bytes, copied));
+        let [copied, handed, polled] = [copied, handed, polled].map(|took| took.map(|took| rate(bytes, took)));
+        cell.rates.extend(handed);
+        cell.of_copy.extend(handed.zip(copied).map(|(handed, copied)| handed / copied));
+        cell.polled_of_copy.extend(polled.zip(copied).map(|(polled, copied)| polled / copied));
         Ok(())
     }
 }
@@ -242,6 +276,7 @@ fn hand_over(
     source: &[u8],
     blocks: u64,
     consumer_cpu: Cpu,
+    waits: Waits,
 ) -> Result<Nanos, Absent> {
     let notify = Bytes(source.len() as u64);
     let ends = ring(Arc::clone(memory), notify, OnOverrun::Block);
@@ -251,7 +286,7 @@ fn hand_over(
         let consume = || {
             let placed = Host.set_affinity(&CpuSet(vec![consumer_cpu]));
             ready.wait();
-            take_all(&mut consumer, notify.0, notify.0 * blocks);
+            take_all(&mut consumer, notify.0, notify.0 * blocks, waits);
             placed
         };
         let thread = std::thread::Builder::new().name("ring consumer".to_owned()).spawn_scoped(scope, consume);
@@ -290,7 +325,7 @@ fn wait_for_room(producer: &mut Producer, bytes: u64) {
 }
 
 /// Takes one notify size after the other and gives it back, until `total` bytes were given back.
-fn take_all(consumer: &mut Consumer, notify: u64, total: u64) {
+fn take_all(consumer: &mut Consumer, notify: u64, total: u64, waits: Waits) {
     loop {
         while consumer.available() >= notify {
             consumer.take(notify);
@@ -299,8 +334,13 @@ fn take_all(consumer: &mut Consumer, notify: u64, total: u64) {
         if consumer.next() >= total {
             return;
         }
-        consumer.bell().wait(None, LOOK);
-        consumer.bell().quiet();
+        match waits {
+            Waits::Polling => std::hint::spin_loop(),
+            Waits::Asleep => {
+                consumer.bell().wait(None, LOOK);
+                consumer.bell().quiet();
+            }
+        }
     }
 }
 
@@ -320,6 +360,14 @@ fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, buffers: &[Buf
         context.put(&id(notify, pages, "rate"), rates);
         let of_copy = Figure::from_samples(Unit::Ratio, Method::Derived, &mut cell.of_copy.clone());
         context.put(&id(notify, pages, "of_copy"), of_copy);
+        let polled = id(notify, pages, "polled_of_copy");
+        if cell.polled_of_copy.is_empty() {
+            let remedy = "allow a second CPU, with `taskset` or in the control group";
+            context.absent(&polled, Absent::new("a consumer that polls takes a CPU of its own", remedy));
+        } else {
+            let figure = Figure::from_samples(Unit::Ratio, Method::Derived, &mut cell.polled_of_copy.clone());
+            context.put(&polled, figure);
+        }
         match small(cell.notify).filter(|_| pages != Pages::Small) {
             Some(small) => {
                 let pairs = cell.rates.iter().zip(&small.rates);
@@ -358,7 +406,7 @@ mod tests {
         let cpu = Host.affinity().0[0];
         let timebase = Timebase::calibrate(Host).expect("a time base");
         let source: Vec<u8> = (0..4096).map(|i| (i % 251) as u8).collect();
-        let took = hand_over(&timebase, &memory, &source, 1000, cpu).expect("handed over");
+        let took = hand_over(&timebase, &memory, &source, 1000, cpu, Waits::Asleep).expect("handed over");
         assert!(took > Nanos::ZERO);
         let memory = Arc::get_mut(&mut memory).expect("both ends are gone");
         assert!(arena::bytes(memory).chunks(4096).all(|block| block == source));

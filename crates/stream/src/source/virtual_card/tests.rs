@@ -220,6 +220,18 @@ fn an_unpaced_card_fills_what_room_there_is_and_ends_where_it_shall() {
     assert_eq!((listener.finish(), listener.frame), (End::Finished, 100_002), "whole grains, of two frames");
 }
 
+#[test]
+fn an_unpaced_card_asks_for_room_only_where_there_is_none() {
+    let layout = Layout::analogue(1, 16).expect("exists");
+    let (mut ring, _listener) = pair(layout, Pattern::Zero, Bytes::mib(16), OnOverrun::Block);
+    let mut card = UnpacedCard::new(layout, Pattern::Zero, None);
+    while ring.room() > 0 {
+        let next = card.service(BEGIN, &mut ring);
+        assert!(next == Next::At(BEGIN) || ring.room() == 0, "{next:?} with room for {}", ring.room());
+    }
+    assert_eq!(card.service(BEGIN, &mut ring), Next::Room);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     /// Time passes, and the card is served.

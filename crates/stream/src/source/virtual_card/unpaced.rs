@@ -43,7 +43,7 @@ impl Source for UnpacedCard {
 
     fn start(&mut self, _now: Nanos) {}
 
-    fn service(&mut self, _now: Nanos, ring: &mut Producer) -> Next {
+    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
         let grain = self.layout.grain();
         let mut most = (MOST_PER_CALL / grain.bytes).max(1);
         while self.ended.is_none() && self.produced < self.total && most > 0 {
@@ -63,7 +63,12 @@ impl Source for UnpacedCard {
             // Not a single grain fits into the ring, ever.
             self.ended.get_or_insert(End::Failed(libc::ENOBUFS));
         }
-        self.ended.map_or(Next::Room, Next::Ended)
+        match self.ended {
+            Some(end) => Next::Ended(end),
+            // There may be room for more: nobody would tell.
+            None if most == 0 => Next::At(now),
+            None => Next::Room,
+        }
     }
 
     fn stop(&mut self, _now: Nanos, _ring: &mut Producer) -> Next {
