@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use hairspring_stream::journal::{Journal, RECORD_BYTES, RecordingId};
+use hairspring_stream::journal::{Journal, RECORD_BYTES, Record, RecordingId};
 use hairspring_stream::recording::Recording;
 use hairspring_stream::recover::{self, recover};
 use hairspring_stream::sigmf::{About, render};
@@ -37,9 +37,19 @@ fn about() -> About {
     }
 }
 
-/// Gives each record the magic, the number and the checksum that belong at its place.
+/// A start, and behind it the bytes as records: each gets the magic, the number and the checksum that belong at its place.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
-    let mut journal = bytes.to_vec();
+    let start = Record::Start {
+        id: about().id,
+        block_bytes: BLOCK.0 as u32,
+        grain_bytes: 2,
+        grain_frames: 1,
+        member: 0,
+        members: 1,
+        started: hairspring_machine::Nanos::ZERO,
+    };
+    let mut journal = start.encode(0).to_vec();
+    journal.extend_from_slice(bytes);
     for (number, record) in journal.chunks_exact_mut(RECORD_BYTES).enumerate() {
         record[..4].copy_from_slice(b"hsJ1");
         record[8..16].copy_from_slice(&(number as u64).to_le_bytes());
@@ -62,6 +72,10 @@ fuzz_target!(|input: (bool, u16, &[u8])| {
             break;
         }
     }
+    if contents.records.len() < 2 {
+        // Nothing in it.
+        return;
+    }
     let mut image = Image::default();
     image.put(format!("{BASE}.sigmf-data"), &vec![0; usize::from(data_bytes)]);
     image.put(format!("{BASE}.sigmf-meta"), &render(&about(), None, &[]));
@@ -71,9 +85,14 @@ fuzz_target!(|input: (bool, u16, &[u8])| {
     let paths = [PathBuf::from(BASE)];
     let options = Options { counters: true, sha512: false };
     let Ok(recording) = Recording::open_in(&mut store, &paths) else { return };
+    // Records that match their checksums and cannot all be true are no damage; then nothing may happen but an answer.
+    let contradicts_itself = !recording.faults().is_empty();
     let _ = verify(&mut store, &recording, options, &mut |_| ());
     let options_of_recovery = recover::Options { cut_journal: true, ..recover::Options::default() };
     let Ok(recovered) = recover(&mut store, &paths, options_of_recovery, &mut |_| ()) else { return };
+    if contradicts_itself {
+        return;
+    }
     let recording = Recording::open_in(&mut store, &paths).expect("what was recovered is read");
     let verified = verify(&mut store, &recording, options, &mut |_| ()).expect("what was recovered is verified");
     assert_eq!((&verified.faults[..], verified.damaged), (&[][..], 0), "{recovered:?}");

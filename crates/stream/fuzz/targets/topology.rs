@@ -2,17 +2,19 @@
 
 #![no_main]
 
-use hairspring_stream::plan::Topology;
+use hairspring_stream::plan::{Place, Topology};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     if let Ok(topology) = Topology::parse(text) {
         for device in topology.devices() {
-            let place = topology.place(&device.name).expect("a device has a place");
-            assert!(topology.path(place).is_some(), "a way to the memory");
+            let is_known = device.place != Place::Unknown;
+            assert_eq!(topology.path(device.place).is_some(), is_known, "a known place has a way to the memory");
             let _ = topology.available(device);
         }
-        let _ = topology.capacity();
+        for segment in topology.segments() {
+            let _ = segment.capacity();
+        }
         let _ = topology.with_cards(2);
     }
 });
