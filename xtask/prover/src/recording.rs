@@ -39,9 +39,9 @@ fn killed(bases: &[PathBuf], after: Duration, figures: &mut Figures) -> Result<(
     for base in bases {
         make_folder(base.parent().unwrap_or(Path::new(".")))?;
     }
-    let mut recorder = record(bases, "600s")?;
+    let mut recorder = record(bases)?;
     std::thread::sleep(after);
-    kill(&mut recorder);
+    kill(&mut recorder)?;
     let journaled: u64 = bases.iter().map(|base| bytes_in_journal(&journal_of(base))).sum();
     if journaled == 0 && bases.iter().any(|base| !meta_of(base).exists()) {
         // It had not begun: there is nothing to recover, and nothing was lost.
@@ -66,7 +66,11 @@ pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
         let outcome = make_folder(&place)
             .and_then(|()| power_cut(&place, Duration::from_millis(1300 + chance.below(1500)), &mut figures));
         for mounted in ["disk", "copy"] {
-            drop(run("umount", &[&place.join(mounted)]));
+            let disk = place.join(mounted);
+            if disk.is_dir() {
+                // The first one is unmounted already if all went well.
+                drop(run("umount", &[&disk]));
+            }
         }
         drop(std::fs::remove_dir_all(&place));
         figures.take(round, outcome);
@@ -83,15 +87,15 @@ fn power_cut(place: &Path, after: Duration, figures: &mut Figures) -> Result<(),
     make_folder(&mounted_copy)?;
     run("mount", &[Path::new("-o"), Path::new("loop"), &image, &disk])?;
     let base = disk.join("x");
-    let mut recorder = record(std::slice::from_ref(&base), "600s")?;
+    let mut recorder = record(std::slice::from_ref(&base))?;
     std::thread::sleep(after);
     run("kill", &[Path::new("-STOP"), Path::new(&recorder.id().to_string())])?;
     // The last sync but one in the living journal: when the last one was entered, the journal with it was on the device.
     let promised = promised(&journal_of(&base));
     let copied = run("cp", &[Path::new("--sparse=always"), &image, &copy]);
-    kill(&mut recorder);
+    kill(&mut recorder)?;
     copied?;
-    run("umount", &[&disk])?;
+    unmount(&disk)?;
     run("mount", &[Path::new("-o"), Path::new("loop"), &copy, &mounted_copy])?;
     let base = mounted_copy.join("x");
     let in_journal = bytes_in_journal(&journal_of(&base));
@@ -158,10 +162,11 @@ fn long_recording(gib: u64, rate: &str, folder: &Path, figures: &mut Figures) ->
     Ok(())
 }
 
-fn record(bases: &[PathBuf], length: &str) -> Result<Child, String> {
+/// Begins a recording that goes on until it is killed.
+fn record(bases: &[PathBuf]) -> Result<Child, String> {
     let targets: Vec<String> = bases.iter().map(|base| base.display().to_string()).collect();
     Command::new(command()?)
-        .args(["record", "--card", CARD, "--for", length, "--to", &targets.join(",")])
+        .args(["record", "--card", CARD, "--to", &targets.join(",")])
         .args(["--quiet", "--buffer", "64MiB", "--notify", "1MiB", "--on-overrun", "gap"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -170,10 +175,12 @@ fn record(bases: &[PathBuf], length: &str) -> Result<Child, String> {
         .map_err(|error| format!("run hairspring: {error}"))
 }
 
-fn kill(child: &mut Child) {
-    // SIGKILL, and the process is reaped.
+/// Ends a recorder by SIGKILL, and reaps it. It must have been at work until then.
+fn kill(child: &mut Child) -> Result<(), String> {
+    let ended = child.try_wait().map_err(|error| error.to_string())?;
     drop(child.kill());
     drop(child.wait());
+    ended.map_or(Ok(()), |status| Err(format!("the recorder ended by itself: {status}")))
 }
 
 /// Recovers and then proves all that is left.
@@ -245,6 +252,18 @@ fn promised(records: &[Record]) -> u64 {
 
 fn make_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("make {}: {error}", folder.display()))
+}
+
+/// Unmounts a disk. The kernel lets go of what a killed process had under way a little later.
+fn unmount(disk: &Path) -> Result<(), String> {
+    let mut tries = 0;
+    loop {
+        match run("umount", &[disk]) {
+            Err(_) if tries < 100 => std::thread::sleep(Duration::from_millis(50)),
+            outcome => return outcome,
+        }
+        tries += 1;
+    }
 }
 
 fn run(program: &str, arguments: &[&Path]) -> Result<(), String> {
