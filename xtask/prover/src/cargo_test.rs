@@ -14,25 +14,33 @@ pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict
     judge(&mut command)
 }
 
-/// The sanitizers, with what the compiler is told for each. The libraries that come with it are not instrumented: building
-/// them anew needs their source, which is not everywhere; what crosses them is ordered by atomics that are inlined into ours.
-const SANITIZERS: [(&str, &str); 2] = [
-    ("thread", "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer"),
-    ("address", "-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer"),
-];
+/// The sanitizers.
+const SANITIZERS: [&str; 2] = ["thread", "address"];
 
-/// Runs tests under the sanitizers, with the nightly toolchain, which alone has them.
+/// Runs tests under the sanitizers, with the nightly toolchain, which alone has them. The standard library is built anew with
+/// each (`rustup component add rust-src --toolchain nightly`): ThreadSanitizer must see its atomics, too.
 pub(crate) fn sanitize(package: &str, tests: &[&str]) -> Verdict {
     let mut all = Verdict { passed: true, figures: Map::new() };
-    for (name, flags) in SANITIZERS {
+    for name in SANITIZERS {
         let mut command = Command::new("rustup");
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        let suppressions = std::env::current_dir().unwrap_or_default().join("xtask/prover/thread-sanitizer.txt");
-        command
-            .args(["run", "nightly", "cargo", "test", "-p", package, "--lib", "--target", &target, "--"])
-            .args(tests);
-        command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", format!("target/sanitizer-{name}"));
-        command.env("TSAN_OPTIONS", format!("halt_on_error=1 suppressions={}", suppressions.display()));
+        command.args([
+            "run",
+            "nightly",
+            "cargo",
+            "test",
+            "-Zbuild-std",
+            "-p",
+            package,
+            "--lib",
+            "--target",
+            &target,
+            "--",
+        ]);
+        command.args(tests);
+        command.env("RUSTFLAGS", format!("-Zsanitizer={name}"));
+        command.env("CARGO_TARGET_DIR", format!("target/sanitizer-{name}"));
+        command.env("TSAN_OPTIONS", "halt_on_error=1");
         // The kernel's reads and writes of memories that live as long as the process are no leaks.
         command.env("ASAN_OPTIONS", "detect_leaks=0");
         let verdict = judge(&mut command);
