@@ -55,6 +55,9 @@ _hairspring() {
             hairspring,probes)
                 cmd="hairspring__subcmd__probes"
                 ;;
+            hairspring,pulse)
+                cmd="hairspring__subcmd__pulse"
+                ;;
             hairspring,record)
                 cmd="hairspring__subcmd__record"
                 ;;
@@ -63,6 +66,9 @@ _hairspring() {
                 ;;
             hairspring,schema)
                 cmd="hairspring__subcmd__schema"
+                ;;
+            hairspring,scope)
+                cmd="hairspring__subcmd__scope"
                 ;;
             hairspring,sheet)
                 cmd="hairspring__subcmd__sheet"
@@ -112,6 +118,9 @@ _hairspring() {
             hairspring__subcmd__help,probes)
                 cmd="hairspring__subcmd__help__subcmd__probes"
                 ;;
+            hairspring__subcmd__help,pulse)
+                cmd="hairspring__subcmd__help__subcmd__pulse"
+                ;;
             hairspring__subcmd__help,record)
                 cmd="hairspring__subcmd__help__subcmd__record"
                 ;;
@@ -120,6 +129,9 @@ _hairspring() {
                 ;;
             hairspring__subcmd__help,schema)
                 cmd="hairspring__subcmd__help__subcmd__schema"
+                ;;
+            hairspring__subcmd__help,scope)
+                cmd="hairspring__subcmd__help__subcmd__scope"
                 ;;
             hairspring__subcmd__help,sheet)
                 cmd="hairspring__subcmd__help__subcmd__sheet"
@@ -137,7 +149,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help"
+            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -283,7 +295,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="sheet delay clock trace record play verify recover join export plan maxrate compare probes schema exit-codes completions man help"
+            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -478,6 +490,20 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__help__subcmd__pulse)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__help__subcmd__record)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -507,6 +533,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__schema)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__scope)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -798,6 +838,48 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__pulse)
+            opts="-h --device --line --count --period --priority --cpu --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --line)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --period)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__record)
             opts="-h --card --to --for --frames --trigger --pre --post --shots --on-overrun --buffer --notify --pages --depth --placement --engine --no-direct --sync --monitor --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -905,6 +987,44 @@ _hairspring() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__scope)
+            opts="-h --device --for --edges --cpu --out --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --edges)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

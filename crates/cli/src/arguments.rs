@@ -1,5 +1,6 @@
 //! The arguments: one declaration, from which help, man page and completions come.
 
+mod device;
 mod plan;
 mod stream;
 
@@ -11,6 +12,7 @@ use hairspring_exec::programs;
 use hairspring_stream::Bytes;
 use hairspring_time::Nanos;
 
+pub(crate) use device::{PulseArguments, ScopeArguments};
 pub(crate) use plan::{PlanArguments, Units};
 pub(crate) use stream::*;
 
@@ -48,6 +50,10 @@ pub(crate) enum Command {
     Plan(PlanArguments),
     /// Find the highest rate at which nothing is lost, by recording, and say how sure that is
     Maxrate(Box<MaxrateArguments>),
+    /// Make pulses on a line of a device, never shorter than asked
+    Pulse(PulseArguments),
+    /// Watch the lines of a virtual board from another CPU
+    Scope(ScopeArguments),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method

@@ -21,9 +21,11 @@ mod plan;
 mod play;
 mod probes;
 mod progress;
+mod pulse;
 mod record;
 mod recording;
 mod recover;
+mod scope;
 mod sheet;
 mod table;
 mod target;
@@ -61,6 +63,8 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Export(arguments) => export::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Maxrate(arguments) => maxrate::run(&arguments),
+        Command::Pulse(arguments) => pulse::run(&arguments),
+        Command::Scope(arguments) => scope::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Schema => output::print(&hairspring_sheet::render::schema()),

@@ -359,7 +359,7 @@ pub(crate) enum EngineName {
 }
 
 /// Reads what knows itself how it is written.
-fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+pub(super) fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 

@@ -6,6 +6,7 @@
 mod clock;
 mod compare;
 mod delay;
+mod device;
 mod disturbed;
 mod faults;
 mod generated;

@@ -23,6 +23,17 @@ impl Recorder {
         let volume = self.setup.volume.filter(|_| self.setup.gate.is_none());
         // Blocks go where the load is least, so a member may get more than its share: an eighth more is reserved.
         let share = volume.map(|volume| (volume.0 / count as u64) * if count > 1 { 9 } else { 8 } / 8);
+        // Asked before, for the system takes what there is before it says that it is too little.
+        if let Some(needed) = share {
+            for member in &self.members {
+                let free = self.store.free_bytes(member.folder());
+                if free.is_some_and(|free| free < needed) {
+                    let folder = member.folder().to_owned();
+                    remove_files(&mut *self.store, &self.members);
+                    return Err(RecorderError::NoSpace(folder, Bytes(needed), free.map(Bytes)));
+                }
+            }
+        }
         let mut waiting = 0;
         for (number, member) in self.members.iter_mut().enumerate() {
             for (token, op) in member.first_allocation(number, share, self.block) {

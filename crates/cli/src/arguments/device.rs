@@ -1,0 +1,64 @@
+//! The arguments of the commands about devices.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hairspring_device::Description;
+use hairspring_time::Nanos;
+
+use super::stream::parsed;
+use super::{Plain, duration};
+
+#[derive(Args, Debug)]
+pub(crate) struct PulseArguments {
+    /// How long the line is up at least, for instance 10us
+    #[arg(value_name = "WIDTH", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) width: Nanos,
+    /// The device, for instance virtual:/dev/shm/board,write=1.25us; it is initialised, and made if it is not there
+    #[arg(long, value_name = "DEVICE", value_parser = parsed::<Description>)]
+    pub(crate) device: Description,
+    /// The line, 0 to 31
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..32))]
+    pub(crate) line: u32,
+    /// How many pulses
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) count: u64,
+    /// From the beginning of one to that of the next [default: ten widths, at least 100 us]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) period: Option<Nanos>,
+    /// Run under SCHED_FIFO with this priority, 1 to 99
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) priority: Option<u8>,
+    /// Stay on this CPU
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) cpu: Option<u32>,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ScopeArguments {
+    /// The board to watch; it is made if it is not there
+    #[arg(long, value_name = "DEVICE", value_parser = parsed::<Description>)]
+    pub(crate) device: Description,
+    /// How long; Ctrl-C ends it earlier
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, default_value = "1s", allow_hyphen_values = true)]
+    pub(crate) length: Nanos,
+    /// Edges that there is room for
+    #[arg(long, value_name = "N", default_value_t = 100_000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) edges: u32,
+    /// Watch from this CPU, which is busy with it all the time
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) cpu: Option<u32>,
+    /// Write a value change dump to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}

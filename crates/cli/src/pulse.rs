@@ -1,0 +1,130 @@
+//! `hairspring pulse`: makes pulses on a device's lines, and says what each was at least and at most.
+
+use hairspring_device::pulse::{PulseError, Train};
+use hairspring_device::{Device, Lines, Pulse, PulseReport};
+use hairspring_machine::{Cpu, Host};
+use hairspring_sheet::{Figure, Method, Unit};
+use hairspring_time::{Nanos, Policy, RealTime, Timebase};
+use serde_json::{Value, json};
+
+use crate::arguments::{Plain, PulseArguments};
+use crate::exit::{Exit, Failure};
+use crate::listing::{Listing, grouped, span};
+use crate::{distribution, interrupt, output};
+
+/// Age of the calibration before the pulses begin.
+const AGE: Nanos = Nanos::from_millis(100);
+/// The pause between pulses unless a period is given, as a multiple of their width.
+const PAUSE_WIDTHS: i64 = 9;
+/// The least period unless one is given.
+const PERIOD_LEAST: Nanos = Nanos::from_micros(100);
+
+/// What was made, as it is shown.
+struct Made<'a> {
+    arguments: &'a PulseArguments,
+    device: String,
+    safe: Lines,
+    period: Nanos,
+    train: Train,
+}
+
+pub(crate) fn run(arguments: &PulseArguments) -> Result<Exit, Failure> {
+    let usual = Nanos::new(arguments.width.count().saturating_mul(1 + PAUSE_WIDTHS)).max(PERIOD_LEAST);
+    let period = arguments.period.unwrap_or(usual);
+    let settings = RealTime {
+        policy: arguments.priority.map(Policy::Fifo),
+        cpu: arguments.cpu.map(Cpu),
+        lock_memory: arguments.priority.is_some(),
+        slack: None,
+    };
+    let stop = interrupt::watch()?;
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
+    let timebase = Timebase::calibrate_to(Host, 1.0, AGE).map_err(|error| failed(&error))?;
+    let mut board = arguments.device.open(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let guard = settings.apply(&Host);
+    if let Some(refused) = guard.refused() {
+        return Err(Failure::failed(format!("failed to {refused}")));
+    }
+    board.init().map_err(|error| Failure::failed(error.to_string()))?;
+    let pulse = Pulse { lines: Lines::one(arguments.line), width: arguments.width };
+    let train = pulse.train(arguments.count, period, &mut board, &timebase, &stop);
+    drop(guard);
+    let train = train.map_err(|error| match error {
+        PulseError::Period(_) => Failure::bad_request(format!("--period: {error}")),
+        error => Failure::failed(error.to_string()),
+    })?;
+    board.make_safe().map_err(|error| Failure::failed(error.to_string()))?;
+    let exit = if train.stopped { Exit::Interrupted } else { Exit::Success };
+    let made = Made { arguments, device: arguments.device.to_string(), safe: board.safe_state(), period, train };
+    output::print(&match arguments.format {
+        Plain::Text => made.text(output::style(false).width),
+        Plain::Json => made.json(),
+    })?;
+    Ok(exit)
+}
+
+impl Made<'_> {
+    fn figure(&self, read: fn(&PulseReport) -> Nanos) -> Figure {
+        let mut samples: Vec<f64> = self.train.pulses.iter().map(|pulse| read(pulse).count() as f64).collect();
+        Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples)
+    }
+
+    /// Pulses that were shorter than asked: none, or this program is wrong.
+    fn short(&self) -> usize {
+        self.train.pulses.iter().filter(|pulse| pulse.at_least < pulse.width).count()
+    }
+
+    fn disturbed(&self) -> usize {
+        self.train.pulses.iter().filter(|pulse| !pulse.verdict.is_clean()).count()
+    }
+
+    fn text(&self, width: usize) -> String {
+        let arguments = self.arguments;
+        let (count, line) = (grouped(self.train.pulses.len() as u64), arguments.line);
+        let mut text = format!(
+            "{count} pulses of {} on line {line} of {}; how long they were at most:\n\n",
+            arguments.width, self.device
+        );
+        text.push_str(&distribution::drawn(&self.figure(|pulse| pulse.at_most), width));
+        text.push('\n');
+        let mut listing = Listing::new(width);
+        let shortest = self.train.pulses.iter().map(|pulse| pulse.at_least).min();
+        listing.fact(
+            "at least",
+            &shortest.map_or_else(|| "none was made".to_owned(), |shortest| format!("{} each", span(shortest))),
+        );
+        listing.fact("too short", &self.short().to_string());
+        listing.fact("disturbed", &format!("{} while they were up", self.disturbed()));
+        let latest = self.train.pulses.iter().map(|pulse| pulse.late).max().unwrap_or(Nanos::ZERO);
+        listing.fact(
+            "begun",
+            &format!("every {}, at most {} late; {} left out", self.period, span(latest), self.train.left_out),
+        );
+        listing.fact("safe state", &self.safe.to_string());
+        text.push_str(&listing.finish());
+        text
+    }
+
+    fn json(&self) -> String {
+        let spread = |figure: &Figure| -> Value {
+            json!({ "n": figure.n, "min": figure.min, "median": figure.median, "p99": figure.p99, "max": figure.max })
+        };
+        let value = json!({
+            "schema": "hairspring.pulse/1",
+            "device": self.device,
+            "line": self.arguments.line,
+            "width_ns": self.arguments.width.count(),
+            "period_ns": self.period.count(),
+            "pulses": self.train.pulses.len(),
+            "left_out": self.train.left_out,
+            "stopped": self.train.stopped,
+            "too_short": self.short(),
+            "disturbed": self.disturbed(),
+            "at_least_ns": spread(&self.figure(|pulse| pulse.at_least)),
+            "at_most_ns": spread(&self.figure(|pulse| pulse.at_most)),
+            "late_ns": spread(&self.figure(|pulse| pulse.late)),
+            "safe_state": self.safe.to_string(),
+        });
+        format!("{value:#}\n")
+    }
+}

@@ -1,0 +1,113 @@
+//! `hairspring scope`: watches the lines of a virtual board, and writes what it saw as a value change dump.
+
+use std::collections::BTreeMap;
+
+use hairspring_device::{Lines, Scope, Traced};
+use hairspring_machine::{Cpu, CpuSet, Host, Machine};
+use hairspring_sheet::{Figure, Method, Unit};
+use hairspring_time::{Nanos, Timebase};
+use serde_json::json;
+
+use crate::arguments::{Plain, ScopeArguments};
+use crate::exit::{Exit, Failure};
+use crate::listing::{Listing, grouped, span};
+use crate::{interrupt, output};
+
+/// Age of the calibration before the watching begins.
+const AGE: Nanos = Nanos::from_millis(100);
+
+pub(crate) fn run(arguments: &ScopeArguments) -> Result<Exit, Failure> {
+    if arguments.length <= Nanos::ZERO {
+        return Err(Failure::bad_request("--for 0s: write how long to watch, for instance 1s"));
+    }
+    let stop = interrupt::watch()?;
+    let timebase = Timebase::calibrate_to(Host, 1.0, AGE);
+    let timebase = timebase.map_err(|error| Failure::failed(format!("failed to {error}")))?;
+    let board = arguments.device.open(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
+    if let Some(cpu) = arguments.cpu {
+        let placed = Host.set_affinity(&CpuSet(vec![Cpu(cpu)]));
+        placed.map_err(|refused| Failure::bad_request(format!("--cpu {cpu}: failed to {refused}")))?;
+    }
+    let scope = Scope { span: arguments.length, most_edges: arguments.edges as usize };
+    let traced = scope.watch(&board, &timebase, &stop);
+    if let Some(file) = &arguments.out {
+        let written = std::fs::write(file, traced.to_vcd());
+        written.map_err(|error| Failure::bad_request(format!("failed to write {}: {error}", file.display())))?;
+    }
+    output::print(&match arguments.format {
+        Plain::Text => text(arguments, &traced, output::style(false).width),
+        Plain::Json => json(arguments, &traced),
+    })?;
+    Ok(Exit::Success)
+}
+
+/// The lines that changed, each with the pulses that were seen whole.
+fn widths(traced: &Traced) -> BTreeMap<u32, Vec<(Nanos, Nanos)>> {
+    let mut before = traced.begin;
+    let mut changed = Lines(0);
+    for edge in &traced.edges {
+        changed.0 |= before.0 ^ edge.lines.0;
+        before = edge.lines;
+    }
+    (0..u32::BITS).filter(|line| changed.is_high(*line)).map(|line| (line, traced.widths(line))).collect()
+}
+
+fn figure(widths: &[(Nanos, Nanos)], read: fn(&(Nanos, Nanos)) -> Nanos) -> Figure {
+    let mut samples: Vec<f64> = widths.iter().map(|width| read(width).count() as f64).collect();
+    Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples)
+}
+
+fn text(arguments: &ScopeArguments, traced: &Traced, width: usize) -> String {
+    let mut listing = Listing::new(width);
+    let edges = grouped(traced.edges.len() as u64);
+    listing.heading(&format!("{edges} edges of {} in {}", arguments.device, span(traced.span)));
+    listing.fact("not seen", &format!("{} writes came between two looks", grouped(traced.missed())));
+    if traced.dropped > 0 {
+        listing.fact("no room", &format!("for {} edges: allow more with --edges", grouped(traced.dropped)));
+    }
+    for (line, widths) in widths(traced) {
+        let [least, most] = [figure(&widths, |width| width.0), figure(&widths, |width| width.1)];
+        let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |nanos| span(Nanos::new(nanos as i64)));
+        let told = match widths.len() {
+            0 => "changed; no pulse was seen whole".to_owned(),
+            count => format!(
+                "{} pulses; their median is from {} to {}, the longest at most {}",
+                grouped(count as u64),
+                shown(least.median),
+                shown(most.median),
+                shown(most.max)
+            ),
+        };
+        listing.fact(&format!("line {line}"), &told);
+    }
+    if let Some(file) = &arguments.out {
+        listing.fact("written", &format!("{}, for GTKWave or PulseView", file.display()));
+    }
+    listing.finish()
+}
+
+fn json(arguments: &ScopeArguments, traced: &Traced) -> String {
+    let lines: Vec<_> = widths(traced)
+        .into_iter()
+        .map(|(line, widths)| {
+            let [least, most] = [figure(&widths, |width| width.0), figure(&widths, |width| width.1)];
+            json!({
+                "line": line,
+                "pulses": widths.len(),
+                "at_least_ns": { "min": least.min, "median": least.median, "max": least.max },
+                "at_most_ns": { "min": most.min, "median": most.median, "max": most.max },
+            })
+        })
+        .collect();
+    let value = json!({
+        "schema": "hairspring.scope/1",
+        "device": arguments.device.to_string(),
+        "span_ns": traced.span.count(),
+        "edges": traced.edges.len(),
+        "missed_writes": traced.missed(),
+        "dropped_edges": traced.dropped,
+        "lines": lines,
+        "files": arguments.out.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+    });
+    format!("{value:#}\n")
+}

@@ -1,0 +1,81 @@
+//! `hairspring pulse` and `hairspring scope`: two processes at one board.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::{code, folder, hairspring, json, stderr, stdout};
+
+#[track_caller]
+fn succeeded(output: &Output) -> Value {
+    assert_eq!((code(output), stderr(output)), (0, String::new()), "{}", stdout(output));
+    json(&stdout(output))
+}
+
+#[test]
+fn pulses_are_made_by_one_process_and_seen_by_another() {
+    let folder = folder();
+    let board = format!("virtual:{},safe=0x00000100", folder.path().join("board").display());
+    let dump = folder.path().join("seen.vcd");
+    let mut scope = hairspring(&["scope", "--device", &board, "--for", "30s", "--format", "json", "--out"]);
+    let scope = scope.arg(&dump).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let arguments = ["pulse", "50us", "--device", &board, "--line", "3", "--count", "200", "--format", "json"];
+    let mut made;
+    let begun = std::time::Instant::now();
+    loop {
+        made = succeeded(&hairspring(&arguments).output().expect("it starts"));
+        assert_eq!(made["pulses"].as_u64().zip(made["left_out"].as_u64()).map(|(made, left)| made + left), Some(200));
+        assert_eq!((&made["too_short"], &made["safe_state"]), (&0.into(), &"0x00000100".into()), "{made:#}");
+        assert!(made["at_least_ns"]["min"].as_f64() >= Some(50_000.0), "{made:#}");
+        // The scope calibrates first; a second train is certainly seen.
+        if begun.elapsed().as_secs() >= 2 {
+            break;
+        }
+    }
+    let sent = Command::new("kill").args(["-s", "INT", &scope.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let seen = succeeded(&scope.wait_with_output().expect("it ends"));
+    let edges = seen["edges"].as_u64().expect("a number") + seen["missed_writes"].as_u64().expect("a number");
+    assert!(edges >= 400, "{seen:#}");
+    let text = std::fs::read_to_string(dump).expect("written");
+    assert!(text.starts_with("$timescale 1 ns $end") && text.contains("line3 $end"), "{text}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_to_write() {
+    let folder = folder();
+    let board = format!("virtual:{}", folder.path().join("board").display());
+    for (arguments, hint) in [
+        (&["pulse", "10us", "--device", &board, "--period", "10us"][..], "choose a longer one"),
+        (&["pulse", "-1us", "--device", &board], "is negative"),
+        (&["pulse", "10us", "--device", &board, "--line", "32"], "--line"),
+        (&["pulse", "10us", "--device", "parport:0"], "write virtual:PATH"),
+        (&["pulse", "10us", "--device", "virtual:/nowhere/x"], "may be written"),
+        (&["pulse", "10us"], "--device"),
+        (&["scope", "--device", &board, "--for", "0s"], "--for 0s"),
+        (&["scope", "--device", &board, "--cpu", "4095", "--for", "1ms"], "--cpu 4095"),
+    ] {
+        let output = hairspring(arguments).output().expect("it starts");
+        assert_eq!((code(&output), stdout(&output)), (2, String::new()), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(hint), "{arguments:?} said {:?}, without {hint:?}", stderr(&output));
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_train_with_the_lines_in_their_safe_state() {
+    let folder = folder();
+    let board = format!("virtual:{},safe=0x00000001", folder.path().join("board").display());
+    let arguments = ["pulse", "1ms", "--device", &board, "--line", "4", "--count", "100000", "--format", "json"];
+    let mut train = hairspring(&arguments);
+    let train = train.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let sent = Command::new("kill").args(["-s", "INT", &train.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let output = train.wait_with_output().expect("it ends");
+    assert_eq!(code(&output), 130, "{}", stderr(&output));
+    let made = json(&stdout(&output));
+    assert_eq!((&made["stopped"], &made["too_short"]), (&true.into(), &0.into()), "{made:#}");
+    // The lower half of the board's second word: the lines.
+    let bytes = std::fs::read(folder.path().join("board")).expect("the board");
+    assert_eq!(bytes[8..12], 1_u32.to_le_bytes());
+}

@@ -1,0 +1,29 @@
+//! Devices with digital lines, and what is done with them on time.
+//!
+//! # What this crate does
+//! * [`Device`]: digital lines that are written and read, with a safe state. [`VirtualBoard`] is one whose registers are shared
+//!   memory, so that several processes use it as they would a card on a bus, at the access times of one.
+//! * [`DeviceLock`]: one at a time, between processes: with priority inheritance, in the order of coming, or plainly. The
+//!   death of an owner is told to the next one.
+//! * [`Pulse`]: a line that goes up and comes down not before its width has passed; trains of them at absolute times.
+//! * [`Scope`]: an independent observer on another CPU that stamps every edge of a virtual board, and says how many it missed.
+//!
+//! # What can go wrong, and what happens then
+//! * A process dies with the lock: the next owner is told so, and initialises the device again.
+//! * A pulse is preempted: it is longer than asked, never shorter, and its report says by how much it may be.
+//! * The scope is preempted: edges that it did not see are counted, for the board numbers them.
+
+pub mod description;
+pub mod device;
+pub mod lock;
+pub mod pulse;
+pub mod scope;
+mod shared;
+pub mod virtual_board;
+
+pub use description::Description;
+pub use device::{Device, DeviceError, Lines};
+pub use lock::{DeviceLock, Guard, Protocol};
+pub use pulse::{Pulse, PulseReport};
+pub use scope::{Edge, Scope, Traced};
+pub use virtual_board::{AccessTimes, VirtualBoard};

@@ -1,0 +1,147 @@
+//! [`Scope`]: an independent observer that stamps every edge of a virtual board.
+//!
+//! It runs on a CPU of its own and does nothing but look at the output lines, which costs the board no access. When they have
+//! changed it keeps the time and what they are. The board numbers its writes, so what the scope did not see, because two came
+//! between two looks or because it was preempted itself, is counted.
+//!
+//! **What a stamp means.** The change happened between two looks: each edge has the time before the first and that after the
+//! second, so a scope that is preempted knows less, but nothing wrong.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_machine::{Machine, Nanos, Ticks};
+use hairspring_time::Timebase;
+
+use crate::device::Lines;
+use crate::virtual_board::VirtualBoard;
+
+/// A change of the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Before the last look at which they were as before …
+    pub after: Nanos,
+    /// … and after the first at which they were like this; both since the scope began.
+    pub seen: Nanos,
+    /// What they are.
+    pub lines: Lines,
+    /// Writes that happened between the two looks beside this one.
+    pub missed: u32,
+}
+
+/// What a scope has seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traced {
+    /// The lines at the beginning.
+    pub begin: Lines,
+    /// The changes, in order.
+    pub edges: Vec<Edge>,
+    /// Changes that found no room.
+    pub dropped: u64,
+    /// How long it looked.
+    pub span: Nanos,
+}
+
+/// The observer.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope {
+    /// How long it looks at most. It polls all the time, so keep it short under `SCHED_FIFO`.
+    pub span: Nanos,
+    /// Changes it has room for.
+    pub most_edges: usize,
+}
+
+impl Scope {
+    /// Looks until the span is over or `stop` is set. Blocks, and uses the whole CPU; allocates at the beginning only.
+    pub fn watch<M: Machine>(&self, board: &VirtualBoard<'_, M>, timebase: &Timebase<M>, stop: &AtomicBool) -> Traced {
+        let mut edges = Vec::with_capacity(self.most_edges);
+        let begin = timebase.stamp_ordered();
+        let span_ticks = timebase.ticks_for_at_least(self.span);
+        let (first, mut writes) = board.outputs();
+        // The change comes after the look before: that was after the stamp that was taken before it.
+        let (mut before_last, mut last) = (begin, timebase.stamp_ordered());
+        let (mut lines, mut dropped) = (first, 0);
+        let since = |stamp: Ticks| timebase.nanos(stamp.since(begin));
+        loop {
+            // Before the look, so that what happened before the stop is seen. Acquire: pairs with the Release of who sets it.
+            let is_last = last.since(begin) >= span_ticks || stop.load(Ordering::Acquire);
+            let (now_lines, now_writes) = board.outputs();
+            let now = timebase.stamp_ordered();
+            if now_writes != writes {
+                let missed = now_writes.wrapping_sub(writes) - 1;
+                // A write that changes nothing is no edge.
+                if now_lines != lines || missed > 0 {
+                    if edges.len() < self.most_edges {
+                        edges.push(Edge { after: since(before_last), seen: since(now), lines: now_lines, missed });
+                    } else {
+                        dropped += 1;
+                    }
+                }
+                (lines, writes) = (now_lines, now_writes);
+            }
+            (before_last, last) = (last, now);
+            if is_last {
+                return Traced { begin: first, edges, dropped, span: since(now) };
+            }
+        }
+    }
+}
+
+impl Traced {
+    /// Writes that were not seen one by one.
+    pub fn missed(&self) -> u64 {
+        self.edges.iter().map(|edge| u64::from(edge.missed)).sum()
+    }
+
+    /// The widths of the pulses of one line, each as at least and at most so long; only those whose both edges were seen alone.
+    pub fn widths(&self, line: u32) -> Vec<(Nanos, Nanos)> {
+        let mut up: Option<&Edge> = None;
+        let mut was_high = self.begin.is_high(line);
+        let mut widths = Vec::new();
+        for edge in &self.edges {
+            if edge.missed > 0 {
+                up = None;
+            } else if edge.lines.is_high(line) && !was_high {
+                up = Some(edge);
+            } else if let (false, Some(begun)) = (edge.lines.is_high(line), up) {
+                widths.push((edge.after - begun.seen, edge.seen - begun.after));
+                up = None;
+            }
+            was_high = edge.lines.is_high(line);
+        }
+        widths
+    }
+
+    /// A value change dump (IEEE 1364) of those lines that changed, for GTKWave and PulseView: nanoseconds, one wire for each
+    /// line, and an event `missed` where writes were not seen.
+    pub fn to_vcd(&self) -> String {
+        let changed = self
+            .edges
+            .iter()
+            .fold((0, self.begin.0), |(changed, before), edge| (changed | (before ^ edge.lines.0), edge.lines.0));
+        let lines: Vec<u32> = (0..u32::BITS).filter(|line| changed.0 >> line & 1 == 1).collect();
+        let name = |line: u32| char::from(b'!' + line as u8);
+        let mut text = "$timescale 1 ns $end\n$scope module board $end\n".to_owned();
+        for line in &lines {
+            let _ = writeln!(text, "$var wire 1 {} line{line} $end", name(*line));
+        }
+        text.push_str("$var event 1 ~ missed $end\n$upscope $end\n$enddefinitions $end\n#0\n");
+        let mut before = !self.begin.0;
+        let states = std::iter::once((None, self.begin.0, 0));
+        let changes = self.edges.iter().map(|edge| (Some(edge.seen), edge.lines.0, edge.missed));
+        for (at, now, missed) in states.chain(changes) {
+            if let Some(at) = at {
+                let _ = writeln!(text, "#{}", at.count());
+            }
+            for line in lines.iter().filter(|line| (before ^ now) >> **line & 1 == 1) {
+                let _ = writeln!(text, "{}{}", now >> line & 1, name(*line));
+            }
+            if missed > 0 {
+                text.push_str("1~\n");
+            }
+            before = now;
+        }
+        let _ = writeln!(text, "#{}", self.span.count());
+        text
+    }
+}

@@ -1,0 +1,71 @@
+//! A page of memory that processes share by the name of a file.
+
+#![expect(unsafe_code, reason = "mapping a file")]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::ptr::NonNull;
+
+/// A mapped page. Others change what is in it at any time, so it is only looked at through atomics and the system's own locks.
+#[derive(Debug)]
+pub(crate) struct Page {
+    address: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: an address and its length; what is behind it is shared with other processes anyway, and every access is atomic.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
+
+impl Page {
+    /// Maps a file that exists or is made now, of at least so many bytes. New bytes are zero.
+    pub(crate) fn of(path: &Path, bytes: usize) -> io::Result<Self> {
+        // Whoever may use the device may write; a file that is there is taken as it is.
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o660).open(path)?;
+        Self::map(&file, bytes)
+    }
+
+    fn map(file: &File, bytes: usize) -> io::Result<Self> {
+        // Longer never shorter: another process may have it mapped.
+        if file.metadata()?.len() < bytes as u64 {
+            file.set_len(bytes as u64)?;
+        }
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        // SAFETY: a new mapping at an address of the kernel's choice; nothing that exists is touched. Its result is checked.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let address = NonNull::new(address.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Ok(Self { address, bytes })
+    }
+
+    /// What lies at its beginning.
+    ///
+    /// # Panics
+    /// If it is larger than the page.
+    pub(crate) fn as_ref<T: Zeroed>(&self) -> &T {
+        assert!(size_of::<T>() <= self.bytes, "larger than the page");
+        // SAFETY: the mapping begins at a page, so it is aligned for any type, is as long, lives as long as this borrow, and any
+        // bytes are a value of a type that is `Zeroed`, which consists of atomics and cells.
+        unsafe { self.address.cast::<T>().as_ref() }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: exactly what was mapped; no borrow of it can live any longer.
+        unsafe { libc::munmap(self.address.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// A type of atomics and cells, for which any bytes are a value.
+///
+/// # Safety
+/// Any bytes must be a value, and whatever other processes write into it while it is borrowed must be no data race: all of it
+/// lies in atomics or in `UnsafeCell`s that only the kernel and the C library look into.
+pub(crate) unsafe trait Zeroed {}

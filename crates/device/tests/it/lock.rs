@@ -1,0 +1,152 @@
+//! The lock of a device, between threads and processes.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use hairspring_device::{Device, Protocol};
+use hairspring_machine::{Host, Machine, Policy};
+
+use crate::process::{Other, count};
+use crate::{board, skip, timebase};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[track_caller]
+fn wait_until(what: &str, mut happens: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !happens() {
+        assert!(begun.elapsed() < PATIENCE, "{what} does not happen");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A field of this process's thread in /proc, counted as in proc(5).
+fn field(thread: u32, number: usize) -> String {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+    // Behind the name, which may hold anything, comes field 3.
+    let rest = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    rest.split(' ').nth(number - 3).unwrap_or_default().to_owned()
+}
+
+fn own_thread() -> u32 {
+    let link = std::fs::read_link("/proc/thread-self").expect("proc is mounted");
+    link.file_name().and_then(|name| name.to_str()?.parse().ok()).expect("a number")
+}
+
+#[test]
+fn threads_and_processes_exclude_each_other() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let mut mine = board(folder.path(), protocol, &timebase);
+        mine.init().expect("initialised");
+        let others = [(); 2].map(|()| Other::start("count", folder.path(), protocol));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| count(&mut board(folder.path(), protocol, &timebase), 3000));
+            }
+        });
+        others.into_iter().for_each(Other::finish);
+        assert_eq!(mine.inputs().0, 4 * 3000, "{protocol}");
+    }
+}
+
+#[test]
+fn the_death_of_an_owner_is_told_to_the_next_one_alone() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let board = board(folder.path(), protocol, &timebase);
+        for _ in 0..3 {
+            Other::start("hold", folder.path(), protocol).kill();
+            assert!(board.lock().lock().expect("the lock").owner_died(), "{protocol}");
+            assert!(!board.lock().lock().expect("the lock").owner_died(), "{protocol}");
+        }
+    }
+}
+
+#[test]
+fn who_waits_when_the_owner_dies_gets_the_lock() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let board = board(folder.path(), protocol, &timebase);
+        let owner = Other::start("hold", folder.path(), protocol);
+        let waiter = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                waiter.store(own_thread(), Ordering::Release);
+                board.lock().lock().expect("the lock").owner_died()
+            });
+            wait_until("the waiting", || field(waiter.load(Ordering::Acquire), 3) == "S");
+            owner.kill();
+            assert!(waiting.join().expect("no panic"), "{protocol}");
+        });
+    }
+}
+
+#[test]
+fn in_order_means_in_the_order_of_coming() {
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let board = board(folder.path(), Protocol::Fifo, &timebase);
+    let order = Mutex::new(Vec::new());
+    let threads = [const { AtomicU32::new(0) }; 6];
+    std::thread::scope(|scope| {
+        let guard = board.lock().lock().expect("the lock");
+        for (number, thread) in threads.iter().enumerate() {
+            let (board, order) = (&board, &order);
+            scope.spawn(move || {
+                thread.store(own_thread(), Ordering::Release);
+                let _guard = board.lock().lock().expect("the lock");
+                order.lock().expect("no panic").push(number);
+            });
+            // Asleep is it only when it has its ticket.
+            wait_until("the waiting", || field(thread.load(Ordering::Acquire), 3) == "S");
+        }
+        drop(guard);
+    });
+    assert_eq!(order.into_inner().expect("no panic"), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn the_owner_runs_at_the_priority_of_the_most_urgent_waiter_only_where_it_inherits() {
+    const TEST: &str = "the_owner_runs_at_the_priority_of_the_most_urgent_waiter_only_where_it_inherits";
+    for (protocol, expected) in [(Protocol::Inherit, Some("-34")), (Protocol::None, None), (Protocol::Fifo, None)] {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let board = board(folder.path(), protocol, &timebase);
+        let urgent = AtomicU32::new(0);
+        // A nice value is in it.
+        let usual = field(own_thread(), 18);
+        let refused = std::thread::scope(|scope| {
+            let guard = board.lock().lock().expect("the lock");
+            let waiting = scope.spawn(|| {
+                let set = Host.set_policy(Policy::Fifo(33));
+                urgent.store(own_thread(), Ordering::Release);
+                drop(board.lock().lock().expect("the lock"));
+                set.err()
+            });
+            wait_until("the waiting", || field(urgent.load(Ordering::Acquire), 3) == "S");
+            // A real-time priority p is shown as −1 − p.
+            let shown = field(own_thread(), 18);
+            drop(guard);
+            let refused = waiting.join().expect("no panic");
+            if refused.is_none() {
+                assert_eq!(shown, expected.unwrap_or(&usual), "{protocol}");
+                assert_eq!(field(own_thread(), 18), usual, "{protocol}: afterwards it is as before");
+            }
+            refused
+        });
+        if let Some(refused) = refused {
+            return skip(TEST, &format!("{}: {}", refused.attempted, refused.said));
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_has_the_lock_is_not_made_to_wait_for_itself() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let board = board(folder.path(), protocol, &timebase);
+        let _guard = board.lock().lock().expect("the lock");
+        let error = board.lock().lock().expect_err("not again");
+        assert!(error.to_string().contains("give it back first"), "{error}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Other processes: this binary again, told by its environment what to do.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use hairspring_device::{Device, Protocol};
+
+use crate::{board, timebase};
+
+/// Where a child finds its job.
+const JOB: &str = "HAIRSPRING_DEVICE_JOB";
+/// What a child says when it is where it shall be.
+const READY: &str = "ready";
+
+/// A process that does a job with the board of a folder.
+pub(crate) struct Other {
+    child: Child,
+    /// Kept, for it may have more to say.
+    _said: BufReader<ChildStdout>,
+}
+
+impl Other {
+    /// Starts one, and waits until it is ready.
+    pub(crate) fn start(job: &str, folder: &Path, protocol: Protocol) -> Self {
+        let job = format!("{job} {protocol} {}", folder.display());
+        let mut command = Command::new(std::env::current_exe().expect("this binary"));
+        command.args(["--exact", "process::a_job", "--nocapture"]).env(JOB, job);
+        let mut child = command.stdout(Stdio::piped()).stdin(Stdio::piped()).spawn().expect("it starts");
+        let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
+        // What stands before it on its line is the test harness's.
+        let is_ready = said.by_ref().lines().map_while(Result::ok).any(|line| line.ends_with(READY));
+        assert!(is_ready, "it is not ready");
+        Self { child, _said: said }
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it lives");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Waits until it has ended well.
+    pub(crate) fn finish(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().expect("it ends").success());
+    }
+}
+
+/// Is a test like the others to the harness; only as a child it does something.
+#[test]
+fn a_job() {
+    let Ok(job) = std::env::var(JOB) else { return };
+    let mut words = job.splitn(3, ' ');
+    let (name, protocol, folder) = (words.next(), words.next(), words.next().expect("three words"));
+    let timebase = timebase();
+    let protocol = protocol.and_then(|text| text.parse().ok()).expect("a protocol");
+    let mut board = board(Path::new(folder), protocol, &timebase);
+    let ready = || {
+        let _ = writeln!(std::io::stdout(), "{READY}");
+        let _ = std::io::stdout().flush();
+    };
+    match name.expect("a job") {
+        "hold" => {
+            let _guard = board.lock().lock().expect("the lock");
+            ready();
+            // Until it is killed.
+            std::thread::sleep(std::time::Duration::from_secs(600));
+        }
+        "count" => {
+            board.init().expect("it is initialised");
+            ready();
+            count(&mut board, 3000);
+        }
+        other => panic!("no job {other}"),
+    }
+}
+
+/// Counts up in the input register, in steps that others would break if they came between them.
+pub(crate) fn count(board: &mut hairspring_device::VirtualBoard<'_, hairspring_time::Host>, times: u32) {
+    for _ in 0..times {
+        let now = {
+            let _guard = board.lock().lock().expect("the lock");
+            let now = board.inputs();
+            std::hint::spin_loop();
+            board.connect(hairspring_device::Lines(now.0 + 1));
+            now
+        };
+        assert!(now.0 < u32::MAX);
+    }
+}

@@ -1,0 +1,180 @@
+//! Pulses of a board, and what an observer sees of them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_device::{AccessTimes, Device, Edge, Lines, Protocol, Pulse, Scope, Traced, VirtualBoard};
+use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos};
+use hairspring_time::Timebase;
+
+use crate::{board, skip, timebase};
+
+#[test]
+fn no_pulse_is_shorter_than_asked() {
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let mut board = board(folder.path(), Protocol::None, &timebase);
+    board.init().expect("initialised");
+    for width in [0, 1, 500, 5_000, 50_000, 400_000] {
+        let pulse = Pulse { lines: Lines::one(3), width: Nanos::new(width) };
+        for _ in 0..100 {
+            let report = pulse.fire(&mut board, &timebase).expect("a pulse");
+            assert!(report.at_least >= pulse.width && report.at_most >= report.at_least, "{report:?}");
+            assert_eq!(board.outputs().0, Lines(0));
+        }
+    }
+    // Two writes for each pulse, and one to be safe at the beginning.
+    assert_eq!(board.outputs().1, 2 * 600 + 1);
+}
+
+#[test]
+fn a_train_keeps_to_its_times_and_leaves_out_what_has_passed() {
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let mut board = board(folder.path(), Protocol::None, &timebase);
+    board.init().expect("initialised");
+    let pulse = Pulse { lines: Lines::one(0), width: Nanos::from_micros(20) };
+    let begun = timebase.now_ordered();
+    let train =
+        pulse.train(50, Nanos::from_millis(1), &mut board, &timebase, &AtomicBool::new(false)).expect("a train");
+    let took = timebase.now_ordered().since(begun).expect("one epoch");
+    assert_eq!(train.pulses.len() as u64 + train.left_out, 50);
+    assert!(train.pulses.iter().all(|pulse| pulse.late >= Nanos::ZERO && pulse.late <= Nanos::from_millis(1)));
+    // The last is due after 49 periods, and what is left out is due no earlier.
+    assert!(took >= Nanos::from_millis(49), "{took}");
+    let wrong = pulse
+        .train(2, Nanos::from_micros(20), &mut board, &timebase, &AtomicBool::new(false))
+        .expect_err("they would touch");
+    assert!(wrong.to_string().contains("choose a longer one"), "{wrong}");
+}
+
+#[test]
+fn a_train_that_is_stopped_says_so_and_leaves_the_line_down() {
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let mut board = board(folder.path(), Protocol::None, &timebase);
+    board.init().expect("initialised");
+    let stop = AtomicBool::new(false);
+    let pulse = Pulse { lines: Lines::one(0), width: Nanos::from_micros(20) };
+    let train = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            stop.store(true, Ordering::Release);
+        });
+        pulse.train(1_000_000, Nanos::from_secs(1), &mut board, &timebase, &stop).expect("a train")
+    });
+    assert_eq!((train.stopped, train.pulses.len(), board.outputs().0), (true, 1, Lines(0)));
+}
+
+#[test]
+fn accesses_take_as_long_as_the_boards_do() {
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let path = folder.path().join("slow");
+    let open = |times| VirtualBoard::open(&path, times, Lines(0b10), Protocol::Fifo, &timebase).expect("a board");
+    let mut first = open(AccessTimes::FESA);
+    // The second takes it as it is.
+    let mut second = open(AccessTimes::ZERO);
+    assert_eq!(
+        (second.times(), second.lock().protocol(), second.safe_state()),
+        (AccessTimes::FESA, Protocol::Fifo, Lines(0b10))
+    );
+    let error = second.read().expect_err("not initialised");
+    assert!(error.to_string().contains("call init first"), "{error}");
+    let span = |act: &mut dyn FnMut()| {
+        let begun = timebase.stamp_ordered();
+        act();
+        timebase.nanos(timebase.stamp_ordered().since(begun))
+    };
+    assert!(span(&mut || first.init().expect("initialised")) >= Nanos::new(3750));
+    assert!(span(&mut || second.write(Lines(1), Lines(1)).expect("written")) >= Nanos::new(1250));
+    first.connect(Lines(77));
+    assert!(span(&mut || assert_eq!(second.read(), Ok(Lines(77)))) >= Nanos::new(1250));
+    assert_eq!(first.outputs().0, Lines(0b11));
+    second.make_safe().expect("safe");
+    assert_eq!(first.outputs().0, Lines(0b10));
+}
+
+#[test]
+fn what_is_no_board_is_refused() {
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let open = |name: &str| {
+        let path = folder.path().join(name);
+        VirtualBoard::open(&path, AccessTimes::ZERO, Lines(0), Protocol::None, &timebase).map(drop)
+    };
+    std::fs::write(folder.path().join("letter"), "Dear Sir or Madam").expect("written");
+    assert!(open("letter").expect_err("a letter").to_string().contains("something else"));
+    assert!(open("nowhere/board").expect_err("no folder").to_string().contains("No such file"));
+}
+
+#[test]
+fn a_scope_sees_every_edge_or_counts_it() {
+    const TEST: &str = "a_scope_sees_every_edge_or_counts_it";
+    let cpus = Host.affinity().0;
+    let [first, second, ..] = cpus[..] else { return skip(TEST, "a scope takes a CPU of its own") };
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let pulse = Pulse { lines: Lines::one(5), width: Nanos::from_micros(20) };
+    let mut board = board(folder.path(), Protocol::None, &timebase);
+    board.init().expect("initialised");
+    // Where others keep the observer's CPU busy it may see none at all; then once more.
+    for _ in 0..50 {
+        let before = board.outputs().1;
+        let seen = crate::board(folder.path(), Protocol::None, &timebase);
+        let traced = watched(&seen, &mut board, &pulse, &timebase, [first, second]);
+        let writes = u64::from(board.outputs().1 - before);
+        assert_eq!(traced.edges.len() as u64 + traced.missed(), writes, "{traced:?}");
+        let widths = traced.widths(5);
+        assert!(widths.iter().all(|(_, at_most)| *at_most >= pulse.width), "{widths:?}");
+        if !widths.is_empty() {
+            return;
+        }
+    }
+    panic!("no pulse was seen in 50 trains");
+}
+
+/// What a scope on the second CPU sees of 200 pulses made on the first.
+fn watched(
+    seen: &VirtualBoard<'_, Host>,
+    board: &mut VirtualBoard<'_, Host>,
+    pulse: &Pulse,
+    timebase: &Timebase<Host>,
+    cpus: [Cpu; 2],
+) -> Traced {
+    let (watching, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let before = Host.affinity();
+    let traced = std::thread::scope(|scope| {
+        let observer = scope.spawn(|| {
+            let _ = Host.set_affinity(&CpuSet(vec![cpus[1]]));
+            let scope = Scope { span: Nanos::from_secs(10), most_edges: 1000 };
+            watching.store(true, Ordering::Release);
+            scope.watch(seen, timebase, &stop)
+        });
+        let _ = Host.set_affinity(&CpuSet(vec![cpus[0]]));
+        while !watching.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        pulse.train(200, Nanos::from_micros(200), board, timebase, &AtomicBool::new(false)).expect("a train");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        stop.store(true, Ordering::Release);
+        observer.join().expect("no panic")
+    });
+    let _ = Host.set_affinity(&before);
+    traced
+}
+
+#[test]
+fn a_trace_is_written_as_a_value_change_dump() {
+    let edge = |seen: i64, lines, missed| Edge {
+        after: Nanos::new(seen - 5),
+        seen: Nanos::new(seen),
+        lines: Lines(lines),
+        missed,
+    };
+    let traced = Traced {
+        begin: Lines(0b100),
+        edges: vec![edge(10, 0b101, 0), edge(40, 0b100, 0), edge(90, 0b101, 3), edge(95, 0b100, 0)],
+        dropped: 0,
+        span: Nanos::new(100),
+    };
+    let expected = "$timescale 1 ns $end\n$scope module board $end\n$var wire 1 ! line0 $end\n$var event 1 ~ missed $end\n\
+                    $upscope $end\n$enddefinitions $end\n#0\n0!\n#10\n1!\n#40\n0!\n#90\n1!\n1~\n#95\n0!\n#100\n";
+    assert_eq!(traced.to_vcd(), expected);
+    assert_eq!(traced.widths(0), [(Nanos::new(25), Nanos::new(35))], "the second began unseen");
+    assert_eq!(traced.missed(), 3);
+}
