@@ -129,6 +129,12 @@ const PROOFS: &[Proof] = &[
         limit_s: 1800,
     },
     Proof {
+        name: "pulses",
+        claim: "Of a million pulses on a virtual board none is shorter than asked.",
+        arguments: &["--count", "1000000"],
+        limit_s: 120,
+    },
+    Proof {
         name: "fuzz",
         claim: "No input, of a minute's worth for each target, makes a parser of the stream crate (cards and triggers, metadata, \
                 journals with the recovery that rests on them, topologies) panic or contradict itself.",

@@ -16,6 +16,7 @@ mod fuzz;
 mod long_delays;
 mod never_early;
 mod place;
+mod pulses;
 mod recording;
 mod sentinel;
 mod summary;
@@ -126,6 +127,12 @@ enum Proof {
     },
     /// The sanitizers see no data race and no bad access in the tests of the stream crate that have threads or raw memory
     StreamSanitizers,
+    /// No pulse is shorter than asked
+    Pulses {
+        /// How many
+        #[arg(long, default_value_t = 1_000_000)]
+        count: u64,
+    },
     /// No input makes a parser of the stream crate panic or contradict itself
     Fuzz {
         /// How long for each target
@@ -168,6 +175,7 @@ fn main() -> ExitCode {
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
+        Proof::Pulses { count } => pulses::prove(count),
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),
     };

@@ -5,7 +5,8 @@
 //! and returns; it is then counted as skipped instead of passed. A case libtest calls ignored is a skip that this
 //! machine could have run.
 
-use super::{Context, needs};
+use super::Context;
+use super::needs::{self, Need};
 use crate::child::{Ended, Ending};
 use crate::tally::{Skip, Tally};
 
@@ -19,8 +20,12 @@ const MOST_WORDS: usize = 25;
 /// built with, and only when there are any, because building them for nothing takes minutes.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
-    let arguments = ["test", "--workspace", "--exclude", "peers", "--no-fail-fast"];
-    let mut tally = count(name, &context.run(name, &mut workspace.cargo(&arguments)));
+    let mut tests = workspace.cargo(&["test", "--workspace", "--exclude", "peers", "--no-fail-fast"]);
+    if Need::Python.missing(workspace).is_none() {
+        // Without it the test that wants it takes the system's, or skips itself.
+        tests.env("HAIRSPRING_PYTHON", needs::python(workspace));
+    }
+    let mut tally = count(name, &context.run(name, &mut tests));
     match workspace.files() {
         Ok(files) => {
             let peers = files.iter().filter(|path| path.starts_with("xtask/peers/") && path.ends_with(".rs"));
@@ -33,14 +38,6 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
         Err(why) => tally.failure(name, why, ""),
     }
     tally
-}
-
-/// Runs the test that wants the Python of [`Need::Python`](super::needs::Need::Python). Without it, as in [`run`], it
-/// skips itself or takes the system's.
-pub(crate) fn with_python(context: &Context, name: &str) -> Tally {
-    let mut command = context.workspace.cargo(&["test", "-p", "hairspring-stream", "--lib", "other_programs"]);
-    command.env("HAIRSPRING_PYTHON", needs::python(context.workspace));
-    count(name, &context.run(name, &mut command))
 }
 
 fn count(name: &str, ended: &Ended) -> Tally {

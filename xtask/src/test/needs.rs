@@ -25,7 +25,8 @@ pub(crate) enum Need {
 }
 
 /// What single tests need, which are skipped without it.
-pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[Need::Program("zsh"), Need::Program("fish"), Need::Program("bindfs")];
+pub(crate) const FOR_SINGLE_TESTS: &[Need] =
+    &[Need::Python, Need::Program("zsh"), Need::Program("fish"), Need::Program("bindfs")];
 
 /// Something that is not here: what, and what to do.
 pub(crate) struct Missing {

@@ -85,13 +85,6 @@ pub(crate) const STEPS: &[Step] = &[
         run: Run::Call(cargo_tests::run),
     },
     Step {
-        name: "formats",
-        about: "other programs read recordings: sigmf-python, NumPy, h5py",
-        needs: &[Need::Python],
-        limit_s: 240,
-        run: Run::Call(cargo_tests::with_python),
-    },
-    Step {
         name: "aarch64",
         about: "the crates pass the type check for aarch64-unknown-linux-gnu",
         needs: &[Need::Aarch64],
