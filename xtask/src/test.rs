@@ -28,8 +28,8 @@ const WHOLE_RUN: Duration = Duration::from_secs(20 * 60);
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// First install what the steps need: Chromium from the Debian archive when run as root, and a compiler with
-    /// the aarch64 standard library, which stays under the target directory
+    /// First install what the steps need: from the Debian archive when run as root (a browser, shells, tools; each step names
+    /// its own), Python packages and a compiler with the aarch64 standard library, which stay under the target directory
     #[arg(long)]
     setup: bool,
     /// Run only the steps with these names

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use hairspring_machine::{Clock, Cpu, Host, Machine};
+use hairspring_machine::{Clock, Host, Machine};
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Method, Unit};
-use hairspring_suite::SheetError;
-use hairspring_time::{DelayError, LongDelay, Nanos, POLL_MOST, Policy, REQUEST_MOST, RealTime, Timebase, Verdict};
+use hairspring_time::{DelayError, LongDelay, Nanos, POLL_MOST, REQUEST_MOST, Timebase, Verdict};
 use serde_json::json;
 
 use crate::arguments::{DelayArguments, Plain};
 use crate::exit::{Exit, Failure};
-use crate::{distribution, interrupt, output};
+use crate::{distribution, interrupt, output, placement};
 
 /// How long the delays take in all unless a count is given.
 const TIME_USUAL: Nanos = Nanos::from_secs(2);
@@ -33,17 +32,7 @@ struct Outcome {
 pub(crate) fn run(arguments: &DelayArguments) -> Result<Exit, Failure> {
     let request = request(arguments)?;
     let count = arguments.count.map_or_else(|| usual_count(request), |count| count as usize);
-    let settings = RealTime {
-        policy: arguments.priority.map(Policy::Fifo),
-        cpu: arguments.cpu.map(Cpu),
-        lock_memory: arguments.priority.is_some(),
-        slack: None,
-    };
-    let guard = settings.apply(&Host);
-    if let Some(refused) = guard.refused() {
-        // The CPU was checked before; what is left to refuse is a permission, and the request was well written.
-        return Err(Failure::failed(format!("failed to {refused}")));
-    }
+    let guard = placement::apply(arguments.priority, arguments.cpu)?;
     let interrupted = interrupt::watch()?;
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE).map_err(|error| failed(&error))?;
@@ -82,12 +71,7 @@ fn request(arguments: &DelayArguments) -> Result<Nanos, Failure> {
     if request > POLL_MOST && !arguments.long {
         return bad(format!("{request} is more than may be polled ({POLL_MOST}): add --long, which sleeps first"));
     }
-    match arguments.cpu.map(Cpu) {
-        Some(cpu) if !Host.affinity().0.contains(&cpu) => {
-            bad(SheetError::NoSuchCpu(cpu, Host.affinity().0).to_string())
-        }
-        _ => Ok(request),
-    }
+    Ok(request)
 }
 
 fn usual_count(request: Nanos) -> usize {

@@ -26,7 +26,12 @@ const TABLE: [(Exit, u8, &str); 8] = [
     (Exit::Failed, 1, "any failure that is not named below"),
     (Exit::BadRequest, 2, "bad request: nothing was measured or recorded; the message says what to write instead"),
     (Exit::AllAbsent, 3, "the sheet was made, but every requested figure is absent, each with its reason"),
-    (Exit::Loss, 4, "the recording is incomplete; what is missing is declared, and everything else is good"),
+    (
+        Exit::Loss,
+        4,
+        "the recording is incomplete; what is missing is declared, and everything else is good; `maxrate`: something was \
+         lost at every rate",
+    ),
     (Exit::Unreadable, 5, "the recording cannot be read, or its bytes are not all accounted for"),
     (Exit::GateFailed, 6, "`compare --fail-if`: a gate failed"),
     (

@@ -17,6 +17,7 @@ mod listing;
 mod live;
 mod maxrate;
 mod output;
+mod placement;
 mod plan;
 mod play;
 mod probes;

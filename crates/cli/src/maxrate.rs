@@ -45,10 +45,14 @@ pub(crate) fn run(arguments: &MaxrateArguments) -> Result<Exit, Failure> {
     let recordings = recordings(arguments)?;
     let stop = interrupt::watch()?;
     let mut shown = Shown::new(arguments.quiet);
-    let (unpaced, first) = recordings.unpaced(&stop, &mut |doing| shown.show("unpaced", doing)).map_err(refused)?;
+    let first = recordings.unpaced(&stop, &mut |doing| shown.show("unpaced", doing)).map_err(refused);
     let mut probes = Vec::new();
-    let found = explore(arguments, &recordings, unpaced, &stop, &mut shown, &mut probes)?;
+    let found = first.and_then(|(unpaced, first)| {
+        let found = explore(arguments, &recordings, unpaced, &stop, &mut shown, &mut probes)?;
+        Ok((unpaced, first, found))
+    });
     shown.live.end();
+    let (unpaced, first, found) = found?;
     let exit = match &found {
         None => Exit::Interrupted,
         Some(found) if found.lossless.is_none() => Exit::Loss,

@@ -2,15 +2,15 @@
 
 use hairspring_device::pulse::{PulseError, Train};
 use hairspring_device::{Device, Lines, Pulse, PulseReport};
-use hairspring_machine::{Cpu, Host};
+use hairspring_machine::Host;
 use hairspring_sheet::{Figure, Method, Unit};
-use hairspring_time::{Nanos, Policy, RealTime, Timebase};
+use hairspring_time::{Nanos, Timebase};
 use serde_json::{Value, json};
 
 use crate::arguments::{Plain, PulseArguments};
 use crate::exit::{Exit, Failure};
 use crate::listing::{Listing, grouped, span};
-use crate::{distribution, interrupt, output};
+use crate::{distribution, interrupt, output, placement};
 
 /// Age of the calibration before the pulses begin.
 const AGE: Nanos = Nanos::from_millis(100);
@@ -31,20 +31,11 @@ struct Made<'a> {
 pub(crate) fn run(arguments: &PulseArguments) -> Result<Exit, Failure> {
     let usual = Nanos::new(arguments.width.count().saturating_mul(1 + PAUSE_WIDTHS)).max(PERIOD_LEAST);
     let period = arguments.period.unwrap_or(usual);
-    let settings = RealTime {
-        policy: arguments.priority.map(Policy::Fifo),
-        cpu: arguments.cpu.map(Cpu),
-        lock_memory: arguments.priority.is_some(),
-        slack: None,
-    };
     let stop = interrupt::watch()?;
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE).map_err(|error| failed(&error))?;
     let mut board = arguments.device.open(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
-    let guard = settings.apply(&Host);
-    if let Some(refused) = guard.refused() {
-        return Err(Failure::failed(format!("failed to {refused}")));
-    }
+    let guard = placement::apply(arguments.priority, arguments.cpu)?;
     board.init().map_err(|error| Failure::failed(error.to_string()))?;
     let pulse = Pulse { lines: Lines::one(arguments.line), width: arguments.width };
     let train = pulse.train(arguments.count, period, &mut board, &timebase, &stop);

@@ -97,7 +97,7 @@ impl Pulse {
     /// # Errors
     /// The device or the delay fails; then the device is told to go to its safe state.
     pub fn fire<M: Machine>(&self, device: &mut dyn Device, timebase: &Timebase<M>) -> Result<PulseReport, PulseError> {
-        let made = self.up_and_down(device, timebase, Nanos::ZERO);
+        let made = self.up_and_down(device, &mut LongDelay::new(timebase), timebase, Nanos::ZERO);
         if made.is_err() {
             // The first error tells more than a second one would.
             drop(device.make_safe());
@@ -122,6 +122,7 @@ impl Pulse {
             return Err(PulseError::Period(period));
         }
         let mut pause = LongDelay::new(timebase).cancelled_by(stop);
+        let mut hold = LongDelay::new(timebase);
         let most = usize::try_from(count).unwrap_or(usize::MAX).min(1 << 24);
         let mut train = Train { pulses: Vec::with_capacity(most), ..Train::default() };
         let start = timebase.now_ordered();
@@ -139,7 +140,7 @@ impl Pulse {
                 if late > period {
                     return Ok(None);
                 }
-                self.up_and_down(device, timebase, late).map(Some)
+                self.up_and_down(device, &mut hold, timebase, late).map(Some)
             });
             match made {
                 Ok(Some(report)) => train.pulses.push(report),
@@ -161,17 +162,14 @@ impl Pulse {
     fn up_and_down<M: Machine>(
         &self,
         device: &mut dyn Device,
+        hold: &mut LongDelay<'_, M>,
         timebase: &Timebase<M>,
         late: Nanos,
     ) -> Result<PulseReport, PulseError> {
         let before = timebase.stamp_ordered();
         device.write(self.lines, self.lines)?;
         let up = timebase.stamp_ordered();
-        let report = if self.width <= POLL_MOST {
-            timebase.delay(self.width)?
-        } else {
-            LongDelay::new(timebase).delay(self.width)?
-        };
+        let report = if self.width <= POLL_MOST { timebase.delay(self.width)? } else { hold.delay(self.width)? };
         let over = timebase.stamp_ordered();
         device.write(self.lines, Lines(0))?;
         let after = timebase.stamp_ordered();

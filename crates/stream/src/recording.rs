@@ -65,6 +65,13 @@ impl Files {
         Self { data, meta, journal }
     }
 
+    /// Removes them, those that are there. What cannot be removed is in the way of the next recording of this name, which says so.
+    pub fn remove(&self) {
+        for file in [&self.data, &self.meta, &self.journal] {
+            drop(std::fs::remove_file(file));
+        }
+    }
+
     /// The base path that belongs to a path with or without one of the extensions.
     pub fn base_of(path: &Path) -> PathBuf {
         let Some(text) = path.to_str() else { return path.to_owned() };

@@ -2,14 +2,14 @@
 //! turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read what was written, and what a
 //! gigabyte each second costs is counted in CPU time.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use hairspring_sheet::{Method, Unit};
 use hairspring_stream::ledger::Verdict;
 use hairspring_stream::pattern::Pattern;
-use hairspring_stream::recording::Recording;
+use hairspring_stream::recording::{Files, Recording};
 use hairspring_stream::session::{Config, Input, Recorded, record};
 use hairspring_stream::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
 use hairspring_stream::source::{OnOverrun, Source};
@@ -52,7 +52,7 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
         // Each begins every other round.
         let mut turns = [0, 1];
         turns.rotate_left(round % 2);
-        remove(&base);
+        Files::of(&base).remove();
         drop(std::fs::remove_file(&fio_file));
         for turn in turns {
             if turn == 0 {
@@ -89,10 +89,10 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
     for note in notes {
         println!("\n* {note}");
     }
-    remove(&base);
+    Files::of(&base).remove();
     drop(std::fs::remove_file(&fio_file));
     one_gigabyte_each_second(&base, volume)?;
-    remove(&base);
+    Files::of(&base).remove();
     Ok(())
 }
 
@@ -103,7 +103,7 @@ fn one_gigabyte_each_second(base: &Path, volume: Bytes) -> Result<(), String> {
     println!("| ---: | --- | ---: | ---: | ---: | ---: | ---: |");
     for round in 1..=PACED_ROUNDS {
         eprintln!("1 GB/s, round {round} of {PACED_ROUNDS}");
-        remove(base);
+        Files::of(base).remove();
         let recorded = one(base, card(SampleRate::hz(125_000_000), volume)?)?;
         let outcome = &recorded.outcome;
         let part = |span: Nanos| format!("{:.1} %", span.as_secs_f64() / recorded.elapsed.as_secs_f64() * 100.0);
@@ -163,14 +163,6 @@ fn verified(base: &Path, counters: bool) -> Result<f64, String> {
         return Err(format!("verify what was recorded: {}", verified.verdict.name()));
     }
     Ok(verified.bytes.count() as f64 / took.as_secs_f64())
-}
-
-fn remove(base: &Path) {
-    for ending in [".sigmf-data", ".sigmf-meta", ".hairspring-journal"] {
-        let mut file = base.as_os_str().to_owned();
-        file.push(ending);
-        drop(std::fs::remove_file(PathBuf::from(file)));
-    }
 }
 
 /// fio's rate; none, with a note, if it is not installed or fails.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hairspring_stream::journal::{Journal, Record};
 use hairspring_stream::ledger::Verdict as Worth;
-use hairspring_stream::recording::Recording;
+use hairspring_stream::recording::{Files, Recording};
 use hairspring_stream::recover::{self, recover};
 use hairspring_stream::store::{Ways, best};
 use hairspring_stream::verify::{Options, Verified, verify};
@@ -116,14 +116,14 @@ fn power_cut(place: &Path, after: Duration, figures: &mut Figures) -> Result<(),
 pub(crate) fn long(gib: u64, rate: &str, folder: &Path) -> Verdict {
     let mut figures = Figures::default();
     let outcome = make_folder(folder).and_then(|()| long_recording(gib, rate, folder, &mut figures));
-    remove(&folder.join("long"));
+    Files::of(&folder.join("long")).remove();
     figures.take(0, outcome);
     figures.verdict("recordings", 1)
 }
 
 fn long_recording(gib: u64, rate: &str, folder: &Path, figures: &mut Figures) -> Result<(), String> {
     let base = folder.join("long");
-    remove(&base);
+    Files::of(&base).remove();
     let frames = (gib << 30).div_ceil(8);
     let output = Command::new(command()?)
         .args(["record", "--card", &format!("virtual:4ch,16bit,{rate},data=noise"), "--frames", &frames.to_string()])
@@ -222,12 +222,6 @@ fn meta_of(base: &Path) -> PathBuf {
 fn journal_of(base: &Path) -> Vec<Record> {
     let bytes = std::fs::read(with_ending(base, ".hairspring-journal")).unwrap_or_default();
     Journal::read(&bytes).records
-}
-
-fn remove(base: &Path) {
-    for ending in [".sigmf-data", ".sigmf-meta", ".hairspring-journal"] {
-        drop(std::fs::remove_file(with_ending(base, ending)));
-    }
 }
 
 /// Bytes of the blocks that a journal has.

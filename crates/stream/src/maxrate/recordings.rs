@@ -98,17 +98,17 @@ impl Recordings {
         Bytes(buffer.saturating_add(fifo.0).saturating_mul(TIMES_THE_BUFFERS))
     }
 
-    /// What the same path moves when the card waits for it: a ceiling for the search to begin at, and no lossless rate. Blocks
-    /// as [`probe`](Self::probe) does.
+    /// What the same path moves when the card waits for it: a rate for the search to begin near, no lossless one and no limit.
+    /// Blocks as [`probe`](Self::probe) does.
     ///
     /// # Errors
-    /// The recording did not begin, or was stopped.
+    /// The recording did not begin, failed, or was stopped.
     pub fn unpaced(
         &self,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(Doing<'_>),
     ) -> Result<(ByteRate, Recorded), ProbeError> {
-        self.check_volume()?;
+        self.check()?;
         let layout = self.card.layout();
         let pattern = self.card.pattern().unwrap_or(crate::pattern::Pattern::Noise { seed: 0 });
         let source = UnpacedCard::new(layout, pattern, Some(layout.frames_in(self.volume)));
@@ -117,8 +117,12 @@ impl Recordings {
         let recorded = self.one(Box::new(source), &config, stop, progress);
         self.remove();
         let recorded = recorded?;
-        let rate = ByteRate::of(Bytes(recorded.outcome.ledger.stored_bytes), recorded.finished);
-        rate.map(|rate| (rate, recorded)).ok_or(ProbeError::Stopped)
+        let outcome = &recorded.outcome;
+        if !matches!(outcome.verdict, Verdict::Complete | Verdict::Stopped) {
+            return Err(ProbeError::Failed(outcome.reason.clone()));
+        }
+        let rate = ByteRate::of(Bytes(outcome.ledger.stored_bytes), recorded.finished);
+        rate.map(|rate| (rate, recorded)).ok_or_else(|| ProbeError::Failed("nothing was stored".to_owned()))
     }
 
     /// Records at the rate, and removes the recording. Blocks; two threads run within it. A recording that confirms is read back
@@ -133,7 +137,7 @@ impl Recordings {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(Doing<'_>),
     ) -> Result<Probe, ProbeError> {
-        self.check_volume()?;
+        self.check()?;
         let layout = self.card.layout();
         let frames = layout.sample_rate(rate).ok_or(ProbeError::Rate(rate))?;
         let card = self.card.at_rate(frames).ok_or(ProbeError::Rate(rate))?;
@@ -165,7 +169,7 @@ impl Recordings {
         })
     }
 
-    fn check_volume(&self) -> Result<(), ProbeError> {
+    fn check(&self) -> Result<(), ProbeError> {
         if self.card.kind() != Kind::Virtual {
             return Err(ProbeError::NotVirtual);
         }
@@ -212,11 +216,7 @@ impl Recordings {
 
     fn remove(&self) {
         for target in &self.targets {
-            let Files { data, meta, journal } = Files::of(target);
-            for file in [data, meta, journal] {
-                // What cannot be removed is in the way of the next recording, which says so.
-                drop(std::fs::remove_file(file));
-            }
+            Files::of(target).remove();
         }
     }
 }

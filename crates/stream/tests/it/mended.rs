@@ -19,6 +19,8 @@ pub(crate) fn check(image: &Image, names: &[&str], least: u64) -> (Recovered, Ve
     let mut store = disk.store(8);
     let recovered = recover(&mut store, &paths, recover::Options::default(), &mut |_| {});
     let recovered = recovered.unwrap_or_else(|error| panic!("not recovered: {error}"));
+    let again = recover(&mut store, &paths, recover::Options::default(), &mut |_| {}).expect("recovered again");
+    assert_eq!(again.changed, Vec::<String>::new(), "what is mended needs no mending");
     let recording = Recording::open_in(&mut store, &paths).and_then(Recording::whole).expect("opens");
     let options = verify::Options { counters: true, sha512: false };
     let verified = verify(&mut store, &recording, options, &mut |_| {}).expect("verified");

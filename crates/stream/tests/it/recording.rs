@@ -9,7 +9,7 @@ use hairspring_stream::layout::Layout;
 use hairspring_stream::ledger::Verdict;
 use hairspring_stream::memory::{Memory, Pages};
 use hairspring_stream::pattern::Pattern;
-use hairspring_stream::recorder::{Outcome, Placement, Recorder, Setup, Step};
+use hairspring_stream::recorder::{Outcome, Placement, Recorder, RecorderError, Setup, Step};
 use hairspring_stream::ring::{Producer, ring};
 use hairspring_stream::source::virtual_card::{Settings, VirtualCard};
 use hairspring_stream::source::{End, Next, OnOverrun, Source};
@@ -63,20 +63,23 @@ impl Default for Case {
 const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 const NAMES: [&str; 3] = ["a/x", "b/x", "c/x"];
 
-/// Runs a case to its end; the steps of source and recorder are interleaved by `next` (a number below 4 each time).
-fn run(case: &Case, mut next: impl FnMut() -> u8) -> (Outcome, Contents, ScriptedDisk) {
-    let disk = ScriptedDisk::new(case.script.clone());
+/// A recorder of this case that is told how much there will be, with what feeds it.
+fn open(
+    case: &Case,
+    disk: &ScriptedDisk,
+    volume: Option<Bytes>,
+) -> Result<(Recorder, Producer, VirtualCard), RecorderError> {
     let size = Bytes(case.ring);
     let memory = Memory::mirrored(size, size, Pages::Small).expect("memory");
-    let (mut producer, consumer) = ring(Arc::new(memory), Bytes(case.notify), case.on_overrun).expect("a ring");
-    let mut card = card(case);
+    let (producer, consumer) = ring(Arc::new(memory), Bytes(case.notify), case.on_overrun).expect("a ring");
+    let card = card(case);
     let setup = Setup {
         targets: NAMES[..case.members].iter().map(Into::into).collect(),
         id: RecordingId([3; 16]),
         block: Bytes(case.notify),
         depth: case.depth,
         placement: case.placement,
-        volume: None,
+        volume,
         sync_every: Nanos::from_millis(5),
         sync_bytes: Bytes::mib(1),
         gate: case.trigger.map(|(text, pre, post, shots)| {
@@ -87,7 +90,14 @@ fn run(case: &Case, mut next: impl FnMut() -> u8) -> (Outcome, Contents, Scripte
         software: "test".to_owned(),
         stopwatch: || Nanos::ZERO,
     };
-    let mut recorder = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup).expect("a recorder");
+    let recorder = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup)?;
+    Ok((recorder, producer, card))
+}
+
+/// Runs a case to its end; the steps of source and recorder are interleaved by `next` (a number below 4 each time).
+fn run(case: &Case, mut next: impl FnMut() -> u8) -> (Outcome, Contents, ScriptedDisk) {
+    let disk = ScriptedDisk::new(case.script.clone());
+    let (mut recorder, mut producer, mut card) = open(case, &disk, None).expect("a recorder");
     let mut now = disk.now();
     let began = now;
     card.start(now);
@@ -238,6 +248,19 @@ fn a_full_disk_ends_the_recording_in_order_and_says_so() {
 }
 
 #[test]
+fn a_volume_that_does_not_fit_is_refused_before_anything_is_reserved() {
+    let script = Script { capacity: Some(Bytes::mib(1)), pace: Pace::Leaping, ..Script::default() };
+    let disk = ScriptedDisk::new(script.clone());
+    let case = Case { script, ..Case::default() };
+    let refused = open(&case, &disk, Some(Bytes::mib(2))).err().expect("no room");
+    assert!(matches!(refused, RecorderError::NoSpace(_, Bytes(0x20_0000..), Some(_))), "{refused}");
+    let reserved: Vec<Option<u64>> =
+        ["a/x.sigmf-data", "a/x.sigmf-meta"].iter().map(|file| disk.image_after_kill(0).length(file)).collect();
+    assert_eq!(reserved, [None, None], "nothing is left behind");
+    assert_eq!(disk.operations(), 5, "files were made and removed, and nothing asked for in between");
+}
+
+#[test]
 fn a_target_that_dies_gives_its_blocks_to_the_others() {
     let dies = Fault {
         kind: Some(Kind::Write),
@@ -257,6 +280,21 @@ fn a_target_that_dies_gives_its_blocks_to_the_others() {
     agree(&outcome, &contents, case.layout);
     assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
     assert!(outcome.reason.contains("b/x"), "{}", outcome.reason);
+}
+
+#[test]
+fn the_hole_in_the_file_of_a_target_that_died_is_closed_by_recovery() {
+    let dies = Fault::nth(Kind::Write, 3, What::Error(Errno(libc::EIO))).on("b/x.sigmf-data");
+    // So slow that blocks behind the one that fails are under way already.
+    let (least_latency, most_latency) = (Nanos::from_millis(20), Nanos::from_millis(25));
+    let script = Script { faults: vec![dies], pace: Pace::Leaping, least_latency, most_latency, ..Script::default() };
+    let case = Case { script, members: 2, depth: 6, placement: Placement::Static, ..Case::default() };
+    let (outcome, contents, disk) = run(&case, in_turn());
+    agree(&outcome, &contents, case.layout);
+    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    let (recovered, _) = mended::check(&disk.image_after_kill(0), &["a/x", "b/x"], contents.stored);
+    assert!(recovered.changed.iter().any(|change| change.contains("a hole")), "{:?}", recovered.changed);
+    assert_eq!(recovered.verdict, Verdict::Complete);
 }
 
 #[test]

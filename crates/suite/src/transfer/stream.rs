@@ -12,6 +12,7 @@ use hairspring_machine::{Machine, Nanos};
 use hairspring_sheet::{Absent, Figure, Method, Unit};
 use hairspring_stream::ledger::Verdict;
 use hairspring_stream::pattern::Pattern;
+use hairspring_stream::recording::Files;
 use hairspring_stream::session::{Config, Input, Recorded, record};
 use hairspring_stream::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
 use hairspring_stream::source::{OnOverrun, Source};
@@ -206,11 +207,7 @@ pub(super) fn bases(disks: &Disks, targets: usize) -> Vec<PathBuf> {
 
 pub(super) fn remove(bases: &[PathBuf]) {
     for base in bases {
-        for ending in [".sigmf-data", ".sigmf-meta", ".hairspring-journal"] {
-            let mut file = base.clone().into_os_string();
-            file.push(ending);
-            drop(std::fs::remove_file(file));
-        }
+        Files::of(base).remove();
     }
 }
 
