@@ -8,22 +8,40 @@
 //! * [`Pulse`]: a line that goes up and comes down not before its width has passed; trains of them at absolute times.
 //! * [`Scope`]: an independent observer on another CPU that stamps every edge of a virtual board, and says how many it missed.
 //!
+//! * [`EventSource`]: timers, descriptors, datagrams, signals of software; each event numbered and stamped.
+//!   [`SchedulingUnit`] runs an action for each, stamps every stage of the way, and counts what was late, missed or overrun.
+//!
 //! # What can go wrong, and what happens then
 //! * A process dies with the lock: the next owner is told so, and initialises the device again.
 //! * A pulse is preempted: it is longer than asked, never shorter, and its report says by how much it may be.
 //! * The scope is preempted: edges that it did not see are counted, for the board numbers them.
 
+mod calls;
 pub mod description;
 pub mod device;
+pub mod event;
+pub mod guarded;
 pub mod lock;
 pub mod pulse;
 pub mod scope;
 mod shared;
+pub mod signal;
+pub mod source;
+pub mod stages;
+mod stop;
+pub mod unit;
 pub mod virtual_board;
 
 pub use description::Description;
 pub use device::{Device, DeviceError, Lines};
-pub use lock::{DeviceLock, Guard, Protocol};
+pub use event::{Event, Stamped};
+pub use guarded::Guarded;
+pub use lock::{DeviceLock, Guard, LockFile, Lockable, Protocol};
 pub use pulse::{Pulse, PulseReport};
 pub use scope::{Edge, Scope, Traced};
+pub use signal::{Poller, Signal, Sleeper};
+pub use source::EventSource;
+pub use stages::Stages;
+pub use stop::Stop;
+pub use unit::{Activation, Counts, SchedulingUnit};
 pub use virtual_board::{AccessTimes, VirtualBoard};

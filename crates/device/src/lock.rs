@@ -18,16 +18,20 @@
 //! **Real-time behaviour.** Without contention no system call (`fifo` one, when it is given back with others waiting). With
 //! contention the thread sleeps in the kernel.
 
-#![expect(unsafe_code, reason = "the C library's mutex, and the system call of the futex")]
+#![expect(unsafe_code, reason = "the C library's mutex, whether a thread exists; says what can be shared")]
 
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use hairspring_machine::Nanos;
+
+use crate::calls;
 use crate::device::DeviceError;
-use crate::shared::Zeroed;
+use crate::shared::{Page, Zeroed};
 
 /// Who waits for whom, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -70,10 +74,12 @@ impl FromStr for Protocol {
     }
 }
 
+/// What is in the first word of a lock's file that is ready: the format and its version.
+const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF1");
 /// Threads that can wait in order at once; later ones wait outside.
 const PLACES: usize = 64;
 /// How often a waiting thread looks whether the owner still lives.
-const LOOK_NS: libc::c_long = 20_000_000;
+const LOOK: Nanos = Nanos::from_millis(20);
 /// After so many looks in which nobody has said whose turn it is, that one died before it could.
 const LOOKS: u32 = 10;
 
@@ -126,6 +132,54 @@ impl Words {
     }
 }
 
+/// What has a lock that processes share.
+pub trait Lockable {
+    /// Its lock.
+    fn lock(&self) -> DeviceLock<'_>;
+}
+
+/// A lock in a file of its own, for devices that have no memory of ours.
+#[derive(Debug)]
+pub struct LockFile(Page);
+
+#[repr(C)]
+struct Shared {
+    magic: AtomicU64,
+    protocol: AtomicU32,
+    lock: Words,
+}
+
+// SAFETY: atomics, and the lock's words, which are `Zeroed` themselves.
+unsafe impl Zeroed for Shared {}
+
+impl LockFile {
+    /// Opens the lock of this file; the first to do so makes it, with this protocol.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is something else.
+    pub fn open(path: &Path, protocol: Protocol) -> Result<Self, DeviceError> {
+        let page = Page::of(path, size_of::<Shared>()).map_err(|error| DeviceError {
+            attempted: format!("open the lock {}", path.display()),
+            said: error.to_string(),
+            remedy: "name a file in a folder that may be written, for instance /dev/shm/lock",
+        })?;
+        let shared: &Shared = page.as_ref();
+        page.made_once(&shared.magic, MAGIC, path, || {
+            // Relaxed: published when it is made.
+            shared.protocol.store(protocol as u32, Ordering::Relaxed);
+            shared.lock.make(protocol)
+        })?;
+        Ok(Self(page))
+    }
+}
+
+impl Lockable for LockFile {
+    fn lock(&self) -> DeviceLock<'_> {
+        let shared: &Shared = self.0.as_ref();
+        DeviceLock::of(&shared.lock, &shared.protocol)
+    }
+}
+
 /// The lock.
 #[derive(Clone, Copy)]
 pub struct DeviceLock<'m> {
@@ -140,8 +194,10 @@ impl fmt::Debug for DeviceLock<'_> {
 }
 
 impl<'m> DeviceLock<'m> {
-    pub(crate) fn new(words: &'m Words, protocol: Protocol) -> Self {
-        Self { words, protocol }
+    /// The lock of these words, made with the protocol that was written beside them.
+    pub(crate) fn of(words: &'m Words, protocol: &AtomicU32) -> Self {
+        let protocol = protocol.load(Ordering::Relaxed);
+        Self { words, protocol: Protocol::ALL.into_iter().find(|known| *known as u32 == protocol).unwrap_or_default() }
     }
 
     /// Its protocol.
@@ -205,7 +261,7 @@ impl<'m> DeviceLock<'m> {
                     // It was taken for dead before it had written who it is.
                     continue 'ticket;
                 }
-                if wait_on(&words.turn, turn) {
+                if calls::wait_while(&words.turn, turn, LOOK) {
                     looks = 0;
                 } else {
                     looks += 1;
@@ -228,7 +284,7 @@ impl<'m> DeviceLock<'m> {
         let _ = place.compare_exchange(holder, 0, Ordering::Relaxed, Ordering::Relaxed);
         let passed = self.words.turn.compare_exchange(turn, turn.wrapping_add(1), Ordering::AcqRel, Ordering::Relaxed);
         if passed.is_ok() {
-            wake_all(&self.words.turn);
+            calls::wake_all(&self.words.turn);
         }
         passed.is_ok()
     }
@@ -241,7 +297,7 @@ impl<'m> DeviceLock<'m> {
                 // Release: what was done under the lock is seen by the next one.
                 self.words.turn.store(turn.wrapping_add(1), Ordering::Release);
                 if self.words.next.load(Ordering::Relaxed) != turn.wrapping_add(1) {
-                    wake_all(&self.words.turn);
+                    calls::wake_all(&self.words.turn);
                 }
             }
             Protocol::None | Protocol::Inherit => {
@@ -293,21 +349,6 @@ fn exists(thread: u32) -> bool {
     // SAFETY: signal 0 is none; it is only asked whether it could be sent.
     let result = unsafe { libc::syscall(libc::SYS_tkill, libc::c_long::from(thread), 0) };
     result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
-}
-
-/// Sleeps while the word has this value; `false` if nobody woke it for a while.
-fn wait_on(word: &AtomicU32, value: u32) -> bool {
-    let timeout = libc::timespec { tv_sec: 0, tv_nsec: LOOK_NS };
-    // SAFETY: the word and the time live until the call returns. Not private: other processes wake it.
-    let result = unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const timeout, 0_usize, 0_u32)
-    };
-    result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
-}
-
-fn wake_all(word: &AtomicU32) {
-    // SAFETY: the word lives until the call returns.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, 0_usize, 0_usize, 0_u32) };
 }
 
 #[cfg(test)]

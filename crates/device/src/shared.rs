@@ -8,6 +8,15 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::device::DeviceError;
+
+/// What stands in the first word while somebody makes what is here.
+const MAKING: u64 = 1;
+/// How long that may take.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A mapped page. Others change what is in it at any time, so it is only looked at through atomics and the system's own locks.
 #[derive(Debug)]
@@ -42,6 +51,45 @@ impl Page {
         }
         let address = NonNull::new(address.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         Ok(Self { address, bytes })
+    }
+
+    /// Lets the first one who comes make what lies here; the others wait until it is made, up to a second. `word` is zero in a
+    /// new page, and then says what is here.
+    pub(crate) fn made_once(
+        &self,
+        word: &AtomicU64,
+        magic: u64,
+        path: &Path,
+        make: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let failed = |said: &str, remedy| DeviceError {
+            attempted: format!("open {}", path.display()),
+            said: said.to_owned(),
+            remedy,
+        };
+        match word.compare_exchange(0, MAKING, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {
+                make()?;
+                // Release: pairs with the Acquire of who finds it made.
+                word.store(magic, Ordering::Release);
+                Ok(())
+            }
+            Err(found) if found == magic => Ok(()),
+            Err(MAKING) => {
+                let begun = std::time::Instant::now();
+                while word.load(Ordering::Acquire) != magic {
+                    if begun.elapsed() > PATIENCE {
+                        return Err(failed("who began to make it did not end", "remove the file"));
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Ok(())
+            }
+            Err(_) => Err(failed(
+                "the file is something else",
+                "name another file in a folder that may be written, for instance under /dev/shm",
+            )),
+        }
     }
 
     /// What lies at its beginning.

@@ -14,13 +14,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
 use hairspring_machine::{Machine, Nanos};
 use hairspring_time::{POLL_MOST, Timebase};
 
 use crate::device::{Device, DeviceError, Lines};
-use crate::lock::{DeviceLock, Protocol, Words};
+use crate::lock::{DeviceLock, Lockable, Protocol, Words};
 use crate::shared::{Page, Zeroed};
 
 /// How long calls take at least.
@@ -45,11 +44,6 @@ impl AccessTimes {
 const BOARD_BYTES: usize = 4096;
 /// What is in the first word of a board that is ready: the format and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"hsBoard1");
-/// What is there while somebody makes it.
-const MAKING: u64 = 1;
-/// How long somebody else may take for that.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 #[repr(C)]
 struct Registers {
     magic: AtomicU64,
@@ -102,51 +96,22 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
         let page = Page::of(path, BOARD_BYTES).map_err(failed)?;
         let board = Self { page, path: path.to_owned(), timebase };
         let registers = board.registers();
-        match registers.magic.compare_exchange(0, MAKING, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => {
-                let nanos = |span: Nanos| u32::try_from(span.count().max(0)).unwrap_or(u32::MAX);
-                // Relaxed: published by the Release below.
-                registers.read_ns.store(nanos(times.read), Ordering::Relaxed);
-                registers.write_ns.store(nanos(times.write), Ordering::Relaxed);
-                registers.init_ns.store(nanos(times.init), Ordering::Relaxed);
-                registers.safe.store(safe.0, Ordering::Relaxed);
-                registers.output.store(u64::from(safe.0), Ordering::Relaxed);
-                registers.protocol.store(protocol as u32, Ordering::Relaxed);
-                registers.lock.make(protocol)?;
-                registers.magic.store(MAGIC, Ordering::Release);
-            }
-            Err(MAGIC) => {}
-            Err(MAKING) => board.wait_until_made()?,
-            Err(_) => return Err(failed(io::Error::other("the file is something else"))),
-        }
+        board.page.made_once(&registers.magic, MAGIC, path, || {
+            let nanos = |span: Nanos| u32::try_from(span.count().max(0)).unwrap_or(u32::MAX);
+            // Relaxed: published together, when it is made.
+            registers.read_ns.store(nanos(times.read), Ordering::Relaxed);
+            registers.write_ns.store(nanos(times.write), Ordering::Relaxed);
+            registers.init_ns.store(nanos(times.init), Ordering::Relaxed);
+            registers.safe.store(safe.0, Ordering::Relaxed);
+            registers.output.store(u64::from(safe.0), Ordering::Relaxed);
+            registers.protocol.store(protocol as u32, Ordering::Relaxed);
+            registers.lock.make(protocol)
+        })?;
         Ok(board)
-    }
-
-    fn wait_until_made(&self) -> Result<(), DeviceError> {
-        let begun = std::time::Instant::now();
-        while self.registers().magic.load(Ordering::Acquire) != MAGIC {
-            if begun.elapsed() > PATIENCE {
-                return Err(DeviceError {
-                    attempted: format!("open the board {}", self.path.display()),
-                    said: "who began to make it did not end".to_owned(),
-                    remedy: "remove the file",
-                });
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
     }
 
     fn registers(&self) -> &Registers {
         self.page.as_ref()
-    }
-
-    /// The lock of this board, for all processes that use it.
-    pub fn lock(&self) -> DeviceLock<'_> {
-        let registers = self.registers();
-        let protocol = registers.protocol.load(Ordering::Relaxed);
-        let protocol = Protocol::ALL.into_iter().find(|known| *known as u32 == protocol).unwrap_or_default();
-        DeviceLock::new(&registers.lock, protocol)
     }
 
     /// How long calls take.
@@ -203,6 +168,13 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
         };
         // Release: who sees the lines sees what was done before. It never fails, for there is always a change.
         let _ = output.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change);
+    }
+}
+
+impl<M: Machine> Lockable for VirtualBoard<'_, M> {
+    fn lock(&self) -> DeviceLock<'_> {
+        let registers = self.registers();
+        DeviceLock::of(&registers.lock, &registers.protocol)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use hairspring_device::{Device, Protocol};
+use hairspring_device::{Device, Lockable, Protocol};
 use hairspring_machine::{Host, Machine, Policy};
 
 use crate::process::{Other, count};

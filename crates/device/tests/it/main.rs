@@ -3,6 +3,8 @@
 mod lock;
 mod process;
 mod pulse;
+mod source;
+mod unit;
 
 use std::io::Write;
 

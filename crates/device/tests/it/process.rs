@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use hairspring_device::{Device, Protocol};
+use hairspring_device::{Device, Lockable, Protocol};
 
 use crate::{board, timebase};
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_device::{AccessTimes, Device, Edge, Lines, Protocol, Pulse, Scope, Traced, VirtualBoard};
+use hairspring_device::{AccessTimes, Device, Edge, Lines, Lockable, Protocol, Pulse, Scope, Traced, VirtualBoard};
 use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos};
 use hairspring_time::Timebase;
 

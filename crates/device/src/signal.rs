@@ -1,0 +1,278 @@
+//! [`Signal`]: an event that software fires, for everybody who waits for it, in any process.
+//!
+//! **What it is.** A page of memory that processes share by the name of a file, as a timing receiver's registers are. Whoever
+//! fires it leaves a number, a stamp of the counter and a cycle in one of [`PLACES`] places, and wakes all who sleep. Each
+//! waiting thread keeps its own count, so everybody gets every event: those that come while it is busy lie in their places, and
+//! those that were overwritten there are counted as missed.
+//!
+//! **Two ways to wait.** [`Sleeper`] sleeps in the kernel, and costs nothing while nothing happens. [`Poller`] looks at the word
+//! all the time: it hears of an event as soon as a cache line can travel, and wants a CPU to itself.
+//!
+//! **Real-time behaviour.** Firing does not block or allocate; it makes a system call if anybody sleeps.
+//!
+//! **Conditions.** All processes use the same counter, so a stamp of one means the same to another. Several may fire at once. A
+//! process that dies in the few instructions between taking a number and filling its place keeps those who wait for that number
+//! from later ones until [`PLACES`] more were fired.
+
+#![expect(unsafe_code, reason = "says that the words are atomics, and can be shared with other processes")]
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use hairspring_machine::{Machine, Nanos, Policy, Ticks};
+use hairspring_time::Timebase;
+
+use crate::calls;
+use crate::device::DeviceError;
+use crate::event::{Event, Stamped};
+use crate::shared::{Page, Zeroed};
+use crate::source::EventSource;
+use crate::stop::Stop;
+
+/// So many events wait for one who is busy; later ones take the places of the oldest.
+pub const PLACES: u64 = 63;
+/// How often a sleeper looks whether it shall stop.
+const LOOK: Nanos = Nanos::from_millis(100);
+/// A poller looks at the stop after so many looks at the word.
+const LOOKS: u32 = 1024;
+/// Size of the file.
+const SIGNAL_BYTES: usize = 4096;
+/// What stands for no cycle.
+const NO_CYCLE: u64 = u64::MAX;
+
+/// One event. Alone in its cache line, so that those who look at one do not slow down who writes the next.
+#[repr(C, align(64))]
+struct Place {
+    /// The number of the event that is here, written last; 0 while it is being written.
+    sequence: AtomicU64,
+    stamp: AtomicU64,
+    cycle: AtomicU64,
+}
+
+#[repr(C)]
+struct Words {
+    /// How many were fired: numbers that were given out.
+    fired: AtomicU64,
+    /// Changes with every event; what sleepers sleep on.
+    bell: AtomicU32,
+    /// How many sleep.
+    sleepers: AtomicU32,
+    places: [Place; PLACES as usize],
+}
+
+// SAFETY: nothing but atomics.
+unsafe impl Zeroed for Words {}
+
+const _: () = assert!(size_of::<Words>() == SIGNAL_BYTES);
+
+impl Words {
+    fn place(&self, sequence: u64) -> &Place {
+        &self.places[(sequence % PLACES) as usize]
+    }
+}
+
+/// The signal, as one process sees it.
+#[derive(Debug)]
+pub struct Signal {
+    page: Page,
+    path: PathBuf,
+}
+
+impl Signal {
+    /// Opens the signal of this file; the first to do so makes it. A file under `/dev/shm` is memory alone.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, DeviceError> {
+        let page = Page::of(path, SIGNAL_BYTES).map_err(|error: io::Error| DeviceError {
+            attempted: format!("open the signal {}", path.display()),
+            said: error.to_string(),
+            remedy: "name a file in a folder that may be written, for instance /dev/shm/trigger",
+        })?;
+        Ok(Self { page, path: path.to_owned() })
+    }
+
+    fn words(&self) -> &Words {
+        self.page.as_ref()
+    }
+
+    /// Fires it, now. Its number.
+    pub fn fire<M: Machine>(&self, cycle: Option<u64>, timebase: &Timebase<M>) -> u64 {
+        self.fire_at(timebase.stamp(), cycle)
+    }
+
+    /// Fires it with a stamp that was taken before. Its number.
+    pub fn fire_at(&self, stamp: Ticks, cycle: Option<u64>) -> u64 {
+        let words = self.words();
+        // Relaxed: gives out numbers; the place publishes the rest.
+        let sequence = words.fired.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = words.place(sequence);
+        // Nobody takes what is here for one event while it is half another. Release: pairs with the Acquire fence of the look.
+        place.sequence.store(0, Ordering::Relaxed);
+        std::sync::atomic::fence(Ordering::Release);
+        place.stamp.store(stamp.raw(), Ordering::Relaxed);
+        place.cycle.store(cycle.unwrap_or(NO_CYCLE), Ordering::Relaxed);
+        // Release: pairs with the Acquire of who looks for this number.
+        place.sequence.store(sequence, Ordering::Release);
+        // SeqCst, as is the count of sleepers: either the sleeper sees the new bell, or this sees the sleeper.
+        words.bell.fetch_add(1, Ordering::SeqCst);
+        if words.sleepers.load(Ordering::SeqCst) > 0 {
+            calls::wake_all(&words.bell);
+        }
+        sequence
+    }
+
+    /// How many were fired so far.
+    pub fn fired(&self) -> u64 {
+        self.words().fired.load(Ordering::Relaxed)
+    }
+}
+
+/// What one who waits has had.
+#[derive(Debug)]
+struct Follower<'t, M: Machine> {
+    signal: Signal,
+    timebase: &'t Timebase<M>,
+    last: u64,
+}
+
+impl<'t, M: Machine> Follower<'t, M> {
+    fn new(signal: Signal, timebase: &'t Timebase<M>) -> Self {
+        let last = signal.fired();
+        Self { signal, timebase, last }
+    }
+
+    /// The next event, if it has been fired.
+    #[inline]
+    fn look(&mut self) -> Option<Event> {
+        let words = self.signal.words();
+        let mut next = self.last + 1;
+        loop {
+            let place = words.place(next);
+            // Acquire: pairs with the Release of who fired it.
+            let here = place.sequence.load(Ordering::Acquire);
+            if here < next {
+                return None;
+            }
+            let wake = self.timebase.now();
+            let (stamp, cycle) = (place.stamp.load(Ordering::Relaxed), place.cycle.load(Ordering::Relaxed));
+            // Acquire: pairs with the Release fence of who fires. Unchanged means that stamp and cycle are this event's, too.
+            std::sync::atomic::fence(Ordering::Acquire);
+            if here == next && place.sequence.load(Ordering::Relaxed) == here {
+                let missed = next - self.last - 1;
+                self.last = next;
+                let at = self.timebase.instant(Ticks::new(stamp));
+                let cycle = (cycle != NO_CYCLE).then_some(cycle);
+                return Some(Event { at, stamped: Stamped::Sender, wake, sequence: next, missed, cycle });
+            }
+            // It was overwritten: the oldest that is still there is a round later than the newest number given out.
+            let oldest = words.fired.load(Ordering::Relaxed).saturating_sub(PLACES - 1);
+            next = oldest.max(next + 1);
+        }
+    }
+}
+
+/// Waits for a signal asleep.
+#[derive(Debug)]
+pub struct Sleeper<'t, M: Machine> {
+    follower: Follower<'t, M>,
+    stop: &'t Stop,
+}
+
+impl<'t, M: Machine> Sleeper<'t, M> {
+    /// Waits for what is fired from now on.
+    pub fn new(signal: Signal, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
+        Self { follower: Follower::new(signal, timebase), stop }
+    }
+}
+
+impl<M: Machine + Send + Sync> EventSource for Sleeper<'_, M> {
+    fn name(&self) -> String {
+        format!("signal {}", self.follower.signal.path.display())
+    }
+
+    fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
+        loop {
+            if let Some(event) = self.follower.look() {
+                return Ok(Some(event));
+            }
+            if self.stop.is_set() {
+                return Ok(None);
+            }
+            let words = self.follower.signal.words();
+            words.sleepers.fetch_add(1, Ordering::SeqCst);
+            let bell = words.bell.load(Ordering::SeqCst);
+            let last = self.follower.last;
+            // What was fired before the bell was read is in its place.
+            if words.place(last + 1).sequence.load(Ordering::Acquire) <= last {
+                calls::wait_while(&words.bell, bell, LOOK);
+            }
+            words.sleepers.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Waits for a signal by looking at it all the time.
+#[derive(Debug)]
+pub struct Poller<'t, M: Machine> {
+    follower: Follower<'t, M>,
+    stop: &'t Stop,
+    allowed: bool,
+}
+
+impl<'t, M: Machine> Poller<'t, M> {
+    /// Waits for what is fired from now on.
+    ///
+    /// # Errors
+    /// There is one CPU only: nobody could fire it.
+    pub fn new(signal: Signal, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
+        if timebase.machine().affinity().0.len() < 2 {
+            return Err(DeviceError {
+                attempted: format!("poll the signal {}", signal.path.display()),
+                said: "there is one CPU only, which polling would keep from everybody else".to_owned(),
+                remedy: "wait for it asleep (kind software)",
+            });
+        }
+        Ok(Self { follower: Follower::new(signal, timebase), stop, allowed: false })
+    }
+
+    /// Whether this thread may poll for ever.
+    fn allow(&mut self) -> Result<(), DeviceError> {
+        let machine = self.follower.timebase.machine();
+        let is_throttled = machine.real_time_throttle().is_some_and(|(runtime, period)| runtime < period);
+        if matches!(machine.policy(), Policy::Fifo(_) | Policy::RoundRobin(_)) && is_throttled {
+            return Err(DeviceError {
+                attempted: format!("poll the signal {}", self.follower.signal.path.display()),
+                said: "a polling thread with a real-time priority is stopped by the kernel for part of each second"
+                    .to_owned(),
+                remedy: "poll without a priority, on a CPU that nobody else uses; or wait asleep (kind software)",
+            });
+        }
+        self.allowed = true;
+        Ok(())
+    }
+}
+
+impl<M: Machine + Send + Sync> EventSource for Poller<'_, M> {
+    fn name(&self) -> String {
+        format!("polled signal {}", self.follower.signal.path.display())
+    }
+
+    fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
+        if !self.allowed {
+            self.allow()?;
+        }
+        let mut looks = 0_u32;
+        loop {
+            if let Some(event) = self.follower.look() {
+                return Ok(Some(event));
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS) && self.stop.is_set() {
+                return Ok(None);
+            }
+            self.follower.timebase.machine().relax();
+        }
+    }
+}

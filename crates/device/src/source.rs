@@ -1,0 +1,54 @@
+//! [`EventSource`]: what events come from, and how a thread waits for them.
+//!
+//! | source | an event is | stamped by | several at once |
+//! | --- | --- | --- | --- |
+//! | [`Timer`] | a multiple of its period | the time it was due | merged and counted |
+//! | [`PreciseTimer`] | the same, waited for by polling its end | the time it was due | merged and counted |
+//! | [`Counter`] | what is added to an eventfd | the waiting thread | merged and counted |
+//! | [`Readable`] | a read, or a line, of any descriptor: a pipe, a socket, a terminal | the waiting thread | lines are told apart |
+//! | [`Datagrams`] | a UDP datagram, to this host or to a group | the kernel | each waits in the socket; what it drops is counted |
+//! | [`Sleeper`](crate::Sleeper) | a [`Signal`](crate::Signal) that somebody fires | who fires it | 63 wait; others are counted |
+//! | [`Poller`](crate::Poller) | the same, by polling | who fires it | 63 wait; others are counted |
+//!
+//! **Numbers.** A source numbers its events from 1. Every number is either that of an event that is handed out, or is counted in
+//! the `missed` of the next one that is.
+//!
+//! **Real-time behaviour.** Waiting blocks and does not allocate. Each source belongs to one thread.
+
+mod counter;
+mod datagrams;
+mod readable;
+mod timer;
+
+pub use counter::{Counter, Firing};
+pub use datagrams::Datagrams;
+pub use readable::{Each, Readable};
+pub use timer::{PERIOD_LEAST, PreciseTimer, Timer};
+
+use crate::device::DeviceError;
+use crate::event::Event;
+
+/// What events come from.
+pub trait EventSource: Send {
+    /// What it is, for people.
+    fn name(&self) -> String;
+
+    /// Waits for the next event; `None` when it was told to stop, or there will be no more.
+    ///
+    /// # Errors
+    /// The source is gone or refuses.
+    fn wait(&mut self) -> Result<Option<Event>, DeviceError>;
+}
+
+/// What a source says when a system call fails.
+fn failed(attempted: impl Into<String>, error: &std::io::Error) -> DeviceError {
+    let remedy = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => "run as a user who may, for instance root",
+        Some(libc::ENOENT) => "check the name",
+        Some(libc::EADDRINUSE) => "choose another port, or end who has it",
+        Some(libc::ENODEV | libc::EIO | libc::ENXIO) => "check that it is still plugged in",
+        Some(libc::EMFILE | libc::ENFILE) => "allow more open files (ulimit -n)",
+        _ => "see the kernel's log (dmesg)",
+    };
+    DeviceError { attempted: attempted.into(), said: error.to_string(), remedy }
+}

@@ -1,0 +1,74 @@
+//! [`Stages`]: the stamps of one activation, from the event to the last access of the device.
+//!
+//! ```text
+//!   event ──▶ wake ──▶ start ──▶ requested ──▶ granted ──▶ done ──▶ end
+//!     source's way   dispatch   action      lock       device
+//! ```
+
+use hairspring_machine::Nanos;
+use hairspring_time::Instant;
+
+use crate::event::{Event, Stamped};
+
+/// What happened when, in one activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stages {
+    /// The number of its event.
+    pub sequence: u64,
+    /// The cycle that its event belongs to.
+    pub cycle: Option<u64>,
+    /// Events before it that nobody acted on.
+    pub missed: u64,
+    /// Who stamped the event.
+    pub stamped: Stamped,
+    /// The event.
+    pub event: Instant,
+    /// The thread had it.
+    pub wake: Instant,
+    /// The action began.
+    pub start: Instant,
+    /// What it did with the device, if it did anything.
+    pub access: Option<Access>,
+    /// The action ended.
+    pub end: Instant,
+    /// It began later than allowed.
+    pub late: bool,
+    /// The event had come before the action before it had ended.
+    pub overrun: bool,
+}
+
+/// The accesses of an activation: the first request of the lock, and the end of what was done last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The lock of the device was asked for …
+    pub requested: Instant,
+    /// … and had.
+    pub granted: Instant,
+    /// The last access was done.
+    pub done: Instant,
+}
+
+impl Stages {
+    pub(crate) fn begin(event: &Event, start: Instant) -> Self {
+        let Event { at, stamped, wake, sequence, missed, cycle } = *event;
+        Self {
+            sequence,
+            cycle,
+            missed,
+            stamped,
+            event: at,
+            wake,
+            start,
+            access: None,
+            end: start,
+            late: false,
+            overrun: false,
+        }
+    }
+
+    /// From the event to the end of the last access; to the start of the action if there was no access. `None` if the time base
+    /// has changed its epoch in between.
+    pub fn total(&self) -> Option<Nanos> {
+        self.access.map_or(self.start, |access| access.done).since(self.event).ok()
+    }
+}

@@ -1,0 +1,199 @@
+//! [`SchedulingUnit`]: runs an action for every event of a source, and accounts for each.
+//!
+//! **Problem.** An event from outside releases an action that drives a device. Between them lie a wake-up, the thread's priority,
+//! a lock that others want, and the action before. Whoever runs the machine wants to know of each event what became of it, and
+//! of each delay where it came from.
+//!
+//! **Solution.** The action runs in the thread that waits for the source: one wake-up lies between event and action, and the
+//! thread's priority is the action's. Each stage is stamped ([`Stages`]) and put into a ring of bounded size, which somebody
+//! else empties; when it is full the stamps are lost, and counted, and nobody waits.
+//!
+//! **What is counted** ([`Counts`]). Every event is either acted upon or missed, and `events = activations + missed` holds at all
+//! times. An activation is *late* if its action began later after the event than allowed, and *overrun* if its event had come
+//! before the action before it had ended. Both still run.
+//!
+//! **Real-time behaviour.** A [`step`](SchedulingUnit::step) allocates nothing but what the action does. The thread's policy and
+//! CPU are its caller's business ([`RealTime`](hairspring_time::RealTime)).
+//!
+//! Without threads it is the same: on [`Sim`](hairspring_machine::Sim) a test calls `step` with a source of its own.
+
+use hairspring_machine::{Machine, Nanos};
+use hairspring_time::{Instant, Timebase};
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+
+use crate::device::{Device, DeviceError};
+use crate::event::Event;
+use crate::guarded::Guarded;
+use crate::source::EventSource;
+use crate::stages::{Access, Stages};
+
+/// So many stages lie in the ring unless another size is given: at 10 kHz, those of 0.4 s.
+pub const RING_USUAL: usize = 4096;
+
+/// What became of the events of a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Numbers that the source has given out.
+    pub events: u64,
+    /// Actions that were run.
+    pub activations: u64,
+    /// Events that no action was run for.
+    pub missed: u64,
+    /// Actions that began later than allowed: the late ones.
+    pub delayed: u64,
+    /// Events that came before the action before them had ended.
+    pub overrun: u64,
+    /// Activations whose stamps found the ring full.
+    pub unrecorded: u64,
+}
+
+impl Counts {
+    /// Whether every event is accounted for.
+    pub fn holds(&self) -> bool {
+        self.events == self.activations + self.missed
+    }
+}
+
+/// One release of an action: what it is for, and the way to the device.
+#[derive(Debug)]
+pub struct Activation<'a, 'd, M: Machine> {
+    event: Event,
+    device: Option<&'a Guarded<'d>>,
+    timebase: &'a Timebase<M>,
+    access: Option<Access>,
+}
+
+impl<M: Machine> Activation<'_, '_, M> {
+    /// The event that released it.
+    pub fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// The time base.
+    pub fn timebase(&self) -> &Timebase<M> {
+        self.timebase
+    }
+
+    /// Does something with the unit's device, under its lock. The first request and the end of the last access are stamped.
+    ///
+    /// # Errors
+    /// The unit has no device, the lock is refused, or what is done fails.
+    pub fn device<R>(&mut self, act: impl FnOnce(&mut dyn Device) -> Result<R, DeviceError>) -> Result<R, DeviceError> {
+        let Some(device) = self.device else {
+            return Err(DeviceError {
+                attempted: "use a device".to_owned(),
+                said: "the unit has none".to_owned(),
+                remedy: "give it one",
+            });
+        };
+        let requested = self.timebase.now();
+        let mut held = device.lock()?;
+        let granted = self.timebase.now();
+        let done = act(held.device());
+        let end = self.timebase.now();
+        drop(held);
+        let (requested, granted) = self.access.map_or((requested, granted), |first| (first.requested, first.granted));
+        self.access = Some(Access { requested, granted, done: end });
+        done
+    }
+}
+
+/// What a unit does for each event.
+pub trait Action<M: Machine>: Send {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The device fails: the unit ends.
+    fn run(&mut self, activation: &mut Activation<'_, '_, M>) -> Result<(), DeviceError>;
+}
+
+impl<M: Machine, F: FnMut(&mut Activation<'_, '_, M>) -> Result<(), DeviceError> + Send> Action<M> for F {
+    fn run(&mut self, activation: &mut Activation<'_, '_, M>) -> Result<(), DeviceError> {
+        self(activation)
+    }
+}
+
+/// A source, an action, and the account of them.
+pub struct SchedulingUnit<'a, 'd, M: Machine> {
+    source: Box<dyn EventSource + 'a>,
+    action: Box<dyn Action<M> + 'a>,
+    device: Option<&'a Guarded<'d>>,
+    timebase: &'a Timebase<M>,
+    late_after: Option<Nanos>,
+    counts: Counts,
+    /// When the action before had ended.
+    last_end: Option<Instant>,
+    ring: Producer<Stages>,
+}
+
+impl<M: Machine> std::fmt::Debug for SchedulingUnit<'_, '_, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SchedulingUnit").field("source", &self.source.name()).finish_non_exhaustive()
+    }
+}
+
+impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
+    /// Binds a source to an action. Its stages come out of the ring that is returned, which has room for so many.
+    pub fn new(
+        source: Box<dyn EventSource + 'a>,
+        action: Box<dyn Action<M> + 'a>,
+        device: Option<&'a Guarded<'d>>,
+        timebase: &'a Timebase<M>,
+        ring: usize,
+    ) -> (Self, Consumer<Stages>) {
+        let (producer, consumer) = RingBuffer::new(ring.max(1));
+        let counts = Counts::default();
+        let unit = Self { source, action, device, timebase, late_after: None, counts, last_end: None, ring: producer };
+        (unit, consumer)
+    }
+
+    /// Counts activations as late that begin later than this after their event.
+    #[must_use]
+    pub fn late_after(self, late_after: Nanos) -> Self {
+        Self { late_after: Some(late_after), ..self }
+    }
+
+    /// What became of the events so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Waits for an event and runs the action; `false` when the source was told to stop or has ended.
+    ///
+    /// # Errors
+    /// The source or the action fails.
+    pub fn step(&mut self) -> Result<bool, DeviceError> {
+        let Some(event) = self.source.wait()? else { return Ok(false) };
+        let mut activation = Activation { event, device: self.device, timebase: self.timebase, access: None };
+        let start = self.timebase.now();
+        let result = self.action.run(&mut activation);
+        let mut stages = Stages { access: activation.access, ..Stages::begin(&event, start) };
+        stages.end = self.timebase.now();
+        self.account(&mut stages);
+        if let Err(PushError::Full(_)) = self.ring.push(stages) {
+            self.counts.unrecorded += 1;
+        }
+        result.map(|()| true)
+    }
+
+    fn account(&mut self, stages: &mut Stages) {
+        self.counts.events += 1 + stages.missed;
+        self.counts.activations += 1;
+        self.counts.missed += stages.missed;
+        let began = stages.start.since(stages.event).ok();
+        stages.late = self.late_after.zip(began).is_some_and(|(allowed, began)| began > allowed);
+        stages.overrun = self.last_end.is_some_and(|end| end.since(stages.event).is_ok_and(|over| over > Nanos::ZERO));
+        self.counts.delayed += u64::from(stages.late);
+        self.counts.overrun += u64::from(stages.overrun);
+        self.last_end = Some(stages.end);
+    }
+
+    /// Runs until the source ends.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn run(&mut self) -> Result<(), DeviceError> {
+        while self.step()? {}
+        Ok(())
+    }
+}
