@@ -16,6 +16,9 @@ _hairspring() {
             ",$1")
                 cmd="hairspring"
                 ;;
+            hairspring,chain)
+                cmd="hairspring__subcmd__chain"
+                ;;
             hairspring,clock)
                 cmd="hairspring__subcmd__clock"
                 ;;
@@ -78,6 +81,9 @@ _hairspring() {
                 ;;
             hairspring,verify)
                 cmd="hairspring__subcmd__verify"
+                ;;
+            hairspring__subcmd__help,chain)
+                cmd="hairspring__subcmd__help__subcmd__chain"
                 ;;
             hairspring__subcmd__help,clock)
                 cmd="hairspring__subcmd__help__subcmd__clock"
@@ -149,8 +155,22 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope compare probes schema exit-codes completions man help"
+            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope compare probes chain schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__chain)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -295,8 +315,22 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope compare probes schema exit-codes completions man help"
+            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope compare probes chain schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__chain)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -58,6 +58,13 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method
     Probes(ProbesArguments),
+    /// Be a process of the chapter Reaction; `sheet` starts it
+    #[command(hide = true)]
+    Chain {
+        /// What it must know
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<std::ffi::OsString>,
+    },
     /// Print the JSON Schema of a sheet
     Schema,
     /// Print the table of exit codes

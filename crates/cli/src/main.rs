@@ -3,6 +3,7 @@
 mod account;
 mod arguments;
 mod beside;
+mod chain;
 mod clock;
 mod compare;
 mod delay;
@@ -68,6 +69,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Scope(arguments) => scope::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
+        Command::Chain { words } => chain::run(&words),
         Command::Schema => output::print(&hairspring_sheet::render::schema()),
         Command::ExitCodes => output::print(&exit::table()),
         Command::Completions { shell } => generate::completions(shell),

@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &SheetArguments) -> Result<Exit, Failure> {
         redact: arguments.redact,
         build: build(),
         disks: disks(arguments)?,
+        program: std::env::current_exe().ok(),
     };
     let interrupted = interrupt::watch()?;
     let line = ProgressLine::new();

@@ -21,23 +21,29 @@ fn owned(raw: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// A counter that is 0, and does not block when it is read.
+/// A counter that is 0, and blocks when it is read before something is added.
 pub(crate) fn eventfd() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
-    owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
+    owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) })
 }
 
-/// A timer on `CLOCK_MONOTONIC` that goes off at `first` and then with this period.
-pub(crate) fn periodic(first: Nanos, period: Nanos) -> io::Result<OwnedFd> {
+/// A timer on `CLOCK_MONOTONIC`.
+pub(crate) fn timer() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
-    let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK) })?;
-    let split =
-        |span: Nanos| libc::timespec { tv_sec: span.count() / 1_000_000_000, tv_nsec: span.count() % 1_000_000_000 };
-    let setting = libc::itimerspec { it_value: split(first), it_interval: split(period) };
+    owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK) })
+}
+
+/// Makes a timer readable at this time, once, and not before.
+pub(crate) fn set_timer(timer: BorrowedFd<'_>, at: Nanos) -> io::Result<()> {
+    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // Zero would switch it off; that time has passed anyway.
+    let at = at.max(Nanos::new(1));
+    let at = libc::timespec { tv_sec: at.count() / 1_000_000_000, tv_nsec: at.count() % 1_000_000_000 };
+    let setting = libc::itimerspec { it_value: at, it_interval: none };
     let flags = libc::TFD_TIMER_ABSTIME;
     // SAFETY: the setting lives until the call returns, and the old one is not asked for.
-    checked(unsafe { libc::timerfd_settime(timer.as_raw_fd(), flags, &raw const setting, std::ptr::null_mut()) })?;
-    Ok(timer)
+    checked(unsafe { libc::timerfd_settime(timer.as_raw_fd(), flags, &raw const setting, std::ptr::null_mut()) })
+        .map(drop)
 }
 
 /// Adds to a counter.
@@ -50,9 +56,14 @@ pub(crate) fn add_to_counter(counter: BorrowedFd<'_>, count: u64) -> io::Result<
 
 /// Reads what is there, up to the buffer's length; zero at the end.
 pub(crate) fn read(from: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the buffer is as long as is said, and nobody else has it.
-    let got = unsafe { libc::read(from.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-    usize::try_from(got).map_err(|_| io::Error::last_os_error())
+    loop {
+        // SAFETY: the buffer is as long as is said, and nobody else has it.
+        let got = unsafe { libc::read(from.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        match usize::try_from(got).map_err(|_| io::Error::last_os_error()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
 }
 
 /// What ended a wait for a descriptor.

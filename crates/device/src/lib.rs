@@ -43,5 +43,5 @@ pub use signal::{Poller, Signal, Sleeper};
 pub use source::EventSource;
 pub use stages::Stages;
 pub use stop::Stop;
-pub use unit::{Activation, Counts, SchedulingUnit};
+pub use unit::{Action, Activation, Counts, SchedulingUnit, StageLog};
 pub use virtual_board::{AccessTimes, VirtualBoard};

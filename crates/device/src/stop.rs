@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::calls;
 use crate::device::DeviceError;
@@ -11,6 +12,8 @@ use crate::device::DeviceError;
 pub struct Stop {
     flag: AtomicBool,
     bell: OwnedFd,
+    /// Counters that threads are blocked on: these get one more.
+    counters: Mutex<Vec<Weak<OwnedFd>>>,
 }
 
 impl Stop {
@@ -24,15 +27,31 @@ impl Stop {
             said: error.to_string(),
             remedy: "allow more open files (ulimit -n)",
         })?;
-        Ok(Self { flag: AtomicBool::new(false), bell })
+        Ok(Self { flag: AtomicBool::new(false), bell, counters: Mutex::default() })
     }
 
-    /// Sets it: every wait ends, the present ones within 0.1 s. Real-time safe but for a system call.
+    /// Sets it: every wait ends, the present ones within 0.1 s. Makes system calls, and waits for a lock that is held for
+    /// microseconds.
     pub fn set(&self) {
-        // Release: who sees it sees why.
-        self.flag.store(true, Ordering::Release);
+        // Release: who sees it sees why. Once only: those who are rung twice would take the second for an event.
+        if self.flag.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         // Fails only if it has been rung for ever.
         let _ = calls::add_to_counter(self.bell.as_fd(), 1);
+        for counter in counters.iter().filter_map(Weak::upgrade) {
+            let _ = calls::add_to_counter((*counter).as_fd(), 1);
+        }
+    }
+
+    /// Lets a counter get one more when it is set; at once if it is.
+    pub(crate) fn rings(&self, counter: &Arc<OwnedFd>) {
+        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_set() {
+            let _ = calls::add_to_counter((**counter).as_fd(), 1);
+        }
+        counters.push(Arc::downgrade(counter));
     }
 
     /// Whether it is set.

@@ -113,6 +113,18 @@ impl<M: Machine, F: FnMut(&mut Activation<'_, '_, M>) -> Result<(), DeviceError>
     }
 }
 
+/// Where the stages of a unit come out, in order; `next` is `None` as long as there are no new ones. Real-time safe.
+#[derive(Debug)]
+pub struct StageLog(Consumer<Stages>);
+
+impl Iterator for StageLog {
+    type Item = Stages;
+
+    fn next(&mut self) -> Option<Stages> {
+        self.0.pop().ok()
+    }
+}
+
 /// A source, an action, and the account of them.
 pub struct SchedulingUnit<'a, 'd, M: Machine> {
     source: Box<dyn EventSource + 'a>,
@@ -133,18 +145,18 @@ impl<M: Machine> std::fmt::Debug for SchedulingUnit<'_, '_, M> {
 }
 
 impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
-    /// Binds a source to an action. Its stages come out of the ring that is returned, which has room for so many.
+    /// Binds a source to an action. Its stages come out of the log that is returned, which has room for so many.
     pub fn new(
         source: Box<dyn EventSource + 'a>,
         action: Box<dyn Action<M> + 'a>,
         device: Option<&'a Guarded<'d>>,
         timebase: &'a Timebase<M>,
         ring: usize,
-    ) -> (Self, Consumer<Stages>) {
+    ) -> (Self, StageLog) {
         let (producer, consumer) = RingBuffer::new(ring.max(1));
         let counts = Counts::default();
         let unit = Self { source, action, device, timebase, late_after: None, counts, last_end: None, ring: producer };
-        (unit, consumer)
+        (unit, StageLog(consumer))
     }
 
     /// Counts activations as late that begin later than this after their event.

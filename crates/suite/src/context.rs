@@ -1,6 +1,7 @@
 //! What a probe works with: the machine, the time base, its share of the time, and where its figures go.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::transfer::Disks;
@@ -86,6 +87,8 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) priority: u8,
     /// Where disks may be measured.
     pub(crate) disks: Option<Disks>,
+    /// What becomes a process of the matrix.
+    pub(crate) program: Option<PathBuf>,
     pub(crate) interrupted: &'c AtomicBool,
     pub(crate) progress: &'c mut dyn FnMut(Progress<'_>),
     /// The selected rows, with what was found so far.

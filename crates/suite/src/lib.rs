@@ -11,7 +11,8 @@
 //!
 //! let build = Build { version: "0.1.0".into(), commit: None, compiler: "rustc".into(), flags: "release".into() };
 //! let rows = select(&["clocks".to_owned()])?;
-//! let request = Request { rows, effort: Effort::Quick, cpu: None, priority: 80, redact: false, build, disks: None };
+//! let request =
+//!     Request { rows, effort: Effort::Quick, cpu: None, priority: 80, redact: false, build, disks: None, program: None };
 //! let sheet = take_sheet(&Host, &request, &AtomicBool::new(false), &mut |_| {})?;
 //! println!("{} rows", sheet.rows().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -24,6 +25,7 @@ mod delays;
 mod disturbance;
 pub mod executive;
 mod host;
+pub mod reaction;
 mod registry;
 mod samples;
 mod sheet_run;

@@ -5,7 +5,7 @@
 
 use hairspring_sheet::{Diagram, Method, Unit};
 
-use crate::{clocks, delays, disturbance, executive, sleeps, transfer};
+use crate::{clocks, delays, disturbance, executive, reaction, sleeps, transfer};
 
 /// A chapter's declaration.
 #[derive(Clone, Debug)]
@@ -63,6 +63,7 @@ pub fn registry() -> Vec<ChapterDeclaration> {
         delays::declare(),
         sleeps::declare(),
         executive::declare(),
+        reaction::declare(),
         transfer::declare(),
         disturbance::declare(),
     ]

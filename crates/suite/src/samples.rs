@@ -63,6 +63,11 @@ impl Samples {
         named.filter(|(_, count)| *count > 0).map(|(name, count)| ((*name).to_owned(), count)).collect()
     }
 
+    /// The samples so far, in nanoseconds.
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// The median so far.
     pub(crate) fn median(&self) -> Option<f64> {
         let mut sorted = self.values.clone();

@@ -1,6 +1,7 @@
 //! Taking a sheet: selects rows, runs the chapters, gathers conditions and figures into the document.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
@@ -10,7 +11,7 @@ use hairspring_time::{CalibrationError, RealTime, Timebase};
 use crate::context::{Context, Effort, Progress, policy_refused};
 use crate::registry::{ChapterDeclaration, registry};
 use crate::transfer::Disks;
-use crate::{clocks, conditions, delays, disturbance, executive, sleeps, transfer};
+use crate::{clocks, conditions, delays, disturbance, executive, reaction, sleeps, transfer};
 
 /// How well the rate must be known before the first measurement, and how long that may take.
 const BOUND_PPM: f64 = 0.5;
@@ -33,6 +34,9 @@ pub struct Request {
     pub build: Build,
     /// Where disks may be measured; nothing is written to any without.
     pub disks: Option<Disks>,
+    /// The program that becomes a process of the matrix when it is given the words of a [`Chain`](crate::reaction::Chain):
+    /// without one, what takes several processes is absent.
+    pub program: Option<PathBuf>,
 }
 
 /// Why no sheet was taken. Nothing was measured.
@@ -69,7 +73,8 @@ impl From<CalibrationError> for SheetError {
 
 /// Takes a sheet on `machine`. Blocks for the time that the effort allows; `interrupted` ends it early, and the rows that
 /// are missing then say so. `progress` is called between measurements, never during one. Spawns threads only for the skew
-/// between CPUs and, on the host, for the chapters on the executive and on transfers; they end within it.
+/// between CPUs and, on the host, for the chapters on the executive, on reactions and on transfers; they end within it, and so do the processes
+/// of `program`.
 ///
 /// # Errors
 /// Bad requests, before anything is measured; a machine on which no time base can be had.
@@ -95,6 +100,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         interrupted,
         progress,
         disks: request.disks.clone(),
+        program: request.program.clone(),
         rows: BTreeMap::new(),
         series: Vec::new(),
         notes: Vec::new(),
@@ -115,6 +121,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
             "delays" => delays::measure(&mut context),
             "sleeps" => sleeps::measure(&mut context),
             "executive" => executive::measure(&mut context),
+            "reaction" => reaction::measure(&mut context),
             "transfer" => transfer::measure(&mut context),
             "disturbance" => disturbance::measure(&mut context),
             other => unreachable!("the registry has no chapter {other}"),

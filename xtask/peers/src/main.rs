@@ -10,6 +10,7 @@ mod calibrations;
 mod delays;
 mod executive;
 mod memory;
+mod reaction;
 mod reads;
 mod recording;
 mod report;
@@ -43,6 +44,7 @@ enum Part {
     Calibrations,
     Delays,
     Executive,
+    Reaction,
     Recording,
     Memory,
 }
@@ -95,6 +97,10 @@ fn run(quick: bool, only: Option<Part>, folder: &Path) -> Result<(), String> {
     }
     if wanted(Part::Executive) {
         executive::run(&timebase, cpu, quick)?;
+    }
+    if wanted(Part::Reaction) {
+        eprintln!("reactions");
+        reaction::run(&timebase, cpu, quick)?;
     }
     if wanted(Part::Recording) {
         recording::run(folder, quick)?;

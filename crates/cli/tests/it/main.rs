@@ -15,6 +15,7 @@ mod limited;
 mod maxrate;
 mod out;
 mod plan;
+mod reaction;
 mod record;
 mod redacted;
 mod refused;

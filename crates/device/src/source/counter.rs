@@ -22,7 +22,7 @@ impl Firing {
     /// # Errors
     /// It was fired 2⁶⁴ times and never read.
     pub fn fire(&self) -> Result<(), DeviceError> {
-        calls::add_to_counter(self.0.as_fd(), 1).map_err(|error| failed("fire an eventfd", &error))
+        calls::add_to_counter((*self.0).as_fd(), 1).map_err(|error| failed("fire an eventfd", &error))
     }
 }
 
@@ -30,6 +30,8 @@ impl Firing {
 #[derive(Debug)]
 pub struct Counter<'t, M: Machine> {
     counter: Arc<OwnedFd>,
+    /// Whether it is ours: then the stop adds to it, and one system call is enough to wait.
+    is_ours: bool,
     timebase: &'t Timebase<M>,
     stop: &'t Stop,
     last: u64,
@@ -42,13 +44,33 @@ impl<'t, M: Machine> Counter<'t, M> {
     /// No descriptor is left.
     pub fn new(timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<(Self, Firing), DeviceError> {
         let counter = Arc::new(calls::eventfd().map_err(|error| failed("make an eventfd", &error))?);
+        stop.rings(&counter);
         let firing = Firing(Arc::clone(&counter));
-        Ok((Self { counter, timebase, stop, last: 0 }, firing))
+        Ok((Self { counter, is_ours: true, timebase, stop, last: 0 }, firing))
     }
 
     /// That of somebody else: a driver, another process.
     pub fn of(counter: OwnedFd, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
-        Self { counter: Arc::new(counter), timebase, stop, last: 0 }
+        Self { counter: Arc::new(counter), is_ours: false, timebase, stop, last: 0 }
+    }
+
+    /// How much was added; nothing when it was told to stop.
+    fn read(&self) -> Result<u64, DeviceError> {
+        loop {
+            if !self.is_ours {
+                let ready = calls::wait((*self.counter).as_fd(), self.stop.bell());
+                if ready.map_err(|error| failed("wait for an eventfd", &error))? == Ready::Bell {
+                    return Ok(0);
+                }
+            }
+            let mut count = [0; 8];
+            match calls::read((*self.counter).as_fd(), &mut count) {
+                Ok(_) => return Ok(u64::from_ne_bytes(count)),
+                // Somebody else has read it.
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(failed("read an eventfd", &error)),
+            }
+        }
     }
 }
 
@@ -58,31 +80,16 @@ impl<M: Machine + Send + Sync> EventSource for Counter<'_, M> {
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
-        loop {
-            let ready = calls::wait((*self.counter).as_fd(), self.stop.bell());
-            if ready.map_err(|error| failed("wait for an eventfd", &error))? == Ready::Bell {
-                return Ok(None);
-            }
-            let wake = self.timebase.now();
-            let mut count = [0; 8];
-            match calls::read((*self.counter).as_fd(), &mut count) {
-                Ok(8) => {}
-                Ok(_) => return Ok(None),
-                // Somebody else has read it.
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
-                Err(error) => return Err(failed("read an eventfd", &error)),
-            }
-            let count = u64::from_ne_bytes(count);
-            self.last = self.last.saturating_add(count);
-            let missed = count.saturating_sub(1);
-            return Ok(Some(Event {
-                at: wake,
-                stamped: Stamped::Wake,
-                wake,
-                sequence: self.last,
-                missed,
-                cycle: None,
-            }));
+        let count = if self.stop.is_set() { 0 } else { self.read()? };
+        let wake = self.timebase.now();
+        // One was added by the stop, which may have come with others.
+        let added_by_stop = u64::from(self.is_ours && count > 0 && self.stop.is_set());
+        let count = count - added_by_stop;
+        if count == 0 {
+            return Ok(None);
         }
+        self.last = self.last.saturating_add(count);
+        let missed = count - 1;
+        Ok(Some(Event { at: wake, stamped: Stamped::Wake, wake, sequence: self.last, missed, cycle: None }))
     }
 }

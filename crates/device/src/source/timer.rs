@@ -14,10 +14,28 @@ use crate::stop::Stop;
 /// No period is shorter: below this a waiting thread does nothing but wait.
 pub const PERIOD_LEAST: Nanos = Nanos::from_micros(10);
 
-/// The `n`th event of a timer that began at `start`.
-fn due(start: Instant, period: Nanos, sequence: u64) -> Instant {
-    let periods = i64::try_from(sequence).unwrap_or(i64::MAX);
-    start + Nanos::new(period.count().saturating_mul(periods))
+/// The times at which events are due.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    start: Instant,
+    period: Nanos,
+    last: u64,
+}
+
+impl Schedule {
+    /// The next event that is not over: its number, and how many were missed before it. One whose time has come while nobody
+    /// waited is late and not missed, as long as the one behind it is still to come.
+    fn next(&self, now: Instant) -> (u64, u64) {
+        let since = now.since(self.start).unwrap_or(Nanos::ZERO);
+        let over = u64::try_from(since.count() / self.period.count()).unwrap_or(0);
+        let sequence = (self.last + 1).max(over);
+        (sequence, sequence - self.last - 1)
+    }
+
+    fn due(&self, sequence: u64) -> Instant {
+        let periods = i64::try_from(sequence).unwrap_or(i64::MAX);
+        self.start + Nanos::new(self.period.count().saturating_mul(periods))
+    }
 }
 
 fn check(period: Nanos) -> Result<(), DeviceError> {
@@ -31,15 +49,14 @@ fn check(period: Nanos) -> Result<(), DeviceError> {
     })
 }
 
-/// A periodic timer of the kernel.
+/// A timer of the kernel, set anew for each event: setting it, which takes microseconds on some machines, so lies before the
+/// wait, and nothing but the wake-up between event and action.
 #[derive(Debug)]
 pub struct Timer<'t, M: Machine> {
     timer: OwnedFd,
-    start: Instant,
-    period: Nanos,
+    schedule: Schedule,
     timebase: &'t Timebase<M>,
     stop: &'t Stop,
-    last: u64,
 }
 
 impl<'t, M: Machine> Timer<'t, M> {
@@ -49,38 +66,29 @@ impl<'t, M: Machine> Timer<'t, M> {
     /// The period is below [`PERIOD_LEAST`]; the kernel refuses.
     pub fn new(period: Nanos, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
         check(period)?;
-        let start = timebase.now_ordered();
-        let timer = calls::periodic((start + period).as_monotonic(), period);
-        let timer = timer.map_err(|error| failed("make a timer", &error))?;
-        Ok(Self { timer, start, period, timebase, stop, last: 0 })
+        let timer = calls::timer().map_err(|error| failed("make a timer", &error))?;
+        Ok(Self { timer, schedule: Schedule { start: timebase.now_ordered(), period, last: 0 }, timebase, stop })
     }
 }
 
 impl<M: Machine + Send + Sync> EventSource for Timer<'_, M> {
     fn name(&self) -> String {
-        format!("timer, every {}", self.period)
+        format!("timer, every {}", self.schedule.period)
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
-        loop {
-            let ready = calls::wait(self.timer.as_fd(), self.stop.bell());
-            if ready.map_err(|error| failed("wait for a timer", &error))? == Ready::Bell {
-                return Ok(None);
-            }
-            let wake = self.timebase.now();
-            let mut count = [0; 8];
-            match calls::read(self.timer.as_fd(), &mut count) {
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
-                Err(error) => return Err(failed("read a timer", &error)),
-                Ok(_) => {}
-            }
-            let count = u64::from_ne_bytes(count);
-            let sequence = self.last.saturating_add(count);
-            let missed = count.saturating_sub(1);
-            self.last = sequence;
-            let at = due(self.start, self.period, sequence);
-            return Ok(Some(Event { at, stamped: Stamped::Due, wake, sequence, missed, cycle: None }));
+        let (sequence, missed) = self.schedule.next(self.timebase.now());
+        let at = self.schedule.due(sequence);
+        // Their clock is ours only within a bound, and nobody is to be woken before the time.
+        let by_kernel = at.as_monotonic() + self.timebase.offset_bound(at);
+        calls::set_timer(self.timer.as_fd(), by_kernel).map_err(|error| failed("set a timer", &error))?;
+        let ready = calls::wait(self.timer.as_fd(), self.stop.bell());
+        if ready.map_err(|error| failed("wait for a timer", &error))? == Ready::Bell {
+            return Ok(None);
         }
+        let wake = self.timebase.now();
+        self.schedule.last = sequence;
+        Ok(Some(Event { at, stamped: Stamped::Due, wake, sequence, missed, cycle: None }))
     }
 }
 
@@ -89,11 +97,9 @@ impl<M: Machine + Send + Sync> EventSource for Timer<'_, M> {
 #[derive(Debug)]
 pub struct PreciseTimer<'t, M: Machine> {
     delay: LongDelay<'t, M>,
-    start: Instant,
-    period: Nanos,
+    schedule: Schedule,
     timebase: &'t Timebase<M>,
     stop: &'t Stop,
-    last: u64,
 }
 
 impl<'t, M: Machine> PreciseTimer<'t, M> {
@@ -104,26 +110,21 @@ impl<'t, M: Machine> PreciseTimer<'t, M> {
     pub fn new(period: Nanos, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
         check(period)?;
         let delay = LongDelay::new(timebase).cancelled_by(stop.flag());
-        Ok(Self { delay, start: timebase.now_ordered(), period, timebase, stop, last: 0 })
+        Ok(Self { delay, schedule: Schedule { start: timebase.now_ordered(), period, last: 0 }, timebase, stop })
     }
 }
 
 impl<M: Machine + Send + Sync> EventSource for PreciseTimer<'_, M> {
     fn name(&self) -> String {
-        format!("precise timer, every {}", self.period)
+        format!("precise timer, every {}", self.schedule.period)
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         if self.stop.is_set() {
             return Ok(None);
         }
-        // The first that is not over yet; if all is well the next one.
-        let since = self.timebase.now_ordered().since(self.start).unwrap_or(Nanos::ZERO);
-        let over = u64::try_from(since.count() / self.period.count()).unwrap_or(0);
-        // One whose time has come while nobody waited is late, not missed; only those before it are.
-        let sequence = (self.last + 1).max(over);
-        let missed = sequence - self.last - 1;
-        let at = due(self.start, self.period, sequence);
+        let (sequence, missed) = self.schedule.next(self.timebase.now_ordered());
+        let at = self.schedule.due(sequence);
         match self.delay.delay_until(at) {
             Ok(_) => {}
             Err(DelayError::Cancelled(_)) => return Ok(None),
@@ -135,7 +136,7 @@ impl<M: Machine + Send + Sync> EventSource for PreciseTimer<'_, M> {
                 });
             }
         }
-        self.last = sequence;
+        self.schedule.last = sequence;
         let wake = self.timebase.now();
         Ok(Some(Event { at, stamped: Stamped::Due, wake, sequence, missed, cycle: None }))
     }

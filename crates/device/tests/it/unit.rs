@@ -69,7 +69,7 @@ fn run(times: &[i64], action_takes: i64, late_after: i64, depth: usize) -> (Coun
     let (unit, mut ring) = SchedulingUnit::new(Box::new(source), Box::new(action), None, &timebase, RING_USUAL);
     let mut unit = unit.late_after(Nanos::from_micros(late_after));
     unit.run().expect("nothing fails");
-    let stages = std::iter::from_fn(|| ring.pop().ok()).collect();
+    let stages = ring.by_ref().collect();
     (unit.counts(), stages, start)
 }
 
@@ -120,7 +120,7 @@ fn a_full_ring_loses_stamps_and_says_how_many() {
     let (mut unit, mut ring) = SchedulingUnit::new(Box::new(source), Box::new(action), None, &timebase, 8);
     unit.run().expect("nothing fails");
     assert_eq!((unit.counts().activations, unit.counts().unrecorded), (50, 42));
-    assert_eq!(std::iter::from_fn(|| ring.pop().ok()).count(), 8);
+    assert_eq!(ring.by_ref().count(), 8);
 }
 
 #[test]
@@ -150,14 +150,14 @@ fn the_way_to_the_device_is_stamped_and_its_failure_ends_the_unit() {
     let error = unit.run().expect_err("the board is not initialised");
     assert!(error.to_string().contains("call init first"), "{error}");
     // What was begun is accounted for all the same.
-    assert!((unit.counts().activations, ring.pop().is_ok()) == (1, true) && unit.counts().holds());
+    assert!((unit.counts().activations, ring.next().is_some()) == (1, true) && unit.counts().holds());
     drop(unit);
     device.lock().and_then(|mut held| held.device().init()).expect("initialised");
     let (mut unit, mut ring) =
         SchedulingUnit::new(Box::new(source(&[100, 200])), Box::new(action), Some(&device), &timebase, 8);
     unit.run().expect("nothing fails");
     drop(unit);
-    let stages = ring.pop().expect("two");
+    let stages = ring.next().expect("two");
     let access = stages.access.expect("it did something");
     let nanos = |from: Instant, to: Instant| to.since(from).expect("one epoch").count();
     assert!(nanos(stages.event, stages.wake) >= 7_000);
@@ -206,7 +206,7 @@ fn a_precise_timer_is_never_early_and_counts_what_it_could_not_keep() {
     unit.run().expect("nothing fails");
     let counts = unit.counts();
     assert!(counts.holds() && counts.missed > 0 && counts.overrun > 0, "{counts:?}");
-    let stages: Vec<Stages> = std::iter::from_fn(|| ring.pop().ok()).collect();
+    let stages: Vec<Stages> = ring.by_ref().collect();
     assert!(stages.iter().all(|one| one.start.since(one.event).is_ok_and(|late| late >= Nanos::ZERO)));
     assert!(stages.windows(2).all(|two| two[1].sequence == two[0].sequence + 1 + two[1].missed));
 }

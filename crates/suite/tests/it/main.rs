@@ -8,6 +8,7 @@ mod executive;
 mod gaps;
 mod interrupted;
 mod limited;
+mod reaction;
 mod refused;
 mod transfer;
 mod whole;
@@ -31,7 +32,7 @@ fn request(prefixes: &[&str], effort: Effort) -> Request {
         flags: "its flags".to_owned(),
     };
     let rows = rows.into_iter().filter(|id| !id.starts_with("clocks.skew.")).collect();
-    Request { rows, effort, cpu: None, priority: 80, redact: false, build, disks: None }
+    Request { rows, effort, cpu: None, priority: 80, redact: false, build, disks: None, program: None }
 }
 
 /// Takes a quick sheet of the rows under these prefixes.

@@ -1,0 +1,60 @@
+//! Who fires: an event, a rest, and the next one when that was reacted to.
+
+use hairspring_device::{StageLog, Stages};
+use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_sheet::Absent;
+use hairspring_time::{Instant, Timebase};
+
+use super::sources::EVENTS_MOST;
+
+/// Between two events at least: who waits is asleep again.
+const REST: Nanos = Nanos::from_micros(200);
+/// An event that nobody has reacted to by then is lost.
+const PATIENCE: Nanos = Nanos::from_millis(500);
+
+/// What came of it.
+pub(super) struct Fired {
+    /// Every activation.
+    pub(super) stages: Vec<Stages>,
+    /// When each event was fired.
+    pub(super) stamps: Vec<Instant>,
+}
+
+/// Fires for this long; without anything to fire, collects what comes by itself.
+pub(super) fn fire(
+    firing: Option<Box<dyn FnMut() -> std::io::Result<()> + '_>>,
+    span: Nanos,
+    mut log: StageLog,
+    timebase: &Timebase<Host>,
+) -> Result<Fired, Absent> {
+    let mut fired = Fired { stages: Vec::with_capacity(EVENTS_MOST), stamps: Vec::with_capacity(EVENTS_MOST) };
+    let monotonic = || Host.read(Clock::Monotonic);
+    let end = monotonic() + span;
+    let Some(mut firing) = firing else {
+        while monotonic() < end && fired.stages.len() < EVENTS_MOST {
+            Host.sleep_until(monotonic() + REST.times(20));
+            fired.stages.extend(log.by_ref());
+        }
+        return Ok(fired);
+    };
+    while monotonic() < end && fired.stages.len() < EVENTS_MOST {
+        Host.sleep_until(monotonic() + REST);
+        fired.stamps.push(timebase.now());
+        firing().map_err(|error| Absent::final_(format!("failed to fire an event: {error}")))?;
+        let lost = monotonic() + PATIENCE;
+        loop {
+            if let Some(stages) = log.next() {
+                fired.stages.push(stages);
+                break;
+            }
+            if monotonic() > lost {
+                return Err(Absent::new(
+                    format!("an event was not reacted to within {PATIENCE}"),
+                    "see whether something of higher priority keeps the CPU busy",
+                ));
+            }
+            Host.sleep_until(monotonic() + REST);
+        }
+    }
+    Ok(fired)
+}

@@ -1,0 +1,11 @@
+//! Work: CPU time that passes, whoever else runs meanwhile.
+
+use hairspring_machine::{Clock, Machine, Nanos};
+
+/// Computes until the calling thread has used so much CPU time more.
+pub(super) fn work<M: Machine>(machine: &M, span: Nanos) {
+    let end = machine.read(Clock::ThreadCpu) + span;
+    while machine.read(Clock::ThreadCpu) < end {
+        machine.relax();
+    }
+}
