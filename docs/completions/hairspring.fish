@@ -195,7 +195,7 @@ json\t'For programs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l no-direct -d 'Write through the page cache'
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l quiet -d 'Show nothing until the end'
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l device -d 'The device, for instance virtual:/dev/shm/board,write=1.25us; it is initialised, and made if it is not there' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l device -d 'The device, for instance parport:/dev/parport0 or virtual:/dev/shm/board,write=1.25us; drivers: virtual, parport, gpio, serial, comedi, pci. It is initialised; a virtual board is made if it is not there' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l line -d 'The line, 0 to 31' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l count -d 'How many pulses' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l period -d 'From the beginning of one to that of the next [default: ten widths, at least 100 us]' -r
@@ -204,7 +204,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l cpu -d '
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l format -d 'The format' -r -f -a "text\t'For people'
 json\t'For programs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l device -d 'The board to watch; it is made if it is not there' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l device -d 'The virtual board to watch; it is made if it is not there' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l for -d 'How long; Ctrl-C ends it earlier' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l edges -d 'Edges that there is room for' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l cpu -d 'Watch from this CPU, which is busy with it all the time' -r

@@ -1,7 +1,7 @@
 //! `hairspring pulse`: makes pulses on a device's lines, and says what each was at least and at most.
 
 use hairspring_device::pulse::{PulseError, Train};
-use hairspring_device::{Device, Lines, Pulse, PulseReport};
+use hairspring_device::{Lines, Pulse, PulseReport};
 use hairspring_machine::Host;
 use hairspring_sheet::{Figure, Method, Unit};
 use hairspring_time::{Nanos, Timebase};
@@ -34,19 +34,19 @@ pub(crate) fn run(arguments: &PulseArguments) -> Result<Exit, Failure> {
     let stop = interrupt::watch()?;
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE).map_err(|error| failed(&error))?;
-    let mut board = arguments.device.open(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let mut device = arguments.device.open(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
     let guard = placement::apply(arguments.priority, arguments.cpu)?;
-    board.init().map_err(|error| Failure::failed(error.to_string()))?;
+    device.init().map_err(|error| Failure::failed(error.to_string()))?;
     let pulse = Pulse { lines: Lines::one(arguments.line), width: arguments.width };
-    let train = pulse.train(arguments.count, period, &mut board, &timebase, &stop);
+    let train = pulse.train(arguments.count, period, device.as_mut(), &timebase, &stop);
     drop(guard);
     let train = train.map_err(|error| match error {
         PulseError::Period(_) => Failure::bad_request(format!("--period: {error}")),
         error => Failure::failed(error.to_string()),
     })?;
-    board.make_safe().map_err(|error| Failure::failed(error.to_string()))?;
+    device.make_safe().map_err(|error| Failure::failed(error.to_string()))?;
     let exit = if train.stopped { Exit::Interrupted } else { Exit::Success };
-    let made = Made { arguments, device: arguments.device.to_string(), safe: board.safe_state(), period, train };
+    let made = Made { arguments, device: arguments.device.to_string(), safe: device.safe_state(), period, train };
     output::print(&match arguments.format {
         Plain::Text => made.text(output::style(false).width),
         Plain::Json => made.json(),

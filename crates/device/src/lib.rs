@@ -3,6 +3,8 @@
 //! # What this crate does
 //! * [`Device`]: digital lines that are written and read, with a safe state. [`VirtualBoard`] is one whose registers are shared
 //!   memory, so that several processes use it as they would a card on a bus, at the access times of one.
+//! * Real devices behind the kernel's drivers: [`Parport`], [`Gpio`], [`Serial`], [`Comedi`], [`Pci`]. [`Description`] names each of
+//!   them on a command line. [`AnalogInput`] is a source of recordings; [`GpioEdges`] and [`PciInterrupt`] tell of events.
 //! * [`DeviceLock`]: one at a time, between processes: with priority inheritance, in the order of coming, or plainly. The
 //!   death of an owner is told to the next one.
 //! * [`Pulse`]: a line that goes up and comes down not before its width has passed; trains of them at absolute times.
@@ -14,16 +16,23 @@
 //! # What can go wrong, and what happens then
 //! * A process dies with the lock: the next owner is told so, and initialises the device again.
 //! * A pulse is preempted: it is longer than asked, never shorter, and its report says by how much it may be.
+//! * A device is unplugged while it is used: the next access is an error that says so.
 //! * The scope is preempted: edges that it did not see are counted, for the board numbers them.
 
 mod calls;
+pub mod comedi;
 pub mod description;
 pub mod device;
 pub mod event;
+pub mod gpio;
 pub mod guarded;
 pub mod lock;
+mod node;
+pub mod parport;
+pub mod pci;
 pub mod pulse;
 pub mod scope;
+pub mod serial;
 mod shared;
 pub mod signal;
 pub mod source;
@@ -32,13 +41,18 @@ mod stop;
 pub mod unit;
 pub mod virtual_board;
 
+pub use comedi::{AnalogInput, Comedi, Inputs};
 pub use description::Description;
 pub use device::{Device, DeviceError, Lines};
 pub use event::{Event, Stamped};
+pub use gpio::{Gpio, GpioEdge, GpioEdges};
 pub use guarded::Guarded;
 pub use lock::{DeviceLock, Guard, LockFile, Lockable, Protocol};
+pub use parport::Parport;
+pub use pci::{Pci, PciInterrupt, PciWindow};
 pub use pulse::{Pulse, PulseReport};
 pub use scope::{Edge, Scope, Traced};
+pub use serial::Serial;
 pub use signal::{Poller, Signal, Sleeper};
 pub use source::EventSource;
 pub use stages::Stages;

@@ -14,7 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("exec-core", &[]),
     ("exec", &["machine", "exec-core"]),
     ("stream", &["machine", "time"]),
-    ("device", &["machine", "time"]),
+    ("device", &["machine", "time", "stream"]),
     ("sheet", &[]),
     ("suite", &["machine", "time", "exec", "stream", "device", "sheet"]),
     ("cli", &["machine", "time", "exec", "stream", "device", "sheet", "suite"]),

@@ -14,7 +14,8 @@ pub(crate) struct PulseArguments {
     /// How long the line is up at least, for instance 10us
     #[arg(value_name = "WIDTH", value_parser = duration, allow_hyphen_values = true)]
     pub(crate) width: Nanos,
-    /// The device, for instance virtual:/dev/shm/board,write=1.25us; it is initialised, and made if it is not there
+    /// The device, for instance parport:/dev/parport0 or virtual:/dev/shm/board,write=1.25us; drivers: virtual, parport, gpio,
+    /// serial, comedi, pci. It is initialised; a virtual board is made if it is not there
     #[arg(long, value_name = "DEVICE", value_parser = parsed::<Description>)]
     pub(crate) device: Description,
     /// The line, 0 to 31
@@ -42,7 +43,7 @@ pub(crate) struct PulseArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct ScopeArguments {
-    /// The board to watch; it is made if it is not there
+    /// The virtual board to watch; it is made if it is not there
     #[arg(long, value_name = "DEVICE", value_parser = parsed::<Description>)]
     pub(crate) device: Description,
     /// How long; Ctrl-C ends it earlier

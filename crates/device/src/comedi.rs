@@ -1,0 +1,137 @@
+//! Data acquisition cards through the kernel's `comedi`: [`Comedi`], the digital lines of a subdevice, and [`AnalogInput`], its
+//! analogue inputs as a [`Source`](hairspring_stream::Source).
+//!
+//! A card is a file, its parts are subdevices with numbers. Of a subdevice the first 32 digital lines are used. Where a subdevice
+//! lets each line, or each group of lines, be an input or an output, that is set when it is opened; one that has only the one kind is
+//! taken as it is.
+//!
+//! **Real-time behaviour.** One system call for a write or a read, one access of the card within it.
+
+mod input;
+mod kernel;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::device::{Device, DeviceError, Lines};
+use crate::node::{Node, refusal};
+
+pub use input::{AnalogInput, Inputs};
+
+const REMEDY: &str =
+    "load the card's comedi driver, and name a digital subdevice, as in comedi:/dev/comedi0,subdevice=2";
+
+/// Digital lines of a subdevice.
+#[derive(Debug)]
+pub struct Comedi {
+    node: Node,
+    subdevice: u32,
+    /// Lines that it has.
+    lines: Lines,
+    outputs: Lines,
+    safe: Lines,
+}
+
+impl Comedi {
+    /// Opens a subdevice of a card and makes these lines of it outputs, the others inputs. They go to the safe state first.
+    ///
+    /// Cards are shared: other processes can use the same lines, and the kernel does not say so.
+    ///
+    /// # Errors
+    /// No such card or subdevice, no permission, in use, a subdevice without digital lines, lines that cannot be outputs.
+    pub fn open(path: &Path, subdevice: u32, outputs: Lines, safe: Lines) -> Result<Self, DeviceError> {
+        let node = Node::open(path, "the card", REMEDY)?;
+        let info = find(&node, subdevice)?;
+        let other = |said: String| DeviceError {
+            attempted: format!("use subdevice {subdevice} of {} as digital lines", path.display()),
+            said,
+            remedy: REMEDY,
+        };
+        let lines = match info.channels {
+            0..32 => Lines((1 << info.channels) - 1),
+            _ => Lines(u32::MAX),
+        };
+        let outputs = match info.kind {
+            kernel::Kind::DigitalInput if outputs.0 != 0 => {
+                return Err(other("it has inputs only".to_owned()));
+            }
+            kernel::Kind::DigitalInput => Lines(0),
+            kernel::Kind::DigitalOutput => lines,
+            kernel::Kind::Digital if outputs.0 & !lines.0 != 0 => {
+                return Err(other(format!("it has {} lines", info.channels)));
+            }
+            kernel::Kind::Digital => outputs,
+            other_kind => return Err(other(format!("it is {other_kind}"))),
+        };
+        let mut card = Self { node, subdevice, lines, outputs, safe };
+        card.set_safe()?;
+        if info.kind == kernel::Kind::Digital {
+            for line in (0..u32::BITS).filter(|line| lines.is_high(*line)) {
+                let set = kernel::direct(&card.node, subdevice, line, outputs.is_high(line));
+                set.map_err(|error| card.failed("set the direction of lines of", &error))?;
+            }
+        }
+        Ok(card)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> PathBuf {
+        self.node.path().to_owned()
+    }
+
+    /// The lines that are outputs. Where lines change direction in groups only, that may be more than was asked for.
+    pub fn outputs(&self) -> Lines {
+        self.outputs
+    }
+
+    fn set_safe(&mut self) -> Result<(), DeviceError> {
+        self.write(Lines(u32::MAX), self.safe)
+    }
+
+    fn failed(&self, attempted: &str, error: &io::Error) -> DeviceError {
+        let what = format!("{attempted} subdevice {} of {}", self.subdevice, self.node.path().display());
+        refusal(what, error, REMEDY)
+    }
+}
+
+/// What a subdevice is.
+fn find(node: &Node, subdevice: u32) -> Result<kernel::Subdevice, DeviceError> {
+    let asked = kernel::subdevices(node).map_err(|error| {
+        let what = format!("ask {} for its subdevices", node.path().display());
+        // The file of a card that no driver is attached to answers like one that is gone.
+        refusal(what, &error, REMEDY)
+    })?;
+    asked.get(subdevice as usize).cloned().ok_or_else(|| DeviceError {
+        attempted: format!("use subdevice {subdevice} of {}", node.path().display()),
+        said: format!("there are {}", asked.len()),
+        remedy: REMEDY,
+    })
+}
+
+impl Device for Comedi {
+    fn name(&self) -> String {
+        format!("subdevice {} of {}", self.subdevice, self.node.path().display())
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        self.set_safe()
+    }
+
+    fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        let mask = mask.0 & self.outputs.0;
+        if mask == 0 {
+            return Ok(());
+        }
+        let written = kernel::bits(&self.node, self.subdevice, mask, value.0);
+        written.map(drop).map_err(|error| self.failed("write to", &error))
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        let read = kernel::bits(&self.node, self.subdevice, 0, 0);
+        read.map(|bits| Lines(bits & self.lines.0)).map_err(|error| self.failed("read from", &error))
+    }
+
+    fn safe_state(&self) -> Lines {
+        self.safe
+    }
+}

@@ -1,0 +1,109 @@
+//! What is a description, what is none, and what is said about it.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn what_is_wrong_is_named_with_what_to_write() {
+    for (text, part, hint) in [
+        ("parallel:0", "parallel:0", "virtual, parport, gpio, serial, comedi, pci"),
+        ("virtual", "virtual", "no such driver"),
+        ("virtual:", "virtual:", "behind the colon"),
+        ("virtual:/x,fast", "fast", "read=, write= or init="),
+        ("virtual:/x,read=1", "read=1", "1.25us"),
+        ("virtual:/x,read=2s", "read=2s", "100 ms"),
+        ("virtual:/x,init=-1us", "init=-1us", "100 ms"),
+        ("virtual:/x,safe=all", "safe=all", "0x00000004"),
+        ("virtual:/x,safe=0x+1", "safe=0x+1", "0x00000004"),
+        ("virtual:/x,lock=ceiling", "lock=ceiling", "none, fifo or inherit"),
+        ("virtual:/x,speed=3", "speed=3", "read=, write= or init="),
+        ("parport:/x,lock=fifo", "lock=fifo", "no lock here"),
+        ("gpio:/dev/gpiochip0", "gpio:/dev/gpiochip0", "out=3+4"),
+        ("gpio:/x,out=3+x", "out=3+x", "at most 32 lines"),
+        ("gpio:/x,out=3,in=4+3", "gpio:/x,out=3,in=4+3", "named twice"),
+        ("serial:,safe=1", "serial:,safe=1", "serial:/dev/ttyS0"),
+        ("comedi:/x,subdevice=a", "subdevice=a", "from 0"),
+        ("pci:0000:00:04.0,bar=0", "pci:0000:00:04.0,bar=0", "out=0x8"),
+        ("pci:0000:00:04.0,bar=6", "bar=6", "0 to 5"),
+        ("pci:0000:00:04.0,out=0x6", "out=0x6", "multiple of four"),
+    ] {
+        let error = text.parse::<Description>().expect_err(text).to_string();
+        assert!(error.starts_with(&format!("'{part}'")) && error.contains(hint), "{text}: {error}");
+    }
+    let fesa: Description = "virtual:/x,read=1.25us,write=1.25us,init=3.75us".parse().expect("a board");
+    let board = Driver::Virtual { path: "/x".into(), times: AccessTimes::FESA, lock: Protocol::Inherit };
+    assert_eq!(fesa, Description { driver: board, safe: Lines(0) });
+}
+
+#[test]
+fn every_example_is_a_device_of_its_driver() {
+    for (name, example) in DRIVERS {
+        let described: Description = example.parse().expect(example);
+        assert_eq!((described.driver.name(), described.to_string().starts_with(name)), (name, true));
+        assert_eq!(described.to_string().parse(), Ok(described), "{example}");
+    }
+}
+
+#[test]
+fn devices_that_are_not_there_are_told_with_what_to_do() {
+    let timebase = Timebase::calibrate(hairspring_machine::Host).expect("a time base");
+    for (text, remedy) in [
+        ("parport:/dev/none", "parport_pc and ppdev"),
+        ("parport:/dev/null", "parport_pc and ppdev"),
+        ("gpio:/dev/none,out=0", "gpioinfo"),
+        ("serial:/dev/none", "serial:/dev/ttyS0"),
+        ("serial:/dev/null", "serial:/dev/ttyS0"),
+        ("comedi:/dev/none", "comedi driver"),
+        ("comedi:/dev/null", "comedi driver"),
+        ("pci:ffff:ff:1f.7,out=0", "lspci"),
+    ] {
+        let described: Description = text.parse().expect(text);
+        let error = described.open(&timebase).map(drop).expect_err(text).to_string();
+        assert!(error.starts_with("failed to ") && error.contains(remedy), "{text}: {error}");
+        let error = described.open_board(&timebase).map(drop).expect_err(text).to_string();
+        assert!(error.contains("only the lines of a virtual board"), "{text}: {error}");
+    }
+}
+
+fn any_driver() -> impl Strategy<Value = Driver> {
+    let path = || prop_oneof![Just("/dev/shm/a board"), Just("/dev/ttyS0")].prop_map(PathBuf::from);
+    let line_numbers = || proptest::collection::btree_set(any::<u32>(), 1..=16);
+    let word = || proptest::option::of((0..u32::MAX / 4).prop_map(|word| word * 4));
+    prop_oneof![
+        (path(), any::<[u32; 3]>(), 0..3_usize).prop_map(|(path, times, lock)| {
+            let [read, write, init] = times.map(|nanos| Nanos::new((nanos % 100_000_001).into()));
+            Driver::Virtual { path, times: AccessTimes { read, write, init }, lock: Protocol::ALL[lock] }
+        }),
+        path().prop_map(|path| Driver::Parport { path }),
+        path().prop_map(|path| Driver::Serial { path }),
+        (path(), line_numbers(), 0..=16_usize).prop_map(|(path, lines, count)| {
+            let mut outputs: Vec<u32> = lines.into_iter().collect();
+            let inputs = outputs.split_off(count.min(outputs.len()));
+            Driver::Gpio { path, outputs, inputs }
+        }),
+        (path(), any::<u32>(), any::<u32>()).prop_map(|(path, subdevice, lines)| Driver::Comedi {
+            path,
+            subdevice,
+            outputs: Lines(lines)
+        }),
+        (0..BARS, word(), word())
+            .prop_filter("a word", |(_, output, input)| output.or(*input).is_some())
+            .prop_map(|(bar, output, input)| Driver::Pci { card: "0000:00:04.0".to_owned(), bar, output, input }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_is_read_again(driver in any_driver(), safe in any::<u32>()) {
+        let described = Description { driver, safe: Lines(safe) };
+        prop_assert_eq!(described.to_string().parse(), Ok(described));
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "(virtual:|gpio:|pci:|comedi:|serial:|parport:)?[a-z/,=0-9.x+µ -]{0,40}") {
+        if let Ok(described) = text.parse::<Description>() {
+            prop_assert_eq!(described.to_string().parse(), Ok(described));
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! [`Pci`]: a window of a PCI card (a BAR), mapped through sysfs, with digital lines in two of its words; and [`PciInterrupt`], its
+//! interrupt through UIO.
+//!
+//! Words are 32 bits, read and written one at a time, in the order of the program, each exactly once. What a register does is for
+//! who uses it: for digital lines this driver takes one register for the outputs and one for the inputs, of which it knows the
+//! offset and nothing else. The outputs are kept here, so a register that cannot be read back is fine.
+//!
+//! **A card that goes.** A card that is pulled out answers with all ones until the kernel has noticed, and all ones is a value like
+//! any other; the configuration space, which no card answers with all ones in its first word, tells the two apart. When the kernel takes the window away, an access
+//! to it is a bus error, which ends a process. Not here: the window is replaced by ordinary memory (see `pci/revoked.rs`), and each
+//! access from then on is an error.
+//!
+//! **Real-time behaviour.** An access is one load or one store, no system call. A load waits for the card, a store does not. A load
+//! that yields all ones, and it alone, is followed by a system call that asks whether the card is there.
+
+#![expect(unsafe_code, reason = "maps a window, and reads and writes it")]
+
+mod revoked;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+use hairspring_machine::Nanos;
+
+use crate::device::{Device, DeviceError, Lines};
+use crate::node::{Node, refusal, wait_readable};
+use revoked::Guarded;
+
+const REMEDY: &str =
+    "name a card and a memory window of it that is not used, as in pci:0000:00:04.0,bar=0; lspci -v lists them";
+const INTERRUPT_REMEDY: &str =
+    "load uio_pci_generic, and write the card's vendor and device numbers into its new_id file";
+/// Where the kernel lists the cards.
+const CARDS: &str = "/sys/bus/pci/devices";
+/// Offset of the command register in the configuration space, and its bits: the window answers; no interrupts.
+const COMMAND: u64 = 4;
+const COMMAND_NO_INTERRUPT: u16 = 1 << 10;
+/// What nothing answers with.
+const NOBODY: u32 = u32::MAX;
+/// The largest window that is mapped.
+const WINDOW_MOST_BYTES: u64 = 1 << 30;
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
+
+/// A window of a card.
+#[derive(Debug)]
+pub struct PciWindow {
+    words: NonNull<u32>,
+    bytes: usize,
+    guarded: Guarded,
+    configuration: File,
+    card: String,
+}
+
+// SAFETY: an address and its length; volatile accesses to the card from any one thread are as good as from another.
+unsafe impl Send for PciWindow {}
+
+impl PciWindow {
+    /// Maps a window of a card, by the card's address as `lspci -D` prints it: `0000:00:04.0`. Lets the card answer to memory accesses.
+    ///
+    /// # Errors
+    /// No such card or window, no permission, a window of ports, one that a driver of the kernel has taken for itself.
+    pub fn open(card: &str, bar: u8) -> Result<Self, DeviceError> {
+        let folder = folder(card)?;
+        let attempted = || format!("map window {bar} of the card {card}");
+        let failed = |error: io::Error| refusal(attempted(), &error, REMEDY);
+        let path = folder.join(format!("resource{bar}"));
+        let length = std::fs::metadata(&path).map_err(failed)?.len();
+        let other = |said: &str| DeviceError { attempted: attempted(), said: said.to_owned(), remedy: REMEDY };
+        if length < WORD as u64 || length > WINDOW_MOST_BYTES {
+            return Err(other("it is no window of memory that can be mapped"));
+        }
+        // `enable` counts; a card that is enabled already, or that a driver uses, is as good.
+        let _ = std::fs::write(folder.join("enable"), "1");
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_SYNC).open(&path).map_err(failed)?;
+        let bytes = length as usize;
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice; nothing that exists is touched. Its result is checked.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0) };
+        if address == libc::MAP_FAILED {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        let Some(words) = NonNull::new(address.cast::<u32>()) else { return Err(other("it lies at address 0")) };
+        let unmap = || {
+            // SAFETY: exactly what was mapped above, and nobody has it yet.
+            unsafe { libc::munmap(address, bytes) };
+        };
+        let guarded = match Guarded::new(address as usize, bytes) {
+            Ok(guarded) => guarded,
+            Err(error) => {
+                unmap();
+                return Err(failed(error));
+            }
+        };
+        let configuration = OpenOptions::new().read(true).open(folder.join("config"));
+        let configuration = configuration.inspect_err(|_| unmap()).map_err(failed)?;
+        Ok(Self { words, bytes, guarded, configuration, card: card.to_owned() })
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Reads the word at an offset of bytes.
+    ///
+    /// # Errors
+    /// The card is gone; no word lies there.
+    pub fn read(&self, offset: usize) -> Result<u32, DeviceError> {
+        let word = self.word(offset)?;
+        // SAFETY: `word` lies within the mapping, which lives as long as `self`, and is aligned. A window that was revoked has been
+        // replaced by memory of the same size.
+        let value = unsafe { word.as_ptr().read_volatile() };
+        if self.guarded.is_revoked() || (value == NOBODY && !self.answers()) {
+            return Err(self.gone("read from"));
+        }
+        Ok(value)
+    }
+
+    /// Writes the word at an offset of bytes. The card may get it later: read something from it to be sure.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); a card that is gone is noticed only when the kernel has.
+    pub fn write(&self, offset: usize, value: u32) -> Result<(), DeviceError> {
+        let word = self.word(offset)?;
+        // SAFETY: as in `read`; a window of a card may be written by anyone who may map it.
+        unsafe { word.as_ptr().write_volatile(value) };
+        if self.guarded.is_revoked() { Err(self.gone("write to")) } else { Ok(()) }
+    }
+
+    fn word(&self, offset: usize) -> Result<NonNull<u32>, DeviceError> {
+        if !offset.is_multiple_of(WORD) || offset > self.bytes - WORD {
+            return Err(DeviceError {
+                attempted: format!("use the word at {offset:#x} of the card {}", self.card),
+                said: format!("the window has {:#x} bytes, in words of {WORD}", self.bytes),
+                remedy: "choose an offset within it that is a multiple of four",
+            });
+        }
+        // SAFETY: within the mapping, as was just found.
+        Ok(unsafe { self.words.byte_add(offset) })
+    }
+
+    /// Whether the card answers to the first word of its configuration space.
+    fn answers(&self) -> bool {
+        let mut word = [0; WORD];
+        self.configuration.read_exact_at(&mut word, 0).is_ok() && u32::from_ne_bytes(word) != NOBODY
+    }
+
+    fn gone(&self, attempted: &str) -> DeviceError {
+        let error = io::Error::from_raw_os_error(libc::ENODEV);
+        refusal(format!("{attempted} the card {}", self.card), &error, REMEDY)
+    }
+}
+
+impl Drop for PciWindow {
+    fn drop(&mut self) {
+        self.guarded.release();
+        // SAFETY: exactly what was mapped, or the memory that has replaced it; no borrow of it exists.
+        unsafe { libc::munmap(self.words.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// The kernel's folder of a card.
+fn folder(card: &str) -> Result<PathBuf, DeviceError> {
+    let folder = Path::new(CARDS).join(card);
+    if card.is_empty() || card.contains('/') || !folder.is_dir() {
+        return Err(DeviceError {
+            attempted: format!("open the card {card}"),
+            said: "there is no such card".to_owned(),
+            remedy: REMEDY,
+        });
+    }
+    Ok(folder)
+}
+
+/// Digital lines of a card: a word of its window for the outputs, one for the inputs.
+#[derive(Debug)]
+pub struct Pci {
+    window: PciWindow,
+    outputs: Option<usize>,
+    inputs: Option<usize>,
+    state: Lines,
+    safe: Lines,
+}
+
+impl Pci {
+    /// Takes these words of a window, and sets the outputs to the safe state.
+    ///
+    /// # Errors
+    /// As [`PciWindow::open`]; words that do not lie in the window.
+    pub fn open(
+        card: &str,
+        bar: u8,
+        outputs: Option<usize>,
+        inputs: Option<usize>,
+        safe: Lines,
+    ) -> Result<Self, DeviceError> {
+        let window = PciWindow::open(card, bar)?;
+        for offset in [outputs, inputs].into_iter().flatten() {
+            window.word(offset)?;
+        }
+        let mut card = Self { window, outputs, inputs, state: safe, safe };
+        card.init()?;
+        Ok(card)
+    }
+}
+
+impl Device for Pci {
+    fn name(&self) -> String {
+        format!("card {}", self.window.card)
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        self.make_safe()
+    }
+
+    fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.state = Lines(self.state.0 & !mask.0 | value.0 & mask.0);
+        self.outputs.map_or(Ok(()), |offset| self.window.write(offset, self.state.0))
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        self.inputs.map_or(Ok(Lines(0)), |offset| self.window.read(offset).map(Lines))
+    }
+
+    fn safe_state(&self) -> Lines {
+        self.safe
+    }
+}
+
+/// The interrupt of a card whose driver is `uio_pci_generic`.
+#[derive(Debug)]
+pub struct PciInterrupt {
+    node: Node,
+    configuration: File,
+    last: Option<u32>,
+}
+
+impl PciInterrupt {
+    /// Opens the interrupt of a card by its UIO file, for instance `/dev/uio0`, and enables it.
+    ///
+    /// # Errors
+    /// No such file or card, no permission, no UIO file.
+    pub fn open(path: &Path, card: &str) -> Result<Self, DeviceError> {
+        let node = Node::open(path, "the interrupt", INTERRUPT_REMEDY)?;
+        let configuration = folder(card)?.join("config");
+        let configuration = OpenOptions::new().read(true).write(true).open(configuration);
+        let configuration = configuration
+            .map_err(|error| refusal(format!("open the configuration of the card {card}"), &error, INTERRUPT_REMEDY))?;
+        let interrupt = Self { node, configuration, last: None };
+        interrupt.enable()?;
+        Ok(interrupt)
+    }
+
+    /// Lets the card interrupt again. The kernel forbids it with each interrupt, because the card goes on asking for it until it
+    /// is served: serve the card first, then call this.
+    ///
+    /// # Errors
+    /// The card is gone.
+    pub fn enable(&self) -> Result<(), DeviceError> {
+        let mut command = [0; 2];
+        let enabled = self.configuration.read_exact_at(&mut command, COMMAND).and_then(|()| {
+            let allowed = u16::from_le_bytes(command) & !COMMAND_NO_INTERRUPT;
+            self.configuration.write_all_at(&allowed.to_le_bytes(), COMMAND)
+        });
+        enabled.map_err(|error| self.failed("enable", &error))
+    }
+
+    /// Waits for the interrupt, for so long at most; how many came since the last call, 0 if none. Blocks.
+    ///
+    /// # Errors
+    /// The card is gone.
+    pub fn wait(&mut self, most: Nanos) -> Result<u32, DeviceError> {
+        let waited = wait_readable(self.node.as_fd(), most);
+        if !waited.map_err(|error| self.failed("wait for", &error))? {
+            return Ok(0);
+        }
+        let mut count = [0; WORD];
+        self.node.file().read_exact(&mut count).map_err(|error| self.failed("wait for", &error))?;
+        let count = u32::from_ne_bytes(count);
+        // The first count is of all interrupts since the driver was loaded: one of them at least is new.
+        let new = self.last.replace(count).map_or(1, |last| count.wrapping_sub(last));
+        Ok(new)
+    }
+
+    fn failed(&self, attempted: &str, error: &io::Error) -> DeviceError {
+        refusal(format!("{attempted} the interrupt {}", self.node.path().display()), error, INTERRUPT_REMEDY)
+    }
+}
+
+impl AsFd for PciInterrupt {
+    /// Readable when there was an interrupt; a read of four bytes gives their count since the driver was loaded.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.node.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_is_not_there_is_told_with_how_to_find_one() {
+        for card in ["ffff:ff:1f.7", "", "../../../etc"] {
+            let error = PciWindow::open(card, 0).expect_err(card).to_string();
+            assert!(error.contains("there is no such card") && error.contains("lspci"), "{error}");
+        }
+        let error = PciInterrupt::open(Path::new("/dev/none"), "ffff:ff:1f.7").expect_err("none").to_string();
+        assert!(error.contains("No such file") && error.contains("uio_pci_generic"), "{error}");
+    }
+}

@@ -1,0 +1,111 @@
+//! [`Serial`]: the modem control lines of a serial port as digital lines.
+//!
+//! | line | out | in |
+//! |---|---|---|
+//! | 0 | DTR | CTS |
+//! | 1 | RTS | DSR |
+//! | 2 | – | RI |
+//! | 3 | – | DCD |
+//!
+//! 1 is asserted, which on the wire of an RS-232 port is the positive voltage. Linux asserts both outputs when a port is opened:
+//! what must never happen at a start belongs on another kind of line. When the port is closed by the last of its users the
+//! kernel takes them back (`HUPCL`), whatever the safe state is.
+//!
+//! A pseudo-terminal has no such lines: it is opened, and refused with `ENOTTY` when it is asked for them.
+//!
+//! **Real-time behaviour.** A write is at most two system calls, first what goes up, then what goes down; a read is one. On a USB
+//! adapter each of them takes a transfer of the bus, which is a millisecond or more.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::device::{Device, DeviceError, Lines};
+use crate::node::{EXCLUSIVE, MODEM_CLEAR, MODEM_GET, MODEM_SET, Node, refusal};
+
+const OUTPUTS: [libc::c_int; 2] = [libc::TIOCM_DTR, libc::TIOCM_RTS];
+const INPUTS: [libc::c_int; 4] = [libc::TIOCM_CTS, libc::TIOCM_DSR, libc::TIOCM_RI, libc::TIOCM_CD];
+const REMEDY: &str = "name a serial port with modem control lines, for instance serial:/dev/ttyS0";
+
+/// The modem control lines of one port.
+#[derive(Debug)]
+pub struct Serial {
+    node: Node,
+    safe: Lines,
+}
+
+impl Serial {
+    /// Opens a port and takes it for this process alone; root can open it again all the same. Its lines go to the safe state.
+    ///
+    /// # Errors
+    /// No such port, no permission, in use by another, no port, or one without such lines.
+    pub fn open(path: &Path, safe: Lines) -> Result<Self, DeviceError> {
+        let node = Node::open(path, "the serial port", REMEDY)?;
+        let mut serial = Self { node, safe };
+        serial.node.command(EXCLUSIVE).map_err(|error| serial.failed("take for itself", &error))?;
+        serial.make_safe()?;
+        Ok(serial)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> PathBuf {
+        self.node.path().to_owned()
+    }
+
+    fn failed(&self, attempted: &str, error: &io::Error) -> DeviceError {
+        refusal(format!("{attempted} the serial port {}", self.node.path().display()), error, REMEDY)
+    }
+}
+
+impl Device for Serial {
+    fn name(&self) -> String {
+        format!("modem control lines of {}", self.node.path().display())
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        self.make_safe()
+    }
+
+    fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        let bits = |lines: u32| {
+            (0..).zip(OUTPUTS).filter(|(line, _)| Lines(lines).is_high(*line)).fold(0, |bits, (_, bit)| bits | bit)
+        };
+        let (up, down) = (bits(mask.0 & value.0), bits(mask.0 & !value.0));
+        for (request, bits) in [(MODEM_SET, up), (MODEM_CLEAR, down)] {
+            if bits != 0 {
+                self.node.put(request, bits).map_err(|error| self.failed("write to", &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        let bits = self.node.ask(MODEM_GET).map_err(|error| self.failed("read from", &error))?;
+        let high = (0..).zip(INPUTS).filter(|(_, bit)| bits & bit != 0);
+        Ok(Lines(high.fold(0, |lines, (line, _)| lines | 1 << line)))
+    }
+
+    fn safe_state(&self) -> Lines {
+        self.safe
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Request;
+
+    #[test]
+    fn a_pseudo_terminal_is_refused_because_it_has_no_such_lines() {
+        // TIOCSPTLCK and TIOCGPTN.
+        let (lock, number) = (Request::<i32>::takes(b'T', 0x31), Request::<u32>::gives(b'T', 0x30));
+        let master =
+            Node::open(Path::new("/dev/ptmx"), "a pseudo-terminal", "mount devpts").expect("a pseudo-terminal");
+        master.put(lock, 0).expect("unlocked");
+        let path = format!("/dev/pts/{}", master.ask(number).expect("a number"));
+        let error = Serial::open(Path::new(&path), Lines(0)).expect_err("no lines");
+        assert!(error.attempted.starts_with("write to the serial port /dev/pts/"), "{error}");
+        // Which of the two depends on the kernel's version.
+        let known = [libc::ENOTTY, libc::EINVAL].map(|number| io::Error::from_raw_os_error(number).to_string());
+        assert!(known.contains(&error.said) && error.remedy == REMEDY, "{error}");
+    }
+}
