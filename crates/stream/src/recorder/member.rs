@@ -338,6 +338,8 @@ impl Member {
     pub(super) fn sync_has_failed(&mut self) {
         self.sync_failed = true;
         self.sync = Sync::Idle;
+        // The end is in the file, and no sync can make it durable any more: there is nothing left to wait for.
+        self.closed |= self.closing;
     }
 
     /// Forces the journal to the device when its record of the sync, or of the end, is in the file.
@@ -379,6 +381,10 @@ impl Member {
     /// No record comes after those that are entered.
     pub(super) fn close(&mut self) {
         self.closing = true;
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -9,6 +9,10 @@ use crate::store::{Completion, Errno, Op, Piece};
 use super::member::Purpose;
 use super::{Placed, Placement, Recorder};
 
+/// So often in a row a write may move less than a sector before it has failed: the blocks of a file system can be smaller than that, and
+/// one that is full or fails would go on like this for ever.
+const MOST_STALLS: u8 = 3;
+
 /// A block on its way to a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
@@ -21,6 +25,8 @@ pub(super) struct Write {
     written: u64,
     crc: u32,
     submitted: Nanos,
+    /// How often in a row it got no further by a whole sector.
+    stalls: u8,
     /// Where the block ends in the ring, if it is written from there.
     ring_end: Option<u64>,
     /// The buffer that it was copied to, if it was.
@@ -52,8 +58,19 @@ impl Recorder {
         piece.length = usize::try_from(length.next_multiple_of(alignment)).unwrap_or(piece.length);
         let file_offset = self.members[member].data_end;
         self.blocks.push(Placed { member, file_offset, length: length as u32, complete: false });
-        let write =
-            Write { index, member, file_offset, piece, length, written: 0, crc, submitted: now, ring_end, buffer };
+        let write = Write {
+            index,
+            member,
+            file_offset,
+            piece,
+            length,
+            written: 0,
+            crc,
+            submitted: now,
+            stalls: 0,
+            ring_end,
+            buffer,
+        };
         self.in_flight_bytes += length;
         self.start_write(slot, write);
     }
@@ -111,12 +128,18 @@ impl Recorder {
 
     fn some_written(&mut self, slot: usize, bytes: u64, now: Nanos, counters: Counters) {
         let Some(write) = &mut self.writes[slot] else { return };
+        let before = write.written;
         write.written += bytes;
         if write.written < write.length {
             // The rest begins at a whole sector again.
             let alignment = self.store.facts(self.members[write.member].data).alignment.max(1);
             write.written = write.written / alignment * alignment;
-            self.write_rest(slot);
+            write.stalls = if write.written > before { 0 } else { write.stalls + 1 };
+            if write.stalls < MOST_STALLS {
+                self.write_rest(slot);
+            } else {
+                self.write_failed(slot, Errno(libc::EIO), now);
+            }
             return;
         }
         let write = *write;
@@ -190,7 +213,7 @@ impl Recorder {
         member.in_flight_bytes -= write.length;
         if let Some(other) = self.choose_member(write.index) {
             let file_offset = self.members[other].data_end;
-            self.start_write(slot, Write { member: other, file_offset, written: 0, ..write });
+            self.start_write(slot, Write { member: other, file_offset, written: 0, stalls: 0, ..write });
             if let Some(placed) = self.blocks.get_mut(write.index as usize) {
                 (placed.member, placed.file_offset) = (other, file_offset);
             }
@@ -220,7 +243,11 @@ impl Recorder {
 
     /// Keeps what went wrong, in the journals and for people.
     fn trouble(&mut self, number: usize, operation: FailedOperation, errno: Errno, block: u64, at: Nanos) {
-        self.record_all(&Record::Error { operation, errno: errno.0, block, at });
+        let record = Record::Error { operation, errno: errno.0, block, at };
+        // None comes after the end: each would want a sync of its own, which on a dead disk is the next error.
+        for member in self.members.iter_mut().filter(|member| !member.is_closing()) {
+            member.append(&record);
+        }
         let what = match operation {
             FailedOperation::Write => "writing data to",
             FailedOperation::Sync => "forcing data to the device of",
