@@ -21,6 +21,8 @@ pub use input::{AnalogInput, Inputs};
 const REMEDY: &str =
     "load the card's comedi driver, and name a digital subdevice, as in comedi:/dev/comedi0,subdevice=2";
 
+const NO_DRIVER: &str = "no comedi driver is attached to it: load the card's driver, or connect the card again";
+
 /// Digital lines of a subdevice.
 #[derive(Debug)]
 pub struct Comedi {
@@ -97,9 +99,12 @@ impl Comedi {
 /// What a subdevice is.
 fn find(node: &Node, subdevice: u32) -> Result<kernel::Subdevice, DeviceError> {
     let asked = kernel::subdevices(node).map_err(|error| {
-        let what = format!("ask {} for its subdevices", node.path().display());
-        // The file of a card that no driver is attached to answers like one that is gone.
-        refusal(what, &error, REMEDY)
+        let attempted = format!("ask {} for its subdevices", node.path().display());
+        match error.raw_os_error() {
+            // The kernel makes files for cards that no driver is attached to yet, and keeps those of cards that are gone.
+            Some(libc::ENODEV) => DeviceError { attempted, said: error.to_string(), remedy: NO_DRIVER },
+            _ => refusal(attempted, &error, REMEDY),
+        }
     })?;
     asked.get(subdevice as usize).cloned().ok_or_else(|| DeviceError {
         attempted: format!("use subdevice {subdevice} of {}", node.path().display()),
