@@ -8,6 +8,8 @@
 //! * [`DeviceLock`]: one at a time, between processes: with priority inheritance, in the order of coming, or plainly. The
 //!   death of an owner is told to the next one.
 //! * [`Pulse`]: a line that goes up and comes down not before its width has passed; trains of them at absolute times.
+//! * [`Instrument`]: a question and its answer in lines of text, over a socket or a serial line; a late answer is never taken
+//!   for the next one.
 //! * [`Scope`]: an independent observer on another CPU that stamps every edge of a virtual board, and says how many it missed.
 //!
 //! * [`EventSource`]: timers, descriptors, datagrams, signals of software; each event numbered and stamped.
@@ -26,6 +28,7 @@ pub mod device;
 pub mod event;
 pub mod gpio;
 pub mod guarded;
+pub mod instrument;
 pub mod lock;
 mod node;
 pub mod parport;
@@ -47,6 +50,7 @@ pub use device::{Device, DeviceError, Lines};
 pub use event::{Event, Stamped};
 pub use gpio::{Gpio, GpioEdge, GpioEdges};
 pub use guarded::Guarded;
+pub use instrument::{Answer, Instrument};
 pub use lock::{DeviceLock, Guard, LockFile, Lockable, Protocol};
 pub use parport::Parport;
 pub use pci::{Pci, PciInterrupt, PciWindow};

@@ -1,8 +1,11 @@
 //! Boards, locks and pulses on this machine, with real processes.
 
+mod instrument;
 mod lock;
 mod process;
 mod pulse;
+#[path = "../../examples/instrument_simulator/simulator.rs"]
+mod simulator;
 mod source;
 mod unit;
 

@@ -1,0 +1,147 @@
+//! What the simulator does with a line, and the serving of a stream; the tests use it, too.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::time::Duration;
+
+/// What it says it is.
+pub(crate) const NAME: &str = "Hairspring,Instrument simulator,0,1.0";
+/// The longest line that it reads.
+const LINE_MOST: u64 = 65_536;
+/// The longest delay of an answer.
+const DELAY_MOST_S: f64 = 3600.0;
+/// The pause between two bytes of an answer that trickles.
+const TRICKLE: Duration = Duration::from_millis(2);
+
+/// How an answer is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As it should be.
+    #[default]
+    Plain,
+    /// Not at all.
+    Silent,
+    /// Byte by byte.
+    Trickle,
+    /// Bytes that are no text.
+    Garbage,
+    /// A line without end, for some megabytes.
+    Endless,
+    /// Half of it, then it hangs up.
+    Hangup,
+    /// Twice.
+    Twice,
+}
+
+/// The names of the manners on the wire and on the command line.
+pub(crate) const MANNERS: [(&str, Manner); 7] = [
+    ("PLAIN", Manner::Plain),
+    ("SILENT", Manner::Silent),
+    ("TRICKLE", Manner::Trickle),
+    ("GARBAGE", Manner::Garbage),
+    ("ENDLESS", Manner::Endless),
+    ("HANGUP", Manner::Hangup),
+    ("TWICE", Manner::Twice),
+];
+
+/// A voltmeter that is not there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Simulator {
+    /// How long every answer takes.
+    pub(crate) delay: Duration,
+    /// How every answer is given …
+    pub(crate) manner: Manner,
+    /// … but for the next one.
+    pub(crate) next: Option<Manner>,
+    /// How often it was read.
+    pub(crate) readings: u32,
+    /// Whether it was told something that it does not know.
+    pub(crate) unknown: bool,
+}
+
+impl Simulator {
+    /// The answer to a line, if it has one. Unknown lines have none, as with a real one; `SYST:ERR?` tells.
+    pub(crate) fn answer(&mut self, line: &str) -> Option<String> {
+        let (command, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        match command.to_ascii_uppercase().as_str() {
+            "" => None,
+            "*IDN?" => Some(NAME.to_owned()),
+            "MEAS:VOLT?" => {
+                self.readings += 1;
+                // Told apart by their last digits.
+                Some(format!("{:+.6}E+00", 1.0 + f64::from(self.readings) * 1e-6))
+            }
+            "SYST:ERR?" => {
+                let told = if self.unknown { "-113,\"Undefined header\"" } else { "0,\"No error\"" };
+                self.unknown = false;
+                Some(told.to_owned())
+            }
+            "SIM:DELAY" => {
+                let seconds = argument.parse().ok().filter(|seconds| (0.0..=DELAY_MOST_S).contains(seconds));
+                seconds.map_or_else(|| self.unknown = true, |seconds| self.delay = Duration::from_secs_f64(seconds));
+                None
+            }
+            "SIM:NEXT" => {
+                let manner = MANNERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(argument));
+                manner.map_or_else(|| self.unknown = true, |(_, manner)| self.next = Some(*manner));
+                None
+            }
+            _ => {
+                self.unknown = true;
+                None
+            }
+        }
+    }
+
+    /// Serves one who is connected, until he hangs up or it does.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub(crate) fn serve(&mut self, stream: impl Read + Write) -> io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if stream.by_ref().take(LINE_MOST).read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            let Some(answer) = self.answer(&String::from_utf8_lossy(&line)) else { continue };
+            std::thread::sleep(self.delay);
+            let manner = self.next.take().unwrap_or(self.manner);
+            let out = stream.get_mut();
+            match manner {
+                Manner::Plain => out.write_all(format!("{answer}\n").as_bytes())?,
+                Manner::Silent => {}
+                Manner::Trickle => {
+                    for byte in format!("{answer}\r\n").bytes() {
+                        out.write_all(&[byte])?;
+                        std::thread::sleep(TRICKLE);
+                    }
+                }
+                Manner::Garbage => out.write_all(b"\xff\x00\x80oops\xfe\n")?,
+                Manner::Endless => {
+                    for _ in 0..64 {
+                        out.write_all(&[b'9'; 65_536])?;
+                    }
+                    out.write_all(b"\n")?;
+                }
+                Manner::Hangup => return out.write_all(&answer.as_bytes()[..answer.len() / 2]),
+                Manner::Twice => out.write_all(format!("{answer}\n{answer}\n").as_bytes())?,
+            }
+            out.flush()?;
+        }
+    }
+
+    /// Serves whoever connects, one after the other, for ever.
+    ///
+    /// # Errors
+    /// Nobody can be accepted any more.
+    pub(crate) fn serve_all(&mut self, listener: &TcpListener) -> io::Result<()> {
+        loop {
+            let (stream, _) = listener.accept()?;
+            stream.set_nodelay(true)?;
+            // Who hangs up in the middle is no reason to end.
+            drop(self.serve(stream));
+        }
+    }
+}
