@@ -8,6 +8,7 @@
 //! * [`DeviceLock`]: one at a time, between processes: with priority inheritance, in the order of coming, or plainly. The
 //!   death of an owner is told to the next one.
 //! * [`Pulse`]: a line that goes up and comes down not before its width has passed; trains of them at absolute times.
+//! * [`Exposure`]: a shutter that is open for a time, with an instrument read in the middle, closed on time whatever that took.
 //! * [`Instrument`]: a question and its answer in lines of text, over a socket or a serial line; a late answer is never taken
 //!   for the next one.
 //! * [`Scope`]: an independent observer on another CPU that stamps every edge of a virtual board, and says how many it missed.
@@ -19,6 +20,7 @@
 //! * A process dies with the lock: the next owner is told so, and initialises the device again.
 //! * A pulse is preempted: it is longer than asked, never shorter, and its report says by how much it may be.
 //! * A device is unplugged while it is used: the next access is an error that says so.
+//! * An instrument is silent or slow during an exposure: the shutter is closed on time, or at once, and the report says so.
 //! * The scope is preempted: edges that it did not see are counted, for the board numbers them.
 
 mod calls;
@@ -26,6 +28,7 @@ pub mod comedi;
 pub mod description;
 pub mod device;
 pub mod event;
+pub mod exposure;
 pub mod gpio;
 pub mod guarded;
 pub mod instrument;
@@ -48,6 +51,7 @@ pub use comedi::{AnalogInput, Comedi, Inputs};
 pub use description::Description;
 pub use device::{Device, DeviceError, Lines};
 pub use event::{Event, Stamped};
+pub use exposure::{Exposure, ExposureReport};
 pub use gpio::{Gpio, GpioEdge, GpioEdges};
 pub use guarded::Guarded;
 pub use instrument::{Answer, Instrument};

@@ -1,5 +1,6 @@
 //! Boards, locks and pulses on this machine, with real processes.
 
+mod exposure;
 mod instrument;
 mod lock;
 mod process;

@@ -1,0 +1,312 @@
+//! [`Exposure`]: a shutter that is open for a time, with a reading taken in the middle that does not lengthen it.
+//!
+//! The scenario is that of the test stands for which the delays were made (seed 000, II): open the shutter, wait half the
+//! exposure, read the light's power from an instrument, see how long that took, wait out the exact rest, close.
+//!
+//! ```text
+//!     before ─ write ─ up ──── first half ──── reading ──── rest ──── over ─ write ─ after
+//!       │                │◄──────────── measured_exp_time ───────────────►│               │
+//!       │                │◄──────────────── at least ────────────────────►│               │
+//!       │◄────────────────────────────────── at most ────────────────────────────────────►│
+//! ```
+//!
+//! **Why it is never too short.** The shutter is open from some moment within the first write to some moment within the
+//! second. All waiting is for absolute times that count from `up`, which is read after the first write; the second write
+//! follows a reading that is not before `up` plus the exposure. Reading and computing take part of the rest, not of what is
+//! added to it.
+//!
+//! The times are those of the time base, which is the kernel's clock within its bound: 1 ppm of 10 s are 10 µs, so calibrate for
+//! a second where exposures are long.
+//!
+//! **What ends it otherwise.** A reading that takes longer than the rest: the shutter is closed at once, and the report says
+//! by how much it was too late. A flag that stops the delay: closed at once, and the exposure is shorter than asked. An
+//! instrument that fails changes nothing: the shutter is closed on time, and the report has the error.
+//!
+//! **The shutter is not left open.** A panic in the reading, an error of the device or of the delay: in each case the closing
+//! write is made, and if that fails the device is told to go to its safe state. Against a `SIGKILL` nothing helps.
+//!
+//! **Which way is open.** Closed is the safe state of the device's lines, open is its opposite.
+//!
+//! **Real-time behaviour.** As [`LongDelay`]: asleep but for the ends. Nothing is allocated but by the reading.
+
+use hairspring_machine::{Machine, Nanos, Ticks};
+use hairspring_time::{Cause, DelayError, GAP_LEAST, LongDelay, REQUEST_MOST, Report, Timebase, Verdict};
+
+use crate::device::{Device, DeviceError, Lines};
+
+/// An exposure to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exposure {
+    /// The lines of the shutter.
+    pub lines: Lines,
+    /// How long it is open at least.
+    pub time: Nanos,
+}
+
+/// What the time from before the opening write until after the closing one consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// The write that opens.
+    pub open_write: Nanos,
+    /// From its end until half the exposure is over.
+    pub first_half: Nanos,
+    /// The reading of the instrument.
+    pub reading: Nanos,
+    /// From its end until just before the closing write.
+    pub rest: Nanos,
+    /// The write that closes.
+    pub close_write: Nanos,
+}
+
+impl Parts {
+    /// From the end of the opening write to the beginning of the closing one.
+    pub fn open(&self) -> Nanos {
+        self.first_half + self.reading + self.rest
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> Nanos {
+        self.open_write + self.open() + self.close_write
+    }
+}
+
+/// How an exposure ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// When its time was over.
+    OnTime,
+    /// When its reading was: so long after its time.
+    ReadingTooLong(Nanos),
+    /// When it was stopped, before its time.
+    Stopped,
+}
+
+/// What became of an exposure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExposureReport<R> {
+    /// What was asked for.
+    pub asked: Nanos,
+    /// What the log calls so: from the end of the opening write to the beginning of the closing one. The shutter was open for
+    /// at least so long, and at most for the whole of the parts.
+    pub measured_exp_time: Nanos,
+    /// What it consists of.
+    pub parts: Parts,
+    /// How it ended.
+    pub end: End,
+    /// What the instrument said; nothing if it was stopped before.
+    pub reading: Option<Result<R, DeviceError>>,
+    /// The delay that waited out the rest, if there was one to wait out.
+    pub delay: Option<Report>,
+}
+
+impl<R> ExposureReport<R> {
+    /// The shutter was open for at least so long.
+    pub fn at_least(&self) -> Nanos {
+        self.measured_exp_time
+    }
+
+    /// And at most so long.
+    pub fn at_most(&self) -> Nanos {
+        self.parts.whole()
+    }
+
+    /// How much longer than asked it was; negative only if it was stopped, or the delay has a lead.
+    pub fn late(&self) -> Nanos {
+        self.measured_exp_time - self.asked
+    }
+
+    /// What disturbed the end of the exposure, on which its length depends.
+    pub fn verdict(&self) -> Verdict {
+        self.delay.map(|delay| delay.verdict).unwrap_or_default()
+    }
+
+    /// From the last reading of the delay to the beginning of the closing write. Nothing is done there, so what is longer than
+    /// [`GAP_LEAST`] is a disturbance of unknown cause.
+    pub fn before_close(&self) -> Nanos {
+        self.delay.map_or(Nanos::ZERO, |delay| self.late() - delay.late)
+    }
+
+    /// Whether something disturbed the end of the exposure.
+    pub fn is_disturbed(&self) -> bool {
+        !self.verdict().is_clean() || self.before_close() > GAP_LEAST
+    }
+
+    /// In one word: how it ended, if that was not on time, else the verdict.
+    pub fn name(&self) -> &'static str {
+        match self.end {
+            End::OnTime if self.verdict().is_clean() && self.is_disturbed() => Cause::Unknown.name(),
+            End::OnTime => self.verdict().name(),
+            End::ReadingTooLong(_) => "reading_too_long",
+            End::Stopped => "stopped",
+        }
+    }
+}
+
+/// Why there was no exposure, or no end of it that is known. The device was told to go to its safe state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExposureError {
+    /// The device.
+    Device(DeviceError),
+    /// The delay.
+    Delay(DelayError),
+    /// The time is not more than nothing.
+    Time(Nanos),
+    /// The safe state or the lines leave no shutter to be moved.
+    NoLines,
+}
+
+impl std::fmt::Display for ExposureError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Device(error) => error.fmt(f),
+            Self::Delay(error) => write!(f, "failed to wait out an exposure: {error}"),
+            Self::Time(time) => write!(f, "an exposure of {time} is none: write a time like 10s"),
+            Self::NoLines => f.write_str("an exposure needs a line for its shutter: name one"),
+        }
+    }
+}
+
+impl std::error::Error for ExposureError {}
+
+impl From<DeviceError> for ExposureError {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(error)
+    }
+}
+
+impl From<DelayError> for ExposureError {
+    fn from(error: DelayError) -> Self {
+        Self::Delay(error)
+    }
+}
+
+/// A shutter that is open, and is closed when this goes.
+struct Open<'d> {
+    device: &'d mut dyn Device,
+    lines: Lines,
+    closed: Lines,
+    is_open: bool,
+}
+
+impl<'d> Open<'d> {
+    fn new(device: &'d mut dyn Device, lines: Lines) -> Self {
+        let closed = Lines(device.safe_state().0 & lines.0);
+        Self { device, lines, closed, is_open: false }
+    }
+
+    fn open(&mut self) -> Result<(), DeviceError> {
+        // Before the write: one that fails may have opened it all the same.
+        self.is_open = true;
+        self.device.write(self.lines, Lines(!self.closed.0 & self.lines.0))
+    }
+
+    fn close(&mut self) -> Result<(), DeviceError> {
+        self.device.write(self.lines, self.closed)?;
+        self.is_open = false;
+        Ok(())
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if self.is_open && self.close().is_err() {
+            // Nothing more can be done, and nobody told: the first error, or the panic, tells more.
+            drop(self.device.make_safe());
+        }
+    }
+}
+
+impl Exposure {
+    /// Opens the shutter, waits half the time, takes the reading, waits out the rest, closes. Blocks for the exposure.
+    ///
+    /// `delay` learns from exposure to exposure; a flag that cancels it stops the exposure. `reading` is told how much time
+    /// is left, so that it can give up before the shutter has to close.
+    ///
+    /// # Errors
+    /// The device or the delay fails; a request that makes no sense. The shutter is closed then as well as can be.
+    ///
+    /// # Panics
+    /// If the reading does; the shutter is closed first.
+    pub fn make<M: Machine, R>(
+        &self,
+        device: &mut dyn Device,
+        timebase: &Timebase<M>,
+        delay: &mut LongDelay<'_, M>,
+        reading: impl FnOnce(Nanos) -> Result<R, DeviceError>,
+    ) -> Result<ExposureReport<R>, ExposureError> {
+        if self.time <= Nanos::ZERO {
+            return Err(ExposureError::Time(self.time));
+        }
+        if self.time > REQUEST_MOST {
+            return Err(DelayError::Absurd(self.time).into());
+        }
+        if self.lines == Lines(0) {
+            return Err(ExposureError::NoLines);
+        }
+        let mut shutter = Open::new(device, self.lines);
+        let before = timebase.stamp_ordered();
+        shutter.open()?;
+        let up = timebase.stamp_ordered();
+        let began = timebase.instant(up);
+        let (half, end) = (began + Nanos::new(self.time.count() / 2), began + self.time);
+
+        let waited = Waited::from(delay.delay_until(half))?;
+        let (from, mut to) = (timebase.stamp_ordered(), timebase.stamp_ordered());
+        let (mut read, mut ended, mut report) = (None, End::Stopped, None);
+        if let Waited::Out(_) = waited {
+            let left = end.since(timebase.instant(from)).map_err(|_| DelayError::OtherEpoch)?;
+            read = Some(reading(left));
+            to = timebase.stamp_ordered();
+            match Waited::from(delay.delay_until(end))? {
+                // A time that is over already is not waited for.
+                Waited::Out(none) if none.late > Nanos::ZERO && none.slept + none.polled == Nanos::ZERO => {
+                    ended = End::ReadingTooLong(none.late);
+                }
+                Waited::Out(waited) => (ended, report) = (End::OnTime, Some(waited)),
+                Waited::Stopped => {}
+            }
+        }
+        let over = timebase.stamp_ordered();
+        let closed = shutter.close();
+        let after = timebase.stamp_ordered();
+        closed?;
+
+        let parts = self.parts(timebase, [before, up, from, to, over, after]);
+        Ok(ExposureReport {
+            asked: self.time,
+            measured_exp_time: parts.open(),
+            parts,
+            end: ended,
+            reading: read,
+            delay: report,
+        })
+    }
+
+    /// Differences of instants, not of ticks: those add up to the nanosecond.
+    fn parts<M: Machine>(&self, timebase: &Timebase<M>, stamps: [Ticks; 6]) -> Parts {
+        let [before, up, from, to, over, after] = stamps.map(|stamp| timebase.instant(stamp).as_monotonic());
+        Parts {
+            open_write: up - before,
+            first_half: from - up,
+            reading: to - from,
+            rest: over - to,
+            close_write: after - over,
+        }
+    }
+}
+
+/// What a delay that can be stopped came to.
+enum Waited {
+    Out(Report),
+    Stopped,
+}
+
+impl Waited {
+    fn from(outcome: Result<Report, DelayError>) -> Result<Self, DelayError> {
+        match outcome {
+            Ok(report) => Ok(Self::Out(report)),
+            Err(DelayError::Cancelled(_)) => Ok(Self::Stopped),
+            Err(error) => Err(error),
+        }
+    }
+}
