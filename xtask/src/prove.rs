@@ -135,6 +135,13 @@ const PROOFS: &[Proof] = &[
         limit_s: 120,
     },
     Proof {
+        name: "exposures",
+        claim: "Of a hundred exposures of 10 s on a virtual board, with an instrument read in the middle, none is shorter than \
+                asked, every one that nothing disturbed is within 10 µs of it, and what is longer says so.",
+        arguments: &["--count", "100", "--time", "10s"],
+        limit_s: 1200,
+    },
+    Proof {
         name: "fuzz",
         claim: "No input, of a minute's worth for each target, makes a parser of the stream crate (cards and triggers, metadata, \
                 journals with the recovery that rests on them, topologies) panic or contradict itself.",

@@ -12,7 +12,7 @@ use hairspring_exec::programs;
 use hairspring_stream::Bytes;
 use hairspring_time::Nanos;
 
-pub(crate) use device::{PulseArguments, ScopeArguments};
+pub(crate) use device::{ExposeArguments, PulseArguments, ScopeArguments};
 pub(crate) use plan::{PlanArguments, Units};
 pub(crate) use stream::*;
 
@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Pulse(PulseArguments),
     /// Watch the lines of a virtual board from another CPU
     Scope(ScopeArguments),
+    /// Open a shutter for an exact time, with an instrument read in the middle
+    Expose(ExposeArguments),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method

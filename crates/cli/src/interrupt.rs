@@ -8,6 +8,16 @@ use signal_hook::flag;
 
 use crate::exit::{Exit, Failure};
 
+/// Lets every signal set this flag and do nothing else: for what must not end in the middle, such as an open shutter. Who uses it
+/// looks at the flag at least ten times in a second.
+pub(crate) fn flag_only(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, Arc::clone(interrupted))
+            .map_err(|error| Failure::failed(format!("watch for Ctrl-C: {error}")))?;
+    }
+    Ok(())
+}
+
 /// A flag that the first signal sets.
 pub(crate) fn watch() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));

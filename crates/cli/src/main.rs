@@ -10,6 +10,7 @@ mod delay;
 mod distribution;
 mod exit;
 mod export;
+mod expose;
 mod generate;
 mod historic;
 mod interrupt;
@@ -67,6 +68,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Maxrate(arguments) => maxrate::run(&arguments),
         Command::Pulse(arguments) => pulse::run(&arguments),
         Command::Scope(arguments) => scope::run(&arguments),
+        Command::Expose(arguments) => expose::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Chain { words } => chain::run(&words),

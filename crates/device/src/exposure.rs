@@ -250,27 +250,29 @@ impl Exposure {
         let began = timebase.instant(up);
         let (half, end) = (began + Nanos::new(self.time.count() / 2), began + self.time);
 
-        let waited = Waited::from(delay.delay_until(half))?;
+        let first = delay.delay_until(half);
         let (from, mut to) = (timebase.stamp_ordered(), timebase.stamp_ordered());
-        let (mut read, mut ended, mut report) = (None, End::Stopped, None);
-        if let Waited::Out(_) = waited {
-            let left = end.since(timebase.instant(from)).map_err(|_| DelayError::OtherEpoch)?;
-            read = Some(reading(left));
+        let (mut read, mut last) = (None, first);
+        if first.is_ok() {
+            read = Some(reading(end.since(timebase.instant(from)).unwrap_or(Nanos::ZERO)));
             to = timebase.stamp_ordered();
-            match Waited::from(delay.delay_until(end))? {
-                // A time that is over already is not waited for.
-                Waited::Out(none) if none.late > Nanos::ZERO && none.slept + none.polled == Nanos::ZERO => {
-                    ended = End::ReadingTooLong(none.late);
-                }
-                Waited::Out(waited) => (ended, report) = (End::OnTime, Some(waited)),
-                Waited::Stopped => {}
-            }
+            last = delay.delay_until(end);
         }
+        // At once: whatever stood between would lengthen the exposure by its way into the caches.
         let over = timebase.stamp_ordered();
         let closed = shutter.close();
         let after = timebase.stamp_ordered();
         closed?;
 
+        let (ended, report) = match last {
+            // A time that is over already is not waited for.
+            Ok(none) if none.late > Nanos::ZERO && none.slept + none.polled == Nanos::ZERO => {
+                (End::ReadingTooLong(none.late), None)
+            }
+            Ok(waited) => (End::OnTime, Some(waited)),
+            Err(DelayError::Cancelled(_)) => (End::Stopped, None),
+            Err(error) => return Err(error.into()),
+        };
         let parts = self.parts(timebase, [before, up, from, to, over, after]);
         Ok(ExposureReport {
             asked: self.time,
@@ -291,22 +293,6 @@ impl Exposure {
             reading: to - from,
             rest: over - to,
             close_write: after - over,
-        }
-    }
-}
-
-/// What a delay that can be stopped came to.
-enum Waited {
-    Out(Report),
-    Stopped,
-}
-
-impl Waited {
-    fn from(outcome: Result<Report, DelayError>) -> Result<Self, DelayError> {
-        match outcome {
-            Ok(report) => Ok(Self::Out(report)),
-            Err(DelayError::Cancelled(_)) => Ok(Self::Stopped),
-            Err(error) => Err(error),
         }
     }
 }

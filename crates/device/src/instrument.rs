@@ -22,6 +22,7 @@
 pub mod address;
 mod link;
 
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,8 @@ pub struct Instrument<'t> {
     address: Address,
     timebase: &'t Timebase,
     stop: Option<&'t AtomicBool>,
+    /// What the name of the host stood for when it was opened; nothing for anything but a socket.
+    numbers: Vec<SocketAddr>,
     link: Option<Link>,
     /// What has come and is not used yet; a line end is the last byte at most.
     received: Vec<u8>,
@@ -66,7 +69,8 @@ pub struct Instrument<'t> {
 }
 
 impl<'t> Instrument<'t> {
-    /// Opens it, within so much time; says nothing to it.
+    /// Opens it, within so much time; says nothing to it. The name of a host is looked up once, by the system and in its own
+    /// time.
     ///
     /// # Errors
     /// There is none at this address, or it does not let itself be opened in time.
@@ -75,10 +79,15 @@ impl<'t> Instrument<'t> {
             address: address.clone(),
             timebase,
             stop: None,
+            numbers: Vec::new(),
             link: None,
             received: Vec::with_capacity(ANSWER_MOST),
             is_owed: false,
         };
+        if let Address::Tcp { host, port } = address {
+            let numbers = (host.as_str(), *port).to_socket_addrs();
+            instrument.numbers = numbers.map_err(|error| instrument.unopened(Trouble::System(error)))?.collect();
+        }
         let patience = instrument.patience(patience);
         instrument.connect(patience)?;
         Ok(instrument)
@@ -204,28 +213,26 @@ impl<'t> Instrument<'t> {
     }
 
     fn connect(&mut self, patience: Patience<'_>) -> Result<(), DeviceError> {
+        let link = Link::open(&self.address, &self.numbers, patience);
+        self.link = Some(link.map_err(|trouble| self.unopened(trouble))?);
+        self.received.clear();
+        self.is_owed = false;
+        Ok(())
+    }
+
+    fn unopened(&self, trouble: Trouble) -> DeviceError {
         let (attempted, remedy) = match &self.address {
             Address::Tcp { .. } => ("connect to", "check that the instrument is on and that host and port are right"),
             Address::Serial { .. } => ("open", "check the line's name, its speed, and who may use it (group dialout)"),
             Address::Usbtmc { .. } => ("open", "check that the usbtmc driver is loaded and who may use its device"),
         };
-        match Link::open(&self.address, patience) {
-            Ok(link) => {
-                self.link = Some(link);
-                self.received.clear();
-                self.is_owed = false;
-                Ok(())
-            }
-            Err(trouble) => {
-                let said = match trouble {
-                    Trouble::TimedOut => "no answer in time".to_owned(),
-                    Trouble::Stopped => "stopped".to_owned(),
-                    Trouble::Closed => "it hung up at once".to_owned(),
-                    Trouble::System(error) => error.to_string(),
-                };
-                Err(DeviceError { attempted: format!("{attempted} {}", self.address), said, remedy })
-            }
-        }
+        let said = match trouble {
+            Trouble::TimedOut => "no answer in time".to_owned(),
+            Trouble::Stopped => "stopped".to_owned(),
+            Trouble::Closed => "it hung up at once".to_owned(),
+            Trouble::System(error) => error.to_string(),
+        };
+        DeviceError { attempted: format!("{attempted} {}", self.address), said, remedy }
     }
 
     /// Reads the line that is owed.

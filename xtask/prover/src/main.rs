@@ -11,6 +11,7 @@
 mod calibration;
 mod cargo_test;
 mod executive;
+mod exposures;
 mod formats;
 mod fuzz;
 mod long_delays;
@@ -19,6 +20,8 @@ mod place;
 mod pulses;
 mod recording;
 mod sentinel;
+#[path = "../../../crates/device/examples/instrument_simulator/simulator.rs"]
+mod simulator;
 mod summary;
 
 use std::path::PathBuf;
@@ -133,6 +136,15 @@ enum Proof {
         #[arg(long, default_value_t = 1_000_000)]
         count: u64,
     },
+    /// Exposures that nothing disturbed end within 10 µs of their time
+    Exposures {
+        /// How many
+        #[arg(long, default_value_t = 100)]
+        count: u32,
+        /// How long each
+        #[arg(long, default_value = "10s")]
+        time: hairspring_machine::Nanos,
+    },
     /// No input makes a parser of the stream crate panic or contradict itself
     Fuzz {
         /// How long for each target
@@ -176,6 +188,7 @@ fn main() -> ExitCode {
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
         Proof::Pulses { count } => pulses::prove(count),
+        Proof::Exposures { count, time } => exposures::prove(count, time),
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),
     };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hairspring_device::Description;
+use hairspring_device::instrument::Address;
 use hairspring_time::Nanos;
 
 use super::stream::parsed;
@@ -59,6 +60,46 @@ pub(crate) struct ScopeArguments {
     /// Write a value change dump to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExposeArguments {
+    /// How long the shutter is open at least, for instance 10s
+    #[arg(value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) time: Nanos,
+    /// The shutter's device, for instance virtual:/dev/shm/board; it is initialised, and made if it is not there
+    #[arg(long, value_name = "DEVICE", value_parser = parsed::<Description>)]
+    pub(crate) device: Description,
+    /// The shutter's line, 0 to 31; closed is its safe state, open the opposite
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..32))]
+    pub(crate) line: u32,
+    /// Read this instrument when half the time is over: tcp:HOST:PORT, serial:DEVICE,baud=N or usbtmc:DEVICE
+    #[arg(long, value_name = "INSTRUMENT", value_parser = parsed::<Address>)]
+    pub(crate) instrument: Option<Address>,
+    /// What to ask it
+    #[arg(long, value_name = "LINE", default_value = "MEAS:VOLT?", requires = "instrument")]
+    pub(crate) query: String,
+    /// How long to wait for its answer [default: until 5 ms before the shutter has to close, or half of what is left then]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true, requires = "instrument")]
+    pub(crate) timeout: Option<Nanos>,
+    /// How many exposures
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) count: u32,
+    /// From the beginning of one to that of the next [default: each begins when the one before has ended]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) period: Option<Nanos>,
+    /// Run under SCHED_FIFO with this priority, 1 to 99
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) priority: Option<u8>,
+    /// Stay on this CPU
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) cpu: Option<u32>,
     /// The format
     #[arg(long, value_enum, default_value_t = Plain::Text)]
     pub(crate) format: Plain,

@@ -8,6 +8,7 @@ mod compare;
 mod delay;
 mod device;
 mod disturbed;
+mod expose;
 mod faults;
 mod generated;
 mod interrupted;
@@ -20,6 +21,8 @@ mod record;
 mod redacted;
 mod refused;
 mod sheet;
+#[path = "../../../device/examples/instrument_simulator/simulator.rs"]
+mod simulator;
 mod trace;
 
 use std::io::Write;

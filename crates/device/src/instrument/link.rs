@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -72,10 +72,10 @@ impl Patience<'_> {
 }
 
 impl Link {
-    /// Opens it. The name of a host is looked up by the system, in its own time.
-    pub(super) fn open(address: &Address, patience: Patience<'_>) -> Result<Self, Trouble> {
+    /// Opens it; a host at one of the numbers that its name stands for.
+    pub(super) fn open(address: &Address, numbers: &[SocketAddr], patience: Patience<'_>) -> Result<Self, Trouble> {
         match address {
-            Address::Tcp { host, port } => connect(host, *port, patience).map(Self::Tcp),
+            Address::Tcp { .. } => connect(numbers, patience).map(Self::Tcp),
             Address::Serial { path, baud } => Ok(Self::Serial(serial(path, *baud)?)),
             Address::Usbtmc { path } => Ok(Self::Usbtmc(OpenOptions::new().read(true).write(true).open(path)?)),
         }
@@ -161,10 +161,10 @@ fn broken(error: io::Error) -> Trouble {
     }
 }
 
-fn connect(host: &str, port: u16, patience: Patience<'_>) -> Result<TcpStream, Trouble> {
+fn connect(numbers: &[SocketAddr], patience: Patience<'_>) -> Result<TcpStream, Trouble> {
     let mut last = Trouble::System(io::Error::other("the name has no address"));
-    for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, patience.check()?) {
+    for number in numbers {
+        match TcpStream::connect_timeout(number, patience.check()?) {
             Ok(stream) => {
                 // Lines are short and wait for nothing.
                 stream.set_nodelay(true)?;
