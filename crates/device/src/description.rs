@@ -158,7 +158,7 @@ impl Description {
     }
 }
 
-fn error(part: &str, why: impl Into<String>) -> DescriptionError {
+pub(crate) fn error(part: &str, why: impl Into<String>) -> DescriptionError {
     DescriptionError { part: part.to_owned(), why: why.into() }
 }
 

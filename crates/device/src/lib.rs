@@ -12,9 +12,9 @@
 //! * [`Instrument`]: a question and its answer in lines of text, over a socket or a serial line; a late answer is never taken
 //!   for the next one.
 //! * [`Scope`]: an independent observer on another CPU that stamps every edge of a virtual board, and says how many it missed.
-//!
 //! * [`EventSource`]: timers, descriptors, datagrams, signals of software; each event numbered and stamped.
 //!   [`SchedulingUnit`] runs an action for each, stamps every stage of the way, and counts what was late, missed or overrun.
+//! * [`Station`]: a front end of several devices and units, read from TOML.
 //!
 //! # What can go wrong, and what happens then
 //! * A process dies with the lock: the next owner is told so, and initialises the device again.
@@ -43,6 +43,7 @@ mod shared;
 pub mod signal;
 pub mod source;
 pub mod stages;
+pub mod station;
 mod stop;
 pub mod unit;
 pub mod virtual_board;
@@ -64,6 +65,7 @@ pub use serial::Serial;
 pub use signal::{Poller, Signal, Sleeper};
 pub use source::EventSource;
 pub use stages::Stages;
+pub use station::Station;
 pub use stop::Stop;
 pub use unit::{Action, Activation, Counts, SchedulingUnit, StageLog};
 pub use virtual_board::{AccessTimes, VirtualBoard};

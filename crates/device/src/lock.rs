@@ -163,6 +163,23 @@ impl LockFile {
             said: error.to_string(),
             remedy: "name a file in a folder that may be written, for instance /dev/shm/lock",
         })?;
+        Self::made(page, path, protocol)
+    }
+
+    /// A lock for the threads of this process, with inheritance.
+    ///
+    /// # Errors
+    /// There is no memory left.
+    pub fn of_process() -> Result<Self, DeviceError> {
+        let page = Page::without_file(size_of::<Shared>()).map_err(|error| DeviceError {
+            attempted: "make a lock".to_owned(),
+            said: error.to_string(),
+            remedy: "free memory",
+        })?;
+        Self::made(page, Path::new("a lock of this process"), Protocol::Inherit)
+    }
+
+    fn made(page: Page, path: &Path, protocol: Protocol) -> Result<Self, DeviceError> {
         let shared: &Shared = page.as_ref();
         page.made_once(&shared.magic, MAGIC, path, || {
             // Relaxed: published when it is made.

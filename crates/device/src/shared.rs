@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::ptr::NonNull;
@@ -38,14 +38,23 @@ impl Page {
         Self::map(&file, bytes)
     }
 
+    /// Memory of this process and those that it forks; zero.
+    pub(crate) fn without_file(bytes: usize) -> io::Result<Self> {
+        Self::map_any(libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE, -1, bytes)
+    }
+
     fn map(file: &File, bytes: usize) -> io::Result<Self> {
         // Longer never shorter: another process may have it mapped.
         if file.metadata()?.len() < bytes as u64 {
             file.set_len(bytes as u64)?;
         }
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        Self::map_any(libc::MAP_SHARED | libc::MAP_POPULATE, file.as_raw_fd(), bytes)
+    }
+
+    fn map_any(flags: libc::c_int, file: RawFd, bytes: usize) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice; nothing that exists is touched. Its result is checked.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0) };
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, 0) };
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

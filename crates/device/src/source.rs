@@ -7,6 +7,7 @@
 //! | [`Counter`] | what is added to an eventfd | the waiting thread | merged and counted |
 //! | [`Readable`] | a read, or a line, of any descriptor: a pipe, a socket, a terminal | the waiting thread | lines are told apart |
 //! | [`Datagrams`] | a UDP datagram, to this host or to a group | the kernel | each waits in the socket; what it drops is counted |
+//! | [`Interrupt`](interrupt::Interrupt) | what a driver reports: GPIO edge, parallel port, UIO | the kernel (GPIO), or the waiting thread | merged and counted |
 //! | [`Sleeper`](crate::Sleeper) | a [`Signal`](crate::Signal) that somebody fires | who fires it | 63 wait; others are counted |
 //! | [`Poller`](crate::Poller) | the same, by polling | who fires it | 63 wait; others are counted |
 //!
@@ -17,6 +18,8 @@
 
 mod counter;
 mod datagrams;
+pub mod description;
+pub mod interrupt;
 mod readable;
 mod timer;
 

@@ -63,14 +63,14 @@ pub struct Activation<'a, 'd, M: Machine> {
     access: Option<Access>,
 }
 
-impl<M: Machine> Activation<'_, '_, M> {
+impl<'a, M: Machine> Activation<'a, '_, M> {
     /// The event that released it.
     pub fn event(&self) -> &Event {
         &self.event
     }
 
     /// The time base.
-    pub fn timebase(&self) -> &Timebase<M> {
+    pub fn timebase(&self) -> &'a Timebase<M> {
         self.timebase
     }
 
@@ -163,6 +163,11 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
     #[must_use]
     pub fn late_after(self, late_after: Nanos) -> Self {
         Self { late_after: Some(late_after), ..self }
+    }
+
+    /// The machine that it runs on.
+    pub(crate) fn machine(&self) -> &'a M {
+        self.timebase.machine()
     }
 
     /// What became of the events so far.

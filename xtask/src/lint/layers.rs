@@ -22,7 +22,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 const WITHOUT_FORMATS: &[&str] = &["machine", "time", "exec-core", "exec", "device"];
 /// Files that write a crate's own product, or read it back in a test, and may know its format.
-const PRODUCTS: &[&str] = &["crates/exec/src/trace/chrome.rs", "crates/exec/tests/it/trace/chrome.rs"];
+const PRODUCTS: &[&str] =
+    &["crates/exec/src/trace/chrome.rs", "crates/exec/tests/it/trace/chrome.rs", "crates/device/src/station/file.rs"];
 const FORMATS: &[&str] = &["serde", "serde_json", "schemars"];
 const PREFIX: &str = "hairspring-";
 

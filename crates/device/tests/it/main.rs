@@ -8,6 +8,7 @@ mod pulse;
 #[path = "../../examples/instrument_simulator/simulator.rs"]
 mod simulator;
 mod source;
+mod station;
 mod unit;
 
 use std::io::Write;

@@ -1,0 +1,258 @@
+//! Runs a station: a thread for each unit, until it is told to stop or one of them fails.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use hairspring_machine::{Machine, Nanos, Policy};
+use hairspring_time::{RealTime, Timebase};
+
+use super::{Act, DeviceSettings, Station, UnitSettings};
+use crate::description::Driver;
+use crate::device::{Device, DeviceError, Lines};
+use crate::guarded::Guarded;
+use crate::lock::{LockFile, Lockable};
+use crate::pulse::{Pulse, PulseError};
+use crate::signal::Signal;
+use crate::source::EventSource;
+use crate::stop::Stop;
+use crate::unit::{Action, Activation, Counts, SchedulingUnit, StageLog};
+
+/// Between two looks at what the units have done.
+const LOOK: Duration = Duration::from_millis(100);
+/// Stamps that lie between two looks at least: at 100 kHz.
+const STAMPS: usize = 16_384;
+
+/// A unit that runs, as it is watched.
+#[derive(Debug)]
+pub struct Watched {
+    /// Its name.
+    pub name: String,
+    /// What it has done since the last look.
+    pub log: StageLog,
+}
+
+/// What became of a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitOutcome {
+    /// Its name.
+    pub name: String,
+    /// What became of its events.
+    pub counts: Counts,
+    /// Why it ended before it was told to.
+    pub failed: Option<DeviceError>,
+}
+
+/// What became of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceOutcome {
+    /// Its name.
+    pub name: String,
+    /// The state that its outputs were told to take at the end.
+    pub safe: Lines,
+    /// Why they may not be in it.
+    pub unsafe_because: Option<DeviceError>,
+    /// How often an owner of its lock had died.
+    pub recovered: u64,
+}
+
+/// What became of a station.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its units, in order.
+    pub units: Vec<UnitOutcome>,
+    /// Its devices, in order.
+    pub devices: Vec<DeviceOutcome>,
+}
+
+impl Station {
+    /// Runs until `stop` is set or a unit fails, which sets it. Calls `watch` some ten times a second, in the calling thread. Starts
+    /// a thread for each unit; they end within the call, and so do the devices' lives: their outputs are safe then.
+    ///
+    /// # Errors
+    /// It did not begin: a device or a source cannot be opened, a priority is refused. No event was acted upon.
+    pub fn run<M: Machine + Send + Sync + Clone>(
+        &self,
+        timebase: &Timebase<M>,
+        stop: &Stop,
+        watch: &mut dyn FnMut(&mut [Watched]),
+    ) -> Result<Outcome, DeviceError> {
+        let devices = self.devices.iter().map(|settings| open(settings, timebase));
+        let devices = devices.collect::<Result<Vec<_>, _>>()?;
+        let mut outcome = Outcome::default();
+        let mut began = Ok(());
+        {
+            let mut threads = Vec::new();
+            for settings in &self.units {
+                let device = settings.device.and_then(|index| devices.get(index));
+                let source = settings.on.open(timebase, stop)?;
+                threads.push((settings, unit(settings, source, device, timebase)?));
+            }
+            std::thread::scope(|scope| {
+                let (placed, in_place) = channel();
+                let mut running = Vec::new();
+                let mut watched = Vec::new();
+                for (settings, (unit, log)) in threads {
+                    watched.push(Watched { name: settings.name.clone(), log });
+                    let placed = placed.clone();
+                    running.push((settings, scope.spawn(move || serve(settings, unit, &placed, stop))));
+                }
+                drop(placed);
+                began = all_in_place(&in_place, running.len());
+                if began.is_err() {
+                    stop.set();
+                }
+                while !stop.is_set() {
+                    watch(&mut watched);
+                    std::thread::sleep(LOOK);
+                }
+                for (settings, thread) in running {
+                    let name = settings.name.clone();
+                    let (counts, failed) = thread.join().unwrap_or_else(|panic| {
+                        let said = panic.downcast_ref::<&str>().map(ToString::to_string);
+                        let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+                        let error = DeviceError {
+                            attempted: format!("run the unit {name}"),
+                            said: format!("it panicked: {}", said.unwrap_or_default()),
+                            remedy: "this is a defect of the action: mend it",
+                        };
+                        (Counts::default(), Some(error))
+                    });
+                    outcome.units.push(UnitOutcome { name, counts, failed });
+                }
+                watch(&mut watched);
+            });
+        }
+        for (settings, device) in self.devices.iter().zip(devices) {
+            let safe = device.lock().and_then(|mut held| {
+                held.device().make_safe()?;
+                Ok(held.device().safe_state())
+            });
+            outcome.devices.push(DeviceOutcome {
+                name: settings.name.clone(),
+                safe: safe.clone().unwrap_or(settings.driver.safe),
+                unsafe_because: safe.err(),
+                recovered: device.recovered(),
+            });
+        }
+        began.map(|()| outcome)
+    }
+}
+
+/// Opens a device with its lock, and initialises it.
+fn open<'t, M: Machine + Send + Sync>(
+    DeviceSettings { driver, lock, .. }: &DeviceSettings,
+    timebase: &'t Timebase<M>,
+) -> Result<Guarded<'t>, DeviceError> {
+    let device: Box<dyn Device + 't> = driver.open(timebase)?;
+    let lock: Box<dyn Lockable + Send + Sync + 't> = match (&driver.driver, lock) {
+        (Driver::Virtual { .. }, _) => Box::new(driver.open_board(timebase)?),
+        (_, Some((file, protocol))) => Box::new(LockFile::open(file, *protocol)?),
+        (_, None) => Box::new(LockFile::of_process()?),
+    };
+    let guarded = Guarded::new(device, lock);
+    guarded.lock()?.device().init()?;
+    Ok(guarded)
+}
+
+/// A unit, with what it is to do.
+fn unit<'a, 'd, M: Machine + Send + Sync>(
+    settings: &UnitSettings,
+    source: Box<dyn EventSource + 'a>,
+    device: Option<&'a Guarded<'d>>,
+    timebase: &'a Timebase<M>,
+) -> Result<(SchedulingUnit<'a, 'd, M>, StageLog), DeviceError> {
+    let (unit, log) = SchedulingUnit::new(source, action(&settings.act)?, device, timebase, STAMPS);
+    let unit = match settings.late_after {
+        Some(late_after) => unit.late_after(late_after),
+        None => unit,
+    };
+    Ok((unit, log))
+}
+
+fn action<M: Machine + Send + Sync>(act: &Act) -> Result<Box<dyn Action<M>>, DeviceError> {
+    type Of<'a, 'b, 'c, M> = &'a mut Activation<'b, 'c, M>;
+    Ok(match *act {
+        Act::Read => Box::new(|of: Of<'_, '_, '_, M>| of.device(|device| device.read()).map(drop)),
+        Act::Write(mask, value) => Box::new(move |of: Of<'_, '_, '_, M>| of.device(|device| device.write(mask, value))),
+        Act::Toggle(line) => {
+            let (line, mut value) = (Lines::one(line), Lines(0));
+            Box::new(move |of: Of<'_, '_, '_, M>| {
+                value.0 ^= line.0;
+                of.device(|device| device.write(line, value))
+            })
+        }
+        Act::Pulse(line, width) => {
+            let pulse = Pulse { lines: Lines::one(line), width };
+            Box::new(move |of: Of<'_, '_, '_, M>| {
+                let timebase = of.timebase();
+                of.device(|device| pulse.fire(device, timebase).map(drop).map_err(failed_pulse))
+            })
+        }
+        Act::Fire(ref path) => {
+            let signal = Signal::open(path)?;
+            Box::new(move |of: Of<'_, '_, '_, M>| {
+                signal.fire(of.event().cycle, of.timebase());
+                Ok(())
+            })
+        }
+    })
+}
+
+fn failed_pulse(error: PulseError) -> DeviceError {
+    match error {
+        PulseError::Device(error) => error,
+        other => DeviceError {
+            attempted: "make a pulse".to_owned(),
+            said: other.to_string(),
+            remedy: "choose another width",
+        },
+    }
+}
+
+/// Puts the thread into its place, says so, and reacts.
+fn serve<M: Machine>(
+    settings: &UnitSettings,
+    mut unit: SchedulingUnit<'_, '_, M>,
+    placed: &Sender<Option<DeviceError>>,
+    stop: &Stop,
+) -> (Counts, Option<DeviceError>) {
+    // Also when the action panics: the others stop then.
+    let _ends_all = EndsAll(stop);
+    let place = RealTime {
+        policy: settings.priority.map(Policy::Fifo),
+        cpu: settings.cpu,
+        lock_memory: settings.priority.is_some(),
+        slack: settings.priority.map(|_| Nanos::new(1)),
+    };
+    let guard = place.apply(unit.machine());
+    let refused = guard.refused().map(|refused| DeviceError {
+        attempted: format!("{} for the unit {}", refused.attempted, settings.name),
+        said: refused.said.clone(),
+        remedy: "run as root, allow it (ulimit -r), or leave out priority and cpu",
+    });
+    // Nobody listens only if the caller has gone.
+    drop(placed.send(refused.clone()));
+    if refused.is_some() {
+        return (Counts::default(), refused);
+    }
+    let failed = unit.run().err();
+    (unit.counts(), failed)
+}
+
+/// Stops everybody when it is dropped.
+struct EndsAll<'s>(&'s Stop);
+
+impl Drop for EndsAll<'_> {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// Waits for so many to be in their places.
+fn all_in_place(placed: &Receiver<Option<DeviceError>>, count: usize) -> Result<(), DeviceError> {
+    (0..count).try_for_each(|_| match placed.recv() {
+        Ok(Some(refused)) => Err(refused),
+        // One that has gone without a word is found out when it is joined.
+        Ok(None) | Err(_) => Ok(()),
+    })
+}
