@@ -97,7 +97,23 @@ impl Pulse {
     /// # Errors
     /// The device or the delay fails; then the device is told to go to its safe state.
     pub fn fire<M: Machine>(&self, device: &mut dyn Device, timebase: &Timebase<M>) -> Result<PulseReport, PulseError> {
-        let made = self.up_and_down(device, &mut LongDelay::new(timebase), timebase, Nanos::ZERO);
+        // Before the line is up, for it takes some milliseconds to learn how late the kernel wakes this thread.
+        let mut long = (self.width > POLL_MOST).then(|| LongDelay::new(timebase));
+        self.fire_with(device, timebase, long.as_mut())
+    }
+
+    /// As [`fire`](Self::fire), with a delay that was made before, for widths above [`POLL_MOST`]: so nothing lies before the line goes
+    /// up. Without one the width is polled, as far as may be polled.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn fire_with<M: Machine>(
+        &self,
+        device: &mut dyn Device,
+        timebase: &Timebase<M>,
+        long: Option<&mut LongDelay<'_, M>>,
+    ) -> Result<PulseReport, PulseError> {
+        let made = self.up_and_down(device, timebase, long, Nanos::ZERO);
         if made.is_err() {
             // The first error tells more than a second one would.
             drop(device.make_safe());
@@ -122,7 +138,8 @@ impl Pulse {
             return Err(PulseError::Period(period));
         }
         let mut pause = LongDelay::new(timebase).cancelled_by(stop);
-        let mut hold = LongDelay::new(timebase);
+        // A pulse that is up is not cancelled.
+        let mut long = (self.width > POLL_MOST).then(|| LongDelay::new(timebase));
         let most = usize::try_from(count).unwrap_or(usize::MAX).min(1 << 24);
         let mut train = Train { pulses: Vec::with_capacity(most), ..Train::default() };
         let start = timebase.now_ordered();
@@ -140,7 +157,7 @@ impl Pulse {
                 if late > period {
                     return Ok(None);
                 }
-                self.up_and_down(device, &mut hold, timebase, late).map(Some)
+                self.up_and_down(device, timebase, long.as_mut(), late).map(Some)
             });
             match made {
                 Ok(Some(report)) => train.pulses.push(report),
@@ -162,14 +179,17 @@ impl Pulse {
     fn up_and_down<M: Machine>(
         &self,
         device: &mut dyn Device,
-        hold: &mut LongDelay<'_, M>,
         timebase: &Timebase<M>,
+        long: Option<&mut LongDelay<'_, M>>,
         late: Nanos,
     ) -> Result<PulseReport, PulseError> {
         let before = timebase.stamp_ordered();
         device.write(self.lines, self.lines)?;
         let up = timebase.stamp_ordered();
-        let report = if self.width <= POLL_MOST { timebase.delay(self.width)? } else { hold.delay(self.width)? };
+        let report = match long {
+            Some(long) => long.delay(self.width)?,
+            None => timebase.delay(self.width)?,
+        };
         let over = timebase.stamp_ordered();
         device.write(self.lines, Lines(0))?;
         let after = timebase.stamp_ordered();

@@ -4,14 +4,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use hairspring_machine::{Machine, Nanos, Policy};
-use hairspring_time::{RealTime, Timebase};
+use hairspring_time::{LongDelay, RealTime, Timebase};
 
 use super::{Act, DeviceSettings, Station, UnitSettings};
 use crate::description::Driver;
 use crate::device::{Device, DeviceError, Lines};
 use crate::guarded::Guarded;
 use crate::lock::{LockFile, Lockable};
-use crate::pulse::{Pulse, PulseError};
+use crate::pulse::{POLL_MOST, Pulse, PulseError};
 use crate::signal::Signal;
 use crate::source::EventSource;
 use crate::stop::Stop;
@@ -161,7 +161,7 @@ fn unit<'a, 'd, M: Machine + Send + Sync>(
     device: Option<&'a Guarded<'d>>,
     timebase: &'a Timebase<M>,
 ) -> Result<(SchedulingUnit<'a, 'd, M>, StageLog), DeviceError> {
-    let (unit, log) = SchedulingUnit::new(source, action(&settings.act)?, device, timebase, STAMPS);
+    let (unit, log) = SchedulingUnit::new(source, action(&settings.act, timebase)?, device, timebase, STAMPS);
     let unit = match settings.late_after {
         Some(late_after) => unit.late_after(late_after),
         None => unit,
@@ -169,7 +169,10 @@ fn unit<'a, 'd, M: Machine + Send + Sync>(
     Ok((unit, log))
 }
 
-fn action<M: Machine + Send + Sync>(act: &Act) -> Result<Box<dyn Action<M>>, DeviceError> {
+fn action<'a, M: Machine + Send + Sync>(
+    act: &Act,
+    timebase: &'a Timebase<M>,
+) -> Result<Box<dyn Action<M> + 'a>, DeviceError> {
     type Of<'a, 'b, 'c, M> = &'a mut Activation<'b, 'c, M>;
     Ok(match *act {
         Act::Read => Box::new(|of: Of<'_, '_, '_, M>| of.device(|device| device.read()).map(drop)),
@@ -183,9 +186,10 @@ fn action<M: Machine + Send + Sync>(act: &Act) -> Result<Box<dyn Action<M>>, Dev
         }
         Act::Pulse(line, width) => {
             let pulse = Pulse { lines: Lines::one(line), width };
+            // It learns for milliseconds when it is made.
+            let mut long = (width > POLL_MOST).then(|| LongDelay::new(timebase));
             Box::new(move |of: Of<'_, '_, '_, M>| {
-                let timebase = of.timebase();
-                of.device(|device| pulse.fire(device, timebase).map(drop).map_err(failed_pulse))
+                of.device(|device| pulse.fire_with(device, timebase, long.as_mut()).map(drop).map_err(failed_pulse))
             })
         }
         Act::Fire(ref path) => {

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_device::{AccessTimes, Device, Edge, Lines, Lockable, Protocol, Pulse, Scope, Traced, VirtualBoard};
-use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos};
+use hairspring_machine::sim::Script;
+use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos, Sim};
 use hairspring_time::Timebase;
 
 use crate::{board, skip, timebase};
@@ -23,6 +24,30 @@ fn no_pulse_is_shorter_than_asked() {
     }
     // Two writes for each pulse, and one to be safe at the beginning.
     assert_eq!(board.outputs().1, 2 * 600 + 1);
+}
+
+/// A pulse of 10 ms was up for 14: the delay that waited it out began by learning how late the kernel wakes its thread, with the
+/// line up already. In virtual time nothing else can lengthen a pulse.
+#[test]
+fn in_virtual_time_a_pulse_is_as_long_as_asked_whether_it_is_polled_or_slept_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let timebase = Timebase::calibrate_to(Sim::new(Script::default()), 0.1, Nanos::from_secs(1)).expect("a time base");
+    let path = folder.path().join("board");
+    let board = VirtualBoard::open(&path, AccessTimes::FESA, Lines(0), Protocol::None, &timebase);
+    let mut board = board.expect("a board");
+    board.init().expect("initialised");
+    for width in [1, 199, 200, 201, 10_000, 1_000_000].map(Nanos::from_micros) {
+        let pulse = Pulse { lines: Lines::one(1), width };
+        let fired = pulse.fire(&mut board, &timebase).expect("a pulse");
+        let period = width + Nanos::from_millis(1);
+        let train = pulse.train(3, period, &mut board, &timebase, &AtomicBool::new(false)).expect("a train");
+        assert_eq!((train.pulses.len(), train.left_out), (3, 0), "{width}");
+        for report in train.pulses.iter().chain([&fired]) {
+            assert!(report.at_least >= width && report.at_least < width + Nanos::from_micros(1), "{report:?}");
+            // Two writes of 1.25 µs.
+            assert!(report.at_most < width + Nanos::from_micros(5) && report.verdict.is_clean(), "{report:?}");
+        }
+    }
 }
 
 #[test]
