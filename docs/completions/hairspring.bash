@@ -947,7 +947,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__pulse)
-            opts="-h --device --line --count --period --priority --cpu --format --help"
+            opts="-h --device --line --count --period --out --priority --cpu --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -966,6 +966,10 @@ _hairspring() {
                     return 0
                     ;;
                 --period)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1103,7 +1107,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__scope)
-            opts="-h --device --for --edges --cpu --out --format --help"
+            opts="-h --device --for --edges --cpu --out --marker --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1126,6 +1130,10 @@ _hairspring() {
                     return 0
                     ;;
                 --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --marker)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -200,6 +200,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l device -
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l line -d 'The line, 0 to 31' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l count -d 'How many pulses' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l period -d 'From the beginning of one to that of the next [default: ten widths, at least 100 us]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l out -d 'Draw the pulses over each other into this file (.svg)' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l priority -d 'Run under SCHED_FIFO with this priority, 1 to 99' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l cpu -d 'Stay on this CPU' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l format -d 'The format' -r -f -a "text\t'For people'
@@ -209,7 +210,8 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l device -
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l for -d 'How long; Ctrl-C ends it earlier' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l edges -d 'Edges that there is room for' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l cpu -d 'Watch from this CPU, which is busy with it all the time' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l out -d 'Write a value change dump to this file' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l out -d 'Write what was seen to this file, as a value change dump (.vcd) or as pulses drawn over each other (.svg)' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l marker -d 'Mark these widths in the drawing, at most 4; what is shorter than the first is told apart' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l format -d 'The format' -r -f -a "text\t'For people'
 json\t'For programs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -8,6 +8,7 @@ mod clock;
 mod compare;
 mod delay;
 mod distribution;
+mod drawing;
 mod exit;
 mod export;
 mod expose;

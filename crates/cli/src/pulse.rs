@@ -8,8 +8,10 @@ use hairspring_time::{Nanos, Timebase};
 use serde_json::{Value, json};
 
 use crate::arguments::{Plain, PulseArguments};
+use crate::drawing::{self, DRAWING};
 use crate::exit::{Exit, Failure};
 use crate::listing::{Listing, grouped, span};
+use crate::output::OutputFile;
 use crate::{distribution, interrupt, output, placement};
 
 /// Age of the calibration before the pulses begin.
@@ -31,6 +33,13 @@ struct Made<'a> {
 pub(crate) fn run(arguments: &PulseArguments) -> Result<Exit, Failure> {
     let usual = Nanos::new(arguments.width.count().saturating_mul(1 + PAUSE_WIDTHS)).max(PERIOD_LEAST);
     let period = arguments.period.unwrap_or(usual);
+    let file = arguments.out.as_deref().map(|file| {
+        if drawing::ends_with(file, DRAWING) {
+            return OutputFile::create(file);
+        }
+        Err(Failure::bad_request(format!("--out {}: write a name that ends in .svg", file.display())))
+    });
+    let file = file.transpose()?;
     let stop = interrupt::watch()?;
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE).map_err(|error| failed(&error))?;
@@ -47,6 +56,9 @@ pub(crate) fn run(arguments: &PulseArguments) -> Result<Exit, Failure> {
     device.make_safe().map_err(|error| Failure::failed(error.to_string()))?;
     let exit = if train.stopped { Exit::Interrupted } else { Exit::Success };
     let made = Made { arguments, device: arguments.device.to_string(), safe: device.safe_state(), period, train };
+    if let Some(file) = file.filter(|_| !made.train.pulses.is_empty()) {
+        file.finish(&made.drawing()?)?;
+    }
     output::print(&match arguments.format {
         Plain::Text => made.text(output::style(false).width),
         Plain::Json => made.json(),
@@ -67,6 +79,13 @@ impl Made<'_> {
 
     fn disturbed(&self) -> usize {
         self.train.pulses.iter().filter(|pulse| !pulse.verdict.is_clean()).count()
+    }
+
+    fn drawing(&self) -> Result<String, Failure> {
+        let title = format!("pulses of {} on line {} of {}", self.arguments.width, self.arguments.line, self.device);
+        let pulses = self.train.pulses.iter();
+        let pulses = pulses.map(|pulse| (pulse.at_least, pulse.at_most, !pulse.verdict.is_clean()));
+        drawing::drawn(&[drawing::made(title, self.arguments.width, pulses)])
     }
 
     fn text(&self, width: usize) -> String {
@@ -92,6 +111,9 @@ impl Made<'_> {
             &format!("every {}, at most {} late; {} left out", self.period, span(latest), self.train.left_out),
         );
         listing.fact("safe state", &self.safe.to_string());
+        if let Some(file) = &arguments.out {
+            listing.fact("written", &format!("{}, for a browser", file.display()));
+        }
         text.push_str(&listing.finish());
         text
     }
@@ -115,6 +137,7 @@ impl Made<'_> {
             "at_most_ns": spread(&self.figure(|pulse| pulse.at_most)),
             "late_ns": spread(&self.figure(|pulse| pulse.late)),
             "safe_state": self.safe.to_string(),
+            "files": self.arguments.out.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         });
         format!("{value:#}\n")
     }

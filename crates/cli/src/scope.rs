@@ -1,16 +1,19 @@
-//! `hairspring scope`: watches the lines of a virtual board, and writes what it saw as a value change dump.
+//! `hairspring scope`: watches the lines of a virtual board, and writes what it saw: as a value change dump, or drawn.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use hairspring_device::{Lines, Scope, Traced};
 use hairspring_machine::{Cpu, CpuSet, Host, Machine};
-use hairspring_sheet::{Figure, Method, Unit};
+use hairspring_sheet::{Figure, MARKERS_MAX, Method, Overlay, Unit};
 use hairspring_time::{Nanos, Timebase};
 use serde_json::json;
 
 use crate::arguments::{Plain, ScopeArguments};
+use crate::drawing::{self, DRAWING};
 use crate::exit::{Exit, Failure};
 use crate::listing::{Listing, grouped, span};
+use crate::output::OutputFile;
 use crate::{interrupt, output};
 
 /// Age of the calibration before the watching begins.
@@ -20,6 +23,8 @@ pub(crate) fn run(arguments: &ScopeArguments) -> Result<Exit, Failure> {
     if arguments.length <= Nanos::ZERO {
         return Err(Failure::bad_request("--for 0s: write how long to watch, for instance 1s"));
     }
+    let file = arguments.out.as_deref().map(|file| form(arguments, file).and_then(|_| OutputFile::create(file)));
+    let file = file.transpose()?;
     let stop = interrupt::watch()?;
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE);
     let timebase = timebase.map_err(|error| Failure::failed(format!("failed to {error}")))?;
@@ -30,15 +35,51 @@ pub(crate) fn run(arguments: &ScopeArguments) -> Result<Exit, Failure> {
     }
     let scope = Scope { span: arguments.length, most_edges: arguments.edges as usize };
     let traced = scope.watch(&board, &timebase, &stop);
-    if let Some(file) = &arguments.out {
-        let written = std::fs::write(file, traced.to_vcd());
-        written.map_err(|error| Failure::bad_request(format!("failed to write {}: {error}", file.display())))?;
+    if let Some((file, named)) = file.zip(arguments.out.as_deref()) {
+        match form(arguments, named)? {
+            Form::Dump => file.finish(&traced.to_vcd())?,
+            Form::Drawing => file.finish(&drawing(arguments, &traced)?)?,
+        }
     }
     output::print(&match arguments.format {
         Plain::Text => text(arguments, &traced, output::style(false).width),
         Plain::Json => json(arguments, &traced),
     })?;
     Ok(Exit::Success)
+}
+
+/// What a file is to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Dump,
+    Drawing,
+}
+
+/// By its ending.
+fn form(arguments: &ScopeArguments, file: &Path) -> Result<Form, Failure> {
+    let bad = |text: String| Err(Failure::bad_request(text));
+    if arguments.marker.len() > MARKERS_MAX || arguments.marker.iter().any(|marker| *marker <= Nanos::ZERO) {
+        return bad(
+            "--marker: at most 4 widths are marked, each more than nothing; write for instance 2us,3us".to_owned()
+        );
+    }
+    match (drawing::ends_with(file, DRAWING), drawing::ends_with(file, "vcd")) {
+        (true, _) => Ok(Form::Drawing),
+        (false, true) if !arguments.marker.is_empty() => {
+            bad("--marker is for a drawing: write --out FILE.svg".to_owned())
+        }
+        (false, true) => Ok(Form::Dump),
+        (false, false) => bad(format!("--out {}: write a name that ends in .vcd or .svg", file.display())),
+    }
+}
+
+/// Every line with pulses, the lowest on top.
+fn drawing(arguments: &ScopeArguments, traced: &Traced) -> Result<String, Failure> {
+    let widths = widths(traced).into_iter().filter(|(_, widths)| !widths.is_empty());
+    let title = |line: u32| format!("line {line} of {}", arguments.device);
+    let overlays: Vec<Overlay> =
+        widths.map(|(line, widths)| drawing::seen(title(line), &widths, &arguments.marker)).collect();
+    drawing::drawn(&overlays)
 }
 
 /// The lines that changed, each with the pulses that were seen whole.
@@ -81,7 +122,8 @@ fn text(arguments: &ScopeArguments, traced: &Traced, width: usize) -> String {
         listing.fact(&format!("line {line}"), &told);
     }
     if let Some(file) = &arguments.out {
-        listing.fact("written", &format!("{}, for GTKWave or PulseView", file.display()));
+        let reader = if drawing::ends_with(file, DRAWING) { "for a browser" } else { "for GTKWave or PulseView" };
+        listing.fact("written", &format!("{}, {reader}", file.display()));
     }
     listing.finish()
 }

@@ -17,6 +17,7 @@ mod document;
 mod figure;
 mod gate;
 mod histogram;
+mod overlay;
 pub mod render;
 mod series;
 
@@ -27,5 +28,6 @@ pub use document::{Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Ta
 pub use figure::{Absent, Centre, Figure, LARGEST, Method, Unit};
 pub use gate::{Failure, Gate, GateError};
 pub use histogram::{Bucket, Histogram};
+pub use overlay::{KINDS_MAX, MARKERS_MAX, Overlaid, Overlay, OverlayError};
 pub use render::TextStyle;
 pub use series::{Axis, Line, Point, Series};

@@ -1,4 +1,4 @@
-//! The renderings of a sheet: text for a terminal, Markdown, one HTML file, JSON.
+//! The renderings of a sheet: text for a terminal, Markdown, one HTML file, JSON; and of pulses, as SVG.
 //!
 //! Each takes the document as it is and returns a string; none of them measures, prints or reads anything.
 
@@ -18,4 +18,5 @@ pub use html::html;
 pub use json::{ReadError, from_json, schema, to_json};
 pub use markdown::markdown;
 pub use quantity::{Quantity, quantity, quantity_with_digits};
+pub use svg::overlays;
 pub use text::{TextStyle, text};

@@ -30,6 +30,9 @@ pub(crate) struct PulseArguments {
     /// From the beginning of one to that of the next [default: ten widths, at least 100 us]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub(crate) period: Option<Nanos>,
+    /// Draw the pulses over each other into this file (.svg)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     /// Run under SCHED_FIFO with this priority, 1 to 99
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=99))]
@@ -57,9 +60,12 @@ pub(crate) struct ScopeArguments {
     /// Watch from this CPU, which is busy with it all the time
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) cpu: Option<u32>,
-    /// Write a value change dump to this file
+    /// Write what was seen to this file, as a value change dump (.vcd) or as pulses drawn over each other (.svg)
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Mark these widths in the drawing, at most 4; what is shorter than the first is told apart
+    #[arg(long, value_name = "DURATION", value_parser = duration, value_delimiter = ',', requires = "out")]
+    pub(crate) marker: Vec<Nanos>,
     /// The format
     #[arg(long, value_enum, default_value_t = Plain::Text)]
     pub(crate) format: Plain,

@@ -42,6 +42,26 @@ fn pulses_are_made_by_one_process_and_seen_by_another() {
 }
 
 #[test]
+fn pulses_are_drawn_against_a_marker_at_the_width_that_was_asked_for() {
+    let folder = folder();
+    let board = format!("virtual:{}", folder.path().join("board").display());
+    let [made, seen] = ["made.svg", "seen.svg"].map(|name| folder.path().join(name).display().to_string());
+    let arguments = ["pulse", "30us", "--device", &board, "--line", "3", "--count", "50", "--period", "10ms", "--out"];
+    let output = hairspring(&[&arguments[..], &[&made]].concat()).output().expect("it starts");
+    assert_eq!((code(&output), stderr(&output)), (0, String::new()));
+    assert!(stdout(&output).contains(&made), "{}", stdout(&output));
+    let drawing = std::fs::read_to_string(&made).expect("written");
+    for said in ["<svg xmlns=", "pulses of 30 µs on line 3 of virtual:", "that nothing disturbed", ">30 µs</text>"] {
+        assert!(drawing.contains(said), "no {said:?} in {drawing}");
+    }
+    // Nobody makes any while this one looks.
+    let output =
+        hairspring(&["scope", "--device", &board, "--for", "1ms", "--out", &seen, "--marker", "30us"]).output();
+    assert_eq!(code(&output.expect("it starts")), 0);
+    assert!(std::fs::read_to_string(&seen).expect("written").contains("no pulses"));
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_what_to_write() {
     let folder = folder();
     let board = format!("virtual:{}", folder.path().join("board").display());
@@ -55,6 +75,13 @@ fn what_makes_no_sense_is_refused_with_what_to_write() {
         (&["pulse", "10us", "--device", "virtual:/nowhere/x"], "may be written"),
         (&["pulse", "10us"], "--device"),
         (&["scope", "--device", &board, "--for", "0s"], "--for 0s"),
+        (&["pulse", "10us", "--device", &board, "--out", "x.png"], "ends in .svg"),
+        (&["pulse", "10us", "--device", &board, "--out", "/nowhere/x.svg"], "cannot write /nowhere/x.svg"),
+        (&["scope", "--device", &board, "--out", "x.png"], "ends in .vcd or .svg"),
+        (&["scope", "--device", &board, "--marker", "1us"], "--out"),
+        (&["scope", "--device", &board, "--out", "x.vcd", "--marker", "1us"], "--marker is for a drawing"),
+        (&["scope", "--device", &board, "--out", "x.svg", "--marker", "1us,2us,3us,4us,5us"], "at most 4"),
+        (&["scope", "--device", &board, "--out", "x.svg", "--marker", "0us"], "more than nothing"),
         (&["scope", "--device", &board, "--cpu", "4095", "--for", "1ms"], "--cpu 4095"),
     ] {
         let output = hairspring(arguments).output().expect("it starts");

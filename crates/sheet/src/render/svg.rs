@@ -1,13 +1,16 @@
 //! Drawings for the HTML form: plots of series, distributions large and small. Plain SVG whose colours come from the
-//! page's CSS, so that they follow its light and dark schemes and its print form.
+//! page's CSS, so that they follow its light and dark schemes and its print form; pulses
+//! are a file of their own, with its own.
 
 mod histogram;
 mod markup;
+mod overlay;
 mod plot;
 mod timeline;
 
 pub(crate) use histogram::{distribution, marks, small};
 pub(crate) use markup::{escaped, marker};
+pub use overlay::overlays;
 pub(crate) use plot::{plot, styles};
 pub(crate) use timeline::timeline;
 

@@ -49,6 +49,11 @@ impl Scale {
         Some(Self { low, high: high + margin, log: false, unit })
     }
 
+    /// A linear axis from one value to another.
+    pub(crate) fn spanning(unit: Unit, low: f64, high: f64) -> Self {
+        Self { low, high, log: false, unit }
+    }
+
     /// Where `value` lies, 0 at the lower end and 1 at the upper one; values beyond an end lie on it.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let value = if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value };

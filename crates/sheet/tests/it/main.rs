@@ -7,7 +7,9 @@ mod example;
 mod gate;
 mod html;
 mod json;
+
 mod markdown;
+mod overlay;
 mod quantity;
 mod statistics;
 mod text;
