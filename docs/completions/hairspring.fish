@@ -57,7 +57,7 @@ md\t'Markdown'
 json\t'For programs: hairspring.sheet/1'
 html\t'One self-contained page with plots'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l out -d 'Write to this file instead of the standard output' -r -F
-complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l beside -d 'Compare with another sheet: a JSON file, or the name of a historic one (fermilab-2007, fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous, an006-reference-1, an006-reference-2, an006-reference-3)' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l beside -d 'Compare with another sheet: a JSON file, or the name of a historic one (fermilab-2007, fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous, an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l dir -d 'Also measure the disk under this folder, which is written to; several folders are several targets' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l volume -d 'The most that is written there altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l quick -d 'Take a quarter of the time'

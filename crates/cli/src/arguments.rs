@@ -106,7 +106,7 @@ pub(crate) struct SheetArguments {
     pub(crate) out: Option<PathBuf>,
     /// Compare with another sheet: a JSON file, or the name of a historic one (fermilab-2007, fermilab-bit3,
     /// amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous,
-    /// an006-reference-1, an006-reference-2, an006-reference-3)
+    /// an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) beside: Option<String>,
     /// Also measure the disk under this folder, which is written to; several folders are several targets

@@ -7,7 +7,7 @@ use hairspring_sheet::{Sheet, render};
 use crate::exit::Failure;
 
 /// The historic sheets by name.
-const HISTORIC: [(&str, &str); 11] = [
+const HISTORIC: [(&str, &str); 12] = [
     ("fermilab-2007", include_str!("../../../sheets/historic/fermilab-2007.json")),
     ("amx86-486sx", include_str!("../../../sheets/historic/amx86-486sx.json")),
     ("amx86-net186", include_str!("../../../sheets/historic/amx86-net186.json")),
@@ -18,6 +18,7 @@ const HISTORIC: [(&str, &str); 11] = [
     ("an006-reference-1", include_str!("../../../sheets/historic/an006-reference-1.json")),
     ("an006-reference-2", include_str!("../../../sheets/historic/an006-reference-2.json")),
     ("an006-reference-3", include_str!("../../../sheets/historic/an006-reference-3.json")),
+    ("fesa-2007", include_str!("../../../sheets/historic/fesa-2007.json")),
     ("fermilab-bit3", include_str!("../../../sheets/historic/fermilab-bit3.json")),
 ];
 

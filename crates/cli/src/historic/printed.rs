@@ -114,6 +114,17 @@ const WORDS: [(&str, u32, [f64; 3], [f64; 3]); 21] = [
     ("pascal.checked.real.polling", 1_000_000, [11.55, 11.52, 11.46], [8.89, 8.79, 8.79]),
 ];
 
+/// FESA's table of two processes: both priorities, the least and the greatest of the first and of the second process, in µs.
+const PROCESSES: &str = "
+    17 17 1026 1116 1252 1348
+    50 17 588 684 1620 1900
+    17 50 1620 1900 604 688
+    100 50 596 688 1220 1352
+    50 50 1004 1120 1248 1368
+    100 100 1004 1152 1252 1392
+    17 100 1640 1940 590 710
+";
+
 /// The values of a grid of text, by row.
 fn grid(text: &str) -> Vec<Vec<Option<f64>>> {
     let rows = text.lines().map(|line| line.split_whitespace().map(|word| word.parse().ok()).collect());
@@ -186,4 +197,32 @@ fn the_sheet_of_bit3_has_every_run() {
             }
         }
     }
+}
+
+#[test]
+fn the_sheet_of_fesa_has_every_time_that_was_printed_and_no_statistic_that_was_not() {
+    let sheet = find("fesa-2007").expect("built in");
+    let figure = |id: &str| sheet.row(id).and_then(|row| row.figure()).unwrap_or_else(|| panic!("no {id}"));
+    let micros = |value: Option<f64>| value.map(|nanos| nanos / 1e3);
+    for row in grid(PROCESSES) {
+        let row: Vec<f64> = row.into_iter().flatten().collect();
+        let [first, second] =
+            [1, 2].map(|process| figure(&format!("reaction.matrix.{}_{}.none.process{process}", row[0], row[1])));
+        let found = [first.min, first.max, second.min, second.max].map(micros);
+        assert_eq!(found.map(|value| value.expect("printed")), row[2..], "{row:?}");
+        for figure in [first, second] {
+            assert_eq!((figure.median, figure.mean), (None, None), "{row:?}");
+            // 1900+ is printed.
+            assert_eq!(figure.caveats.iter().any(|caveat| caveat.contains("1900+")), figure.max == Some(1.9e6));
+        }
+    }
+    for (id, printed) in [("read", 1.25), ("write", 1.25), ("init", 3.75)] {
+        assert_eq!(micros(figure(&format!("reaction.call.{id}")).median), Some(printed), "{id}");
+    }
+    for (id, printed) in [("", 430.0), (".before", 560.0), (".o2", 350.0), (".o3", 350.0), (".os", 338.0)] {
+        let figure = figure(&format!("reaction.lynxos.total{id}"));
+        assert_eq!((micros(figure.min), figure.median, figure.max), (Some(printed), None, None), "{id}");
+    }
+    assert_eq!(micros(figure("reaction.lynxos.handover").mean), Some(250.0));
+    assert_eq!(sheet.rows().count(), 3 + 6 + 2 * 7);
 }
