@@ -76,6 +76,9 @@ _hairspring() {
             hairspring,scope)
                 cmd="hairspring__subcmd__scope"
                 ;;
+            hairspring,serve)
+                cmd="hairspring__subcmd__serve"
+                ;;
             hairspring,sheet)
                 cmd="hairspring__subcmd__sheet"
                 ;;
@@ -145,6 +148,9 @@ _hairspring() {
             hairspring__subcmd__help,scope)
                 cmd="hairspring__subcmd__help__subcmd__scope"
                 ;;
+            hairspring__subcmd__help,serve)
+                cmd="hairspring__subcmd__help__subcmd__serve"
+                ;;
             hairspring__subcmd__help,sheet)
                 cmd="hairspring__subcmd__help__subcmd__sheet"
                 ;;
@@ -161,7 +167,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose compare probes chain schema exit-codes completions man help"
+            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve compare probes chain schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -375,7 +381,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose compare probes chain schema exit-codes completions man help"
+            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve compare probes chain schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -655,6 +661,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__scope)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1134,6 +1154,28 @@ _hairspring() {
                     return 0
                     ;;
                 --marker)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__serve)
+            opts="-q -h --for --check --quiet --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

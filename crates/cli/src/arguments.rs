@@ -12,7 +12,7 @@ use hairspring_exec::programs;
 use hairspring_stream::Bytes;
 use hairspring_time::Nanos;
 
-pub(crate) use device::{ExposeArguments, PulseArguments, ScopeArguments};
+pub(crate) use device::{ExposeArguments, PulseArguments, ScopeArguments, ServeArguments};
 pub(crate) use plan::{PlanArguments, Units};
 pub(crate) use stream::*;
 
@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Scope(ScopeArguments),
     /// Open a shutter for an exact time, with an instrument read in the middle
     Expose(ExposeArguments),
+    /// Run a front end: what happens outside releases actions that drive devices
+    Serve(ServeArguments),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method

@@ -26,6 +26,15 @@ enum Way {
 impl Live {
     /// A line that shows nothing yet, and never does if told to be quiet.
     pub(crate) fn new(quiet: bool) -> Self {
+        Self::with_template(quiet, "{wide_msg}")
+    }
+
+    /// The same for several lines at once.
+    pub(crate) fn block(quiet: bool) -> Self {
+        Self::with_template(quiet, "{msg}")
+    }
+
+    fn with_template(quiet: bool, template: &str) -> Self {
         if quiet {
             return Self { way: Way::Silent, next: Nanos::MAX };
         }
@@ -33,7 +42,7 @@ impl Live {
             return Self { way: Way::Log, next: LOG_EVERY };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         Self { way: Way::Terminal(bar), next: Nanos::ZERO }

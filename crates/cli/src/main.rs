@@ -30,6 +30,7 @@ mod record;
 mod recording;
 mod recover;
 mod scope;
+mod serve;
 mod sheet;
 mod table;
 mod target;
@@ -70,6 +71,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Pulse(arguments) => pulse::run(&arguments),
         Command::Scope(arguments) => scope::run(&arguments),
         Command::Expose(arguments) => expose::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Probes(arguments) => probes::run(&arguments),
         Command::Chain { words } => chain::run(&words),

@@ -1,5 +1,8 @@
 //! `hairspring pulse`: makes pulses on a device's lines, and says what each was at least and at most.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use hairspring_device::pulse::{PulseError, Train};
 use hairspring_device::{Lines, Pulse, PulseReport};
 use hairspring_machine::Host;
@@ -40,7 +43,9 @@ pub(crate) fn run(arguments: &PulseArguments) -> Result<Exit, Failure> {
         Err(Failure::bad_request(format!("--out {}: write a name that ends in .svg", file.display())))
     });
     let file = file.transpose()?;
-    let stop = interrupt::watch()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    // A second signal does not end the program either: the line is up.
+    interrupt::flag_only(&stop)?;
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE).map_err(|error| failed(&error))?;
     let mut device = arguments.device.open(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;

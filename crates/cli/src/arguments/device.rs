@@ -72,6 +72,25 @@ pub(crate) struct ScopeArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct ServeArguments {
+    /// The file that describes the front end: its sources, devices and units
+    #[arg(value_name = "STATION.toml")]
+    pub(crate) station: PathBuf,
+    /// How long [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) length: Option<Nanos>,
+    /// Say how the file is understood, with everything that it does not say, and end
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Do not show how it stands
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ExposeArguments {
     /// How long the shutter is open at least, for instance 10s
     #[arg(value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]

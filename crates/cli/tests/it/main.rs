@@ -20,6 +20,7 @@ mod reaction;
 mod record;
 mod redacted;
 mod refused;
+mod serve;
 mod sheet;
 #[path = "../../../device/examples/instrument_simulator/simulator.rs"]
 mod simulator;

@@ -160,11 +160,18 @@ impl FromStr for Description {
     }
 }
 
+/// A period in the largest unit that leaves a whole number.
+fn written(period: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let whole = units.into_iter().find(|(nanos, _)| period.count() % nanos == 0);
+    whole.map_or_else(String::new, |(nanos, unit)| format!("{}{unit}", period.count() / nanos))
+}
+
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Timer(period) => write!(f, "timer:{}ns", period.count()),
-            Self::Precise(period) => write!(f, "precise:{}ns", period.count()),
+            Self::Timer(period) => write!(f, "timer:{}", written(*period)),
+            Self::Precise(period) => write!(f, "precise:{}", written(*period)),
             Self::Udp(address) => write!(f, "udp:{address}"),
             Self::Fifo(path) => write!(f, "fifo:{}", path.display()),
             Self::Signal(path) => write!(f, "signal:{}", path.display()),
@@ -193,6 +200,7 @@ mod tests {
             let described: Description = example.parse().unwrap_or_else(|error| panic!("{example}: {error}"));
             let printed = described.to_string();
             assert!(printed.starts_with(kind), "{printed}");
+            assert_eq!(printed, example);
             assert_eq!(printed.parse(), Ok(described));
         }
         assert_eq!("timer:1ms".parse(), Ok(Description::Timer(Nanos::from_millis(1))));

@@ -1,0 +1,98 @@
+//! `hairspring serve`: runs a front end that is described in a file, and shows how it reacts.
+
+mod report;
+mod tally;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_device::station::file;
+use hairspring_device::station::run::{Outcome, Watched};
+use hairspring_device::{Station, Stop};
+use hairspring_machine::{Clock, Host, Machine};
+use hairspring_time::{Nanos, Timebase};
+
+use crate::arguments::{Plain, ServeArguments};
+use crate::exit::{Exit, Failure};
+use crate::live::Live;
+use crate::{interrupt, output};
+use tally::Tally;
+
+/// How well the counter is calibrated before the first event, and how long that may take.
+const BOUND_PPM: f64 = 0.5;
+const AGE: Nanos = Nanos::from_millis(200);
+
+/// What was served, as it is shown.
+struct Served<'a> {
+    arguments: &'a ServeArguments,
+    station: &'a Station,
+    outcome: Outcome,
+    tallies: Vec<Tally>,
+    elapsed: Nanos,
+}
+
+pub(crate) fn run(arguments: &ServeArguments) -> Result<Exit, Failure> {
+    if arguments.length.is_some_and(|length| length <= Nanos::ZERO) {
+        return Err(Failure::bad_request("--for 0s: write how long to serve, for instance 10s"));
+    }
+    let station = read(arguments)?;
+    if arguments.check {
+        output::print(&match arguments.format {
+            Plain::Text => report::station(&station, output::style(false).width),
+            Plain::Json => report::station_json(&station),
+        })?;
+        return Ok(Exit::Success);
+    }
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
+    let timebase = Timebase::calibrate_to(Host, BOUND_PPM, AGE).map_err(|error| failed(&error))?;
+    let stop = Stop::new().map_err(|error| Failure::failed(error.to_string()))?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    // A second signal does not end the program either: there are lines to be left in their safe state.
+    interrupt::flag_only(&interrupted)?;
+    let begun = Host.read(Clock::Monotonic);
+    let elapsed = || Host.read(Clock::Monotonic) - begun;
+    let mut live = Live::block(arguments.quiet);
+    let mut tallies: Vec<Tally> = Vec::new();
+    let outcome = station.run(&timebase, &stop, &mut |units: &mut [Watched]| {
+        tallies.resize_with(units.len(), Tally::default);
+        for (unit, tally) in units.iter_mut().zip(&mut tallies) {
+            unit.log.by_ref().for_each(|stages| tally.add(&stages));
+        }
+        live.show(elapsed(), || report::table(&station, &tallies, output::style(false).width).trim_end().to_owned());
+        // Relaxed: a plain flag.
+        if interrupted.load(Ordering::Relaxed) || arguments.length.is_some_and(|length| elapsed() >= length) {
+            stop.set();
+        }
+    });
+    live.end();
+    let outcome = outcome.map_err(|error| Failure::failed(error.to_string()))?;
+    let served = Served { arguments, station: &station, outcome, tallies, elapsed: elapsed() };
+    output::print(&match arguments.format {
+        Plain::Text => served.text(output::style(false).width),
+        Plain::Json => served.json(),
+    })?;
+    Ok(served.exit(interrupted.load(Ordering::Relaxed)))
+}
+
+fn read(arguments: &ServeArguments) -> Result<Station, Failure> {
+    let name = arguments.station.display();
+    let text = std::fs::read_to_string(&arguments.station)
+        .map_err(|error| Failure::bad_request(format!("failed to read {name}: {error}")))?;
+    file::read(&text).map_err(|error| Failure::bad_request(format!("{name}: {error}")))
+}
+
+impl Served<'_> {
+    /// How the command ends, with a word about what went wrong.
+    fn exit(&self, interrupted: bool) -> Exit {
+        let failed = self.outcome.units.iter().filter_map(|unit| Some((&unit.name, "", unit.failed.as_ref()?)));
+        let not_safe = self.outcome.devices.iter().filter_map(|device| {
+            Some((&device.name, " may not be in its safe state", device.unsafe_because.as_ref()?))
+        });
+        let mut exit = if interrupted { Exit::Interrupted } else { Exit::Success };
+        for (name, what, error) in failed.chain(not_safe) {
+            output::complain(&format!("{name}{what}: {error}"));
+            exit = Exit::Failed;
+        }
+        exit
+    }
+}

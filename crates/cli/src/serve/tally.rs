@@ -1,0 +1,97 @@
+//! What a unit has done so far: counts, and the distributions of its reactions in bounded memory.
+
+use hairspring_device::{Stages, Stamped};
+use hairspring_time::Nanos;
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+
+/// The longest reaction that is told apart: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Values are kept to one part in a thousand.
+const DIGITS: u8 = 3;
+
+/// Spans in nanoseconds.
+pub(crate) struct Spans(Histogram<u64>);
+
+impl Default for Spans {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        // The bounds are constants that it accepts.
+        Self(histogram.unwrap_or_else(|error| unreachable!("{error}")))
+    }
+}
+
+impl Spans {
+    fn add(&mut self, span: Nanos) {
+        self.0.saturating_record(u64::try_from(span.count()).unwrap_or(0));
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// A share of all lie at or below; `None` if there are too few to say.
+    pub(crate) fn quantile(&self, share: f64) -> Option<Nanos> {
+        let is_supported = self.0.len() as f64 * share.min(1.0 - share) >= 1.0;
+        let nanos = |value: u64| Nanos::new(i64::try_from(value).unwrap_or(i64::MAX));
+        is_supported.then(|| nanos(self.0.value_at_quantile(share)))
+    }
+
+    pub(crate) fn range(&self) -> Option<(Nanos, Nanos)> {
+        let nanos = |value: u64| Nanos::new(i64::try_from(value).unwrap_or(i64::MAX));
+        (!self.0.is_empty()).then(|| (nanos(self.0.min()), nanos(self.0.max())))
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let range = self.range();
+        let count = |span: Option<Nanos>| span.map(Nanos::count);
+        json!({
+            "n": self.count(),
+            "min": count(range.map(|(least, _)| least)),
+            "median": count(self.quantile(0.5)),
+            "p99": count(self.quantile(0.99)),
+            "p999": count(self.quantile(0.999)),
+            "max": count(range.map(|(_, most)| most)),
+        })
+    }
+}
+
+/// A unit so far.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) activations: u64,
+    pub(crate) missed: u64,
+    pub(crate) behind: u64,
+    pub(crate) overrun: u64,
+    /// Who stamped its events.
+    pub(crate) stamped: Option<Stamped>,
+    pub(crate) wake: Spans,
+    pub(crate) start: Spans,
+    pub(crate) lock: Spans,
+    pub(crate) io: Spans,
+    pub(crate) total: Spans,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, stages: &Stages) {
+        self.activations += 1;
+        self.missed += stages.missed;
+        self.behind += u64::from(stages.late);
+        self.overrun += u64::from(stages.overrun);
+        self.stamped = Some(stages.stamped);
+        let mut spans =
+            vec![(&mut self.wake, stages.wake.since(stages.event)), (&mut self.start, stages.start.since(stages.wake))];
+        if let Some(access) = stages.access {
+            spans.push((&mut self.lock, access.granted.since(access.requested)));
+            spans.push((&mut self.io, access.done.since(access.granted)));
+        }
+        for (spans, span) in spans {
+            if let Ok(span) = span {
+                spans.add(span);
+            }
+        }
+        if let Some(total) = stages.total() {
+            self.total.add(total);
+        }
+    }
+}
