@@ -7,6 +7,7 @@
 
 mod child;
 mod r#gen;
+mod lab;
 mod lint;
 mod peers;
 mod prove;
@@ -35,6 +36,8 @@ enum Task {
     Lint,
     /// Write the files that the command generates, or check that they are current
     Gen(r#gen::Arguments),
+    /// Test the drivers against the kernel's real ones, in a virtual machine
+    Lab(lab::Arguments),
     /// Measure other people's clocks and sleeps beside ours, in one run, as ratios
     Peers(peers::Arguments),
     /// Run the long proofs in release mode and write a dated report under proofs/
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&workspace, &arguments),
         Task::Lint => lint::run(&workspace),
         Task::Gen(arguments) => r#gen::run(&workspace, &arguments),
+        Task::Lab(arguments) => lab::run(&workspace, &arguments),
         Task::Peers(arguments) => peers::run(&workspace, &arguments),
         Task::Prove(arguments) => prove::run(&workspace, &arguments),
     });

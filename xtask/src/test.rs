@@ -9,7 +9,7 @@ mod aarch64;
 mod cargo_tests;
 mod examples;
 mod html;
-mod needs;
+pub(crate) mod needs;
 mod netlog;
 mod readme;
 mod setup;

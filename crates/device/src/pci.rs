@@ -5,13 +5,14 @@
 //! who uses it: for digital lines this driver takes one register for the outputs and one for the inputs, of which it knows the
 //! offset and nothing else. The outputs are kept here, so a register that cannot be read back is fine.
 //!
-//! **A card that goes.** A card that is pulled out answers with all ones until the kernel has noticed, and all ones is a value like
-//! any other; the configuration space, which no card answers with all ones in its first word, tells the two apart. When the kernel takes the window away, an access
-//! to it is a bus error, which ends a process. Not here: the window is replaced by ordinary memory (see `pci/revoked.rs`), and each
-//! access from then on is an error.
+//! **A card that goes.** A window that no card answers for reads as all ones, or as zero, by the bridge: values like any others. So
+//! after each of these the kernel is asked whether the card is there; when it is not, this access and all later ones are errors. A
+//! store to a card that is gone is lost without a word: only a load finds out. Where the kernel takes the window away (older ones do so with
+//! the card, newer ones when a driver of theirs claims it), an access would be a bus error, which ends a process. Not here: the window is
+//! replaced by ordinary memory (see `pci/revoked.rs`), and the access is an error, too.
 //!
 //! **Real-time behaviour.** An access is one load or one store, no system call. A load waits for the card, a store does not. A load
-//! that yields all ones, and it alone, is followed by a system call that asks whether the card is there.
+//! that yields all ones or zero, and it alone, is followed by a system call, which costs a microsecond or two.
 
 #![expect(unsafe_code, reason = "maps a window, and reads and writes it")]
 
@@ -23,6 +24,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::Nanos;
 
@@ -39,8 +41,8 @@ const CARDS: &str = "/sys/bus/pci/devices";
 /// Offset of the command register in the configuration space, and its bits: the window answers; no interrupts.
 const COMMAND: u64 = 4;
 const COMMAND_NO_INTERRUPT: u16 = 1 << 10;
-/// What nothing answers with.
-const NOBODY: u32 = u32::MAX;
+/// What nothing answers with: all ones, and on some bridges zero.
+const NOBODY: [u32; 2] = [u32::MAX, 0];
 /// The largest window that is mapped.
 const WINDOW_MOST_BYTES: u64 = 1 << 30;
 
@@ -55,6 +57,7 @@ pub struct PciWindow {
     guarded: Guarded,
     configuration: File,
     card: String,
+    found_gone: AtomicBool,
 }
 
 // SAFETY: an address and its length; volatile accesses to the card from any one thread are as good as from another.
@@ -99,7 +102,7 @@ impl PciWindow {
         };
         let configuration = OpenOptions::new().read(true).open(folder.join("config"));
         let configuration = configuration.inspect_err(|_| unmap()).map_err(failed)?;
-        Ok(Self { words, bytes, guarded, configuration, card: card.to_owned() })
+        Ok(Self { words, bytes, guarded, configuration, card: card.to_owned(), found_gone: AtomicBool::new(false) })
     }
 
     /// Its size.
@@ -116,7 +119,7 @@ impl PciWindow {
         // SAFETY: `word` lies within the mapping, which lives as long as `self`, and is aligned. A window that was revoked has been
         // replaced by memory of the same size.
         let value = unsafe { word.as_ptr().read_volatile() };
-        if self.guarded.is_revoked() || (value == NOBODY && !self.answers()) {
+        if self.is_gone() || (NOBODY.contains(&value) && !self.answers()) {
             return Err(self.gone("read from"));
         }
         Ok(value)
@@ -125,12 +128,12 @@ impl PciWindow {
     /// Writes the word at an offset of bytes. The card may get it later: read something from it to be sure.
     ///
     /// # Errors
-    /// As [`read`](Self::read); a card that is gone is noticed only when the kernel has.
+    /// As [`read`](Self::read); that a card is gone is found out only by reading.
     pub fn write(&self, offset: usize, value: u32) -> Result<(), DeviceError> {
         let word = self.word(offset)?;
         // SAFETY: as in `read`; a window of a card may be written by anyone who may map it.
         unsafe { word.as_ptr().write_volatile(value) };
-        if self.guarded.is_revoked() { Err(self.gone("write to")) } else { Ok(()) }
+        if self.is_gone() { Err(self.gone("write to")) } else { Ok(()) }
     }
 
     fn word(&self, offset: usize) -> Result<NonNull<u32>, DeviceError> {
@@ -145,13 +148,21 @@ impl PciWindow {
         Ok(unsafe { self.words.byte_add(offset) })
     }
 
-    /// Whether the card answers to the first word of its configuration space.
+    /// Whether the card answers to the first word of its configuration space, where it has its numbers.
     fn answers(&self) -> bool {
         let mut word = [0; WORD];
-        self.configuration.read_exact_at(&mut word, 0).is_ok() && u32::from_ne_bytes(word) != NOBODY
+        let read = self.configuration.read_exact_at(&mut word, 0);
+        read.is_ok() && !NOBODY.contains(&u32::from_ne_bytes(word))
+    }
+
+    /// Whether it has been found out already that the card is gone.
+    fn is_gone(&self) -> bool {
+        // Relaxed: a plain mark, of this thread or one that has handed the window over since.
+        self.found_gone.load(Ordering::Relaxed) || self.guarded.is_revoked()
     }
 
     fn gone(&self, attempted: &str) -> DeviceError {
+        self.found_gone.store(true, Ordering::Relaxed);
         let error = io::Error::from_raw_os_error(libc::ENODEV);
         refusal(format!("{attempted} the card {}", self.card), &error, REMEDY)
     }

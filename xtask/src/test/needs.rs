@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::aarch64;
+use crate::lab::supplies;
 use crate::workspace::Workspace;
 
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +21,8 @@ pub(crate) enum Need {
     Aarch64,
     /// A Python with the packages that read recordings.
     Python,
+    /// QEMU and what runs in it.
+    Lab,
     /// A program, in the Debian package of its name.
     Program(&'static str),
 }
@@ -81,6 +84,12 @@ impl Need {
                 let what = format!("there is no Python with {}", PYTHON_PACKAGES.join(", "));
                 Some(Missing { what, remedy: remedy.to_owned(), installable })
             }
+            Need::Lab => {
+                let missing = supplies::missing(workspace)?;
+                let remedy = if missing.installable { HINT } else { "the rest of the checks need no lab" };
+                let (what, installable) = (missing.what, missing.installable);
+                Some(Missing { what, remedy: remedy.to_owned(), installable })
+            }
             Need::Program(name) => {
                 if in_path(name).is_some() {
                     return None;
@@ -118,7 +127,7 @@ pub(crate) fn in_path(program: &str) -> Option<PathBuf> {
 }
 
 /// Whether packages of Debian can be installed.
-fn has_apt() -> bool {
+pub(crate) fn has_apt() -> bool {
     is_root() && in_path("apt-get").is_some()
 }
 

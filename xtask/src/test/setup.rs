@@ -1,10 +1,10 @@
 //! The setup step: names what the other steps miss and installs it.
 //!
-//! Five things can be missing. Components of the toolchain come from rustup. Chromium and programs that single tests
+//! Six things can be missing. Components of the toolchain come from rustup. Chromium and programs that single tests
 //! use come from the Debian archive, which takes root. The compiler for the aarch64 type check is downloaded from the Debian archive and
 //! unpacked under the target directory: package lists of its own with arm64 among their architectures, so that
 //! the system's configuration stays as it is. Which versions there are is asked at run time. Packages for Python
-//! come from PyPI into a virtual environment under the target directory.
+//! come from PyPI into a virtual environment under the target directory. What the lab needs, `lab/supplies.rs` fetches.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,6 +14,7 @@ use std::process::Command;
 use super::needs::{self, FOR_SINGLE_TESTS, Need};
 use super::steps::{Run, STEPS, Step};
 use super::{Context, aarch64};
+use crate::lab::supplies;
 use crate::tally::Tally;
 
 pub(crate) const STEP: Step = Step {
@@ -42,6 +43,7 @@ fn install_all(context: &Context, name: &str) -> Tally {
             Need::Chromium => from_debian(context, &["chromium", "fonts-dejavu-core"]),
             Need::Aarch64 => aarch64_from_debian(context),
             Need::Python => python_from_pip(context),
+            Need::Lab => supplies::install(context.workspace, &mut |command| must(context, command)),
             Need::Program(name) => from_debian(context, &[name]),
         };
         let still = outcome.err().or_else(|| need.missing(context.workspace).map(|missing| missing.to_string()));

@@ -7,7 +7,7 @@
 use super::needs::Need;
 use super::{Context, aarch64, cargo_tests, examples, html, readme};
 use crate::tally::Tally;
-use crate::{r#gen, lint};
+use crate::{r#gen, lab, lint};
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,
@@ -125,6 +125,13 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[],
         limit_s: 420,
         run: Run::Call(readme::run),
+    },
+    Step {
+        name: "lab",
+        about: "the drivers against the kernel's real ones, in a virtual machine",
+        needs: &[Need::Lab],
+        limit_s: 480,
+        run: Run::Call(lab::check),
     },
     Step {
         name: "peers",

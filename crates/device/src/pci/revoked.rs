@@ -1,7 +1,8 @@
 //! [`Guarded`]: windows that the kernel may take away while they are used.
 //!
-//! **Problem.** When a card is removed, the kernel revokes the mappings of its windows; the next access is a `SIGBUS`, which ends the process
-//! in the middle of whatever it did, with every other device of it in the state it was in.
+//! **Problem.** The kernel can revoke the mappings of a card's windows: with the card on older kernels, for a driver that claims it on newer
+//! ones. The next access is a `SIGBUS`, which ends the process in the middle of whatever it did, with every other device of it in the
+//! state it was in.
 //!
 //! **Solution.** A handler of `SIGBUS` that knows the windows. If the address lies in one of them, it maps ordinary memory over the
 //! whole window, full of zeros, marks it as revoked, and returns: the access is repeated and succeeds, and who made it looks at the mark

@@ -1,0 +1,84 @@
+//! [`Findings`]: what a test found, as the host is told.
+//!
+//! `exact` is what must be the same in every run on every machine: counts and verdicts. `measured` is what depends on the machine:
+//! times. `captured` is what the host must find in the file of the parallel port, in order.
+
+use std::time::Duration;
+
+use hairspring_time::Nanos;
+use serde_json::{Map, Value, json};
+
+/// What a test found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    exact: Map<String, Value>,
+    measured: Map<String, Value>,
+    captured: Vec<u8>,
+    skipped: Option<String>,
+}
+
+impl Findings {
+    /// What must always be so.
+    pub(crate) fn exact(&mut self, name: &str, value: impl Into<Value>) {
+        self.exact.insert(name.to_owned(), value.into());
+    }
+
+    /// Least, median and greatest of some times.
+    pub(crate) fn measured(&mut self, name: &str, times: &[Nanos]) {
+        let mut sorted: Vec<i64> = times.iter().map(|time| time.count()).collect();
+        sorted.sort_unstable();
+        let at = |index: usize| sorted.get(index).copied();
+        let spread = json!({
+            "n": sorted.len(),
+            "min_ns": at(0),
+            "median_ns": at(sorted.len() / 2),
+            "max_ns": at(sorted.len().saturating_sub(1)),
+        });
+        self.measured.insert(name.to_owned(), spread);
+    }
+
+    /// One more byte that the parallel port must have taken.
+    pub(crate) fn captured(&mut self, byte: u8) {
+        self.captured.push(byte);
+    }
+
+    /// Says that it cannot run here.
+    pub(crate) fn skip(&mut self, reason: &str) {
+        self.skipped = Some(reason.to_owned());
+    }
+
+    /// The line for the host.
+    pub(crate) fn line(&self, name: &str, ended: &Result<(), String>, took: Duration) -> Value {
+        json!({
+            "test": name,
+            "passed": ended.is_ok() && self.skipped.is_none(),
+            "skipped": self.skipped,
+            "why": ended.as_ref().err(),
+            "took_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "exact": self.exact,
+            "measured": self.measured,
+            "captured": self.captured,
+        })
+    }
+}
+
+/// Fails with a reason unless something holds.
+pub(crate) fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
+/// The text of an error, which must have this in it.
+pub(crate) fn refused<T>(result: Result<T, impl std::fmt::Display>, what: &str, hint: &str) -> Result<(), String> {
+    match result {
+        Ok(_) => Err(format!("{what} was not refused")),
+        Err(error) => {
+            let error = error.to_string();
+            check(error.contains(hint), || format!("{what} was refused with '{error}', which does not say '{hint}'"))
+        }
+    }
+}
+
+/// Any error, as the reason of a failure.
+pub(crate) fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

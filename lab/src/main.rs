@@ -1,0 +1,97 @@
+//! `lab-guest`: the tests of the drivers, against the kernel's real ones.
+//!
+//! It is the only program of the virtual machine that `cargo xtask lab` boots. Each test uses a device that QEMU or the kernel
+//! provides, and is told to the host as one line of JSON, through the file that is its only argument: what was found, what was measured,
+//! how long it took. Nothing is told through the exit status: a machine that dies tells by the lines that are missing.
+//!
+//! It changes modules, disks and devices as it likes: it is made for a machine that is thrown away.
+#![expect(clippy::print_stderr, reason = "the console of the machine, for people")]
+
+mod cards;
+mod disks;
+mod findings;
+mod kernel;
+mod parallel;
+mod pci;
+mod serial;
+mod shell;
+
+use std::fs::File;
+use std::io::Write as _;
+use std::time::Instant;
+
+use hairspring_time::{Host, Timebase};
+use serde_json::json;
+
+use findings::Findings;
+
+/// What the tests share.
+struct Lab {
+    timebase: Timebase<Host>,
+}
+
+type Test = fn(&Lab, &mut Findings) -> Result<(), String>;
+
+/// All tests, in the order in which they run: those that take a device away come last.
+const TESTS: &[(&str, Test)] = &[
+    ("parport.pulses", parallel::pulses),
+    ("parport.interrupts", parallel::interrupts),
+    ("parport.refusals", parallel::refusals),
+    ("comedi.digital", cards::digital),
+    ("comedi.recording", cards::recording),
+    ("comedi.overflow", cards::overflow),
+    ("comedi.refusals", cards::refusals),
+    ("serial.lines", serial::lines),
+    ("pci.words", pci::words),
+    ("pci.factorial", pci::factorial),
+    ("pci.dma", pci::dma),
+    ("pci.interrupts", pci::interrupts),
+    ("gpio.edges", gpio_edges),
+    ("disk.raid0", disks::raid0),
+    ("disk.errors", disks::errors),
+    ("disk.dropped", disks::dropped),
+    ("serial.unplugged", serial::unplugged),
+    ("pci.unplugged", pci::unplugged),
+];
+
+fn main() {
+    let path = std::env::args().nth(1).unwrap_or_else(|| "/dev/stderr".to_owned());
+    let mut results = match File::options().write(true).open(&path) {
+        Ok(file) => file,
+        Err(error) => return eprintln!("lab-guest: failed to open {path}: {error}"),
+    };
+    let mut tell = |line: serde_json::Value| {
+        eprintln!("{line}");
+        let _ = results.write_all(format!("{line}\n").as_bytes());
+    };
+    let timebase = match Timebase::calibrate(Host) {
+        Ok(timebase) => timebase,
+        Err(error) => return tell(json!({ "fatal": format!("failed to {error}") })),
+    };
+    let lab = Lab { timebase };
+    // The kernel hands what it does not know of its command line to the first program.
+    let only = std::env::var("LAB_ONLY").unwrap_or_default();
+    let chosen: Vec<_> = TESTS.iter().filter(|(name, _)| name.starts_with(&only)).collect();
+    tell(json!({ "tests": chosen.iter().map(|(name, _)| name).collect::<Vec<_>>() }));
+    for (name, test) in &chosen {
+        tell(json!({ "begin": name }));
+        let begun = Instant::now();
+        let mut findings = Findings::default();
+        // A panic is a failure of its test, and the others still run.
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(&lab, &mut findings)));
+        let ended = ended.unwrap_or_else(|_| Err("it panicked; the console says where".to_owned()));
+        tell(findings.line(name, &ended, begun.elapsed()));
+    }
+    tell(json!({ "end": chosen.len() }));
+}
+
+/// The kernel of the lab has no simulated chip, and QEMU's PC has none that it has a driver for.
+fn gpio_edges(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
+    match std::fs::exists("/dev/gpiochip0") {
+        Ok(true) => Err("there is a chip now: write this test".to_owned()),
+        _ => {
+            findings.skip("the distribution's kernel for the PC has no simulated GPIO chip (gpio-sim), nor a driver of a chip that QEMU emulates");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The first file system of the machine: an archive in the `newc` format of cpio, which the kernel unpacks into memory.
+//!
+//! It holds BusyBox, the script that is the first program, the tests, and the kernel's modules with all that they depend on, in the order in
+//! which they are to be loaded. What a module depends on stands in the module itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::supplies::Supplies;
+
+/// The modules that the tests need, with their parameters.
+const MODULES: &[(&str, &str)] = &[
+    ("virtio_pci", ""),
+    ("virtio_console", ""),
+    ("parport_pc", ""),
+    ("ppdev", ""),
+    // The first card is for a driver that is attached by hand; `comedi_test` makes the second for itself.
+    ("comedi", "comedi_num_legacy_minors=1"),
+    ("comedi_test", ""),
+    ("comedi_parport", ""),
+    ("uio_pci_generic", ""),
+    ("brd", "rd_nr=4 rd_size=65536"),
+    ("raid0", ""),
+    ("dm-flakey", ""),
+    // The checksum that ext4 asks the kernel's cryptography for by name.
+    ("crc32c_generic", ""),
+    ("ext4", ""),
+];
+/// File types of cpio, with who may do what.
+const FOLDER: u32 = 0o040_755;
+const PROGRAM: u32 = 0o100_755;
+const FILE: u32 = 0o100_644;
+
+/// The archive.
+pub(super) fn image(supplies: &Supplies, guest: &Path, init: &Path) -> Result<Vec<u8>, String> {
+    let mut archive = Archive::default();
+    for folder in ["bin", "modules", "proc", "sys", "dev", "tmp", "mnt"] {
+        archive.add(folder, FOLDER, &[]);
+    }
+    archive.add("bin/busybox", PROGRAM, &read(&supplies.busybox)?);
+    archive.add("lab-guest", PROGRAM, &read(guest)?);
+    archive.add("init", PROGRAM, &read(init)?);
+    let files = module_files(&supplies.modules);
+    let (mut list, mut added) = (String::new(), BTreeSet::new());
+    for (name, _) in MODULES {
+        add_module(name, &files, &mut archive, &mut list, &mut added)?;
+    }
+    archive.add("modules/list", FILE, list.as_bytes());
+    Ok(archive.finish())
+}
+
+/// Adds a module behind those that it depends on.
+fn add_module(
+    name: &str,
+    files: &BTreeMap<String, PathBuf>,
+    archive: &mut Archive,
+    list: &mut String,
+    added: &mut BTreeSet<String>,
+) -> Result<(), String> {
+    let name = name.replace('-', "_");
+    if !added.insert(name.clone()) {
+        return Ok(());
+    }
+    let file = files.get(&name).ok_or_else(|| format!("the kernel has no module {name}"))?;
+    let module = read(file)?;
+    for dependency in dependencies(&module) {
+        add_module(&dependency, files, archive, list, added)?;
+    }
+    archive.add(&format!("modules/{name}.ko"), FILE, &module);
+    let parameters = MODULES.iter().find(|(known, _)| known.replace('-', "_") == name).map_or("", |(_, text)| text);
+    list.push_str(format!("{name} {parameters}").trim_end());
+    list.push('\n');
+    Ok(())
+}
+
+/// All modules below a folder, by their names with low lines.
+fn module_files(folder: &Path) -> BTreeMap<String, PathBuf> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".ko")) {
+                files.insert(name.replace('-', "_"), path);
+            }
+        }
+    }
+    files
+}
+
+/// What a module says that it depends on, in its section of `name=value` texts that each end with a zero.
+fn dependencies(module: &[u8]) -> Vec<String> {
+    const KEY: &[u8] = b"\0depends=";
+    let found = module.windows(KEY.len()).position(|window| window == KEY);
+    let text = found.map_or(&[][..], |at| &module[at + KEY.len()..]);
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("read {}: {error}", path.display()))
+}
+
+/// An archive that is being written.
+#[derive(Default)]
+struct Archive {
+    bytes: Vec<u8>,
+    entries: u32,
+}
+
+impl Archive {
+    /// Adds a file or folder. Each has a number of its own, or the kernel would take them for links to one.
+    fn add(&mut self, path: &str, mode: u32, contents: &[u8]) {
+        self.entries += 1;
+        let links = if mode & FOLDER == FOLDER { 2 } else { 1 };
+        self.header(path, [self.entries, mode, 0, 0, links, 0, contents.len() as u32]);
+        self.bytes.extend_from_slice(contents);
+        self.pad();
+    }
+
+    /// Number, mode, owner, group, links, time, length; then the device's numbers, the length of the name, no checksum.
+    fn header(&mut self, path: &str, fields: [u32; 7]) {
+        self.bytes.extend_from_slice(b"070701");
+        for field in fields.into_iter().chain([0, 0, 0, 0, path.len() as u32 + 1, 0]) {
+            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
+        }
+        self.bytes.extend_from_slice(path.as_bytes());
+        self.bytes.push(0);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.header("TRAILER!!!", [0, 0, 0, 0, 1, 0, 0]);
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_is_as_the_format_says() {
+        let mut archive = Archive::default();
+        archive.add("a", FILE, b"hello");
+        let bytes = archive.finish();
+        let text = String::from_utf8_lossy(&bytes);
+        let header = "0707010000000100\
+                      0081a40000000000\
+                      0000000000000100\
+                      0000000000000500\
+                      0000000000000000\
+                      0000000000000000\
+                      00000200000000a\0";
+        assert!(text.starts_with(header), "{text:?}");
+        assert_eq!(&bytes[112..120], b"hello\0\0\0");
+        assert!(text[120..].starts_with("070701") && text.contains("TRAILER!!!") && bytes.len().is_multiple_of(4));
+    }
+
+    #[test]
+    fn modules_come_behind_what_they_depend_on_and_only_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("kernel/drivers");
+        fs::create_dir_all(&deep).unwrap();
+        for (name, depends) in [("top-one", "middle,base"), ("middle", "base"), ("base", "")] {
+            let text = format!("ELF\0license=GPL\0depends={depends}\0name={name}\0");
+            fs::write(deep.join(format!("{name}.ko")), text).unwrap();
+        }
+        let files = module_files(folder.path());
+        let (mut archive, mut list, mut added) = (Archive::default(), String::new(), BTreeSet::new());
+        add_module("top_one", &files, &mut archive, &mut list, &mut added).unwrap();
+        assert_eq!(list, "base\nmiddle\ntop_one\n");
+        let missing = add_module("none", &files, &mut archive, &mut list, &mut added);
+        assert!(missing.is_err_and(|why| why.contains("no module none")));
+    }
+}

@@ -1,0 +1,104 @@
+//! [`Machine`]: the virtual machine, and one run of it.
+//!
+//! A PC in software emulation, so that it is the same everywhere and needs no rights: two CPUs (one if its clock counts instructions), a parallel port that writes what is
+//! strobed into a file, two serial ports, the `edu` card, and a virtual serial line on which the results come back. It has no
+//! network and no disk of this computer. It is ended when its time is over.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::{image, supplies};
+use crate::child::{self, Ending};
+use crate::workspace::Workspace;
+
+/// A boot takes seconds; nothing here may wait for longer than this.
+const BOOT_LIMIT: Duration = Duration::from_secs(240);
+const MEMORY_MIB: &str = "512";
+
+/// What the guest's clocks follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// This computer's clock.
+    Host,
+    /// The instructions that the guest has executed, two nanoseconds each; when it sleeps, time jumps.
+    Instructions,
+}
+
+/// A machine that can be booted.
+pub(super) struct Machine {
+    kernel: PathBuf,
+    image: PathBuf,
+    folder: PathBuf,
+    only: String,
+}
+
+/// What a run left behind.
+pub(super) struct Booted {
+    /// The lines of the guest.
+    pub(super) results: String,
+    /// What the parallel port took.
+    pub(super) captured: Vec<u8>,
+    /// Empty if it ended by itself.
+    pub(super) how_it_ended: String,
+    pub(super) console_tail: String,
+    pub(super) took: Duration,
+}
+
+impl Machine {
+    /// Makes the machine's files. It runs the tests whose names begin with `only`.
+    pub(super) fn prepare(workspace: &Workspace, guest: &Path, only: &str) -> Result<Machine, String> {
+        let supplies =
+            supplies::find(workspace).ok_or("the kernel and BusyBox are gone: run cargo xtask lab --setup")?;
+        let folder = workspace.scratch("lab");
+        let archive = image::image(&supplies, guest, &workspace.root.join("lab/init"))?;
+        let image = folder.join("image.cpio");
+        fs::write(&image, archive).map_err(|error| format!("write {}: {error}", image.display()))?;
+        Ok(Machine { kernel: supplies.kernel, image, folder, only: only.to_owned() })
+    }
+
+    /// Boots it and waits for its end.
+    pub(super) fn boot(&self, label: &str, clock: Clock, limit: Duration) -> Booted {
+        let file = |name: &str| {
+            let path = self.folder.join(name);
+            // What an earlier run left there is not this one's.
+            let _ = fs::remove_file(&path);
+            path
+        };
+        let (console, port, results) = (file("console.log"), file("port.bin"), file("results.jsonl"));
+        let mut command = Command::new(supplies::QEMU);
+        // Without anything that is not named here, and with the same random numbers and the same date in each run.
+        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-seed", "1"]);
+        command.args(["-machine", "pc", "-accel", "tcg", "-cpu", "max", "-m", MEMORY_MIB]);
+        command.args(["-rtc", "base=2020-01-01T00:00:00,clock=vm"]);
+        match clock {
+            Clock::Host => command.args(["-smp", "2"]),
+            // One CPU: two that wait for each other by polling would use up each other's instructions.
+            Clock::Instructions => command.args(["-smp", "1", "-icount", "shift=1,sleep=off"]),
+        };
+        command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.image);
+        let options = "console=ttyS0 quiet panic=-1 nokaslr random.trust_cpu=off";
+        command.args(["-append", &format!("{options} LAB_ONLY={}", self.only)]);
+        command.args(["-serial", &format!("file:{}", console.display()), "-serial", "null"]);
+        command.args(["-parallel", &format!("file:{}", port.display())]);
+        command.args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=results"]);
+        command.args(["-chardev", &format!("file,id=results,path={}", results.display())]);
+        command.args(["-device", "edu,dma_mask=0xffffffff"]);
+        let ended = child::run(label, &mut command, BOOT_LIMIT.min(limit), &self.folder.join("qemu.log"));
+        let text = |path: &PathBuf| {
+            fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        };
+        let how_it_ended = match &ended.how {
+            Ending::Exit(0) => String::new(),
+            how => format!("the machine: {how}"),
+        };
+        Booted {
+            results: text(&results),
+            captured: fs::read(&port).unwrap_or_default(),
+            how_it_ended,
+            console_tail: child::tail(&format!("{}\n{}", ended.output.trim_end(), text(&console))),
+            took: ended.took,
+        }
+    }
+}
