@@ -37,6 +37,11 @@ impl Findings {
         self.measured.insert(name.to_owned(), spread);
     }
 
+    /// What may differ from run to run, in words.
+    pub(crate) fn note(&mut self, name: &str, text: String) {
+        self.measured.insert(name.to_owned(), text.into());
+    }
+
     /// One more byte that the parallel port must have taken.
     pub(crate) fn captured(&mut self, byte: u8) {
         self.captured.push(byte);

@@ -173,11 +173,12 @@ impl Found {
             Some(Outcome::Passed) => {}
         }
         let exact = self.exact.iter().map(|(name, value)| format!("{name} {value}"));
-        let measured = self.measured.iter().map(|(name, spread)| {
-            format!(
+        let measured = self.measured.iter().map(|(name, spread)| match spread.as_str() {
+            Some(text) => format!("{name} {text}"),
+            None => format!(
                 "{name} {} / {} / {} ns (least, median, greatest of {})",
                 spread["min_ns"], spread["median_ns"], spread["max_ns"], spread["n"]
-            )
+            ),
         });
         exact.chain(measured).collect::<Vec<_>>().join("; ")
     }
