@@ -308,7 +308,9 @@ impl Producer {
     /// Says that nothing comes any more, and how it ended. Later calls change nothing.
     pub fn close(&mut self, end: End) {
         self.push_pending();
-        let _ = self.shared.closed.set(Closing { end, position: self.head, last: self.pending });
+        // Taken: this is called once more when it is dropped, and what is told here must not be told as a mark, too.
+        let last = self.pending.take();
+        let _ = self.shared.closed.set(Closing { end, position: self.head, last });
         self.flush();
     }
 
