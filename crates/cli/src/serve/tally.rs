@@ -79,14 +79,15 @@ impl Tally {
         self.behind += u64::from(stages.late);
         self.overrun += u64::from(stages.overrun);
         self.stamped = Some(stages.stamped);
-        let mut spans =
-            vec![(&mut self.wake, stages.wake.since(stages.event)), (&mut self.start, stages.start.since(stages.wake))];
-        if let Some(access) = stages.access {
-            spans.push((&mut self.lock, access.granted.since(access.requested)));
-            spans.push((&mut self.io, access.done.since(access.granted)));
-        }
-        for (spans, span) in spans {
-            if let Ok(span) = span {
+        let access = stages.access;
+        let spans = [
+            (&mut self.wake, Some((stages.event, stages.wake))),
+            (&mut self.start, Some((stages.wake, stages.start))),
+            (&mut self.lock, access.map(|access| (access.requested, access.granted))),
+            (&mut self.io, access.map(|access| (access.granted, access.done))),
+        ];
+        for (spans, ends) in spans {
+            if let Some(Ok(span)) = ends.map(|(from, to)| to.since(from)) {
                 spans.add(span);
             }
         }
