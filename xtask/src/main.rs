@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "progress of a proof goes beside its result")]
 
 mod child;
+mod flags;
 mod r#gen;
 mod lab;
 mod lint;
@@ -34,6 +35,8 @@ enum Task {
     Test(test::Arguments),
     /// Check the invariants of ARCHITECTURE.md over all tracked files
     Lint,
+    /// Measure the chapter Reaction with the program built at every optimisation level, side by side
+    Flags(flags::Arguments),
     /// Write the files that the command generates, or check that they are current
     Gen(r#gen::Arguments),
     /// Test the drivers against the kernel's real ones, in a virtual machine
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     let outcome = Workspace::discover().and_then(|workspace| match Arguments::parse().task {
         Task::Test(arguments) => test::run(&workspace, &arguments),
         Task::Lint => lint::run(&workspace),
+        Task::Flags(arguments) => flags::run(&workspace, &arguments),
         Task::Gen(arguments) => r#gen::run(&workspace, &arguments),
         Task::Lab(arguments) => lab::run(&workspace, &arguments),
         Task::Peers(arguments) => peers::run(&workspace, &arguments),

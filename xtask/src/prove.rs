@@ -135,6 +135,13 @@ const PROOFS: &[Proof] = &[
         limit_s: 120,
     },
     Proof {
+        name: "reactions",
+        claim: "Of a million events in storms, for one unit that waits asleep and one that polls, on one board behind one lock, \
+                every one is acted upon or counted as missed, and the board was written to as often as they acted.",
+        arguments: &["--count", "1000000"],
+        limit_s: 300,
+    },
+    Proof {
         name: "exposures",
         claim: "Of a hundred exposures of 10 s on a virtual board, with an instrument read in the middle, none is shorter than \
                 asked, every one that nothing disturbed is within 10 µs of it, and what is longer says so.",

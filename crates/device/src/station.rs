@@ -6,7 +6,7 @@
 //!
 //! **What it cannot do.** A process that is killed (SIGKILL) does nothing any more: its lines stay as they are.
 //!
-//! [`file`] reads a station from TOML.
+//! [`mod@file`] reads a station from TOML.
 
 pub mod file;
 pub mod run;

@@ -38,6 +38,13 @@ pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context
         call::measure(context, &timebase);
     }
     sources::measure(context, &timebase, other);
+    for (source, name, _) in rows::WIRED {
+        let absent = Absent::new(
+            format!("nothing on a machine drives the {name} by itself"),
+            "wire something to the line and let `hairspring serve` act on it: its report has the same stages",
+        );
+        context.absent_under(&format!("reaction.{source}"), &absent);
+    }
     matrix::measure(context, &timebase);
 }
 

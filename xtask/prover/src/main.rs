@@ -18,6 +18,7 @@ mod long_delays;
 mod never_early;
 mod place;
 mod pulses;
+mod reactions;
 mod recording;
 mod sentinel;
 #[path = "../../../crates/device/examples/instrument_simulator/simulator.rs"]
@@ -136,6 +137,12 @@ enum Proof {
         #[arg(long, default_value_t = 1_000_000)]
         count: u64,
     },
+    /// Every event is acted upon or counted as missed
+    Reactions {
+        /// How many
+        #[arg(long, default_value_t = 1_000_000)]
+        count: u64,
+    },
     /// Exposures that nothing disturbed end within 10 µs of their time
     Exposures {
         /// How many
@@ -188,6 +195,7 @@ fn main() -> ExitCode {
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
         Proof::Pulses { count } => pulses::prove(count),
+        Proof::Reactions { count } => reactions::prove(count),
         Proof::Exposures { count, time } => exposures::prove(count, time),
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),

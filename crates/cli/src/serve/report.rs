@@ -1,7 +1,7 @@
 //! A station and what became of it, for people and for programs.
 
-use hairspring_device::Station;
 use hairspring_device::station::UnitSettings;
+use hairspring_device::{Stamped, Station};
 use hairspring_time::Nanos;
 use serde_json::{Value, json};
 
@@ -174,7 +174,7 @@ impl Served<'_> {
                     "unrecorded": counts.unrecorded,
                     "accounted": counts.holds(),
                     "failed": outcome.failed.as_ref().map(ToString::to_string),
-                    "stamped_by": tally.stamped.map(|stamped| stamped.name()),
+                    "stamped_by": tally.stamped.map(Stamped::name),
                     "wake_ns": tally.wake.json(),
                     "start_ns": tally.start.json(),
                     "lock_ns": tally.lock.json(),

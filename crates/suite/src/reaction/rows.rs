@@ -17,6 +17,13 @@ pub(super) const SOURCES: [(&str, &str, &str); 8] = [
     ("polled", "signal, polled", "when it was fired"),
 ];
 
+/// Lines of real devices, which nothing on a machine drives by itself.
+pub(super) const WIRED: [(&str, &str, &str); 3] = [
+    ("gpio", "edge of a GPIO line", "when the kernel took the interrupt"),
+    ("parport", "interrupt of a parallel port", "when the thread had it"),
+    ("uio", "interrupt of a card", "when the thread had it"),
+];
+
 /// The stages: segment, label, what lies in it.
 pub(super) const STAGES: [(&str, &str, &str); 5] = [
     ("total", "event → I/O done", "from the event until the access of the device is done"),
@@ -46,7 +53,7 @@ const LIMITS_MATRIX: &str = "100 events for each cell, 25 at the least effort, 1
 
 pub(crate) fn declare() -> ChapterDeclaration {
     let mut tables = vec![calls()];
-    tables.extend(SOURCES.iter().map(|source| by_source(*source)));
+    tables.extend(SOURCES.iter().chain(&WIRED).map(|source| by_source(*source)));
     tables.extend(Protocol::ALL.iter().map(|protocol| by_lock(*protocol)));
     tables.push(inversion());
     tables.push(chains());

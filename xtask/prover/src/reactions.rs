@@ -1,0 +1,103 @@
+//! A million events for two units on one board: each is acted upon or counted as missed, and each action reached the board.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hairspring_device::{
+    AccessTimes, Action, Activation, Counts, DeviceError, EventSource, Guarded, Lines, Poller, Protocol,
+    SchedulingUnit, Signal, Sleeper, Stop, VirtualBoard,
+};
+use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_time::Timebase;
+use serde_json::{Map, Value, json};
+
+use super::Verdict;
+
+/// So many events come at once; then there is a moment for those who react.
+const STORM: u64 = 16;
+const MOMENT: Nanos = Nanos::from_micros(20);
+/// The last event has been heard of by then.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+
+/// Fires so many events at two units, one that waits asleep and one that polls.
+pub(crate) fn prove(count: u64) -> Verdict {
+    let mut figures = Map::new();
+    let passed = storm(count, &mut figures).unwrap_or_else(|why| {
+        figures.insert("defect".to_owned(), json!(why));
+        false
+    });
+    Verdict { passed, figures }
+}
+
+fn said(error: DeviceError) -> String {
+    error.to_string()
+}
+
+fn storm(count: u64, figures: &mut Map<String, Value>) -> Result<bool, String> {
+    let timebase = Timebase::calibrate_to(Host, 1.0, Nanos::from_millis(100)).map_err(|error| error.to_string())?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let board = || {
+        let path = folder.path().join("board");
+        VirtualBoard::open(&path, AccessTimes::ZERO, Lines(0), Protocol::Inherit, &timebase).map_err(said)
+    };
+    let signal = || Signal::open(&folder.path().join("signal")).map_err(said);
+    let device = Guarded::new(Box::new(board()?), Box::new(board()?));
+    device.lock().and_then(|mut held| held.device().init()).map_err(said)?;
+    let (observer, firing, stop) = (board()?, signal()?, Stop::new().map_err(said)?);
+    let before = observer.outputs().1;
+    // Made before the first event, which so finds them waiting.
+    let sources: [Box<dyn EventSource + '_>; 2] = [
+        Box::new(Sleeper::new(signal()?, &timebase, &stop)),
+        Box::new(Poller::new(signal()?, &timebase, &stop).map_err(said)?),
+    ];
+    let heard = [AtomicU64::new(0), AtomicU64::new(0)];
+    let monotonic = || Host.read(Clock::Monotonic);
+    let counts = std::thread::scope(|scope| {
+        let mut units = Vec::new();
+        for ((line, source), heard) in (0..).zip(sources).zip(&heard) {
+            let action = toggling(line, heard);
+            let (mut unit, _log) = SchedulingUnit::new(source, action, Some(&device), &timebase, 1);
+            units.push(scope.spawn(move || unit.run().map(|()| unit.counts())));
+        }
+        for number in 1..=count {
+            firing.fire(Some(number), &timebase);
+            if number % STORM == 0 {
+                Host.sleep_until(monotonic() + MOMENT);
+            }
+        }
+        let end = monotonic() + PATIENCE;
+        while heard.iter().any(|heard| heard.load(Ordering::Acquire) < count) && monotonic() < end {
+            Host.sleep_until(monotonic() + MOMENT);
+        }
+        stop.set();
+        let ended =
+            units.into_iter().map(|unit| unit.join().map_err(|_| "run a unit: it panicked".to_owned())?.map_err(said));
+        ended.collect::<Result<Vec<Counts>, String>>()
+    })?;
+    let written = u64::from(observer.outputs().1.wrapping_sub(before));
+    let acted: u64 = counts.iter().map(|counts| counts.activations).sum();
+    for (name, counts) in ["asleep", "polling"].into_iter().zip(&counts) {
+        let told = json!({
+            "events": counts.events,
+            "activations": counts.activations,
+            "missed": counts.missed,
+            "overrun": counts.overrun,
+            "unaccounted": count.abs_diff(counts.activations + counts.missed),
+        });
+        figures.insert(name.to_owned(), told);
+    }
+    figures.insert("fired".to_owned(), json!(count));
+    figures.insert("writes that the board counted".to_owned(), json!(written));
+    Ok(counts.iter().all(|counts| counts.holds() && counts.events == count) && written == acted)
+}
+
+/// Changes a line, and says of how many events it has heard.
+fn toggling<'a>(line: u32, heard: &'a AtomicU64) -> Box<dyn Action<Host> + 'a> {
+    let (line, mut lines) = (Lines::one(line), Lines(0));
+    Box::new(move |activation: &mut Activation<'_, '_, Host>| {
+        lines.0 ^= line.0;
+        activation.device(|device| device.write(line, lines))?;
+        // Release: the write is before it.
+        heard.fetch_add(1 + activation.event().missed, Ordering::Release);
+        Ok(())
+    })
+}
