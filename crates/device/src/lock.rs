@@ -213,8 +213,14 @@ impl fmt::Debug for DeviceLock<'_> {
 impl<'m> DeviceLock<'m> {
     /// The lock of these words, made with the protocol that was written beside them.
     pub(crate) fn of(words: &'m Words, protocol: &AtomicU32) -> Self {
-        let protocol = protocol.load(Ordering::Relaxed);
-        Self { words, protocol: Protocol::ALL.into_iter().find(|known| *known as u32 == protocol).unwrap_or_default() }
+        const NONE: u32 = Protocol::None as u32;
+        const FIFO: u32 = Protocol::Fifo as u32;
+        let protocol = match protocol.load(Ordering::Relaxed) {
+            NONE => Protocol::None,
+            FIFO => Protocol::Fifo,
+            _ => Protocol::Inherit,
+        };
+        Self { words, protocol }
     }
 
     /// Its protocol.

@@ -264,6 +264,7 @@ impl<M: Machine + Send + Sync> EventSource for Poller<'_, M> {
             self.allow()?;
         }
         let mut looks = 0_u32;
+        // Without a pause between two looks: the CPU is ours, and a hypervisor takes it from who pauses in a loop.
         loop {
             if let Some(event) = self.follower.look() {
                 return Ok(Some(event));
@@ -272,7 +273,6 @@ impl<M: Machine + Send + Sync> EventSource for Poller<'_, M> {
             if looks.is_multiple_of(LOOKS) && self.stop.is_set() {
                 return Ok(None);
             }
-            self.follower.timebase.machine().relax();
         }
     }
 }

@@ -17,7 +17,7 @@
 //!
 //! Without threads it is the same: on [`Sim`](hairspring_machine::Sim) a test calls `step` with a source of its own.
 
-use hairspring_machine::{Machine, Nanos};
+use hairspring_machine::{Machine, Nanos, Ticks};
 use hairspring_time::{Instant, Timebase};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
@@ -60,7 +60,8 @@ pub struct Activation<'a, 'd, M: Machine> {
     event: Event,
     device: Option<&'a Guarded<'d>>,
     timebase: &'a Timebase<M>,
-    access: Option<Access>,
+    /// Requested, granted, done: turned into instants when the action is over.
+    access: Option<[Ticks; 3]>,
 }
 
 impl<'a, M: Machine> Activation<'a, '_, M> {
@@ -86,15 +87,15 @@ impl<'a, M: Machine> Activation<'a, '_, M> {
                 remedy: "give it one",
             });
         };
-        let requested = self.timebase.now();
+        let requested = self.timebase.stamp();
         let mut held = device.lock()?;
-        let granted = self.timebase.now();
-        let done = act(held.device());
-        let end = self.timebase.now();
+        let granted = self.timebase.stamp();
+        let result = act(held.device());
+        let done = self.timebase.stamp();
         drop(held);
-        let (requested, granted) = self.access.map_or((requested, granted), |first| (first.requested, first.granted));
-        self.access = Some(Access { requested, granted, done: end });
-        done
+        let [requested, granted, _] = self.access.unwrap_or([requested, granted, done]);
+        self.access = Some([requested, granted, done]);
+        result
     }
 }
 
@@ -182,10 +183,14 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
     pub fn step(&mut self) -> Result<bool, DeviceError> {
         let Some(event) = self.source.wait()? else { return Ok(false) };
         let mut activation = Activation { event, device: self.device, timebase: self.timebase, access: None };
-        let start = self.timebase.now();
+        let start = self.timebase.stamp();
         let result = self.action.run(&mut activation);
-        let mut stages = Stages { access: activation.access, ..Stages::begin(&event, start) };
-        stages.end = self.timebase.now();
+        let end = self.timebase.now();
+        let access = activation.access.map(|stamps| {
+            let [requested, granted, done] = stamps.map(|stamp| self.timebase.instant(stamp));
+            Access { requested, granted, done }
+        });
+        let mut stages = Stages { access, end, ..Stages::begin(&event, self.timebase.instant(start)) };
         self.account(&mut stages);
         if let Err(PushError::Full(_)) = self.ring.push(stages) {
             self.counts.unrecorded += 1;
