@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use hairspring_device::{Device, Lockable, Protocol};
+use hairspring_device::{Device, Guarded, Lines, Lockable, Protocol};
 use hairspring_machine::{Host, Machine, Policy};
 
 use crate::process::{Other, count};
@@ -61,6 +61,23 @@ fn the_death_of_an_owner_is_told_to_the_next_one_alone() {
             assert!(board.lock().lock().expect("the lock").owner_died(), "{protocol}");
             assert!(!board.lock().lock().expect("the lock").owner_died(), "{protocol}");
         }
+    }
+}
+
+#[test]
+fn a_device_whose_owner_died_is_initialised_before_anybody_uses_it() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let open = || board(folder.path(), protocol, &timebase);
+        let device = Guarded::new(Box::new(open()), Box::new(open()));
+        device.lock().and_then(|mut held| held.device().init()).expect("initialised");
+        device.lock().and_then(|mut held| held.device().write(Lines(1), Lines(1))).expect("written");
+        Other::start("hold", folder.path(), protocol).kill();
+        assert_eq!((open().outputs().0, device.recovered()), (Lines(1), 0), "as the dead one left it");
+        drop(device.lock().expect("the lock"));
+        assert_eq!((open().outputs().0, device.recovered()), (Lines(0), 1), "{protocol}: as after power-on");
+        drop(device.lock().expect("the lock"));
+        assert_eq!(device.recovered(), 1, "{protocol}: told once");
     }
 }
 
