@@ -15,6 +15,7 @@ mod parallel;
 mod pci;
 mod serial;
 mod shell;
+mod units;
 
 use std::fs::File;
 use std::io::Write as _;
@@ -36,6 +37,7 @@ type Test = fn(&Lab, &mut Findings) -> Result<(), String>;
 const TESTS: &[(&str, Test)] = &[
     ("parport.pulses", parallel::pulses),
     ("parport.interrupts", parallel::interrupts),
+    ("parport.unit", units::parport),
     ("parport.refusals", parallel::refusals),
     ("comedi.digital", cards::digital),
     ("comedi.recording", cards::recording),
@@ -46,6 +48,7 @@ const TESTS: &[(&str, Test)] = &[
     ("pci.factorial", pci::factorial),
     ("pci.dma", pci::dma),
     ("pci.interrupts", pci::interrupts),
+    ("uio.unit", units::uio),
     ("gpio.edges", gpio_edges),
     ("disk.raid0", disks::raid0),
     ("disk.errors", disks::errors),

@@ -20,9 +20,9 @@ const IDENTITY: usize = 0x00;
 const INVERTER: usize = 0x04;
 const FACTORIAL: usize = 0x08;
 const STATUS: usize = 0x20;
-const INTERRUPT_STATUS: usize = 0x24;
-const INTERRUPT_RAISE: usize = 0x60;
-const INTERRUPT_ACKNOWLEDGE: usize = 0x64;
+pub(crate) const INTERRUPT_STATUS: usize = 0x24;
+pub(crate) const INTERRUPT_RAISE: usize = 0x60;
+pub(crate) const INTERRUPT_ACKNOWLEDGE: usize = 0x64;
 const DMA_SOURCE: usize = 0x80;
 const DMA_TARGET: usize = 0x88;
 const DMA_COUNT: usize = 0x90;
@@ -36,7 +36,7 @@ const FROM_CARD: u32 = 0b11;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The card's address, as sysfs has it.
-fn card() -> Result<String, String> {
+pub(crate) fn card() -> Result<String, String> {
     for folder in shell::list("/sys/bus/pci/devices")? {
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default().trim().to_owned();
         if (read("vendor").as_str(), read("device").as_str()) == NUMBERS {
@@ -46,7 +46,7 @@ fn card() -> Result<String, String> {
     Err("there is no edu card".to_owned())
 }
 
-fn window() -> Result<PciWindow, String> {
+pub(crate) fn window() -> Result<PciWindow, String> {
     let window = PciWindow::open(&card()?, 0).map_err(text)?;
     let identity = window.read(IDENTITY).map_err(text)?;
     check(identity & 0xff == 0xed, || format!("the card says that it is {identity:#010x}, not an edu"))?;
@@ -143,7 +143,7 @@ fn master(card: &str) -> Result<(), String> {
 }
 
 /// The file of the card's interrupt, once the driver has it.
-fn interrupt(card: &str) -> Result<PciInterrupt, String> {
+pub(crate) fn interrupt(card: &str) -> Result<PciInterrupt, String> {
     let uio = PathBuf::from("/dev/uio0");
     if !uio.exists() {
         shell::write("/sys/bus/pci/drivers/uio_pci_generic/new_id", "1234 11e8")?;

@@ -282,6 +282,11 @@ impl PciInterrupt {
         enabled.map_err(|error| self.failed("enable", &error))
     }
 
+    /// Whether an interrupt has come that [`wait`](Self::wait) has not told of yet.
+    pub(crate) fn has_come(&self) -> Result<bool, DeviceError> {
+        wait_readable(self.node.as_fd(), Nanos::ZERO).map_err(|error| self.failed("wait for", &error))
+    }
+
     /// Waits for the interrupt, for so long at most; how many came since the last call, 0 if none. Blocks.
     ///
     /// # Errors

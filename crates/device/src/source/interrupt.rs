@@ -21,7 +21,8 @@ pub enum Line {
     Parport(Parport),
     /// Edges of a GPIO chip's lines, of one direction if that is said; the kernel stamps each.
     Gpio(GpioEdges, Option<Edge>),
-    /// A card behind UIO. It is allowed to interrupt again when the next event is waited for: by then the action has served it.
+    /// A card behind UIO. It is allowed to interrupt again when the next event is waited for: by then the action has served it. One that
+    /// has interrupted before anybody waited has not been served, and is allowed to when that event has been handed out.
     Uio(PciInterrupt),
 }
 
@@ -92,7 +93,10 @@ impl<M: Machine + Send + Sync> EventSource for Interrupt<'_, M> {
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
-        if let Line::Uio(interrupt) = &self.line {
+        // A card that has interrupted and was not served goes on asking: allowed to, it would interrupt a second time for the same.
+        if let Line::Uio(interrupt) = &self.line
+            && !interrupt.has_come()?
+        {
             interrupt.enable()?;
         }
         loop {
