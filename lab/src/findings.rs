@@ -15,6 +15,7 @@ pub(crate) struct Findings {
     measured: Map<String, Value>,
     captured: Vec<u8>,
     skipped: Option<String>,
+    sheet: Option<Value>,
 }
 
 impl Findings {
@@ -45,6 +46,16 @@ impl Findings {
     /// One more byte that the parallel port must have taken.
     pub(crate) fn captured(&mut self, byte: u8) {
         self.captured.push(byte);
+    }
+
+    /// The sheet that was taken, for the host.
+    pub(crate) fn sheet(&mut self, sheet: Value) {
+        self.sheet = Some(sheet);
+    }
+
+    /// The sheet goes on a line of its own.
+    pub(crate) fn take_sheet(&mut self) -> Option<Value> {
+        self.sheet.take()
     }
 
     /// Says that it cannot run here.

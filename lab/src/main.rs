@@ -1,6 +1,6 @@
 //! `lab-guest`: the tests of the drivers, against the kernel's real ones.
 //!
-//! It is the only program of the virtual machine that `cargo xtask lab` boots. Each test uses a device that QEMU or the kernel
+//! It runs in the virtual machine that `cargo xtask lab` boots, with the command beside it. Each test uses a device that QEMU or the kernel
 //! provides, and is told to the host as one line of JSON, through the file that is its only argument: what was found, what was measured,
 //! how long it took. Nothing is told through the exit status: a machine that dies tells by the lines that are missing.
 //!
@@ -14,6 +14,7 @@ mod kernel;
 mod parallel;
 mod pci;
 mod serial;
+mod sheets;
 mod shell;
 mod units;
 
@@ -35,6 +36,7 @@ type Test = fn(&Lab, &mut Findings) -> Result<(), String>;
 
 /// All tests, in the order in which they run: those that take a device away come last.
 const TESTS: &[(&str, Test)] = &[
+    ("sheet.quick", sheets::quick),
     ("parport.pulses", parallel::pulses),
     ("parport.interrupts", parallel::interrupts),
     ("parport.unit", units::parport),
@@ -64,7 +66,10 @@ fn main() {
         Err(error) => return eprintln!("lab-guest: failed to open {path}: {error}"),
     };
     let mut tell = |line: serde_json::Value| {
-        eprintln!("{line}");
+        // A sheet is too long for the console's line.
+        if line["sheet"].is_null() {
+            eprintln!("{line}");
+        }
         let _ = results.write_all(format!("{line}\n").as_bytes());
     };
     let timebase = match Timebase::calibrate(Host) {
@@ -83,6 +88,9 @@ fn main() {
         // A panic is a failure of its test, and the others still run.
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(&lab, &mut findings)));
         let ended = ended.unwrap_or_else(|_| Err("it panicked; the console says where".to_owned()));
+        if let Some(sheet) = findings.take_sheet() {
+            tell(json!({ "sheet": sheet }));
+        }
         tell(findings.line(name, &ended, begun.elapsed()));
     }
     tell(json!({ "end": chosen.len() }));

@@ -1,12 +1,13 @@
 //! `cargo xtask lab`: the drivers against the kernel's real ones, in a virtual machine that is made, run and thrown away.
 //!
-//! The machine is QEMU in software emulation with a PREEMPT_RT kernel of the distribution; its only program is `lab-guest` (see
+//! The machine is QEMU in software emulation with a PREEMPT_RT kernel of the distribution; its programs are `lab-guest` and the command (see
 //! `lab/README.md`). What the guest found comes back as lines of JSON, what it did to the parallel port as a file. This page compares, prints and
 //! counts. Times of a machine in software emulation say nothing about a real one: they are printed, never judged.
 
 mod image;
 mod machine;
 mod results;
+mod sheet;
 pub(crate) mod supplies;
 
 use std::path::PathBuf;
@@ -20,8 +21,8 @@ use crate::workspace::Workspace;
 use machine::{Clock, Machine};
 use results::Results;
 
-/// The guest's package, profile and target.
-const PACKAGE: &str = "lab";
+/// The guest's packages and their programs, the tests first; profile and target.
+const PACKAGES: [(&str, &str); 2] = [("lab", "lab-guest"), ("hairspring-cli", "hairspring")];
 const PROFILE: &str = "lab";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// How long the build of the guest may take.
@@ -61,7 +62,7 @@ pub(crate) fn check(context: &Context, _name: &str) -> Tally {
 }
 
 fn tests(workspace: &Workspace, icount: bool, only: &str, limit: Duration) -> Tally {
-    let prepared = build(workspace, limit).and_then(|guest| Machine::prepare(workspace, &guest, only));
+    let prepared = build(workspace, limit).and_then(|programs| Machine::prepare(workspace, &programs, only));
     let machine = match prepared {
         Ok(machine) => machine,
         Err(why) => return Tally::fail("lab", why, ""),
@@ -90,6 +91,9 @@ fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally
         Ok(results) => {
             println!("{}: the machine ran for {:.1} s\n{}", label, booted.took.as_secs_f64(), results.table());
             let mut tally = results.tally();
+            if let Err(why) = machine.keep(label, results.sheet()) {
+                tally.failure(label, why, "");
+            }
             if !booted.how_it_ended.is_empty() {
                 tally.failure(label, booted.how_it_ended, booted.console_tail);
             }
@@ -102,16 +106,20 @@ fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally
     }
 }
 
-/// Builds the guest's program, linked with all it needs, for there are no libraries in the machine.
-fn build(workspace: &Workspace, limit: Duration) -> Result<PathBuf, String> {
-    let mut command = workspace.cargo(&["build", "-p", PACKAGE, "--profile", PROFILE, "--target", TARGET]);
+/// Builds the guest's programs, linked with all they need, for there are no libraries in the machine.
+fn build(workspace: &Workspace, limit: Duration) -> Result<Vec<PathBuf>, String> {
+    let mut command = workspace.cargo(&["build", "--profile", PROFILE, "--target", TARGET]);
+    for (package, _) in PACKAGES {
+        command.args(["-p", package]);
+    }
     command.env("RUSTFLAGS", "-C target-feature=+crt-static");
     let log = workspace.scratch("logs").join("lab-build.log");
     let ended = child::run("the guest's build", &mut command, BUILD_LIMIT.min(limit), &log);
     if !ended.succeeded() {
-        return Err(format!("the guest's program was not built: {}\n{}", ended.how, ended.tail()));
+        return Err(format!("the guest's programs were not built: {}\n{}", ended.how, ended.tail()));
     }
-    Ok(workspace.target.join(TARGET).join(PROFILE).join("lab-guest"))
+    let folder = workspace.target.join(TARGET).join(PROFILE);
+    Ok(PACKAGES.map(|(_, program)| folder.join(program)).to_vec())
 }
 
 fn must(workspace: &Workspace, command: &mut Command) -> Result<String, String> {

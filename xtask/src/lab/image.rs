@@ -1,6 +1,6 @@
 //! The first file system of the machine: an archive in the `newc` format of cpio, which the kernel unpacks into memory.
 //!
-//! It holds BusyBox, the script that is the first program, the tests, and the kernel's modules with all that they depend on, in the order in
+//! It holds BusyBox, the script that is the first program, the tests, the command, and the kernel's modules with all that they depend on, in the order in
 //! which they are to be loaded. What a module depends on stands in the module itself.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,13 +33,16 @@ const PROGRAM: u32 = 0o100_755;
 const FILE: u32 = 0o100_644;
 
 /// The archive.
-pub(super) fn image(supplies: &Supplies, guest: &Path, init: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn image(supplies: &Supplies, programs: &[PathBuf], init: &Path) -> Result<Vec<u8>, String> {
     let mut archive = Archive::default();
     for folder in ["bin", "modules", "proc", "sys", "dev", "tmp", "mnt"] {
         archive.add(folder, FOLDER, &[]);
     }
     archive.add("bin/busybox", PROGRAM, &read(&supplies.busybox)?);
-    archive.add("lab-guest", PROGRAM, &read(guest)?);
+    for program in programs {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        archive.add(&name, PROGRAM, &read(program)?);
+    }
     archive.add("init", PROGRAM, &read(init)?);
     let files = module_files(&supplies.modules);
     let (mut list, mut added) = (String::new(), BTreeSet::new());

@@ -5,7 +5,7 @@
 //! network and no disk of this computer. It is ended when its time is over.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -48,14 +48,23 @@ pub(super) struct Booted {
 
 impl Machine {
     /// Makes the machine's files. It runs the tests whose names begin with `only`.
-    pub(super) fn prepare(workspace: &Workspace, guest: &Path, only: &str) -> Result<Machine, String> {
+    pub(super) fn prepare(workspace: &Workspace, programs: &[PathBuf], only: &str) -> Result<Machine, String> {
         let supplies =
             supplies::find(workspace).ok_or("the kernel and BusyBox are gone: run cargo xtask lab --setup")?;
         let folder = workspace.scratch("lab");
-        let archive = image::image(&supplies, guest, &workspace.root.join("lab/init"))?;
+        let archive = image::image(&supplies, programs, &workspace.root.join("lab/init"))?;
         let image = folder.join("image.cpio");
         fs::write(&image, archive).map_err(|error| format!("write {}: {error}", image.display()))?;
         Ok(Machine { kernel: supplies.kernel, image, folder, only: only.to_owned() })
+    }
+
+    /// Keeps the sheet of a boot beside the other files, for people and for `hairspring compare`.
+    pub(super) fn keep(&self, label: &str, sheet: Option<&serde_json::Value>) -> Result<(), String> {
+        let path = self.folder.join(format!("sheet-{}.json", label.replace(' ', "-")));
+        // What an earlier run left there is not this one's.
+        let _ = fs::remove_file(&path);
+        let kept = sheet.map_or(Ok(()), |sheet| fs::write(&path, format!("{sheet:#}\n")));
+        kept.map_err(|error| format!("write {}: {error}", path.display()))
     }
 
     /// Boots it and waits for its end.

@@ -5,8 +5,11 @@
 
 use serde_json::{Map, Value};
 
+use super::sheet::Sheet;
 use crate::tally::Tally;
 
+/// The test that takes a sheet.
+const SHEET: &str = "sheet.quick";
 /// Tests that send something to the parallel port begin like this.
 const SENDERS: [&str; 2] = ["parport.", "comedi.digital"];
 
@@ -33,6 +36,8 @@ pub(super) struct Results {
     tests: Vec<Found>,
     sent: Vec<u8>,
     captured: Vec<u8>,
+    /// As it came, and what it is.
+    sheet: Option<(Value, Result<Sheet, String>)>,
 }
 
 /// How two runs compare.
@@ -60,7 +65,8 @@ impl Results {
             Found::read(name, line)
         });
         let tests = tests.collect();
-        Ok(Results { tests, sent, captured: captured.to_owned() })
+        let sheet = lines.iter().find_map(|line| line.get("sheet")).map(|sheet| (sheet.clone(), Sheet::read(sheet)));
+        Ok(Results { tests, sent, captured: captured.to_owned(), sheet })
     }
 
     /// One line for each test: its outcome, its time, what it measured.
@@ -76,10 +82,18 @@ impl Results {
         }
         text +=
             &format!("  {:<26} {} bytes strobed, {} captured", "parallel port", self.sent.len(), self.captured.len());
+        if let Some((_, Ok(sheet))) = &self.sheet {
+            text += &format!("\n  {:<26} {}", "sheet of the guest", sheet.told());
+        }
         text + "\n"
     }
 
-    /// One case for each test, and one for what the port took.
+    /// The sheet that was taken in the guest, as it came.
+    pub(super) fn sheet(&self) -> Option<&Value> {
+        self.sheet.as_ref().map(|(document, _)| document)
+    }
+
+    /// One case for each test, one for what the port took, and one for the sheet.
     pub(super) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for test in &self.tests {
@@ -97,6 +111,13 @@ impl Results {
             _ if !used => {}
             Ok(()) => tally.passed += 1,
             Err(why) => tally.failure("lab: bytes of the parallel port", why, ""),
+        }
+        let asked = self.tests.iter().any(|test| test.name == SHEET);
+        match &self.sheet {
+            _ if !asked => {}
+            Some((_, Ok(_))) => tally.passed += 1,
+            Some((_, Err(why))) => tally.failure("lab: the sheet of the guest", why, ""),
+            None => tally.failure("lab: the sheet of the guest", "there is none", ""),
         }
         tally
     }
@@ -142,11 +163,16 @@ impl Results {
             same_times += usize::from((first.took_ms, &first.measured) == (second.took_ms, &second.measured));
         }
         let count = self.tests.len();
-        let told = format!(
+        let mut told = format!(
             "{} tests: {} differences in outcomes and counts; the guest's clocks agree to the last digit in {same_times}",
             count,
             differences.len()
         );
+        if let (Some((_, Ok(first))), Some((_, Ok(second)))) = (&self.sheet, &other.sheet) {
+            let (more, different) = first.compared_with(second);
+            told += &format!("\n{more}");
+            differences.extend(different);
+        }
         Compared { told, differences }
     }
 }
@@ -232,6 +258,19 @@ mod tests {
             assert_eq!(first.compared_with(&run(&other, &[1, 2])).differences.len(), 1);
         }
         assert_eq!(first.compared_with(&run(RUN, &[1])).differences.len(), 1);
+    }
+
+    #[test]
+    fn a_sheet_that_is_missing_or_none_is_a_failure() {
+        let told = |sheet: &Value| {
+            let tally =
+                run(&format!("{{\"tests\":[\"sheet.quick\"]}}\n{}", serde_json::json!({ "sheet": sheet })), &[])
+                    .tally();
+            tally.details()
+        };
+        assert!(!told(&crate::lab::sheet::tests::document()).contains("sheet of the guest"));
+        assert!(told(&serde_json::json!({ "schema": "other" })).contains("its schema is"));
+        assert!(run("{\"tests\":[\"sheet.quick\"]}", &[]).tally().details().contains("there is none"));
     }
 
     #[test]

@@ -1,0 +1,162 @@
+//! [`Sheet`]: the timing data sheet that was taken inside the guest, as a reader of its JSON sees it.
+//!
+//! It says whether it is one, and what two of them have in common. Of the figures nothing is demanded but that they are in order: they are
+//! those of an emulation.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+const SCHEMA: &str = "hairspring.sheet/1";
+/// What the guest was asked for: each must have rows.
+const CHAPTERS: [&str; 3] = ["clocks.", "delays.minimum.", "reaction.call."];
+/// Figures of a distribution, which are in this order.
+const ORDERED: [&str; 7] = ["min", "p1", "q1", "median", "q3", "p99", "max"];
+
+/// A sheet whose form has been checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sheet {
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    id: String,
+    /// Or why there is none.
+    figure: Result<Value, String>,
+}
+
+impl Sheet {
+    /// Reads a sheet.
+    pub(super) fn read(document: &Value) -> Result<Sheet, String> {
+        if document["schema"] != SCHEMA {
+            return Err(format!("its schema is {}, not {SCHEMA}", document["schema"]));
+        }
+        if document["taken"]["interrupted"] != false {
+            return Err("it does not say that it was taken to its end".to_owned());
+        }
+        let inner = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+        let tables = inner(document, "chapters").into_iter().flat_map(|chapter| inner(&chapter, "tables"));
+        let rows: Vec<Row> =
+            tables.flat_map(|table| inner(&table, "rows")).map(|row| Row::read(&row)).collect::<Result<_, _>>()?;
+        if let Some(missing) = CHAPTERS.iter().find(|begin| !rows.iter().any(|row| row.id.starts_with(**begin))) {
+            return Err(format!("it has no row of {missing}"));
+        }
+        let ids: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        if ids.len() != rows.len() {
+            return Err("two rows have one id".to_owned());
+        }
+        if rows.iter().all(|row| row.figure.is_err()) {
+            return Err("every row is absent".to_owned());
+        }
+        Ok(Sheet { rows })
+    }
+
+    /// How much is in it.
+    pub(super) fn told(&self) -> String {
+        let absent = self.rows.iter().filter(|row| row.figure.is_err()).count();
+        format!("{} rows, {absent} of them absent with their reasons", self.rows.len())
+    }
+
+    /// How many rows are the same to the last digit, and what must be the same and is not: which rows there are, and which are absent.
+    pub(super) fn compared_with(&self, other: &Sheet) -> (String, Vec<String>) {
+        let absent = |sheet: &Sheet| {
+            let rows = sheet.rows.iter().map(|row| (row.id.clone(), row.figure.is_err()));
+            rows.collect::<Vec<_>>()
+        };
+        let (first, second) = (absent(self), absent(other));
+        let mut differences = Vec::new();
+        if first.len() != second.len() {
+            differences.push(format!("sheets of {} and {} rows", first.len(), second.len()));
+        }
+        for (first, second) in first.iter().zip(&second).filter(|(first, second)| first != second) {
+            differences.push(format!("row {first:?} and row {second:?} (id, absent)"));
+        }
+        let pairs = || self.rows.iter().zip(&other.rows);
+        let same = pairs().filter(|(first, second)| first == second).count();
+        let medians = pairs().filter(|(first, second)| match (&first.figure, &second.figure) {
+            (Ok(first), Ok(second)) => first["median"] == second["median"],
+            (first, second) => first.is_err() && second.is_err(),
+        });
+        let told = format!(
+            "sheets of {} rows: {} differences in ids and absences; {same} rows are the same to the last digit, {} in their medians",
+            self.rows.len(),
+            differences.len(),
+            medians.count()
+        );
+        (told, differences)
+    }
+}
+
+impl Row {
+    fn read(row: &Value) -> Result<Row, String> {
+        let id = row["id"].as_str().filter(|id| !id.is_empty()).ok_or_else(|| format!("a row without an id: {row}"))?;
+        let figure = match (row.get("figure"), row.get("absent")) {
+            (Some(figure), None) => Ok(figure.clone()),
+            (None, Some(absent)) => Err(absent["reason"].as_str().unwrap_or_default().to_owned()),
+            _ => return Err(format!("row {id} has not exactly one of a figure and an absence")),
+        };
+        match &figure {
+            Err(reason) if reason.is_empty() => return Err(format!("row {id} is absent without a reason")),
+            Ok(figure) if figure["unit"].as_str().is_none() || figure["n"].as_u64().is_none_or(|n| n == 0) => {
+                return Err(format!("row {id} has a figure without a unit or without values"));
+            }
+            Ok(figure) => {
+                let known: Vec<f64> = ORDERED.iter().filter_map(|name| figure[name].as_f64()).collect();
+                if known.is_empty() || !known.is_sorted() {
+                    return Err(format!("row {id} is out of order: {known:?}"));
+                }
+            }
+            Err(_) => {}
+        }
+        Ok(Row { id: id.to_owned(), figure })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    pub(in super::super) fn document() -> Value {
+        let figure = json!({ "unit": "ns", "n": 3, "min": 1.0, "median": 2.0, "max": 3.0 });
+        let rows = |rows: &[Value]| json!({ "tables": [{ "rows": rows }] });
+        json!({ "schema": SCHEMA, "taken": { "interrupted": false }, "chapters": [
+            rows(&[json!({ "id": "clocks.a", "figure": figure }), json!({ "id": "clocks.b", "absent": { "reason": "none" } })]),
+            rows(&[json!({ "id": "delays.minimum.c", "figure": figure })]),
+            rows(&[json!({ "id": "reaction.call.d", "figure": figure })]),
+        ] })
+    }
+
+    #[track_caller]
+    fn refused(pointer: &str, value: Value, hint: &str) {
+        let mut spoiled = document();
+        *spoiled.pointer_mut(pointer).unwrap() = value;
+        let why = Sheet::read(&spoiled).unwrap_err();
+        assert!(why.contains(hint), "{why}");
+    }
+
+    #[test]
+    fn what_is_no_sheet_is_refused() {
+        assert_eq!(Sheet::read(&document()).unwrap().told(), "4 rows, 1 of them absent with their reasons");
+        let first = "/chapters/0/tables/0/rows/0";
+        refused("/schema", json!("hairspring.sheet/0"), "schema");
+        refused("/taken/interrupted", json!(true), "to its end");
+        refused("/chapters/1/tables", json!([]), "no row of delays");
+        refused(&format!("{first}/id"), json!("clocks.b"), "two rows");
+        refused(first, json!({ "id": "clocks.a" }), "exactly one");
+        refused(first, json!({ "id": "clocks.a", "absent": { "reason": "" } }), "without a reason");
+        refused(&format!("{first}/figure/n"), json!(0), "without values");
+        refused(&format!("{first}/figure/median"), json!(0.5), "out of order");
+    }
+
+    #[test]
+    fn sheets_differ_in_what_must_be_the_same_only() {
+        let (first, mut other) = (Sheet::read(&document()).unwrap(), document());
+        other["chapters"][2]["tables"][0]["rows"][0]["figure"]["max"] = json!(4.0);
+        let (told, differences) = first.compared_with(&Sheet::read(&other).unwrap());
+        assert!(differences.is_empty() && told.contains("3 rows are the same to the last digit, 4 in"), "{told}");
+        other["chapters"][0]["tables"][0]["rows"][0] = json!({ "id": "clocks.a", "absent": { "reason": "gone" } });
+        assert_eq!(first.compared_with(&Sheet::read(&other).unwrap()).1.len(), 1);
+    }
+}
