@@ -82,6 +82,23 @@ fn a_device_whose_owner_died_is_initialised_before_anybody_uses_it() {
 }
 
 #[test]
+fn a_panic_leaves_the_device_in_its_safe_state_and_the_lock_free() {
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let open = || board(folder.path(), Protocol::Inherit, &timebase);
+    let panicked = std::panic::catch_unwind(|| {
+        let device = Guarded::new(Box::new(open()), Box::new(open()));
+        let mut held = device.lock().expect("the lock");
+        held.device().init().expect("initialised");
+        held.device().write(Lines(1), Lines(1)).expect("written");
+        assert_eq!(open().outputs().0, Lines(1));
+        panic!("in the middle of an action");
+    });
+    assert!(panicked.is_err());
+    assert_eq!(open().outputs().0, Lines(0), "safe");
+    assert!(!open().lock().lock().expect("the lock").owner_died());
+}
+
+#[test]
 fn who_waits_when_the_owner_dies_gets_the_lock() {
     for protocol in Protocol::ALL {
         let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
