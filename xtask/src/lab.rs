@@ -10,6 +10,7 @@ mod results;
 mod sheet;
 pub(crate) mod supplies;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -21,10 +22,10 @@ use crate::workspace::Workspace;
 use machine::{Clock, Machine};
 use results::Results;
 
-/// The guest's packages and their programs, the tests first; profile and target.
-const PACKAGES: [(&str, &str); 2] = [("lab", "lab-guest"), ("hairspring-cli", "hairspring")];
-const PROFILE: &str = "lab";
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// The guest's programs, the tests first.
+const PROGRAMS: [&str; 2] = ["lab-guest", "hairspring"];
+/// As the tests build them, so that after those there is next to nothing to do.
+const BUILD: [&str; 7] = ["build", "--profile", "test", "--workspace", "--exclude", "peers", "--bins"];
 /// How long the build of the guest may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(480);
 
@@ -62,7 +63,10 @@ pub(crate) fn check(context: &Context, _name: &str) -> Tally {
 }
 
 fn tests(workspace: &Workspace, icount: bool, only: &str, limit: Duration) -> Tally {
-    let prepared = build(workspace, limit).and_then(|programs| Machine::prepare(workspace, &programs, only));
+    let prepared = build(workspace, limit).and_then(|programs| {
+        let libraries = libraries(workspace, &programs)?;
+        Machine::prepare(workspace, &programs, &libraries, only)
+    });
     let machine = match prepared {
         Ok(machine) => machine,
         Err(why) => return Tally::fail("lab", why, ""),
@@ -106,20 +110,33 @@ fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally
     }
 }
 
-/// Builds the guest's programs, linked with all they need, for there are no libraries in the machine.
+/// Builds the guest's programs, without what only a debugger needs: the machine has little memory.
 fn build(workspace: &Workspace, limit: Duration) -> Result<Vec<PathBuf>, String> {
-    let mut command = workspace.cargo(&["build", "--profile", PROFILE, "--target", TARGET]);
-    for (package, _) in PACKAGES {
-        command.args(["-p", package]);
-    }
-    command.env("RUSTFLAGS", "-C target-feature=+crt-static");
     let log = workspace.scratch("logs").join("lab-build.log");
-    let ended = child::run("the guest's build", &mut command, BUILD_LIMIT.min(limit), &log);
+    let ended = child::run("the guest's build", &mut workspace.cargo(&BUILD), BUILD_LIMIT.min(limit), &log);
     if !ended.succeeded() {
         return Err(format!("the guest's programs were not built: {}\n{}", ended.how, ended.tail()));
     }
-    let folder = workspace.target.join(TARGET).join(PROFILE);
-    Ok(PACKAGES.map(|(_, program)| folder.join(program)).to_vec())
+    let stripped = PROGRAMS.map(|program| {
+        let small = workspace.scratch("lab").join(program);
+        let mut strip = Command::new("strip");
+        strip.arg("-o").arg(&small).arg(workspace.target.join("debug").join(program));
+        must(workspace, &mut strip).map(|_| small)
+    });
+    stripped.into_iter().collect()
+}
+
+/// The shared libraries that programs need, and what loads them, by their paths here.
+fn libraries(workspace: &Workspace, programs: &[PathBuf]) -> Result<BTreeSet<PathBuf>, String> {
+    let told = must(workspace, Command::new("ldd").args(programs))?;
+    Ok(told.lines().filter_map(library).collect())
+}
+
+/// The file in a line of `ldd`: `name => path (address)`, or `path (address)`.
+fn library(line: &str) -> Option<PathBuf> {
+    let (place, _) = line.rsplit_once(" (0x")?;
+    let path = place.rsplit_once("=> ").map_or(place, |(_, path)| path).trim();
+    path.starts_with('/').then(|| path.into())
 }
 
 fn must(workspace: &Workspace, command: &mut Command) -> Result<String, String> {
@@ -127,4 +144,21 @@ fn must(workspace: &Workspace, command: &mut Command) -> Result<String, String> 
     let log = workspace.scratch("logs").join("lab-setup.log");
     let ended = child::run(&label, command, Duration::from_secs(600), &log);
     if ended.succeeded() { Ok(ended.output) } else { Err(format!("run {label}: {}\n{}", ended.how, ended.tail())) }
+}
+
+#[cfg(test)]
+mod checks {
+    use super::*;
+
+    #[test]
+    fn libraries_are_read_from_the_lines_that_name_a_file() {
+        assert_eq!(
+            library("\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)"),
+            Some("/lib/x86_64-linux-gnu/libc.so.6".into())
+        );
+        assert_eq!(library("\t/lib64/ld-linux-x86-64.so.2 (0x00007f)"), Some("/lib64/ld-linux-x86-64.so.2".into()));
+        for line in ["\tlinux-vdso.so.1 (0x00007f)", "target/lab-guest:", "\tlibx.so => not found", ""] {
+            assert_eq!(library(line), None, "{line}");
+        }
+    }
 }

@@ -33,15 +33,26 @@ const PROGRAM: u32 = 0o100_755;
 const FILE: u32 = 0o100_644;
 
 /// The archive.
-pub(super) fn image(supplies: &Supplies, programs: &[PathBuf], init: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn image(
+    supplies: &Supplies,
+    programs: &[PathBuf],
+    libraries: &BTreeSet<PathBuf>,
+    init: &Path,
+) -> Result<Vec<u8>, String> {
     let mut archive = Archive::default();
-    for folder in ["bin", "modules", "proc", "sys", "dev", "tmp", "mnt"] {
+    for folder in ["bin", "lib", "lib64", "modules", "proc", "sys", "dev", "tmp", "mnt"] {
         archive.add(folder, FOLDER, &[]);
     }
     archive.add("bin/busybox", PROGRAM, &read(&supplies.busybox)?);
     for program in programs {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         archive.add(&name, PROGRAM, &read(program)?);
+    }
+    for library in libraries {
+        // What loads the others is looked for where programs say; the others are looked for here, whatever their folder was.
+        let name = library.file_name().unwrap_or_default().to_string_lossy();
+        let folder = if name.starts_with("ld-linux") { "lib64" } else { "lib" };
+        archive.add(&format!("{folder}/{name}"), PROGRAM, &read(library)?);
     }
     archive.add("init", PROGRAM, &read(init)?);
     let files = module_files(&supplies.modules);

@@ -4,6 +4,7 @@
 //! strobed into a file, two serial ports, the `edu` card, and a virtual serial line on which the results come back. It has no
 //! network and no disk of this computer. It is ended when its time is over.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -48,11 +49,16 @@ pub(super) struct Booted {
 
 impl Machine {
     /// Makes the machine's files. It runs the tests whose names begin with `only`.
-    pub(super) fn prepare(workspace: &Workspace, programs: &[PathBuf], only: &str) -> Result<Machine, String> {
+    pub(super) fn prepare(
+        workspace: &Workspace,
+        programs: &[PathBuf],
+        libraries: &BTreeSet<PathBuf>,
+        only: &str,
+    ) -> Result<Machine, String> {
         let supplies =
             supplies::find(workspace).ok_or("the kernel and BusyBox are gone: run cargo xtask lab --setup")?;
         let folder = workspace.scratch("lab");
-        let archive = image::image(&supplies, programs, &workspace.root.join("lab/init"))?;
+        let archive = image::image(&supplies, programs, libraries, &workspace.root.join("lab/init"))?;
         let image = folder.join("image.cpio");
         fs::write(&image, archive).map_err(|error| format!("write {}: {error}", image.display()))?;
         Ok(Machine { kernel: supplies.kernel, image, folder, only: only.to_owned() })
