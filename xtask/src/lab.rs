@@ -24,8 +24,8 @@ use results::Results;
 
 /// The guest's programs, the tests first.
 const PROGRAMS: [&str; 2] = ["lab-guest", "hairspring"];
-/// As the tests build them, so that after those there is next to nothing to do.
-const BUILD: [&str; 7] = ["build", "--profile", "test", "--workspace", "--exclude", "peers", "--bins"];
+/// As the tests build them, examples and their dependencies included, so that after those there is next to nothing to do.
+const BUILD: [&str; 8] = ["build", "--profile", "test", "--workspace", "--exclude", "peers", "--bins", "--examples"];
 /// How long the build of the guest may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(480);
 
