@@ -1,5 +1,7 @@
 //! Runs a station: a thread for each unit, until it is told to stop or one of them fails.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -107,16 +109,9 @@ impl Station {
                 }
                 for (settings, thread) in running {
                     let name = settings.name.clone();
-                    let (counts, failed) = thread.join().unwrap_or_else(|panic| {
-                        let said = panic.downcast_ref::<&str>().map(ToString::to_string);
-                        let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
-                        let error = DeviceError {
-                            attempted: format!("run the unit {name}"),
-                            said: format!("it panicked: {}", said.unwrap_or_default()),
-                            remedy: "this is a defect of the action: mend it",
-                        };
-                        (Counts::default(), Some(error))
-                    });
+                    let ended = thread.join();
+                    let (counts, failed) =
+                        ended.unwrap_or_else(|panic| (Counts::default(), Some(panicked(&name, &*panic))));
                     outcome.units.push(UnitOutcome { name, counts, failed });
                 }
                 watch(&mut watched);
@@ -239,8 +234,21 @@ fn serve<M: Machine>(
     if refused.is_some() {
         return (Counts::default(), refused);
     }
-    let failed = unit.run().err();
+    // Caught here, where the account of what went before is still to be had.
+    let ran = catch_unwind(AssertUnwindSafe(|| unit.run()));
+    let failed = ran.map_or_else(|panic| Some(panicked(&settings.name, &*panic)), Result::err);
     (unit.counts(), failed)
+}
+
+/// Why a unit that panicked has ended.
+fn panicked(name: &str, panic: &(dyn Any + Send)) -> DeviceError {
+    let said = panic.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    DeviceError {
+        attempted: format!("run the unit {name}"),
+        said: format!("it panicked: {}", said.unwrap_or("without a word")),
+        remedy: "this is a defect of the action: mend it",
+    }
 }
 
 /// Stops everybody when it is dropped.
@@ -259,4 +267,40 @@ fn all_in_place(placed: &Receiver<Option<DeviceError>>, count: usize) -> Result<
         // One that has gone without a word is found out when it is joined.
         Ok(None) | Err(_) => Ok(()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use hairspring_time::Host;
+
+    use super::*;
+    use crate::source::Timer;
+
+    #[test]
+    fn a_panic_ends_everybody_and_leaves_the_account_of_what_went_before() {
+        let timebase = Timebase::calibrate(Host).expect("a time base");
+        let stop = Stop::new().expect("a stop");
+        let timer = Timer::new(Nanos::from_millis(1), &timebase, &stop).expect("a timer");
+        let mut count = 0;
+        let action = |_: &mut Activation<'_, '_, Host>| {
+            count += 1;
+            assert!(count < 3, "at the third");
+            Ok(())
+        };
+        let settings = UnitSettings {
+            name: "x".to_owned(),
+            on: crate::source::description::Description::Timer(Nanos::from_millis(1)),
+            device: None,
+            act: Act::Read,
+            priority: None,
+            cpu: None,
+            late_after: None,
+        };
+        let (unit, _log) = SchedulingUnit::new(Box::new(timer), Box::new(action), None, &timebase, 8);
+        let (placed, _in_place) = channel();
+        let (counts, failed) = serve(&settings, unit, &placed, &stop);
+        assert_eq!((counts.activations, counts.holds(), stop.is_set()), (2, true, true));
+        let failed = failed.expect("it panicked").to_string();
+        assert!(failed.contains("run the unit x: it panicked: at the third"), "{failed}");
+    }
 }
