@@ -17,7 +17,9 @@
 //! * The *first sleep* may be long, so the CPU falls into a deep idle state and wakes late; its lateness is paid from the
 //!   coarse margin. The *second* is short, so it wakes almost on time.
 //! * The *window* is learned: the lateness that all but one in some hundred of the second sleeps stayed below, per length
-//!   of sleep and policy, the past fading. A budget caps it.
+//!   of sleep and policy, the past fading. It is at least a ten-thousandth of the request, which costs nobody anything: long
+//!   delays are few, so little is learned from them, and after a long rest a kernel now and then wakes later than ever before.
+//!   A budget caps it.
 //! * In the window, 20 µs before the deadline, a bracket ties the counter to the kernel's clock anew, so that an error of
 //!   the counter's rate acts over the last stretch only: 60 s is as exact as 1 ms.
 //! * The poll ends by readings of the kernel's clock, the last of them at or after the deadline.
@@ -54,6 +56,8 @@ const COARSE_MOST: Nanos = Nanos::from_millis(4);
 const SECOND_SLEEP: Nanos = Nanos::from_micros(250);
 /// The share of wake-ups that the window covers. The rest come late, and are reported so.
 const COVERED: f64 = 0.995;
+/// The part of a request that may always be polled.
+const FREE_PART: i64 = 10_000;
 /// The least window: a bracket and the entry to the poll must fit.
 const WINDOW_LEAST: Nanos = Nanos::from_micros(5);
 /// The window before anything was learned.
@@ -276,7 +280,12 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// How long before the deadline the first sleep is to end.
     fn coarse(&self, policy: Policy, length: Nanos) -> Nanos {
         let late = self.learned.quantile(policy, length, COVERED).unwrap_or(Nanos::ZERO);
-        (late + SECOND_SLEEP).max(COARSE_LEAST).min(COARSE_MOST)
+        (late.max(self.free_for(length)) + SECOND_SLEEP).max(COARSE_LEAST).min(COARSE_MOST)
+    }
+
+    /// How long a delay for this request may poll in any case.
+    fn free_for(&self, request: Nanos) -> Nanos {
+        Nanos::new(request.count() / FREE_PART).min(self.budget_for(request))
     }
 
     /// How long a delay for this request may poll.
@@ -289,7 +298,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     fn window_for(&self, policy: Policy, length: Nanos, request: Nanos) -> Nanos {
         let late = self.learned.quantile(policy, length, COVERED).unwrap_or(WINDOW_UNKNOWN);
         // An eighth more: the quantile of some dozens of sleeps is itself uncertain.
-        (late + Nanos::new(late.count() / 8)).max(WINDOW_LEAST).min(self.budget_for(request))
+        let wanted = late + Nanos::new(late.count() / 8);
+        wanted.max(self.free_for(request)).max(WINDOW_LEAST).min(self.budget_for(request))
     }
 }
 

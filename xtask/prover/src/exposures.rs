@@ -1,11 +1,12 @@
 //! Exposures of a shutter with an instrument read in the middle: none is short, and those that nothing disturbed end within
 //! 10 µs of their time.
 //!
-//! Whether an exposure was disturbed is decided by the gaps that its last delay saw and by the time that the thread waited for
-//! its CPU after the reading (`schedstat`), before its error is looked at; more than 5 percent of them is no result. A late
-//! wake-up and a lateness without a known cause are no disturbance: they count against the exposure. The error is that which
-//! the exposure reports. `CLOCK_MONOTONIC`, as the device reads it in its writes, knows nothing of our scale: what it shows has
-//! to lie within the bounds of the report.
+//! Whether an exposure was disturbed is decided before its error is looked at: by the gaps that its last delay saw, by the one
+//! between its return and the closing write, and by the time that the thread waited for its CPU after the reading (`schedstat`).
+//! More than 5 percent of them is no result. Gaps that together are shorter than the promise do not excuse that it is broken, so
+//! they are no disturbance; neither are a late wake-up and a lateness without a known cause: all these count against the
+//! exposure. The error is that which the exposure reports. `CLOCK_MONOTONIC`, as the device reads it in its writes, knows nothing
+//! of our scale: what it shows has to lie within the bounds of the report.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use hairspring_device::{
     AccessTimes, Device, DeviceError, Exposure, ExposureReport, Instrument, Lines, Protocol, VirtualBoard,
 };
 use hairspring_machine::{Clock, Host, Machine, Nanos};
-use hairspring_time::{Cause, LongDelay, Policy, Timebase};
+use hairspring_time::{Cause, GAP_LEAST, LongDelay, Policy, Timebase};
 use serde_json::{Map, Value, json};
 
 use super::place::take;
@@ -145,12 +146,15 @@ fn sample<D: Device>(
     Ok(Sample { report, by_kernel: device.closing - device.opened, waited: waited() - waited_before })
 }
 
-/// Whether something took the CPU away when it mattered, by evidence that does not contain the error: a gap that was seen, or
-/// a wait for the CPU longer than the window that was kept for it.
+/// Whether something took the CPU away when it mattered, by evidence that does not contain the error: gaps that were seen and
+/// could have broken the promise by themselves, or a wait for the CPU longer than the window that was kept for it.
 fn is_disturbed(sample: &Sample) -> bool {
     let seen = [Cause::Preempted, Cause::Interrupted, Cause::InterruptedOrStolen];
-    let gaps = seen.iter().any(|cause| sample.report.verdict().gaps(*cause).count > 0);
-    gaps || sample.report.delay.is_none_or(|delay| sample.waited > delay.window)
+    let gone = seen.iter().fold(Nanos::ZERO, |gone, cause| gone + sample.report.verdict().gaps(*cause).total);
+    // Two readings with nothing between them but a return: what is longer is a gap like those in the delay.
+    let unreturned = sample.report.before_close();
+    let gone = if unreturned > GAP_LEAST { gone + unreturned } else { gone };
+    gone.count() >= GOOD_NS || sample.report.delay.is_none_or(|delay| sample.waited > delay.window)
 }
 
 fn judge(samples: &[Sample], figures: &mut Map<String, Value>) -> bool {

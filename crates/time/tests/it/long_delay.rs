@@ -1,10 +1,10 @@
 //! Long delays on machines that wake late, at every length and under every budget.
 
 use hairspring_machine::Clock;
-use hairspring_machine::sim::Script;
+use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{LongDelay, Machine, Nanos, Policy, Report, Sim, Timebase};
 
-use super::{ODD_COSTS, calibrated, micros, millis};
+use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
 
 /// Around every border in the method: nothing, the confirming stretch, the anchor, the window, both sleeps.
 const REQUESTS: [i64; 23] = [
@@ -92,6 +92,18 @@ fn a_long_delay_sleeps_for_all_but_its_window() {
         let report = check(&sim, &mut long, millis(10));
         assert!(report.polled <= report.window + micros(2) && report.window <= millis(1), "{report:?}");
         assert!(report.slept >= millis(10) - report.window - micros(2), "{report:?}");
+    }
+}
+
+#[test]
+fn a_long_delay_that_learned_nothing_of_late_wake_ups_has_room_for_one() {
+    let (sim, timebase) = calibrated(Script::default());
+    let mut long = LongDelay::new(&timebase);
+    for (request, late) in [(millis(100), false), (Nanos::from_secs(10), true)] {
+        disturb_in(&sim, request - micros(900), Disturbance::LateWake(micros(700)));
+        let report = long.delay(request).expect("in bounds");
+        assert_eq!(report.verdict.overslept == Nanos::ZERO, late, "{request}: {report:?}");
+        assert!(report.polled <= millis(1), "{report:?}");
     }
 }
 
