@@ -9,28 +9,23 @@
 //! after each of these the kernel is asked whether the card is there; when it is not, this access and all later ones are errors. A
 //! store to a card that is gone is lost without a word: only a load finds out. Where the kernel takes the window away (older ones do so with
 //! the card, newer ones when a driver of theirs claims it), an access would be a bus error, which ends a process. Not here: the window is
-//! replaced by ordinary memory (see `pci/revoked.rs`), and the access is an error, too.
+//! replaced by ordinary memory (see `window.rs`), and the access is an error, too.
 //!
 //! **Real-time behaviour.** An access is one load or one store, no system call. A load waits for the card, a store does not. A load
 //! that yields all ones or zero, and it alone, is followed by a system call, which costs a microsecond or two.
 
-#![expect(unsafe_code, reason = "maps a window, and reads and writes it")]
-
-mod revoked;
-
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::Nanos;
 
 use crate::device::{Device, DeviceError, Lines};
 use crate::node::{Node, refusal, wait_readable};
-use revoked::Guarded;
+use crate::window::Window;
 
 const REMEDY: &str =
     "name a card and a memory window of it that is not used, as in pci:0000:00:04.0,bar=0; lspci -v lists them";
@@ -43,25 +38,17 @@ const COMMAND: u64 = 4;
 const COMMAND_NO_INTERRUPT: u16 = 1 << 10;
 /// What nothing answers with: all ones, and on some bridges zero.
 const NOBODY: [u32; 2] = [u32::MAX, 0];
-/// The largest window that is mapped.
-const WINDOW_MOST_BYTES: u64 = 1 << 30;
-
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
 
 /// A window of a card.
 #[derive(Debug)]
 pub struct PciWindow {
-    words: NonNull<u32>,
-    bytes: usize,
-    guarded: Guarded,
+    window: Window,
     configuration: File,
     card: String,
     found_gone: AtomicBool,
 }
-
-// SAFETY: an address and its length; volatile accesses to the card from any one thread are as good as from another.
-unsafe impl Send for PciWindow {}
 
 impl PciWindow {
     /// Maps a window of a card, by the card's address as `lspci -D` prints it: `0000:00:04.0`. Lets the card answer to memory accesses.
@@ -70,44 +57,19 @@ impl PciWindow {
     /// No such card or window, no permission, a window of ports, one that a driver of the kernel has taken for itself.
     pub fn open(card: &str, bar: u8) -> Result<Self, DeviceError> {
         let folder = folder(card)?;
-        let attempted = || format!("map window {bar} of the card {card}");
-        let failed = |error: io::Error| refusal(attempted(), &error, REMEDY);
-        let path = folder.join(format!("resource{bar}"));
-        let length = std::fs::metadata(&path).map_err(failed)?.len();
-        let other = |said: &str| DeviceError { attempted: attempted(), said: said.to_owned(), remedy: REMEDY };
-        if length < WORD as u64 || length > WINDOW_MOST_BYTES {
-            return Err(other("it is no window of memory that can be mapped"));
-        }
+        let attempted = format!("map window {bar} of the card {card}");
         // `enable` counts; a card that is enabled already, or that a driver uses, is as good.
         let _ = std::fs::write(folder.join("enable"), "1");
-        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_SYNC).open(&path).map_err(failed)?;
-        let bytes = length as usize;
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice; nothing that exists is touched. Its result is checked.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0) };
-        if address == libc::MAP_FAILED {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        let Some(words) = NonNull::new(address.cast::<u32>()) else { return Err(other("it lies at address 0")) };
-        let unmap = || {
-            // SAFETY: exactly what was mapped above, and nobody has it yet.
-            unsafe { libc::munmap(address, bytes) };
-        };
-        let guarded = match Guarded::new(address as usize, bytes) {
-            Ok(guarded) => guarded,
-            Err(error) => {
-                unmap();
-                return Err(failed(error));
-            }
-        };
+        let path = folder.join(format!("resource{bar}"));
+        let window = Window::named(&path, format!("the card {card}"), attempted.clone(), REMEDY)?;
         let configuration = OpenOptions::new().read(true).open(folder.join("config"));
-        let configuration = configuration.inspect_err(|_| unmap()).map_err(failed)?;
-        Ok(Self { words, bytes, guarded, configuration, card: card.to_owned(), found_gone: AtomicBool::new(false) })
+        let configuration = configuration.map_err(|error| refusal(attempted, &error, REMEDY))?;
+        Ok(Self { window, configuration, card: card.to_owned(), found_gone: AtomicBool::new(false) })
     }
 
     /// Its size.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.window.bytes()
     }
 
     /// Reads the word at an offset of bytes.
@@ -115,10 +77,7 @@ impl PciWindow {
     /// # Errors
     /// The card is gone; no word lies there.
     pub fn read(&self, offset: usize) -> Result<u32, DeviceError> {
-        let word = self.word(offset)?;
-        // SAFETY: `word` lies within the mapping, which lives as long as `self`, and is aligned. A window that was revoked has been
-        // replaced by memory of the same size.
-        let value = unsafe { word.as_ptr().read_volatile() };
+        let value = self.window.read(offset)?;
         if self.is_gone() || (NOBODY.contains(&value) && !self.answers()) {
             return Err(self.gone("read from"));
         }
@@ -130,22 +89,8 @@ impl PciWindow {
     /// # Errors
     /// As [`read`](Self::read); that a card is gone is found out only by reading.
     pub fn write(&self, offset: usize, value: u32) -> Result<(), DeviceError> {
-        let word = self.word(offset)?;
-        // SAFETY: as in `read`; a window of a card may be written by anyone who may map it.
-        unsafe { word.as_ptr().write_volatile(value) };
+        self.window.write(offset, value)?;
         if self.is_gone() { Err(self.gone("write to")) } else { Ok(()) }
-    }
-
-    fn word(&self, offset: usize) -> Result<NonNull<u32>, DeviceError> {
-        if !offset.is_multiple_of(WORD) || offset > self.bytes - WORD {
-            return Err(DeviceError {
-                attempted: format!("use the word at {offset:#x} of the card {}", self.card),
-                said: format!("the window has {:#x} bytes, in words of {WORD}", self.bytes),
-                remedy: "choose an offset within it that is a multiple of four",
-            });
-        }
-        // SAFETY: within the mapping, as was just found.
-        Ok(unsafe { self.words.byte_add(offset) })
     }
 
     /// Whether the card answers to the first word of its configuration space, where it has its numbers.
@@ -158,21 +103,12 @@ impl PciWindow {
     /// Whether it has been found out already that the card is gone.
     fn is_gone(&self) -> bool {
         // Relaxed: a plain mark, of this thread or one that has handed the window over since.
-        self.found_gone.load(Ordering::Relaxed) || self.guarded.is_revoked()
+        self.found_gone.load(Ordering::Relaxed) || self.window.is_revoked()
     }
 
     fn gone(&self, attempted: &str) -> DeviceError {
         self.found_gone.store(true, Ordering::Relaxed);
-        let error = io::Error::from_raw_os_error(libc::ENODEV);
-        refusal(format!("{attempted} the card {}", self.card), &error, REMEDY)
-    }
-}
-
-impl Drop for PciWindow {
-    fn drop(&mut self) {
-        self.guarded.release();
-        // SAFETY: exactly what was mapped, or the memory that has replaced it; no borrow of it exists.
-        unsafe { libc::munmap(self.words.as_ptr().cast(), self.bytes) };
+        self.window.gone(attempted)
     }
 }
 
@@ -213,7 +149,7 @@ impl Pci {
     ) -> Result<Self, DeviceError> {
         let window = PciWindow::open(card, bar)?;
         for offset in [outputs, inputs].into_iter().flatten() {
-            window.word(offset)?;
+            window.window.word(offset)?;
         }
         let mut card = Self { window, outputs, inputs, state: safe, safe };
         card.init()?;
