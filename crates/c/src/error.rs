@@ -2,8 +2,8 @@
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// It went well.
@@ -77,8 +77,12 @@ const CODES: [(c_int, &CStr, &CStr); 21] = [
     (HS_E_PANIC, c"PANIC", c"a bug in the library"),
 ];
 
+/// Room for a sentence with its NUL; a longer one is cut.
+const SENTENCE_BYTES: usize = 1_024;
+
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
+    /// The latest sentence. Without a destructor, so that its address is good as long as the thread is there.
+    static LAST: Cell<[u8; SENTENCE_BYTES]> = const { Cell::new([0; SENTENCE_BYTES]) };
 }
 
 /// Why a call failed.
@@ -97,8 +101,10 @@ impl Failure {
     #[cold]
     pub(crate) fn tell(self) -> c_int {
         let text = format!("failed to {}", self.text).replace('\0', " ");
-        // A thread that is ending has no place for it any more.
-        let _ = LAST.try_with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
+        let mut room = [0; SENTENCE_BYTES];
+        let cut = text.floor_char_boundary(SENTENCE_BYTES - 1);
+        room[..cut].copy_from_slice(&text.as_bytes()[..cut]);
+        LAST.set(room);
         self.code
     }
 }
@@ -145,11 +151,11 @@ pub extern "C" fn hs_error_name(code: c_int) -> *const c_char {
     known(code).map_or(c"UNKNOWN", |(_, name, _)| *name).as_ptr()
 }
 
-/// The whole sentence of the latest error in the calling thread, with the remedy; "" if there was none; never NULL. Lives until the
-/// next error in this thread, or its end.
+/// The whole sentence of the latest error in the calling thread, with the remedy; "" if there was none; never NULL. The next error in
+/// this thread overwrites it; it goes with the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_last_error() -> *const c_char {
-    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    LAST.with(|last| last.as_ptr().cast_const().cast())
 }
 
 /// The version of the library, as "0.1.0". Lives as long as the process.
@@ -162,18 +168,26 @@ pub extern "C" fn hs_version() -> *const c_char {
 mod tests {
     use super::*;
 
+    fn last() -> String {
+        let room = LAST.get();
+        CStr::from_bytes_until_nul(&room).unwrap().to_str().unwrap().to_owned()
+    }
+
     #[test]
     fn a_panic_becomes_a_code_and_the_next_call_works() {
         assert_eq!(door(|| panic!("as if there were a bug")), HS_E_PANIC);
         assert_eq!(door(|| Ok(())), HS_OK);
-        let told = LAST.with(|last| last.borrow().to_string_lossy().into_owned());
-        assert!(told.contains("a bug in the library"), "{told}");
+        assert!(last().contains("a bug in the library"), "{}", last());
     }
 
     #[test]
-    fn a_sentence_with_a_nul_is_told_whole() {
+    fn a_sentence_is_kept_whole_up_to_its_room() {
         assert_eq!(door(|| Err(Failure::new(HS_E_IO, "open a\0b"))), HS_E_IO);
-        assert_eq!(LAST.with(|last| last.borrow().to_string_lossy().into_owned()), "failed to open a b");
+        assert_eq!(last(), "failed to open a b");
+        assert_eq!(door(|| Err(Failure::new(HS_E_IO, "µ".repeat(SENTENCE_BYTES)))), HS_E_IO);
+        assert!(last().len() >= SENTENCE_BYTES - 2, "{}", last().len());
+        assert_eq!(door(|| Err(Failure::new(HS_E_IO, "x"))), HS_E_IO);
+        assert_eq!(last(), "failed to x");
     }
 
     #[test]
