@@ -14,6 +14,7 @@ mod netlog;
 mod readme;
 mod setup;
 mod steps;
+mod windows;
 
 use std::time::{Duration, Instant};
 

@@ -1,20 +1,12 @@
 //! The arguments: one declaration, from which help, man page and completions come.
 
-mod device;
-mod plan;
-mod stream;
-
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hairspring_exec::programs;
-use hairspring_stream::Bytes;
 use hairspring_time::Nanos;
 
-pub(crate) use device::{ExposeArguments, PulseArguments, ScopeArguments, ServeArguments};
-pub(crate) use plan::{PlanArguments, Units};
-pub(crate) use stream::*;
+// The arguments of the commands that only this system has.
+pub(crate) use crate::host::system::*;
 
 /// Measures what this computer's clocks, delays and wake-ups really do, and prints it as a timing data sheet.
 #[derive(Debug, Parser)]
@@ -32,43 +24,12 @@ pub(crate) enum Command {
     Delay(DelayArguments),
     /// Print the calibration of the counter and whether it can be trusted
     Clock(ClockArguments),
-    /// Run an example on the executive and show who ran and who waited when
-    Trace(TraceArguments),
-    /// Record cards to disk, with nothing lost or everything lost accounted for
-    Record(Box<RecordArguments>),
-    /// Play a recording at its rate, or as fast as the output takes it
-    Play(Box<PlayArguments>),
-    /// Prove every byte of a recording
-    Verify(VerifyArguments),
-    /// Put a recording in order after a crash, a power cut or damage
-    Recover(RecoverArguments),
-    /// Join the parts of a stripe into one recording
-    Join(JoinArguments),
-    /// Show a recording to other programs: HDF5, NumPy, CSV
-    Export(ExportArguments),
-    /// Plan a recording: whether a set-up carries it, what limits it, which sizes it needs
-    Plan(PlanArguments),
-    /// Find the highest rate at which nothing is lost, by recording, and say how sure that is
-    Maxrate(Box<MaxrateArguments>),
-    /// Make pulses on a line of a device, never shorter than asked
-    Pulse(PulseArguments),
-    /// Watch the lines of a virtual board from another CPU
-    Scope(ScopeArguments),
-    /// Open a shutter for an exact time, with an instrument read in the middle
-    Expose(ExposeArguments),
-    /// Run a front end: what happens outside releases actions that drive devices
-    Serve(ServeArguments),
+    #[command(flatten)]
+    System(SystemCommand),
     /// Compare sheets: what differs in the conditions, then ratios with intervals
     Compare(CompareArguments),
     /// List every probe: what it measures, its unit, its method
     Probes(ProbesArguments),
-    /// Be a process of the chapter Reaction; `sheet` starts it
-    #[command(hide = true)]
-    Chain {
-        /// What it must know
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        words: Vec<std::ffi::OsString>,
-    },
     /// Print the JSON Schema of a sheet
     Schema,
     /// Print the table of exit codes
@@ -111,12 +72,8 @@ pub(crate) struct SheetArguments {
     /// an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) beside: Option<String>,
-    /// Also measure the disk under this folder, which is written to; several folders are several targets
-    #[arg(long, value_name = "DIR", value_delimiter = ',')]
-    pub(crate) dir: Vec<PathBuf>,
-    /// The most that is written there altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]
-    #[arg(long, value_name = "SIZE", requires = "dir")]
-    pub(crate) volume: Option<Bytes>,
+    #[command(flatten)]
+    pub(crate) disks: DiskArguments,
     /// Leave out host name, paths, process names and command lines
     #[arg(long)]
     pub(crate) redact: bool,
@@ -158,25 +115,6 @@ pub(crate) struct ClockArguments {
     /// The format
     #[arg(long, value_enum, default_value_t = Plain::Text)]
     pub(crate) format: Plain,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct TraceArguments {
-    /// Which example
-    #[arg(value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(examples()))]
-    pub(crate) example: String,
-    /// What runs its tasks
-    #[arg(long, value_enum, default_value_t = BackendName::Sim)]
-    pub(crate) backend: BackendName,
-    /// Write the trace to this file, as a value change dump (.vcd) or as trace events (.json) [default: a table on the
-    /// standard output]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
-}
-
-/// The programs that come with the executive.
-fn examples() -> Vec<PossibleValue> {
-    programs::all().into_iter().map(|program| PossibleValue::new(program.name).help(program.shows)).collect()
 }
 
 #[derive(Args, Debug)]
@@ -230,31 +168,6 @@ pub(crate) enum ProbesFormat {
     Md,
     /// For programs
     Json,
-}
-
-/// The back-ends of the executive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BackendName {
-    /// Virtual time: the same in every run
-    Sim,
-    /// Fibers on one thread; they switch at calls
-    Fiber,
-    /// Threads on one CPU; strict priority where real-time priority is granted
-    ThreadUp,
-    /// Threads on all CPUs
-    ThreadSmp,
-}
-
-impl BackendName {
-    /// As the executive knows it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Sim => "sim",
-            Self::Fiber => "fiber",
-            Self::ThreadUp => "thread_up",
-            Self::ThreadSmp => "thread_smp",
-        }
-    }
 }
 
 /// Reads a duration as people write it; not negative.

@@ -1,7 +1,5 @@
 //! The exit codes: one table, from which the documentation is made.
 
-use hairspring_stream::Verdict;
-
 /// How the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -45,16 +43,6 @@ impl Exit {
     /// Its code.
     pub(crate) fn code(self) -> u8 {
         TABLE.iter().find(|(exit, _, _)| *exit == self).map_or(1, |(_, code, _)| *code)
-    }
-}
-
-impl From<Verdict> for Exit {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Complete | Verdict::Stopped => Self::Success,
-            Verdict::Incomplete => Self::Loss,
-            Verdict::Unaccounted => Self::Unreadable,
-        }
     }
 }
 

@@ -22,10 +22,10 @@ pub(crate) fn flag_only(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
 pub(crate) fn watch() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal finds the flag down and raises it, the second finds it up.
         flag::register_conditional_shutdown(signal, i32::from(Exit::Interrupted.code()), Arc::clone(&interrupted))
-            .and_then(|_| flag::register(signal, Arc::clone(&interrupted)))
             .map_err(|error| Failure::failed(format!("watch for Ctrl-C: {error}")))?;
     }
+    // In this order: the first signal finds the flag down and raises it, the second finds it up.
+    flag_only(&interrupted)?;
     Ok(interrupted)
 }

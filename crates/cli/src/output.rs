@@ -1,8 +1,7 @@
 //! Where results and everything else go: results to the standard output or a file, the rest to the standard error.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use hairspring_sheet::TextStyle;
@@ -109,12 +108,9 @@ fn replace(file: &Path, text: &str) -> std::io::Result<()> {
 /// A temporary file in the folder of `file`; it vanishes unless it is given a name.
 fn temporary(file: &Path) -> std::io::Result<NamedTempFile> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::Builder::new()
-        .prefix(".hairspring-")
-        .suffix(".tmp")
-        // What the caller's umask leaves of it, as for any new file.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
+    let mut named = tempfile::Builder::new();
+    named.prefix(".hairspring-").suffix(".tmp");
+    crate::as_any_new_file(&mut named).tempfile_in(folder)
 }
 
 /// The system's words without the name of our temporary file.

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use hairspring_machine::{Cpu, Host};
 use hairspring_sheet::{Build, Sheet, TextStyle, render};
-use hairspring_stream::Bytes;
-use hairspring_suite::{Disks, Effort, Request, SheetError, select, take_sheet};
+use hairspring_suite::{Effort, Request, SheetError, select, take_sheet};
 
 use crate::arguments::{Format, SheetArguments};
 use crate::exit::{Exit, Failure};
@@ -33,18 +32,19 @@ pub(crate) fn run(arguments: &SheetArguments) -> Result<Exit, Failure> {
         ));
     }
     let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let effort = match (arguments.quick, arguments.thorough) {
+        (true, _) => Effort::Quick,
+        (false, true) => Effort::Thorough,
+        (false, false) => Effort::Normal,
+    };
     let request = Request {
         rows,
-        effort: match (arguments.quick, arguments.thorough) {
-            (true, _) => Effort::Quick,
-            (false, true) => Effort::Thorough,
-            (false, false) => Effort::Normal,
-        },
+        effort,
         cpu: arguments.cpu.map(Cpu),
         priority: arguments.priority,
         redact: arguments.redact,
         build: build(),
-        disks: disks(arguments)?,
+        disks: arguments.disks.disks(effort)?,
         program: std::env::current_exe().ok(),
     };
     let interrupted = interrupt::watch()?;
@@ -70,22 +70,6 @@ pub(crate) fn run(arguments: &SheetArguments) -> Result<Exit, Failure> {
         None => drop(output::print(&text)?),
     }
     Ok(exit(&sheet))
-}
-
-/// Where disks are measured, and how much is written there.
-fn disks(arguments: &SheetArguments) -> Result<Option<Disks>, Failure> {
-    if arguments.dir.is_empty() {
-        return Ok(None);
-    }
-    if let Some(missing) = arguments.dir.iter().find(|folder| !folder.is_dir()) {
-        return Err(Failure::bad_request(format!("{} is no folder: --dir names one that exists", missing.display())));
-    }
-    let usual = match (arguments.quick, arguments.thorough) {
-        (true, _) => Bytes::gib(4),
-        (false, true) => Bytes::gib(128),
-        (false, false) => Bytes::gib(16),
-    };
-    Ok(Some(Disks { folders: arguments.dir.clone(), volume: arguments.volume.unwrap_or(usual) }))
 }
 
 fn exit(sheet: &Sheet) -> Exit {

@@ -13,31 +13,32 @@ use crate::{Nanos, Ticks};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cpu(pub u32);
 
-/// The clocks of the kernel.
+/// The clocks of the kernel, by the names of Linux; each says what it is on Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
-    /// `CLOCK_MONOTONIC`: the reference. Disciplined by NTP, stands still in suspend.
+    /// `CLOCK_MONOTONIC`: the reference. Disciplined by NTP, stands still in suspend. On Windows `QueryPerformanceCounter`,
+    /// which nothing disciplines and which runs on in suspend.
     Monotonic,
-    /// `CLOCK_MONOTONIC_RAW`: the same without discipline.
+    /// `CLOCK_MONOTONIC_RAW`: the same without discipline. On Windows the same.
     MonotonicRaw,
-    /// `CLOCK_MONOTONIC_COARSE`: the monotonic time of the kernel's last tick.
+    /// `CLOCK_MONOTONIC_COARSE`: the monotonic time of the kernel's last tick. `GetTickCount64`.
     MonotonicCoarse,
-    /// `CLOCK_BOOTTIME`: monotonic plus the time spent in suspend.
+    /// `CLOCK_BOOTTIME`: monotonic plus the time spent in suspend, on either system.
     Boottime,
-    /// `CLOCK_REALTIME`: the time of day; may step.
+    /// `CLOCK_REALTIME`: the time of day; may step. `GetSystemTimePreciseAsFileTime`.
     Realtime,
-    /// `CLOCK_TAI`: international atomic time, if the kernel was told the leap seconds.
+    /// `CLOCK_TAI`: international atomic time, if the kernel was told the leap seconds; Windows is not.
     Tai,
-    /// `CLOCK_THREAD_CPUTIME_ID`: CPU time of the calling thread; a system call.
+    /// `CLOCK_THREAD_CPUTIME_ID`: CPU time of the calling thread; a system call. `GetThreadTimes`.
     ThreadCpu,
-    /// `CLOCK_PROCESS_CPUTIME_ID`: CPU time of the process; a system call.
+    /// `CLOCK_PROCESS_CPUTIME_ID`: CPU time of the process; a system call. `GetProcessTimes`.
     ProcessCpu,
 }
 
 /// The calls by which a program on this machine can ask for the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClockCall {
-    /// `clock_gettime` of one clock.
+    /// `clock_gettime` of one clock; on Windows the call that the clock names.
     ClockGettime(Clock),
     /// `gettimeofday`: the time of day in microseconds.
     Gettimeofday,
@@ -48,13 +49,14 @@ pub enum ClockCall {
 /// The ways to sleep for a while that a program on this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SleepCall {
-    /// `nanosleep`, relative.
+    /// `nanosleep`, relative. On Windows `Sleep`, whole milliseconds (rounded up).
     Nanosleep,
-    /// `usleep`, relative, whole microseconds (rounded up).
+    /// `usleep`, relative, whole microseconds (rounded up). On Windows `Sleep` again.
     Usleep,
     /// `std::thread::sleep`.
     StdSleep,
-    /// `clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME)` to a reading taken just before.
+    /// `clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME)` to a reading taken just before. On Windows a waitable timer
+    /// of high resolution.
     ClockNanosleep,
 }
 
@@ -67,7 +69,8 @@ pub enum Woken {
     Signal,
 }
 
-/// How the kernel schedules a thread.
+/// How the kernel schedules a thread. Windows has one real-time policy, which it reports as [`Policy::RoundRobin`]: a level
+/// of the process's real-time class, which has 16 of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// `SCHED_OTHER`, the ordinary one.
@@ -108,9 +111,9 @@ impl std::error::Error for Refused {}
 pub struct ThreadUsage {
     /// CPU time used.
     pub cpu: Nanos,
-    /// Times the thread was taken off its CPU though it could have run on (`ru_nivcsw`).
+    /// Times the thread was taken off its CPU though it could have run on (`ru_nivcsw`). Not counted on Windows.
     pub involuntary_switches: u64,
-    /// Times it gave up the CPU itself (`ru_nvcsw`).
+    /// Times it gave up the CPU itself (`ru_nvcsw`). Not counted on Windows.
     pub voluntary_switches: u64,
     /// Time spent ready to run but waiting for a CPU, where the kernel keeps it (`schedstat`).
     pub run_delay: Option<Nanos>,
@@ -180,6 +183,12 @@ pub trait Machine {
 
     /// Reads a clock of the kernel. Real-time safe; the CPU clocks are system calls.
     fn read(&self, clock: Clock) -> Nanos;
+
+    /// The step of [`Clock::Monotonic`]: a reading can be so much older than the moment it was made at, and two readings
+    /// so much nearer to each other than their moments.
+    fn clock_step(&self) -> Nanos {
+        Nanos::new(1)
+    }
 
     /// Makes the call as a program would and drops its result; for measuring what the call costs.
     fn call(&self, call: ClockCall);

@@ -138,6 +138,12 @@ impl Taken {
 }
 
 impl Sheet {
+    /// What stands above it: a sheet that was made under Wine says so first of all, for it is no sheet of Windows.
+    pub fn title(&self) -> String {
+        let wine = self.conditions.value("host.wine").map(|wine| format!(", made under {wine}"));
+        format!("Timing data sheet{}", wine.unwrap_or_default())
+    }
+
     /// Every row of the sheet, in reading order.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.chapters.iter().flat_map(|c| &c.tables).flat_map(|t| &t.rows)

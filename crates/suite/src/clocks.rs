@@ -8,30 +8,9 @@ use hairspring_sheet::{Absent, Figure, Method, Unit};
 use hairspring_time::{RealTime, Skew};
 
 use crate::context::{Context, Effort};
+use crate::host::system::{READS, STEPS};
 use crate::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
 use crate::samples::Samples;
-
-/// What is read: the segment of its id, its name for people, and how.
-pub(crate) const READS: [(&str, &str, Read); 14] = [
-    ("counter", "counter, bare", Read::Counter),
-    ("counter_ordered", "counter, ordered", Read::CounterOrdered),
-    ("now", "Timebase::now", Read::Now),
-    ("now_ordered", "Timebase::now_ordered", Read::NowOrdered),
-    ("std_instant", "std::time::Instant::now", Read::Call(ClockCall::StdInstant)),
-    ("clock_monotonic", "clock_gettime MONOTONIC", Read::Call(ClockCall::ClockGettime(Clock::Monotonic))),
-    ("clock_monotonic_raw", "clock_gettime MONOTONIC_RAW", Read::Call(ClockCall::ClockGettime(Clock::MonotonicRaw))),
-    (
-        "clock_monotonic_coarse",
-        "clock_gettime MONOTONIC_COARSE",
-        Read::Call(ClockCall::ClockGettime(Clock::MonotonicCoarse)),
-    ),
-    ("clock_boottime", "clock_gettime BOOTTIME", Read::Call(ClockCall::ClockGettime(Clock::Boottime))),
-    ("clock_realtime", "clock_gettime REALTIME", Read::Call(ClockCall::ClockGettime(Clock::Realtime))),
-    ("clock_tai", "clock_gettime TAI", Read::Call(ClockCall::ClockGettime(Clock::Tai))),
-    ("clock_thread_cpu", "clock_gettime THREAD_CPUTIME", Read::Call(ClockCall::ClockGettime(Clock::ThreadCpu))),
-    ("clock_process_cpu", "clock_gettime PROCESS_CPUTIME", Read::Call(ClockCall::ClockGettime(Clock::ProcessCpu))),
-    ("gettimeofday", "gettimeofday", Read::Call(ClockCall::Gettimeofday)),
-];
 
 /// A way to ask for the time.
 #[derive(Clone, Copy, Debug)]
@@ -42,17 +21,6 @@ pub(crate) enum Read {
     NowOrdered,
     Call(ClockCall),
 }
-
-/// Whose smallest step is looked for.
-const STEPS: [(&str, &str, Option<Clock>); 7] = [
-    ("counter", "counter", None),
-    ("clock_monotonic", "CLOCK_MONOTONIC", Some(Clock::Monotonic)),
-    ("clock_monotonic_raw", "CLOCK_MONOTONIC_RAW", Some(Clock::MonotonicRaw)),
-    ("clock_monotonic_coarse", "CLOCK_MONOTONIC_COARSE", Some(Clock::MonotonicCoarse)),
-    ("clock_boottime", "CLOCK_BOOTTIME", Some(Clock::Boottime)),
-    ("clock_realtime", "CLOCK_REALTIME", Some(Clock::Realtime)),
-    ("clock_thread_cpu", "CLOCK_THREAD_CPUTIME_ID", Some(Clock::ThreadCpu)),
-];
 
 /// Steps that are collected of each clock.
 const STEPS_WANTED: usize = 1_000;
@@ -176,7 +144,7 @@ fn trust_notes<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
 }
 
 fn measure_steps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
-    for (segment, label, clock) in STEPS {
+    for &(segment, label, clock) in STEPS {
         let id = format!("clocks.step.{segment}");
         if !context.wants(&id) {
             continue;

@@ -1,10 +1,9 @@
 //! What a probe works with: the machine, the time base, its share of the time, and where its figures go.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::transfer::Disks;
+use crate::host::system::Means;
 use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
 use hairspring_sheet::{Absent, Figure, Note, NoteKind, Series, Value};
 use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
@@ -85,10 +84,8 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) effort: Effort,
     pub(crate) cpu: Cpu,
     pub(crate) priority: u8,
-    /// Where disks may be measured.
-    pub(crate) disks: Option<Disks>,
-    /// What becomes a process of the matrix.
-    pub(crate) program: Option<PathBuf>,
+    /// What the chapters that only this system has work with.
+    pub(crate) means: Means,
     pub(crate) interrupted: &'c AtomicBool,
     pub(crate) progress: &'c mut dyn FnMut(Progress<'_>),
     /// The selected rows, with what was found so far.

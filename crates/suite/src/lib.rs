@@ -17,22 +17,18 @@
 //! println!("{} rows", sheet.rows().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-mod caches;
 mod clocks;
 mod conditions;
 mod context;
 mod delays;
 mod disturbance;
-pub mod executive;
 mod host;
-pub mod reaction;
 mod registry;
 mod samples;
 mod sheet_run;
 mod sleeps;
-pub mod transfer;
 
 pub use context::{Effort, Progress};
+pub use host::system::*;
 pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};
 pub use sheet_run::{Request, SheetError, take_sheet};
-pub use transfer::Disks;

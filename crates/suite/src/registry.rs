@@ -5,7 +5,8 @@
 
 use hairspring_sheet::{Diagram, Method, Unit};
 
-use crate::{clocks, delays, disturbance, executive, reaction, sleeps, transfer};
+use crate::host::system;
+use crate::{clocks, delays, disturbance, sleeps};
 
 /// A chapter's declaration.
 #[derive(Clone, Debug)]
@@ -58,15 +59,10 @@ impl RowDeclaration {
 
 /// Every chapter with its tables and rows, in reading order.
 pub fn registry() -> Vec<ChapterDeclaration> {
-    vec![
-        clocks::declare(),
-        delays::declare(),
-        sleeps::declare(),
-        executive::declare(),
-        reaction::declare(),
-        transfer::declare(),
-        disturbance::declare(),
-    ]
+    let mut chapters = vec![clocks::declare(), delays::declare(), sleeps::declare()];
+    chapters.extend(system::chapters());
+    chapters.push(disturbance::declare());
+    chapters
 }
 
 /// Whether `id` lies under `prefix`: the same segments at its beginning.

@@ -77,8 +77,8 @@ impl Samples {
 
     /// The range so far.
     pub(crate) fn range(&self) -> Option<(f64, f64)> {
-        let least = self.values.iter().copied().min_by(f64::total_cmp)?;
-        let most = self.values.iter().copied().max_by(f64::total_cmp)?;
+        let least = self.values().iter().copied().min_by(f64::total_cmp)?;
+        let most = self.values().iter().copied().max_by(f64::total_cmp)?;
         Some((least, most))
     }
 

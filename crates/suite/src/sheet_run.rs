@@ -9,9 +9,9 @@ use hairspring_sheet::{Absent, Build, Chapter, Diagram, Note, NoteKind, Row, SCH
 use hairspring_time::{CalibrationError, RealTime, Timebase};
 
 use crate::context::{Context, Effort, Progress, policy_refused};
+use crate::host::system::{self, Disks};
 use crate::registry::{ChapterDeclaration, registry};
-use crate::transfer::Disks;
-use crate::{clocks, conditions, delays, disturbance, executive, reaction, sleeps, transfer};
+use crate::{clocks, conditions, delays, disturbance, sleeps};
 
 /// How well the rate must be known before the first measurement, and how long that may take.
 const BOUND_PPM: f64 = 0.5;
@@ -34,7 +34,7 @@ pub struct Request {
     pub build: Build,
     /// Where disks may be measured; nothing is written to any without.
     pub disks: Option<Disks>,
-    /// The program that becomes a process of the matrix when it is given the words of a [`Chain`](crate::reaction::Chain):
+    /// The program that becomes a process of the matrix when it is given the words of a `reaction::Chain`:
     /// without one, what takes several processes is absent.
     pub program: Option<PathBuf>,
 }
@@ -99,8 +99,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         priority: request.priority,
         interrupted,
         progress,
-        disks: request.disks.clone(),
-        program: request.program.clone(),
+        means: system::Means::of(request),
         rows: BTreeMap::new(),
         series: Vec::new(),
         notes: Vec::new(),
@@ -110,7 +109,8 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         began: start,
         fresh_rates: Vec::new(),
     };
-    context.head = head_notes(&context, conditions.value("limits.cgroup_cpu"));
+    context.head = system::notes(&conditions);
+    context.head.extend(head_notes(&context, conditions.value("limits.cgroup_cpu")));
     let mut chapters = Vec::new();
     for declaration in declarations {
         context.refine();
@@ -120,11 +120,8 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
             "clocks" => clocks::measure(&mut context),
             "delays" => delays::measure(&mut context),
             "sleeps" => sleeps::measure(&mut context),
-            "executive" => executive::measure(&mut context),
-            "reaction" => reaction::measure(&mut context),
-            "transfer" => transfer::measure(&mut context),
             "disturbance" => disturbance::measure(&mut context),
-            other => unreachable!("the registry has no chapter {other}"),
+            other => system::measure(other, &mut context),
         }
         context.done = context.done + request.effort.chapter_budget();
         chapters.push(chapter(declaration, &mut context));
@@ -224,10 +221,7 @@ fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>, cpu_limit: Op
         let reasons: Vec<&str> = trust.reasons.iter().filter(|r| !r.supports).map(|r| r.text.as_str()).collect();
         notes.push(warning(
             format!("The counter is not trusted, so all times are CLOCK_MONOTONIC's: {}.", reasons.join("; ")),
-            Some(
-                "see `hairspring clock`; a kernel started with `clocksource=tsc tsc=reliable` uses it all the same"
-                    .into(),
-            ),
+            Some(system::UNTRUSTED.to_owned()),
         ));
     }
     let real_time = RealTime { policy: Some(Policy::Fifo(context.priority)), lock_memory: true, ..RealTime::default() };

@@ -5,17 +5,9 @@ use hairspring_sheet::{Absent, Axis, Line, Method, Point, Series, Unit};
 use hairspring_time::{LongDelay, Timebase};
 
 use crate::context::{Class, Context, Effort, policy_refused};
+use crate::host::system::METHODS;
 use crate::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
 use crate::samples::Samples;
-
-/// The methods: segment of the id, name for people, and the call; none is ours.
-const METHODS: [(&str, &str, Option<SleepCall>); 5] = [
-    ("nanosleep", "nanosleep", Some(SleepCall::Nanosleep)),
-    ("usleep", "usleep", Some(SleepCall::Usleep)),
-    ("std_sleep", "std::thread::sleep", Some(SleepCall::StdSleep)),
-    ("clock_nanosleep", "clock_nanosleep absolute", Some(SleepCall::ClockNanosleep)),
-    ("hairspring", "hairspring", None),
-];
 
 /// Requests: segment, span, and how many samples are taken with normal effort.
 const REQUESTS: [(&str, Nanos, usize); 17] = [

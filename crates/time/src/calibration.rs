@@ -19,8 +19,8 @@
 //! # Why the bound holds
 //! The kernel looked at its clock somewhere between `a` and `b`, so the counter's value at that moment is wrong by at
 //! most half the width, and a tick and a half because readings and middle are whole ticks. Both ends together:
-//! `(w₁ + w₂)/2` and two ticks over the baseline, plus one nanosecond because the kernel's reading is cut to whole
-//! nanoseconds. No statistics are needed. The bound is against the *kernel's clock during the
+//! `(w₁ + w₂)/2` and two ticks over the baseline, plus one step of the kernel's clock (a nanosecond on Linux, 100 on
+//! Windows) because its reading is cut to whole ones. No statistics are needed. The bound is against the *kernel's clock during the
 //! baseline*; how far that clock is from the SI second is the kernel's affair (`adjtimex`), stated apart.
 //!
 //! # Conditions
@@ -130,7 +130,8 @@ pub struct Calibration {
 
 impl Calibration {
     /// The rate between two pairs of brackets, (monotonic, raw) at each end. None if they are not in order.
-    pub(crate) fn between(source: Source, first: Anchor, last: Anchor) -> Option<(Self, Scale)> {
+    /// `step` is that of the kernel's clock.
+    pub(crate) fn between(source: Source, step: Nanos, first: Anchor, last: Anchor) -> Option<(Self, Scale)> {
         let nanos = last.monotonic.clock - first.monotonic.clock;
         if source == Source::KernelClock {
             let origin = (Ticks::new(last.monotonic.clock.count().cast_unsigned()), last.monotonic.clock);
@@ -141,8 +142,8 @@ impl Calibration {
         let ticks = last.monotonic.middle().since(first.monotonic.middle());
         let scale = Scale::through((last.monotonic.middle(), last.monotonic.clock), ticks, nanos)?;
         let half_widths = (first.monotonic.width() + last.monotonic.width()) as f64 / 2.0;
-        // An odd and an even width are a tick and a half worse than their half widths; and what passes in a nanosecond.
-        let uncertain = half_widths + 2.0 + ticks as f64 / nanos.count() as f64;
+        // An odd and an even width are a tick and a half worse than their half widths; and what passes in a step.
+        let uncertain = half_widths + 2.0 + step.count() as f64 * ticks as f64 / nanos.count() as f64;
         // Against the least that the baseline can have been, so that no product of small errors is missing.
         let least = ticks as f64 - uncertain;
         let relative = if least > uncertain { (uncertain / least).min(BOUND_MOST) } else { BOUND_MOST };

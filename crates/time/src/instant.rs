@@ -12,6 +12,13 @@ use hairspring_machine::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Epoch(pub(crate) u32);
 
+impl Epoch {
+    /// Its number, for languages that hold an instant as numbers.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A moment, to the nanosecond, on the scale of the [`Timebase`](crate::Timebase) that issued it. The scale is that of
 /// `CLOCK_MONOTONIC`, within the bounds that the time base states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

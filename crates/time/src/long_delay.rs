@@ -30,7 +30,8 @@
 //!
 //! # Why it is never early
 //! The last thing it does is to read `CLOCK_MONOTONIC`, and it returns only if that reads at least what the first reading
-//! said plus the request. No rate and no bracket enters that proof. With a lead it may be early, as it was asked to.
+//! said plus the request, and where the clock has steps (Windows), one step more. No rate and no bracket enters that proof.
+//! With a lead it may be early, as it was asked to.
 //!
 //! Method: Fermilab's "Precision Long Delay" (a coarse loop that releases to the kernel, a second calibration of how late
 //! the release returns, a final poll, a tuning argument), with absolute deadlines and a learned window in place of a fixed
@@ -167,6 +168,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let machine = self.timebase.machine();
         let began = machine.read(Clock::Monotonic);
         check(request)?;
+        // The first reading may be almost a step old; a nanosecond of that is what every reading leaves out.
+        let began = began + machine.clock_step() - Nanos::new(1);
         let goal = Goal::KernelClock(began + (request - self.lead).max(Nanos::ZERO));
         self.run(goal, began, request)
     }

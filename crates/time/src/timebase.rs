@@ -145,7 +145,9 @@ impl<M: Machine + Clone> Timebase<M> {
             machine.sleep_until(until);
         }
         let last = Anchor::take(&machine, source);
-        let (calibration, scale) = Calibration::between(source, first, last).ok_or(CalibrationError::Implausible)?;
+        let step = machine.clock_step();
+        let (calibration, scale) =
+            Calibration::between(source, step, first, last).ok_or(CalibrationError::Implausible)?;
         // Two calibrations hardly ever begin at the same tick, so their instants do not mix unnoticed.
         let mixed = first.monotonic.before.raw().wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Ok(Self {
@@ -189,7 +191,8 @@ impl<M: Machine + Clone> Timebase<M> {
         let residual = Nanos::new(self.scale.nanos_at(now.monotonic.middle())) - now.monotonic.clock;
         let moved = (residual - self.offset).count().abs();
         // How much the scale may have moved against the kernel's clock if both kept the rates that we knew.
-        let half_widths = self.scale.nanos_in(now.monotonic.half_width() + self.last.monotonic.half_width()) + 2;
+        let half_widths = self.scale.nanos_in(now.monotonic.half_width() + self.last.monotonic.half_width())
+            + 2 * self.machine.clock_step().count();
         let allowance = self.drift_in(elapsed).count() + half_widths;
         let suspended = now.suspended - self.last.suspended;
         let believed = self.source == Source::KernelClock
@@ -214,7 +217,7 @@ impl<M: Machine + Clone> Timebase<M> {
         }
         let first = if begins_anew { self.last } else { self.first };
         let mut successor = Self { last: now, first, offset: residual, unsettled: rerated, ..self.clone() };
-        if let Some((calibration, scale)) = Calibration::between(self.source, first, now) {
+        if let Some((calibration, scale)) = Calibration::between(self.source, self.machine.clock_step(), first, now) {
             // Nobody knows when in this time the rate changed. By as much as it was not what we knew, it may yet be not
             // what we have measured now.
             let widening = if rerated { moved as f64 / elapsed.count() as f64 } else { 0.0 };
@@ -339,7 +342,8 @@ impl<M: Machine> Timebase<M> {
     /// half a bracket, and what the rate's bound may have added since.
     pub fn offset_bound(&self, at: Instant) -> Nanos {
         let age = Nanos::new((at.nanos - self.last.monotonic.clock.count()).abs());
-        let half_width = Nanos::new(self.scale.nanos_in(self.last.monotonic.half_width()) + 2);
+        let half_width =
+            Nanos::new(self.scale.nanos_in(self.last.monotonic.half_width())) + self.machine.clock_step().times(2);
         let offset = if self.offset.is_negative() { -self.offset } else { self.offset };
         offset + half_width + self.drift_in(age)
     }

@@ -1,4 +1,4 @@
-//! The type check for aarch64 Linux: `cargo check` of the product's crates for that target.
+//! aarch64 Linux: `cargo check` of the product's crates for that target, and the tests of machine and time under QEMU.
 //!
 //! It needs a compiler that has the target's standard library. Either this toolchain has it already (an aarch64
 //! machine, or `rustup target add`), or setup has unpacked Debian's `rustc-web` and its arm64 library into the
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::{Context, needs};
+use super::{Context, cargo_tests, needs};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
@@ -25,6 +25,16 @@ const CRATES: &[&str] = &[
     "hairspring-suite",
     "hairspring-cli",
 ];
+
+/// Those whose tests are run: what depends on the processor, and what depends on that.
+const RUN: &[&str] = &["hairspring-machine", "hairspring-time"];
+
+const LINKER: &str = "aarch64-linux-gnu-gcc";
+const EMULATOR: &str = "qemu-aarch64";
+/// Where Debian's cross packages put the target's C library.
+const C_LIBRARY: &str = "/usr/aarch64-linux-gnu";
+/// The packages of Debian that running needs.
+pub(crate) const DEBIAN: [&str; 3] = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"];
 
 /// A compiler that can check for the target.
 pub(crate) enum Compiler {
@@ -43,17 +53,53 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     for package in CRATES {
         command.args(["-p", package]);
     }
-    // Its own target directory: two compilers in one would throw away each other's work.
-    command.env("CARGO_TARGET_DIR", context.workspace.scratch("aarch64").join("target"));
-    if let Compiler::Unpacked { rustc, libraries } = &compiler {
-        command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries));
-    }
-    let ended = context.run(name, &mut command);
+    let ended = context.run(name, with(&mut command, &compiler, context.workspace));
     if ended.succeeded() {
         Tally::pass()
     } else {
         Tally::fail(name, format!("cargo check --target {TARGET}: {}", ended.how), ended.tail())
     }
+}
+
+/// Runs the tests of the crates below under QEMU's user emulation. It has no rseq, so there is no sentinel, and the tests that
+/// need one say so.
+pub(crate) fn run(context: &Context, name: &str) -> Tally {
+    let compiler = match compiler(context.workspace) {
+        Ok(compiler) => compiler,
+        Err(why) => return Tally::fail(name, why, ""),
+    };
+    let mut command = context.workspace.cargo(&["test", "--target", TARGET, "--no-fail-fast", "--lib", "--test", "*"]);
+    for package in RUN {
+        command.args(["-p", package]);
+    }
+    command
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{EMULATOR} -L {C_LIBRARY}"))
+        .env("CARGO_PROFILE_TEST_DEBUG", "0")
+        .env("CARGO_INCREMENTAL", "0");
+    cargo_tests::count(name, &context.run(name, with(&mut command, &compiler, context.workspace)))
+}
+
+/// What running needs and is not here, in words.
+pub(crate) fn cannot_run(workspace: &Workspace) -> Option<String> {
+    if let Err(why) = compiler(workspace) {
+        return Some(why);
+    }
+    if let Some(program) = [LINKER, EMULATOR].into_iter().find(|program| needs::in_path(program).is_none()) {
+        return Some(format!("{program} is not installed"));
+    }
+    let there = Path::new(C_LIBRARY).join("lib/libc.so.6").is_file();
+    (!there).then(|| format!("there is no C library for {TARGET} in {C_LIBRARY}"))
+}
+
+/// The compiler for a command of Cargo's, with a target directory of its own: two compilers in one would throw away each
+/// other's work.
+fn with<'c>(command: &'c mut Command, compiler: &Compiler, workspace: &Workspace) -> &'c mut Command {
+    command.env("CARGO_TARGET_DIR", workspace.scratch("aarch64").join("target"));
+    if let Compiler::Unpacked { rustc, libraries } = compiler {
+        command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries));
+    }
+    command
 }
 
 /// Where setup unpacks the packages.
@@ -101,7 +147,7 @@ fn has_core(sysroot: &Path) -> bool {
     entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
 }
 
-fn library_path(first: &Path) -> OsString {
+pub(crate) fn library_path(first: &Path) -> OsString {
     let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let all = std::iter::once(first.to_owned()).chain(std::env::split_paths(&others));
     std::env::join_paths(all.filter(|path| !path.as_os_str().is_empty())).unwrap_or_else(|_| first.into())

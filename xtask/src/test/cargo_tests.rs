@@ -40,7 +40,8 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
     tally
 }
 
-fn count(name: &str, ended: &Ended) -> Tally {
+/// The cases of a run of `cargo test`, as its log tells them.
+pub(super) fn count(name: &str, ended: &Ended) -> Tally {
     let results = read(&ended.output);
     let mut tally = Tally { passed: results.passed, ..Tally::default() };
     for skip in results.skips {

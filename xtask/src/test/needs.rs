@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::aarch64;
+use super::{aarch64, windows};
 use crate::lab::supplies;
 use crate::workspace::Workspace;
 
@@ -19,6 +19,10 @@ pub(crate) enum Need {
     Chromium,
     /// A compiler with the standard library for aarch64 Linux.
     Aarch64,
+    /// A linker, a C library and an emulator for aarch64 Linux.
+    Aarch64Run,
+    /// A compiler with the sources of its standard library, a linker for Windows, and Wine.
+    Windows,
     /// A Python with the packages that read recordings.
     Python,
     /// QEMU and what runs in it.
@@ -72,6 +76,17 @@ impl Need {
                 let installable = aarch64::can_fetch();
                 let remedy = if installable { HINT } else { "run rustup target add aarch64-unknown-linux-gnu" };
                 Some(Missing { what: why, remedy: remedy.to_owned(), installable })
+            }
+            Need::Aarch64Run => {
+                let what = aarch64::cannot_run(workspace)?;
+                let remedy =
+                    if has_apt() { HINT } else { "install a cross compiler for aarch64 and QEMU's user emulation" };
+                Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() && aarch64::can_fetch() })
+            }
+            Need::Windows => {
+                let what = windows::missing(workspace)?;
+                let remedy = if has_apt() { HINT } else { "install MinGW's compiler and Wine for x86-64" };
+                Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() && aarch64::can_fetch() })
             }
             Need::Python => {
                 let mut command = Command::new(python(workspace));

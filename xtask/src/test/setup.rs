@@ -1,8 +1,8 @@
 //! The setup step: names what the other steps miss and installs it.
 //!
-//! Six things can be missing. Components of the toolchain come from rustup. Chromium and programs that single tests
-//! use come from the Debian archive, which takes root. The compiler for the aarch64 type check is downloaded from the Debian archive and
-//! unpacked under the target directory: package lists of its own with arm64 among their architectures, so that
+//! Eight things can be missing. Components of the toolchain come from rustup. Chromium, programs that single tests use, and
+//! linkers and emulators for other systems come from the Debian archive, which takes root. The compiler for aarch64 and Windows, with
+//! the sources of its standard library, is downloaded from the Debian archive and unpacked under the target directory: package lists of its own with arm64 among their architectures, so that
 //! the system's configuration stays as it is. Which versions there are is asked at run time. Packages for Python
 //! come from PyPI into a virtual environment under the target directory. What the lab needs, `lab/supplies.rs` fetches.
 
@@ -13,7 +13,7 @@ use std::process::Command;
 
 use super::needs::{self, FOR_SINGLE_TESTS, Need};
 use super::steps::{Run, STEPS, Step};
-use super::{Context, aarch64};
+use super::{Context, aarch64, windows};
 use crate::lab::supplies;
 use crate::tally::Tally;
 
@@ -41,7 +41,14 @@ fn install_all(context: &Context, name: &str) -> Tally {
         let outcome = match need {
             Need::Component(component, _) => component_from_rustup(context, component),
             Need::Chromium => from_debian(context, &["chromium", "fonts-dejavu-core"]),
-            Need::Aarch64 => aarch64_from_debian(context),
+            Need::Aarch64 => compiler_from_debian(context),
+            Need::Aarch64Run => from_debian(context, &aarch64::DEBIAN),
+            Need::Windows => {
+                from_debian(context, &windows::DEBIAN).and_then(|()| match windows::has_sources(context.workspace) {
+                    true => Ok(()),
+                    false => compiler_from_debian(context),
+                })
+            }
             Need::Python => python_from_pip(context),
             Need::Lab => supplies::install(context.workspace, &mut |command| must(context, command)),
             Need::Program(name) => from_debian(context, &[name]),
@@ -77,7 +84,7 @@ fn python_from_pip(context: &Context) -> Result<(), String> {
     must(context, &mut install).map(drop)
 }
 
-fn aarch64_from_debian(context: &Context) -> Result<(), String> {
+fn compiler_from_debian(context: &Context) -> Result<(), String> {
     let folder = context.workspace.scratch("aarch64");
     let root = aarch64::unpacked_root(context.workspace);
     let native = must(context, Command::new("dpkg").arg("--print-architecture"))?.trim().to_owned();
@@ -98,20 +105,43 @@ fn aarch64_from_debian(context: &Context) -> Result<(), String> {
         }
     }
     packages.insert(format!("libstd-rust-web-dev:arm64={version}"));
+    packages.insert(format!("{SOURCES}={version}"));
     let list: Vec<&str> = packages.iter().map(String::as_str).collect();
     println!("       downloading {}", list.join(" "));
     apt.run("apt-get", &[&["--quiet", "download"], list.as_slice()].concat())?;
     // Unpacked beside and renamed, so that half a compiler is never taken for a whole one.
     let partial = folder.join("partial");
     let _ = fs::remove_dir_all(&partial);
+    fs::create_dir_all(&partial).map_err(|error| format!("create {}: {error}", partial.display()))?;
     for package in apt.downloaded()? {
-        must(context, Command::new("dpkg").arg("-x").arg(&package).arg(&partial))?;
+        unpack(context, &package, &partial)?;
     }
     let _ = fs::remove_dir_all(&root);
     fs::rename(&partial, &root).map_err(|error| format!("rename {}: {error}", partial.display()))?;
     let _ = fs::remove_dir_all(&apt.downloads);
     Ok(())
 }
+
+/// Unpacks one package; of the compiler's sources (340 MB) only the standard library and the way to it.
+fn unpack(context: &Context, package: &Path, into: &Path) -> Result<(), String> {
+    if !package.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOURCES)) {
+        return must(context, Command::new("dpkg").arg("-x").arg(package).arg(into)).map(drop);
+    }
+    let archive = into.with_extension("tar");
+    let file = fs::File::create(&archive).map_err(|error| format!("create {}: {error}", archive.display()))?;
+    let opened = Command::new("dpkg").arg("--fsys-tarfile").arg(package).stdout(file).status();
+    if !opened.is_ok_and(|status| status.success()) {
+        return Err(format!("open {}", package.display()));
+    }
+    let mut extract = Command::new("tar");
+    extract.arg("-xf").arg(&archive).arg("-C").arg(into).arg("--wildcards");
+    let extracted = must(context, extract.args(["./usr/lib/rustlib/src", "./usr/src/*/library"])).map(drop);
+    let _ = fs::remove_file(&archive);
+    extracted
+}
+
+/// The package with the sources of the standard library.
+const SOURCES: &str = "rust-web-src";
 
 const CLOSURE: &[&str] = &[
     "depends",

@@ -5,7 +5,7 @@
 //! the other steps build.
 
 use super::needs::Need;
-use super::{Context, aarch64, cargo_tests, examples, html, readme};
+use super::{Context, aarch64, cargo_tests, examples, html, readme, windows};
 use crate::tally::Tally;
 use crate::{r#gen, lab, lint};
 
@@ -90,6 +90,20 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[Need::Aarch64],
         limit_s: 240,
         run: Run::Call(aarch64::check),
+    },
+    Step {
+        name: "qemu",
+        about: "the tests of machine and time on aarch64, emulated",
+        needs: &[Need::Aarch64, Need::Aarch64Run],
+        limit_s: 240,
+        run: Run::Call(aarch64::run),
+    },
+    Step {
+        name: "windows",
+        about: "the command and the library for Windows, under Wine",
+        needs: &[Need::Windows],
+        limit_s: 300,
+        run: Run::Call(windows::check),
     },
     Step {
         name: COMMAND,

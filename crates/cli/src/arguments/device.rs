@@ -7,8 +7,8 @@ use hairspring_device::Description;
 use hairspring_device::instrument::Address;
 use hairspring_time::Nanos;
 
-use super::stream::parsed;
-use super::{Plain, duration};
+use crate::arguments::parsed;
+use crate::arguments::{Plain, duration};
 
 #[derive(Args, Debug)]
 pub(crate) struct PulseArguments {

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use hairspring_time::Nanos;
 
-use super::{Plain, duration};
+use crate::arguments::{Plain, duration};
 
 #[derive(Args, Debug)]
 #[command(after_help = "The exit code is 0 whatever the verdict: it is in the output.")]

@@ -13,7 +13,7 @@ use hairspring_stream::trigger::{Shots, Trigger};
 use hairspring_stream::{ByteRate, Bytes, Frames, SampleRate};
 use hairspring_time::Nanos;
 
-use super::{Plain, duration};
+use crate::arguments::{Plain, duration};
 use crate::play::{Rounds, Speed, Target};
 
 #[derive(Args, Debug)]
@@ -359,7 +359,7 @@ pub(crate) enum EngineName {
 }
 
 /// Reads what knows itself how it is written.
-pub(super) fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+pub(crate) fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 

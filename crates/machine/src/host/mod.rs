@@ -1,12 +1,13 @@
 //! [`Host`]: this computer. The back-end is chosen here, once.
 //!
-//! A back-end is one file per system and CPU with equal inner names: `ticks`, `ticks_ordered`, `relax`,
-//! `thread_pointer`, `SENTINEL`, `invariant`, `hypervisor`, `published_rates`, `counter_readable`, `COUNTER_NAME`.
-//! What all Linux machines share is in `linux.rs`.
+//! On Linux a back-end is one file per CPU with equal inner names: `ticks`, `ticks_ordered`, `relax`, `thread_pointer`,
+//! `SENTINEL`, `invariant`, `hypervisor`, `published_rates`, `counter_readable`, `COUNTER_NAME`; what all Linux machines
+//! share is in `linux.rs`. Windows has one file, `windows_x86_64.rs`, and its facts beside it. `x86_64.rs` is what an
+//! x86-64 CPU says of itself under either.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #[path = "linux_x86_64.rs"]
-#[expect(unsafe_code, reason = "on the ledger: counter, fence, thread pointer, prctl")]
+#[expect(unsafe_code, reason = "on the ledger: thread pointer, prctl")]
 mod arch;
 
 #[cfg(all(target_os = "linux", target_arch = "aarch64", target_env = "gnu"))]
@@ -14,14 +15,31 @@ mod arch;
 #[expect(unsafe_code, reason = "on the ledger: counter, barrier, thread pointer")]
 mod arch;
 
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), target_env = "gnu")))]
-compile_error!("Hairspring runs on Linux with glibc on x86-64 and aarch64; this target has no back-end yet");
+#[cfg(not(any(
+    all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), target_env = "gnu"),
+    all(target_os = "windows", target_arch = "x86_64")
+)))]
+compile_error!(
+    "Hairspring runs on Linux with glibc on x86-64 and aarch64, and on Windows on x86-64; this target has no back-end yet"
+);
 
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "on the ledger: calls of libc")]
 mod linux;
+#[cfg(target_os = "linux")]
 mod linux_facts;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "on the ledger: the area that a thread shares with the kernel")]
 mod sentinel;
+#[cfg(target_os = "windows")]
+#[expect(unsafe_code, reason = "on the ledger: calls of ntdll and kernel32, the page that the kernel shares")]
+mod windows_facts;
+#[cfg(target_os = "windows")]
+#[expect(unsafe_code, reason = "on the ledger: calls of kernel32")]
+mod windows_x86_64;
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "on the ledger: counter and fence")]
+mod x86_64;
 
 /// This computer. A value of no size: it can be copied about freely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

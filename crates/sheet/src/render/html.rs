@@ -23,8 +23,9 @@ pub fn html(sheet: &Sheet) -> String {
     page.add(format_args!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Timing data sheet: {}</title>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}: {}</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
+        escaped(&sheet.title()),
         escaped(machine)
     ));
     head(&mut page, sheet, machine);
@@ -60,7 +61,8 @@ impl Markup {
 fn head(page: &mut Markup, sheet: &Sheet, machine: &str) {
     let (taken, build, conditions) = (&sheet.taken, &sheet.hairspring, &sheet.conditions);
     page.add(format_args!(
-        "<header>\n<p class=\"kind\">Timing data sheet</p>\n<h1>{}</h1>\n<dl class=\"head\">\n",
+        "<header>\n<p class=\"kind\">{}</p>\n<h1>{}</h1>\n<dl class=\"head\">\n",
+        escaped(&sheet.title()),
         escaped(machine)
     ));
     let commit = build.commit.as_deref().map_or(String::new(), |c| format!(" ({c})"));

@@ -10,7 +10,7 @@ use crate::{Chapter, Conditions, FactValue, Figure, Note, NoteKind, Row, Series,
 
 /// Renders a sheet as Markdown. Ends with a newline.
 pub fn markdown(sheet: &Sheet) -> String {
-    let mut out = String::from("# Timing data sheet\n\n");
+    let mut out = format!("# {}\n\n", escaped(&sheet.title()));
     head(&mut out, sheet);
     notes(&mut out, &sheet.notes);
     for chapter in &sheet.chapters {

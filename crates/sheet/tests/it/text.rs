@@ -1,6 +1,6 @@
 //! The sheet for a terminal.
 
-use hairspring_sheet::render::text;
+use hairspring_sheet::render::{self, text};
 use hairspring_sheet::{Absent, NoteKind, Row, Table, TextStyle};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -24,6 +24,18 @@ fn the_text_is_as_reviewed_at_80_columns() {
 #[test]
 fn the_text_is_as_reviewed_at_120_columns() {
     insta::assert_snapshot!(text(&example::sheet(), &style(120)));
+}
+
+#[test]
+fn a_sheet_made_under_wine_says_so_in_its_title_in_every_form() {
+    let mut sheet = example::sheet();
+    assert_eq!(sheet.title(), "Timing data sheet");
+    sheet.conditions.facts.push(example::fact("host.wine", "Made under", "Wine 8.0 on Linux 6.1"));
+    let title = "Timing data sheet, made under Wine 8.0 on Linux 6.1";
+    assert_eq!(text(&sheet, &style(80)).lines().next(), Some(title));
+    assert!(render::markdown(&sheet).starts_with(&format!("# {title}\n")));
+    let html = render::html(&sheet);
+    assert!(html.contains(&format!("<title>{title}: ")) && html.contains(&format!("<p class=\"kind\">{title}</p>")));
 }
 
 #[test]

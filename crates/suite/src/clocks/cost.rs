@@ -5,8 +5,9 @@ use std::hint::black_box;
 use hairspring_machine::{Clock, Machine};
 use hairspring_sheet::{Absent, Figure, Method, Unit};
 
-use super::{READS, Read};
+use super::Read;
 use crate::context::Context;
+use crate::host::system::READS;
 use crate::samples::Samples;
 
 /// Calls in one batch: enough that the stamps at its ends weigh little, few enough that most batches are undisturbed.
@@ -23,7 +24,7 @@ const LINE_BYTES: usize = 64;
 pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
     let mut sweep = Vec::new();
     let pair = stamp_pair(context);
-    for (segment, label, read) in READS {
+    for &(segment, label, read) in READS {
         let first = format!("clocks.read.{segment}.first");
         if context.wants(&first) {
             context.say(&format!("first calls of {label}"));

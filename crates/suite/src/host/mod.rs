@@ -1,22 +1,30 @@
-//! What differs from one processor to the next: copies that go around the caches, and reads as wide as its registers.
+//! What differs from one processor to the next: copies that go around the caches, and reads as wide as its registers. And
+//! what differs from one system to the next: its chapters, and what its clocks and sleeps are called.
 //!
-//! Equal names in both files: `Stores` says which instructions this processor has, and copies with them; `Loads` the same for
-//! reading.
+//! Equal names in both files for processors: `Stores` says which instructions this processor has, and copies with them; `Loads`
+//! the same for reading. Equal names in both for systems: `READS`, `STEPS`, `METHODS`, `chapters`, `Means`, `measure`, `notes`.
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+pub(crate) mod system;
+#[cfg(target_os = "windows")]
+#[path = "windows.rs"]
+pub(crate) mod system;
+
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod nt_aarch64;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod nt_x86_64;
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 pub(crate) use nt_aarch64::{copy, loads, read, stores};
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use nt_x86_64::{copy, loads, read, stores};
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("the suite knows the non-temporal stores of x86_64 and aarch64 only");
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

@@ -52,7 +52,7 @@ pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, t
         Effort::Normal => ROUNDS,
         Effort::Thorough => ROUNDS_THOROUGH,
     };
-    let experiment = Experiment { program: context.program.clone(), cpu: context.cpu.0, rounds, timebase };
+    let experiment = Experiment { program: context.means.program.clone(), cpu: context.cpu.0, rounds, timebase };
     for protocol in Protocol::ALL {
         for labels in ROWS {
             let ids: Vec<String> = (1..=labels.len())

@@ -17,6 +17,7 @@ const MATTERS: &[&str] = &[
     "cpu.isolated",
     "cpu.tsc_flags",
     "kernel.hypervisor",
+    "kernel.timer_resolution",
     "kernel.steal",
     "kernel.preemption",
     "limits.rtprio",
@@ -32,7 +33,7 @@ const LABEL_WIDTH_MAX: usize = 28;
 
 /// The title, the machine, when and how the sheet was taken.
 pub(super) fn head(page: &mut Page, sheet: &Sheet) {
-    page.line(&[(Ink::Heading, "Timing data sheet")]);
+    page.line(&[(Ink::Heading, &sheet.title())]);
     let conditions = &sheet.conditions;
     if let Some(model) = conditions.value("cpu.model") {
         page.wrapped(Ink::Heading, 0, 2, model);

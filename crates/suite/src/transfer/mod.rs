@@ -76,7 +76,7 @@ pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context
 /// What needs folders to write to. Not pinned: a recorder has threads of its own.
 fn measure_disks<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &Timebase<Host>) {
     let wanted = ["transfer.disk", "transfer.stream"].map(|prefix| context.wants(prefix));
-    if let Some(disks) = context.disks.clone() {
+    if let Some(disks) = context.means.disks.clone() {
         if wanted[0] {
             disk::measure(context, timebase, &disks);
         }

@@ -1,0 +1,8 @@
+# Calibrates the counter, and says how far it can be trusted.
+package require hairspring
+
+set timebase [hairspring calibrate] ;# some 4 ms
+set calibration [$timebase calibration]
+puts "frequency_hz [format %.0f [dict get $calibration frequency_hz]]"
+puts "bound_ppm [format %.3f [dict get $calibration bound_ppm]]"
+puts "trust [dict get [$timebase trust] text]"

@@ -1,0 +1,551 @@
+// The objects of the package: a command for each handle, with the methods of its noun. A part of hairspring.c.
+#ifndef OBJECTS_H
+#define OBJECTS_H
+
+#include <hairspring.h>
+#include <tcl.h>
+
+// Tcl 9 counts in Tcl_Size, Tcl 8.6 in int.
+#ifndef TCL_SIZE_MAX
+typedef int Tcl_Size;
+#endif
+
+// Keys of reports, made once, because what is done after a delay makes its caller late.
+enum key { REQUESTED, ACTUAL, LATE, SLEPT, POLLED, WINDOW, OVERSLEPT, VERDICT, MIGRATED, BUDGET_SPENT, THROTTLED, GAPS, KEYS };
+static const char *const key_names[KEYS] = { "requested_ns", "actual_ns", "late_ns",  "slept_ns",     "polled_ns", "window_ns",
+                                             "overslept_ns", "verdict",   "migrated", "budget_spent", "throttled", "gaps" };
+
+// What belongs to an interpreter.
+struct package {
+    Tcl_Obj *keys[KEYS];
+    Tcl_Obj *clean;
+    unsigned long made;
+};
+
+// An object: the handle of one noun.
+struct object {
+    struct package *package;
+    const struct noun *noun;
+    void *handle;
+    Tcl_Command token;
+};
+
+typedef int method_call(struct object *object, Tcl_Interp *interp, int count, Tcl_Obj *const words[]);
+
+struct method {
+    const char *name;
+    method_call *call;
+    // How many words follow the name, and what they are.
+    int words;
+    const char *usage;
+};
+
+struct noun {
+    const char *name;
+    const struct method *methods;
+    void (*free)(void *handle);
+};
+
+static int failed(Tcl_Interp *interp, int code)
+{
+    Tcl_SetObjResult(interp, Tcl_NewStringObj(hs_last_error(), -1));
+    Tcl_SetErrorCode(interp, "HAIRSPRING", hs_error_name(code), (char *)NULL);
+    return TCL_ERROR;
+}
+
+#define TRY(call)                         \
+    do {                                  \
+        int code = (call);                \
+        if (code != HS_OK)                \
+            return failed(interp, code);  \
+    } while (0)
+
+static void put(Tcl_Obj *dictionary, const char *key, Tcl_Obj *value)
+{
+    Tcl_DictObjPut(NULL, dictionary, Tcl_NewStringObj(key, -1), value);
+}
+
+static void put_wide(Tcl_Obj *dictionary, const char *key, Tcl_WideInt value)
+{
+    // What is absent has no key.
+    if (value != HS_ABSENT_NS)
+        put(dictionary, key, Tcl_NewWideIntObj(value));
+}
+
+static int return_wide(Tcl_Interp *interp, Tcl_WideInt value)
+{
+    Tcl_SetObjResult(interp, Tcl_NewWideIntObj(value));
+    return TCL_OK;
+}
+
+static int return_object(Tcl_Interp *interp, Tcl_Obj *value)
+{
+    Tcl_SetObjResult(interp, value);
+    return TCL_OK;
+}
+
+static int get_wide(Tcl_Interp *interp, Tcl_Obj *word, int64_t *value)
+{
+    Tcl_WideInt wide;
+    if (Tcl_GetWideIntFromObj(interp, word, &wide) != TCL_OK)
+        return TCL_ERROR;
+    *value = wide;
+    return TCL_OK;
+}
+
+static int return_report(struct package *package, Tcl_Interp *interp, const hs_report *report)
+{
+    Tcl_Obj *result = Tcl_NewDictObj();
+    Tcl_Obj **keys = package->keys;
+    const int64_t times[] = { report->requested_ns, report->actual_ns, report->late_ns,     report->slept_ns,
+                              report->polled_ns,    report->window_ns, report->overslept_ns };
+    for (int key = REQUESTED; key <= OVERSLEPT; key++)
+        Tcl_DictObjPut(NULL, result, keys[key], Tcl_NewWideIntObj(times[key]));
+    int clean = report->verdict == HS_VERDICT_CLEAN;
+    Tcl_DictObjPut(NULL, result, keys[VERDICT], clean ? package->clean : Tcl_NewStringObj(hs_verdict_name(report->verdict), -1));
+    Tcl_DictObjPut(NULL, result, keys[MIGRATED], Tcl_NewBooleanObj(report->migrated));
+    Tcl_DictObjPut(NULL, result, keys[BUDGET_SPENT], Tcl_NewBooleanObj(report->budget_spent));
+    Tcl_DictObjPut(NULL, result, keys[THROTTLED], Tcl_NewBooleanObj(report->throttled));
+    Tcl_Obj *gaps = Tcl_NewDictObj();
+    for (int cause = 0; cause < HS_CAUSES && !clean; cause++) {
+        const hs_gaps *seen = &report->gaps[cause];
+        if (seen->count == 0)
+            continue;
+        Tcl_Obj *entry = Tcl_NewDictObj();
+        put_wide(entry, "count", seen->count);
+        put_wide(entry, "total_ns", seen->total_ns);
+        put_wide(entry, "longest_ns", seen->longest_ns);
+        put(gaps, hs_verdict_name(HS_VERDICT_INTERRUPTED + cause), entry);
+    }
+    Tcl_DictObjPut(NULL, result, keys[GAPS], gaps);
+    return return_object(interp, result);
+}
+
+static Tcl_Obj *instant_object(const hs_instant *instant)
+{
+    Tcl_Obj *parts[] = { Tcl_NewWideIntObj(instant->monotonic_ns), Tcl_NewWideIntObj(instant->epoch) };
+    return Tcl_NewListObj(2, parts);
+}
+
+static int get_instant(Tcl_Interp *interp, Tcl_Obj *word, hs_instant *instant)
+{
+    Tcl_Size count;
+    Tcl_Obj **parts;
+    int64_t epoch;
+    if (Tcl_ListObjGetElements(interp, word, &count, &parts) != TCL_OK)
+        return TCL_ERROR;
+    if (count != 2) {
+        Tcl_SetObjResult(interp, Tcl_ObjPrintf("expected an instant {ns epoch} but got \"%s\"", Tcl_GetString(word)));
+        Tcl_SetErrorCode(interp, "TCL", "VALUE", "INSTANT", (char *)NULL);
+        return TCL_ERROR;
+    }
+    if (get_wide(interp, parts[0], &instant->monotonic_ns) != TCL_OK || get_wide(interp, parts[1], &epoch) != TCL_OK)
+        return TCL_ERROR;
+    instant->epoch = (uint32_t)epoch;
+    return TCL_OK;
+}
+
+// ---- objects -------------------------------------------------------------------------------------------------------------------------
+
+static int call_object(ClientData data, Tcl_Interp *interp, int count, Tcl_Obj *const words[])
+{
+    struct object *object = data;
+    int index;
+    if (count < 2) {
+        Tcl_WrongNumArgs(interp, 1, words, "method ?argument ...?");
+        return TCL_ERROR;
+    }
+    if (Tcl_GetIndexFromObjStruct(interp, words[1], object->noun->methods, sizeof(struct method), "method", TCL_EXACT, &index) != TCL_OK)
+        return TCL_ERROR;
+    const struct method *method = &object->noun->methods[index];
+    if (count - 2 != method->words) {
+        Tcl_WrongNumArgs(interp, 2, words, method->usage);
+        return TCL_ERROR;
+    }
+    return method->call(object, interp, count - 2, words + 2);
+}
+
+static void delete_object(ClientData data)
+{
+    struct object *object = data;
+    object->noun->free(object->handle);
+    ckfree((char *)object);
+}
+
+// Makes the object command of a handle, and returns its name.
+static int new_object(struct package *package, Tcl_Interp *interp, const struct noun *noun, void *handle)
+{
+    Tcl_Obj *name = NULL;
+    Tcl_CmdInfo taken;
+    do {
+        if (name)
+            Tcl_DecrRefCount(name);
+        name = Tcl_ObjPrintf("::hairspring::%s%lu", noun->name, ++package->made);
+        Tcl_IncrRefCount(name);
+    } while (Tcl_GetCommandInfo(interp, Tcl_GetString(name), &taken));
+    struct object *object = (struct object *)ckalloc(sizeof *object);
+    *object = (struct object){ .package = package, .noun = noun, .handle = handle };
+    object->token = Tcl_CreateObjCommand(interp, Tcl_GetString(name), call_object, object, delete_object);
+    Tcl_SetObjResult(interp, name);
+    Tcl_DecrRefCount(name);
+    return TCL_OK;
+}
+
+static int destroy(struct object *object, Tcl_Interp *interp, int count, Tcl_Obj *const words[])
+{
+    (void)count, (void)words;
+    Tcl_DeleteCommandFromToken(interp, object->token);
+    return TCL_OK;
+}
+
+// Finds the object that a word names, if it is one of this noun.
+static int get_object(Tcl_Interp *interp, Tcl_Obj *word, const struct noun *noun, struct object **object)
+{
+    Tcl_CmdInfo info;
+    if (Tcl_GetCommandInfo(interp, Tcl_GetString(word), &info) && info.objProc == call_object) {
+        *object = info.objClientData;
+        if ((*object)->noun == noun)
+            return TCL_OK;
+    }
+    Tcl_SetObjResult(interp, Tcl_ObjPrintf("expected a %s but got \"%s\"", noun->name, Tcl_GetString(word)));
+    Tcl_SetErrorCode(interp, "HAIRSPRING", "HANDLE", (char *)NULL);
+    return TCL_ERROR;
+}
+
+// ---- delays --------------------------------------------------------------------------------------------------------------------------
+
+#define METHOD(name) static int name(struct object *object, Tcl_Interp *interp, int count, Tcl_Obj *const words[])
+#define UNUSED_WORDS (void)count, (void)words
+
+// The three delays that a time base and a long delay have.
+#define DELAY(name, type, get, call)                                    \
+    METHOD(name)                                                        \
+    {                                                                   \
+        (void)count;                                                    \
+        hs_report report;                                               \
+        type request;                                                   \
+        if (get(interp, words[0], &request) != TCL_OK)                  \
+            return TCL_ERROR;                                           \
+        TRY(call);                                                      \
+        return return_report(object->package, interp, &report);         \
+    }
+DELAY(timebase_delay_ns, int64_t, get_wide, hs_delay_ns(object->handle, request, &report))
+DELAY(timebase_delay_us, double, Tcl_GetDoubleFromObj, hs_delay_us(object->handle, request, &report))
+DELAY(timebase_delay_until, hs_instant, get_instant, hs_delay_until(object->handle, &request, &report))
+DELAY(long_delay_ns, int64_t, get_wide, hs_long_delay_ns(object->handle, request, &report))
+DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, hs_long_delay_us(object->handle, request, &report))
+DELAY(long_delay_until, hs_instant, get_instant, hs_long_delay_until(object->handle, &request, &report))
+
+// ---- the time base -------------------------------------------------------------------------------------------------------------------
+
+static const struct noun timebase_noun, long_delay_noun, profile_noun, real_time_noun, window_noun, sheet_noun;
+
+METHOD(timebase_now_ns)
+{
+    UNUSED_WORDS;
+    return return_wide(interp, hs_now_ns(object->handle));
+}
+
+METHOD(timebase_now_us)
+{
+    UNUSED_WORDS;
+    return return_object(interp, Tcl_NewDoubleObj(hs_now_us(object->handle)));
+}
+
+METHOD(timebase_now)
+{
+    UNUSED_WORDS;
+    hs_instant now;
+    TRY(hs_now(object->handle, &now));
+    return return_object(interp, instant_object(&now));
+}
+
+METHOD(timebase_calibration)
+{
+    UNUSED_WORDS;
+    hs_calibration known;
+    TRY(hs_timebase_calibration(object->handle, &known));
+    Tcl_Obj *result = Tcl_NewDictObj();
+    put(result, "frequency_hz", Tcl_NewDoubleObj(known.frequency_hz));
+    put(result, "bound_ppm", Tcl_NewDoubleObj(known.bound_ppm));
+    put_wide(result, "baseline_ns", known.baseline_ns);
+    put(result, "discipline_ppm", Tcl_NewDoubleObj(known.discipline_ppm));
+    put_wide(result, "wall_ns", known.wall_ns);
+    put_wide(result, "cpu_ns", known.cpu_ns);
+    put_wide(result, "skew_ns", known.skew_ns);
+    put_wide(result, "epoch", known.epoch);
+    return return_object(interp, result);
+}
+
+METHOD(timebase_trust)
+{
+    UNUSED_WORDS;
+    hs_trust trust;
+    TRY(hs_timebase_trust(object->handle, &trust));
+    Tcl_Obj *result = Tcl_NewDictObj(), *reasons = Tcl_NewListObj(0, NULL);
+    put(result, "trusted", Tcl_NewBooleanObj(trust.trusted));
+    put(result, "guest", Tcl_NewBooleanObj(trust.guest));
+    put(result, "source", Tcl_NewStringObj(trust.source == HS_SOURCE_COUNTER ? "counter" : "kernel_clock", -1));
+    put(result, "text", Tcl_NewStringObj(trust.text, -1));
+    const char *text;
+    for (uint32_t index = 0; hs_timebase_reason(object->handle, index, &text) == HS_OK; index++)
+        Tcl_ListObjAppendElement(NULL, reasons, Tcl_NewStringObj(text, -1));
+    put(result, "reasons", reasons);
+    return return_object(interp, result);
+}
+
+METHOD(timebase_refine)
+{
+    UNUSED_WORDS;
+    hs_timebase *successor;
+    TRY(hs_timebase_refine(object->handle, &successor, NULL));
+    return new_object(object->package, interp, &timebase_noun, successor);
+}
+
+static const struct method timebase_methods[] = {
+    { "calibration", timebase_calibration, 0, NULL },
+    { "delay_ns", timebase_delay_ns, 1, "ns" },
+    { "delay_until", timebase_delay_until, 1, "instant" },
+    { "delay_us", timebase_delay_us, 1, "us" },
+    { "destroy", destroy, 0, NULL },
+    { "now", timebase_now, 0, NULL },
+    { "now_ns", timebase_now_ns, 0, NULL },
+    { "now_us", timebase_now_us, 0, NULL },
+    { "refine", timebase_refine, 0, NULL },
+    { "trust", timebase_trust, 0, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+// ---- the long delay ------------------------------------------------------------------------------------------------------------------
+
+METHOD(long_delay_tune)
+{
+    UNUSED_WORDS;
+    int64_t lead_ns;
+    TRY(hs_long_delay_tune(object->handle, &lead_ns));
+    return return_wide(interp, lead_ns);
+}
+
+#define SETTING(name, call)                             \
+    METHOD(name)                                        \
+    {                                                   \
+        (void)count;                                    \
+        int64_t ns;                                     \
+        if (get_wide(interp, words[0], &ns) != TCL_OK)  \
+            return TCL_ERROR;                           \
+        TRY(call);                                      \
+        return TCL_OK;                                  \
+    }
+SETTING(long_delay_lead_ns, hs_long_delay_set_lead_ns(object->handle, ns))
+SETTING(long_delay_budget_ns, hs_long_delay_set_budget_ns(object->handle, ns))
+
+METHOD(long_delay_window_ns)
+{
+    (void)count;
+    int64_t request_ns, window_ns;
+    if (get_wide(interp, words[0], &request_ns) != TCL_OK)
+        return TCL_ERROR;
+    TRY(hs_long_delay_window_ns(object->handle, request_ns, &window_ns));
+    return return_wide(interp, window_ns);
+}
+
+static const struct method long_delay_methods[] = {
+    { "budget_ns", long_delay_budget_ns, 1, "ns" },
+    { "delay_ns", long_delay_ns, 1, "ns" },
+    { "delay_until", long_delay_until, 1, "instant" },
+    { "delay_us", long_delay_us, 1, "us" },
+    { "destroy", destroy, 0, NULL },
+    { "lead_ns", long_delay_lead_ns, 1, "ns" },
+    { "tune", long_delay_tune, 0, NULL },
+    { "window_ns", long_delay_window_ns, 1, "ns" },
+    { NULL, NULL, 0, NULL },
+};
+
+// ---- the profile ---------------------------------------------------------------------------------------------------------------------
+
+METHOD(profile_start)
+{
+    UNUSED_WORDS;
+    TRY(hs_profile_start(object->handle));
+    return TCL_OK;
+}
+
+METHOD(profile_stop)
+{
+    UNUSED_WORDS;
+    int64_t span_ns;
+    TRY(hs_profile_stop(object->handle, &span_ns));
+    return return_wide(interp, span_ns);
+}
+
+// Evaluates a script as one span. The script may delete the profile; what it yields is the result.
+METHOD(profile_run)
+{
+    (void)count;
+    hs_profile *profile = object->handle;
+    TRY(hs_profile_start(profile));
+    int code = Tcl_EvalObjEx(interp, words[0], 0);
+    int told = hs_profile_stop(profile, NULL);
+    return code == TCL_OK && told != HS_OK ? failed(interp, told) : code;
+}
+
+METHOD(profile_summary)
+{
+    UNUSED_WORDS;
+    hs_summary summary;
+    TRY(hs_profile_summary(object->handle, &summary));
+    Tcl_Obj *result = Tcl_NewDictObj();
+    put_wide(result, "count", (Tcl_WideInt)summary.count);
+    put_wide(result, "first_ns", summary.first_ns);
+    put_wide(result, "min_ns", summary.min_ns);
+    put_wide(result, "median_ns", summary.median_ns);
+    put_wide(result, "max_ns", summary.max_ns);
+    put_wide(result, "mean_ns", summary.mean_ns);
+    put_wide(result, "call_cost_ns", summary.call_cost_ns);
+    return return_object(interp, result);
+}
+
+static const struct method profile_methods[] = {
+    { "destroy", destroy, 0, NULL },
+    { "run", profile_run, 1, "script" },
+    { "start", profile_start, 0, NULL },
+    { "stop", profile_stop, 0, NULL },
+    { "summary", profile_summary, 0, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+// ---- real-time settings --------------------------------------------------------------------------------------------------------------
+
+METHOD(real_time_grants)
+{
+    UNUSED_WORDS;
+    static const char *const fates[] = { "not_asked", "granted", "refused" };
+    hs_grants grants;
+    TRY(hs_real_time_grants(object->handle, &grants));
+    Tcl_Obj *result = Tcl_NewDictObj();
+    put(result, "policy", Tcl_NewStringObj(fates[grants.policy], -1));
+    put(result, "cpu", Tcl_NewStringObj(fates[grants.cpu], -1));
+    put(result, "lock_memory", Tcl_NewStringObj(fates[grants.lock_memory], -1));
+    put(result, "slack", Tcl_NewStringObj(fates[grants.slack], -1));
+    if (grants.refusal)
+        put(result, "refusal", Tcl_NewStringObj(grants.refusal, -1));
+    return return_object(interp, result);
+}
+
+static const struct method real_time_methods[] = {
+    { "destroy", destroy, 0, NULL },
+    { "grants", real_time_grants, 0, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+// ---- the window ----------------------------------------------------------------------------------------------------------------------
+
+METHOD(window_bytes)
+{
+    UNUSED_WORDS;
+    size_t bytes;
+    TRY(hs_window_bytes(object->handle, &bytes));
+    return return_wide(interp, (Tcl_WideInt)bytes);
+}
+
+// An offset; a negative one is outside of every window.
+static int get_offset(Tcl_Interp *interp, Tcl_Obj *word, size_t *offset_bytes)
+{
+    int64_t offset;
+    if (get_wide(interp, word, &offset) != TCL_OK)
+        return TCL_ERROR;
+    *offset_bytes = (size_t)offset;
+    return TCL_OK;
+}
+
+METHOD(window_read)
+{
+    (void)count;
+    size_t offset_bytes;
+    uint32_t value;
+    if (get_offset(interp, words[0], &offset_bytes) != TCL_OK)
+        return TCL_ERROR;
+    TRY(hs_window_read_u32(object->handle, offset_bytes, &value));
+    return return_wide(interp, value);
+}
+
+METHOD(window_write)
+{
+    (void)count;
+    size_t offset_bytes;
+    int64_t value;
+    if (get_offset(interp, words[0], &offset_bytes) != TCL_OK || get_wide(interp, words[1], &value) != TCL_OK)
+        return TCL_ERROR;
+    if (value < 0 || value > UINT32_MAX) {
+        Tcl_SetObjResult(interp, Tcl_ObjPrintf("expected a word of 32 bits but got \"%s\"", Tcl_GetString(words[1])));
+        Tcl_SetErrorCode(interp, "HAIRSPRING", "RANGE", (char *)NULL);
+        return TCL_ERROR;
+    }
+    TRY(hs_window_write_u32(object->handle, offset_bytes, (uint32_t)value));
+    return TCL_OK;
+}
+
+static const struct method window_methods[] = {
+    { "bytes", window_bytes, 0, NULL },
+    { "destroy", destroy, 0, NULL },
+    { "read", window_read, 1, "offset" },
+    { "write", window_write, 2, "offset value" },
+    { NULL, NULL, 0, NULL },
+};
+
+// ---- the sheet -----------------------------------------------------------------------------------------------------------------------
+
+METHOD(sheet_json)
+{
+    UNUSED_WORDS;
+    const char *json;
+    TRY(hs_sheet_json(object->handle, &json));
+    return return_object(interp, Tcl_NewStringObj(json, -1));
+}
+
+METHOD(sheet_contents)
+{
+    UNUSED_WORDS;
+    hs_contents contents;
+    TRY(hs_sheet_contents(object->handle, &contents));
+    Tcl_Obj *result = Tcl_NewDictObj();
+    put(result, "host", Tcl_NewStringObj(contents.host, -1));
+    put_wide(result, "chapters", contents.chapters);
+    put_wide(result, "rows", contents.rows);
+    put_wide(result, "absent", contents.absent);
+    return return_object(interp, result);
+}
+
+METHOD(sheet_median)
+{
+    (void)count;
+    double median;
+    TRY(hs_sheet_median(object->handle, Tcl_GetString(words[0]), &median));
+    return return_object(interp, Tcl_NewDoubleObj(median));
+}
+
+static const struct method sheet_methods[] = {
+    { "contents", sheet_contents, 0, NULL },
+    { "destroy", destroy, 0, NULL },
+    { "json", sheet_json, 0, NULL },
+    { "median", sheet_median, 1, "id" },
+    { NULL, NULL, 0, NULL },
+};
+
+#define FREES(noun) \
+    static void free_##noun(void *handle) { hs_##noun##_free(handle); }
+FREES(timebase)
+FREES(long_delay)
+FREES(profile)
+FREES(real_time)
+FREES(window)
+FREES(sheet)
+
+static const struct noun timebase_noun = { "timebase", timebase_methods, free_timebase };
+static const struct noun long_delay_noun = { "long_delay", long_delay_methods, free_long_delay };
+static const struct noun profile_noun = { "profile", profile_methods, free_profile };
+static const struct noun real_time_noun = { "real_time", real_time_methods, free_real_time };
+static const struct noun window_noun = { "window", window_methods, free_window };
+static const struct noun sheet_noun = { "sheet", sheet_methods, free_sheet };
+
+#endif

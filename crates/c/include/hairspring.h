@@ -1,0 +1,565 @@
+// hairspring.h: exact delays, a calibrated time base, profiles, real-time settings and timing data sheets.
+//
+// Written by `cargo xtask gen` from crates/c; do not edit.
+//
+// Conventions
+//   * A function that returns `int` returns HS_OK or a negative code, the same in every version; hs_strerror() names
+//     it, hs_last_error() has the whole sentence. Where there is an error, nothing is written to where results go.
+//   * Names end in their unit: _ns, _us (a double), _ppm, _hz, _bytes.
+//   * Handles are opaque; each is given back with the function *_free of its kind. NULL, something that is no handle,
+//     a handle of another kind, and one of the last 1,024 that were freed are told: an error, not a crash.
+//   * A time base may be used by any number of threads. A handle that changes when it is used (long delay, profile,
+//     real-time settings) belongs to one call at a time: a second thread gets HS_E_BUSY.
+//   * A delay is never early; how late it was is a number in its report.
+//   * In the child of a fork all handles go on working; one that was in use at the moment of the fork by another thread
+//     stays HS_E_BUSY there.
+//   * Nothing unwinds out of the library: a bug in it is HS_E_PANIC.
+//   * "Real-time safe" says that a call neither allocates nor locks nor asks the kernel, except for sleep in a delay
+//     that sleeps. An error allocates its sentence.
+
+
+#ifndef HAIRSPRING_H
+#define HAIRSPRING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// It went well.
+#define HS_OK 0
+
+// A pointer that must not be NULL is, or one does not suit its type.
+#define HS_E_NULL -1
+
+// The handle is none: NULL, of another kind, or something else.
+#define HS_E_HANDLE -2
+
+// The handle has been freed.
+#define HS_E_FREED -3
+
+// The handle is in use by another call, in another thread.
+#define HS_E_BUSY -4
+
+// The handle belongs to another thread.
+#define HS_E_THREAD -5
+
+// The number is NaN.
+#define HS_E_NAN -6
+
+// The number is negative.
+#define HS_E_NEGATIVE -7
+
+// The number is outside its range; a delay of more than 100 days is taken for a mistake.
+#define HS_E_RANGE -8
+
+// A delay of more than 100 ms is not polled; use a long delay.
+#define HS_E_TOO_LONG_TO_POLL -9
+
+// The instants belong to different epochs or time bases.
+#define HS_E_EPOCH -10
+
+// The delay was cancelled.
+#define HS_E_CANCELLED -11
+
+// The counter and the kernel's clock did not advance together.
+#define HS_E_CALIBRATION -12
+
+// A file could not be opened, read or mapped.
+#define HS_E_IO -13
+
+// A text is no UTF-8.
+#define HS_E_TEXT -14
+
+// A file is not a sheet.
+#define HS_E_SHEET -15
+
+// The command `hairspring` could not be run, or failed.
+#define HS_E_COMMAND -16
+
+// The window was opened for reading only.
+#define HS_E_READ_ONLY -17
+
+// A span was ended that had not begun.
+#define HS_E_ORDER -18
+
+// There is nothing under this name or number.
+#define HS_E_NOT_FOUND -19
+
+// A bug in the library; please report it.
+#define HS_E_PANIC -99
+
+// Stands for a time that there is not: a figure that was not taken, a reading through a handle that is none.
+#define HS_ABSENT_NS INT64_MIN
+
+// Time is taken from the CPU's counter.
+#define HS_SOURCE_COUNTER 0
+
+// Time is taken from the kernel's clock, because the counter is not trusted: right, but slower to read.
+#define HS_SOURCE_KERNEL_CLOCK 1
+
+// Same epoch, longer baseline.
+#define HS_CONTINUED 0
+
+// Same epoch; the kernel's clock changed its rate, so the baseline begins anew.
+#define HS_RERATED 1
+
+// A new epoch: the machine was suspended.
+#define HS_SUSPENDED 2
+
+// A new epoch: the kernel's clock and the counter have parted.
+#define HS_STEPPED 3
+
+// A new epoch: the kernel no longer trusts the counter.
+#define HS_DISTRUSTED 4
+
+// Nothing happened that can be told.
+#define HS_VERDICT_CLEAN 0
+
+// The thread was moved to another CPU.
+#define HS_VERDICT_MIGRATED 1
+
+// The kernel woke the thread after the deadline.
+#define HS_VERDICT_OVERSLEPT 2
+
+// The polling budget was spent; the rest was slept out.
+#define HS_VERDICT_BUDGET_SPENT 3
+
+// An interrupt.
+#define HS_VERDICT_INTERRUPTED 4
+
+// An interrupt or the hypervisor: on a guest the two look alike.
+#define HS_VERDICT_INTERRUPTED_OR_STOLEN 5
+
+// The hypervisor.
+#define HS_VERDICT_STOLEN 6
+
+// Something that left no trace.
+#define HS_VERDICT_UNKNOWN 7
+
+// The thread was taken off its CPU, or handled a signal.
+#define HS_VERDICT_PREEMPTED 8
+
+// Causes of gaps; `gaps` of a report has one entry for each, at the verdict's number less HS_VERDICT_INTERRUPTED.
+#define HS_CAUSES 5
+
+// Leave the policy as it is.
+#define HS_POLICY_KEEP 0
+
+// The ordinary one.
+#define HS_POLICY_OTHER 1
+
+// Runs until it blocks or a higher priority is ready; priority 1 to 99.
+#define HS_POLICY_FIFO 2
+
+// The same with time slices among equals; priority 1 to 99.
+#define HS_POLICY_ROUND_ROBIN 3
+
+// The setting was not asked for.
+#define HS_NOT_ASKED 0
+
+// It is in force.
+#define HS_GRANTED 1
+
+// The system refused it.
+#define HS_REFUSED 2
+
+// Delays that sleep first and poll last, and learn how late the kernel wakes the thread. One thread at a time.
+typedef struct hs_long_delay hs_long_delay;
+
+// The spans of one piece of code. One thread at a time.
+typedef struct hs_profile hs_profile;
+
+// Settings in force. Belongs to the thread that made it.
+typedef struct hs_real_time hs_real_time;
+
+// A sheet that was read. Never changes; any number of threads may use it.
+typedef struct hs_sheet hs_sheet;
+
+// A calibrated time base. Never changes; any number of threads may use it.
+typedef struct hs_timebase hs_timebase;
+
+// A mapped file. Any number of threads may use it.
+typedef struct hs_window hs_window;
+
+// How a successor continues its predecessor.
+typedef struct hs_continuity {
+    // HS_CONTINUED to HS_DISTRUSTED.
+    int kind;
+    // How long the machine was suspended, or by how much the clocks have parted; else 0.
+    int64_t by_ns;
+} hs_continuity;
+
+// What is known of the rate.
+typedef struct hs_calibration {
+    // The rate of what time is taken from.
+    double frequency_hz;
+    // How wrong it can be against the kernel's clock, in parts per million: a hard bound.
+    double bound_ppm;
+    // How long it was measured.
+    int64_t baseline_ns;
+    // How far CLOCK_MONOTONIC_RAW ran from CLOCK_MONOTONIC meanwhile, in parts per million.
+    double discipline_ppm;
+    // What the first calibration took of the time,
+    int64_t wall_ns;
+    // and of the CPU.
+    int64_t cpu_ns;
+    // How far apart the counters of two CPUs are taken to be.
+    int64_t skew_ns;
+    // The present epoch.
+    uint32_t epoch;
+} hs_calibration;
+
+// Whether the counter is believed.
+typedef struct hs_trust {
+    // Whether the counter is used.
+    bool trusted;
+    // Whether this is a virtual machine, where time can be taken away unseen.
+    bool guest;
+    // HS_SOURCE_…: what time is taken from.
+    int source;
+    // How many reasons hs_timebase_reason() has.
+    uint32_t reasons;
+    // All of it in a line; lives as long as the time base.
+    const char *text;
+} hs_trust;
+
+// A moment on the scale of a time base.
+typedef struct hs_instant {
+    // The reading of CLOCK_MONOTONIC (on Windows: of the performance counter) that it stands for.
+    int64_t monotonic_ns;
+    // The unbroken stretch of the time base that it belongs to. Instants of different epochs have no difference.
+    uint32_t epoch;
+} hs_instant;
+
+// Stretches of one cause in which the thread did not run.
+typedef struct hs_gaps {
+    // How many.
+    uint32_t count;
+    // Their length in all,
+    int64_t total_ns;
+    // and that of the longest.
+    int64_t longest_ns;
+} hs_gaps;
+
+// What a delay did.
+typedef struct hs_report {
+    // What was asked for.
+    int64_t requested_ns;
+    // How long it took.
+    int64_t actual_ns;
+    // Actual less requested; negative only if a lead was asked for.
+    int64_t late_ns;
+    // Time asleep in the kernel.
+    int64_t slept_ns;
+    // Time spent polling.
+    int64_t polled_ns;
+    // How long before the deadline the polling was meant to begin; 0 for a delay that polls throughout.
+    int64_t window_ns;
+    // By how much the kernel woke the thread after the deadline.
+    int64_t overslept_ns;
+    // HS_VERDICT_…: the gravest of what disturbed it.
+    int verdict;
+    // The thread was moved to another CPU.
+    bool migrated;
+    // The polling budget was spent, and the rest was slept out.
+    bool budget_spent;
+    // The longest gap looks like the kernel's throttling of real-time threads.
+    bool throttled;
+    // When the thread did not run, by cause: interrupted, interrupted or stolen, stolen, unknown, preempted.
+    struct hs_gaps gaps[HS_CAUSES];
+} hs_report;
+
+// The figures of a profile; HS_ABSENT_NS where there is none yet.
+typedef struct hs_summary {
+    // Spans in all, the first included.
+    uint64_t count;
+    // The first span, which is longer, because caches are cold.
+    int64_t first_ns;
+    // The shortest of the rest,
+    int64_t min_ns;
+    // their median,
+    int64_t median_ns;
+    // the longest,
+    int64_t max_ns;
+    // and their arithmetic mean.
+    int64_t mean_ns;
+    // The median of what hs_profile_start() and hs_profile_stop() show with nothing between them; contained in every figure above.
+    int64_t call_cost_ns;
+} hs_summary;
+
+// What to ask of the system for the calling thread.
+typedef struct hs_wishes {
+    // HS_POLICY_…
+    int policy;
+    // 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN; else not looked at.
+    int priority;
+    // The CPU to stay on, from 0; negative: any.
+    int cpu;
+    // Whether to lock the memory of the process.
+    bool lock_memory;
+    // The timer slack, from 1; 0 or negative: as it is.
+    int64_t slack_ns;
+} hs_wishes;
+
+// What came of each: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
+typedef struct hs_grants {
+    // The policy with its priority.
+    int policy;
+    // The CPU.
+    int cpu;
+    // The lock of the memory.
+    int lock_memory;
+    // The timer slack.
+    int slack;
+    // The first refusal with its remedy, NULL if there was none; lives as long as the handle.
+    const char *refusal;
+} hs_grants;
+
+// What is in a sheet.
+typedef struct hs_contents {
+    // The host's name, or its CPU's where the name was left out, or "unknown"; lives as long as the sheet.
+    const char *host;
+    // Chapters.
+    uint32_t chapters;
+    // Rows,
+    uint32_t rows;
+    // and how many of them are absent, with their reason.
+    uint32_t absent;
+} hs_contents;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// What a code means, in a few words; never NULL. Lives as long as the process.
+const char *hs_strerror(int code);
+
+// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for a number that is no code; never NULL. Lives as long as
+// the process.
+const char *hs_error_name(int code);
+
+// The whole sentence of the latest error in the calling thread, with the remedy; "" if there was none; never NULL. Lives until the
+// next error in this thread, or its end.
+const char *hs_last_error(void);
+
+// The version of the library, as "0.1.0". Lives as long as the process.
+const char *hs_version(void);
+
+// Calibrates the counter against the kernel's clock: sleeps 4 to 5 ms. The bound is then about 10 ppm. Free the time base with
+// hs_timebase_free(). HS_E_CALIBRATION.
+int hs_calibrate(struct hs_timebase **timebase);
+
+// Calibrates until the bound is at most `bound_ppm` (positive), or for `patience_ns` (0 or more), sleeping meanwhile: 1 ppm takes
+// about 100 ms. HS_E_NAN, HS_E_NEGATIVE, HS_E_CALIBRATION.
+int hs_calibrate_to(double bound_ppm,
+                    int64_t patience_ns,
+                    struct hs_timebase **timebase);
+
+// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound, that continues the scale
+// without a step; both are freed apart. Takes some 20 us and opens a file; 4 to 5 ms where a new epoch begins. `continuity` may be
+// NULL.
+int hs_timebase_refine(const struct hs_timebase *timebase,
+                       struct hs_timebase **successor,
+                       struct hs_continuity *continuity);
+
+// Gives a time base back; long delays and profiles made from it go on. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+int hs_timebase_free(struct hs_timebase *timebase);
+
+// What is known of the rate.
+int hs_timebase_calibration(const struct hs_timebase *timebase, struct hs_calibration *calibration);
+
+// Whether the counter is believed, and why.
+int hs_timebase_trust(const struct hs_timebase *timebase, struct hs_trust *trust);
+
+// One piece of evidence, from 0: "+ …" speaks for the counter, "- …" against it. Lives as long as the time base. HS_E_NOT_FOUND
+// after the last.
+int hs_timebase_reason(const struct hs_timebase *timebase,
+                       uint32_t index,
+                       const char **text);
+
+// How far an instant of this time base can be from the kernel's clock, in nanoseconds. HS_E_EPOCH.
+int hs_timebase_offset_bound_ns(const struct hs_timebase *timebase,
+                                const struct hs_instant *at,
+                                int64_t *offset_bound_ns);
+
+// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call there is. Real-time safe. HS_ABSENT_NS if the handle is none;
+// hs_last_error() says why. It knows no epoch: for differences across a suspend take hs_now().
+int64_t hs_now_ns(const struct hs_timebase *timebase);
+
+// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 104 days after the start of
+// the machine. NaN if the handle is none.
+double hs_now_us(const struct hs_timebase *timebase);
+
+// The time now as an instant. Real-time safe.
+int hs_now(const struct hs_timebase *timebase, struct hs_instant *now);
+
+// The time now, read after every earlier instruction has completed. Real-time safe.
+int hs_now_ordered(const struct hs_timebase *timebase, struct hs_instant *now);
+
+// How much later one instant is than another, in nanoseconds; negative if it is earlier. Real-time safe. HS_E_EPOCH.
+int hs_difference_ns(const struct hs_instant *later,
+                     const struct hs_instant *earlier,
+                     int64_t *difference_ns);
+
+// The word for a verdict, as "clean"; "" for a number that is none; never NULL. Lives as long as the process.
+const char *hs_verdict_name(int verdict);
+
+// Waits at least so long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. Real-time safe; uses
+// the whole CPU. `report` may be NULL. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+int hs_delay_ns(const struct hs_timebase *timebase,
+                int64_t request_ns,
+                struct hs_report *report);
+
+// The same in microseconds (0 to 100,000), rounded up to a nanosecond. HS_E_NAN besides.
+int hs_delay_us(const struct hs_timebase *timebase, double request_us, struct hs_report *report);
+
+// Waits until an instant, at most 100 ms ahead, by polling; one that has passed returns at once, with its lateness. Real-time safe.
+// HS_E_EPOCH, HS_E_TOO_LONG_TO_POLL.
+int hs_delay_until(const struct hs_timebase *timebase,
+                   const struct hs_instant *deadline,
+                   struct hs_report *report);
+
+// Waits at least so long, polling for at most `budget_ns` (0 or more); what is left then is slept out, and the report says so. With a
+// budget above 100 ms this is the way to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+int hs_delay_polling_ns(const struct hs_timebase *timebase,
+                        int64_t request_ns,
+                        int64_t budget_ns,
+                        struct hs_report *report);
+
+// Makes a long delay, which learns how late the kernel wakes this thread: some 10 ms of short sleeps. Free it with
+// hs_long_delay_free(); the time base may be freed before.
+int hs_long_delay_new(const struct hs_timebase *timebase,
+                      struct hs_long_delay **long_delay);
+
+// Gives a long delay back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+int hs_long_delay_free(struct hs_long_delay *long_delay);
+
+// Waits at least so long (0 to 100 days) by the kernel's clock, asleep for all but the last stretch; without a lead never early.
+// `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+int hs_long_delay_ns(struct hs_long_delay *long_delay,
+                     int64_t request_ns,
+                     struct hs_report *report);
+
+// The same in microseconds, rounded up to a nanosecond. HS_E_NAN besides.
+int hs_long_delay_us(struct hs_long_delay *long_delay, double request_us, struct hs_report *report);
+
+// Waits until an instant of its time base (less the lead); one that has passed returns at once, with its lateness. HS_E_EPOCH,
+// HS_E_RANGE, HS_E_CANCELLED.
+int hs_long_delay_until(struct hs_long_delay *long_delay,
+                        const struct hs_instant *deadline,
+                        struct hs_report *report);
+
+// Finds the lead by which the median of delays comes out exact as their caller sees them, and sets it: an average around the target
+// in place of a guaranteed minimum. Takes some 50 ms. `lead_ns` may be NULL. HS_E_CANCELLED.
+int hs_long_delay_tune(struct hs_long_delay *long_delay,
+                       int64_t *lead_ns);
+
+// Ends every delay earlier by so much (0 or more): delays may then be early. 0 makes them guaranteed minima again. HS_E_NEGATIVE.
+int hs_long_delay_set_lead_ns(struct hs_long_delay *long_delay,
+                              int64_t lead_ns);
+
+// The lead in force.
+int hs_long_delay_lead_ns(const struct hs_long_delay *long_delay, int64_t *lead_ns);
+
+// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns (what is outside is taken for the nearer of
+// them); until then it is half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
+int hs_long_delay_set_budget_ns(struct hs_long_delay *long_delay,
+                                int64_t budget_ns);
+
+// How long before its deadline a delay of this length would begin to poll now. HS_E_NEGATIVE.
+int hs_long_delay_window_ns(const struct hs_long_delay *long_delay, int64_t request_ns, int64_t *window_ns);
+
+// Ends the delay that is under way, with HS_E_CANCELLED, and every one that begins until hs_long_delay_resume(). From any thread, or
+// from a signal handler. The delay ends at the next of its looks, at most 100 ms later, or at once if a signal wakes its thread; one
+// that polls already comes to its regular end.
+int hs_long_delay_cancel(const struct hs_long_delay *long_delay);
+
+// Allows delays again after hs_long_delay_cancel().
+int hs_long_delay_resume(const struct hs_long_delay *long_delay);
+
+// Makes a profile without spans: allocates some 300 KiB and measures its own calls. `ordered` 0 lets the CPU move code across the
+// stamps, which is cheaper; else each stamp waits for every earlier instruction. Free it with hs_profile_free(); the time base may be
+// freed before.
+int hs_profile_new(const struct hs_timebase *timebase,
+                   int ordered,
+                   struct hs_profile **profile);
+
+// Begins a span; one that was begun before is forgotten. Real-time safe.
+int hs_profile_start(struct hs_profile *profile);
+
+// Ends the span and records it. `span_ns` may be NULL. Real-time safe. HS_E_ORDER (none has begun).
+int hs_profile_stop(struct hs_profile *profile, int64_t *span_ns);
+
+// The figures so far.
+int hs_profile_summary(const struct hs_profile *profile, struct hs_summary *summary);
+
+// Gives a profile back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+int hs_profile_free(struct hs_profile *profile);
+
+// Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
+// rest is applied. `grants` may be NULL. HS_E_RANGE.
+int hs_real_time_apply(const struct hs_wishes *wishes,
+                       struct hs_real_time **real_time,
+                       struct hs_grants *grants);
+
+// What came of the wishes. HS_E_THREAD (not the thread that made it).
+int hs_real_time_grants(const struct hs_real_time *real_time, struct hs_grants *grants);
+
+// Gives the settings back: the thread is as it was before. NULL is allowed. HS_E_THREAD (not the thread that made it), HS_E_FREED.
+int hs_real_time_free(struct hs_real_time *real_time);
+
+// Maps a whole file as it is: an ordinary one, or the memory of a PCI card (/sys/bus/pci/devices/…/resource0, enabled before). Who
+// writes to it writes to the file. `writable` 0 maps it for reading only. While it is mapped the file must not become shorter: an
+// access beyond its end ends the process (SIGBUS), and nothing here can prevent it. HS_E_IO, HS_E_RANGE (shorter than a word).
+int hs_window_open(const char *path,
+                   int writable,
+                   struct hs_window **window);
+
+// Its size.
+int hs_window_bytes(const struct hs_window *window, size_t *bytes);
+
+// Reads the word at an offset of bytes (a multiple of 4 within the window), by one load, in the byte order of the machine. Real-time
+// safe. HS_E_RANGE.
+int hs_window_read_u32(const struct hs_window *window,
+                       size_t offset_bytes,
+                       uint32_t *value);
+
+// Writes the word at an offset of bytes (a multiple of 4 within the window), by one store. Real-time safe. HS_E_RANGE,
+// HS_E_READ_ONLY.
+int hs_window_write_u32(const struct hs_window *window,
+                        size_t offset_bytes,
+                        uint32_t value);
+
+// Gives a window back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+int hs_window_free(struct hs_window *window);
+
+// Takes a sheet of this machine: runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) and waits
+// for it, a minute or more. `only` has the beginnings of the ids of the rows to measure, with commas between them, or is NULL for all;
+// `quick` not 0 takes a quarter of the time. HS_E_COMMAND, HS_E_SHEET.
+int hs_sheet_take(const char *only,
+                  int quick,
+                  struct hs_sheet **sheet);
+
+// Reads a sheet that was written as JSON. HS_E_IO, HS_E_TEXT, HS_E_SHEET.
+int hs_sheet_read(const char *path, struct hs_sheet **sheet);
+
+// The sheet as JSON, as it was written; lives as long as the sheet.
+int hs_sheet_json(const struct hs_sheet *sheet, const char **json);
+
+// What is in a sheet.
+int hs_sheet_contents(const struct hs_sheet *sheet, struct hs_contents *contents);
+
+// The median of the figure with this id, in the unit of the sheet, as "delays.minimum.fifo.2us.late"; NaN where it has none.
+// HS_E_NOT_FOUND (no such row, or it is absent: hs_last_error() has the reason).
+int hs_sheet_median(const struct hs_sheet *sheet,
+                    const char *id,
+                    double *median);
+
+// Gives a sheet back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+int hs_sheet_free(struct hs_sheet *sheet);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* HAIRSPRING_H */

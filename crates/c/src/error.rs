@@ -1,0 +1,200 @@
+//! Codes, their names and sentences, and the door through which every call goes.
+
+#![expect(unsafe_code, reason = "names of exported functions are the linker's")]
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// It went well.
+pub const HS_OK: c_int = 0;
+/// A pointer that must not be NULL is, or one does not suit its type.
+pub const HS_E_NULL: c_int = -1;
+/// The handle is none: NULL, of another kind, or something else.
+pub const HS_E_HANDLE: c_int = -2;
+/// The handle has been freed.
+pub const HS_E_FREED: c_int = -3;
+/// The handle is in use by another call, in another thread.
+pub const HS_E_BUSY: c_int = -4;
+/// The handle belongs to another thread.
+pub const HS_E_THREAD: c_int = -5;
+/// The number is NaN.
+pub const HS_E_NAN: c_int = -6;
+/// The number is negative.
+pub const HS_E_NEGATIVE: c_int = -7;
+/// The number is outside its range; a delay of more than 100 days is taken for a mistake.
+pub const HS_E_RANGE: c_int = -8;
+/// A delay of more than 100 ms is not polled; use a long delay.
+pub const HS_E_TOO_LONG_TO_POLL: c_int = -9;
+/// The instants belong to different epochs or time bases.
+pub const HS_E_EPOCH: c_int = -10;
+/// The delay was cancelled.
+pub const HS_E_CANCELLED: c_int = -11;
+/// The counter and the kernel's clock did not advance together.
+pub const HS_E_CALIBRATION: c_int = -12;
+/// A file could not be opened, read or mapped.
+pub const HS_E_IO: c_int = -13;
+/// A text is no UTF-8.
+pub const HS_E_TEXT: c_int = -14;
+/// A file is not a sheet.
+pub const HS_E_SHEET: c_int = -15;
+/// The command `hairspring` could not be run, or failed.
+pub const HS_E_COMMAND: c_int = -16;
+/// The window was opened for reading only.
+pub const HS_E_READ_ONLY: c_int = -17;
+/// A span was ended that had not begun.
+pub const HS_E_ORDER: c_int = -18;
+/// There is nothing under this name or number.
+pub const HS_E_NOT_FOUND: c_int = -19;
+/// A bug in the library; please report it.
+pub const HS_E_PANIC: c_int = -99;
+
+/// Stands for a time that there is not: a figure that was not taken, a reading through a handle that is none.
+pub const HS_ABSENT_NS: i64 = i64::MIN;
+
+/// Code, name, meaning.
+const CODES: [(c_int, &CStr, &CStr); 21] = [
+    (HS_OK, c"OK", c"no error"),
+    (HS_E_NULL, c"NULL", c"a pointer that is NULL or does not suit its type"),
+    (HS_E_HANDLE, c"HANDLE", c"not a handle of this kind"),
+    (HS_E_FREED, c"FREED", c"a handle that has been freed"),
+    (HS_E_BUSY, c"BUSY", c"a handle in use by another thread"),
+    (HS_E_THREAD, c"THREAD", c"a handle that belongs to another thread"),
+    (HS_E_NAN, c"NAN", c"not a number"),
+    (HS_E_NEGATIVE, c"NEGATIVE", c"a negative number"),
+    (HS_E_RANGE, c"RANGE", c"a number outside its range"),
+    (HS_E_TOO_LONG_TO_POLL, c"TOO_LONG_TO_POLL", c"a delay too long to poll"),
+    (HS_E_EPOCH, c"EPOCH", c"instants of different epochs"),
+    (HS_E_CANCELLED, c"CANCELLED", c"a delay that was cancelled"),
+    (HS_E_CALIBRATION, c"CALIBRATION", c"a counter that cannot be calibrated"),
+    (HS_E_IO, c"IO", c"a file that cannot be used"),
+    (HS_E_TEXT, c"TEXT", c"a text that is no UTF-8"),
+    (HS_E_SHEET, c"SHEET", c"a file that is no sheet"),
+    (HS_E_COMMAND, c"COMMAND", c"the command failed"),
+    (HS_E_READ_ONLY, c"READ_ONLY", c"a window for reading only"),
+    (HS_E_ORDER, c"ORDER", c"a span that has not begun"),
+    (HS_E_NOT_FOUND, c"NOT_FOUND", c"nothing under this name"),
+    (HS_E_PANIC, c"PANIC", c"a bug in the library"),
+];
+
+/// Room for a sentence with its NUL; a longer one is cut.
+const SENTENCE_BYTES: usize = 1_024;
+
+thread_local! {
+    /// The latest sentence. Without a destructor, so that its address is good as long as the thread is there.
+    static LAST: Cell<[u8; SENTENCE_BYTES]> = const { Cell::new([0; SENTENCE_BYTES]) };
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: c_int,
+    text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: c_int, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// Keeps the sentence for `hs_last_error`, and yields the code.
+    #[cold]
+    pub(crate) fn tell(self) -> c_int {
+        let text = format!("failed to {}", self.text).replace('\0', " ");
+        let mut room = [0; SENTENCE_BYTES];
+        let cut = text.floor_char_boundary(SENTENCE_BYTES - 1);
+        room[..cut].copy_from_slice(&text.as_bytes()[..cut]);
+        LAST.set(room);
+        self.code
+    }
+}
+
+impl From<hairspring_time::DelayError> for Failure {
+    fn from(error: hairspring_time::DelayError) -> Self {
+        use hairspring_time::DelayError as E;
+        let code = match error {
+            E::Negative(_) => HS_E_NEGATIVE,
+            E::TooLongToPoll(_) => HS_E_TOO_LONG_TO_POLL,
+            E::Absurd(_) => HS_E_RANGE,
+            E::OtherEpoch => HS_E_EPOCH,
+            E::Cancelled(_) => HS_E_CANCELLED,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// Runs a call: its error and even a panic become a code.
+#[inline]
+pub(crate) fn door(call: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    // What a panic may leave half done lies behind a handle that stays busy, so nobody sees it.
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => HS_OK,
+        Ok(Err(failure)) => failure.tell(),
+        Err(_) => Failure::new(HS_E_PANIC, "go on: a bug in the library; please report it").tell(),
+    }
+}
+
+fn known(code: c_int) -> Option<&'static (c_int, &'static CStr, &'static CStr)> {
+    CODES.iter().find(|(known, ..)| *known == code)
+}
+
+/// What a code means, in a few words; never NULL. Lives as long as the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_strerror(code: c_int) -> *const c_char {
+    known(code).map_or(c"an unknown code", |(_, _, meaning)| *meaning).as_ptr()
+}
+
+/// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for a number that is no code; never NULL. Lives as long as
+/// the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_error_name(code: c_int) -> *const c_char {
+    known(code).map_or(c"UNKNOWN", |(_, name, _)| *name).as_ptr()
+}
+
+/// The whole sentence of the latest error in the calling thread, with the remedy; "" if there was none; never NULL. The next error in
+/// this thread overwrites it; it goes with the thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_last_error() -> *const c_char {
+    LAST.with(|last| last.as_ptr().cast_const().cast())
+}
+
+/// The version of the library, as "0.1.0". Lives as long as the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last() -> String {
+        let room = LAST.get();
+        CStr::from_bytes_until_nul(&room).unwrap().to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_panic_becomes_a_code_and_the_next_call_works() {
+        assert_eq!(door(|| panic!("as if there were a bug")), HS_E_PANIC);
+        assert_eq!(door(|| Ok(())), HS_OK);
+        assert!(last().contains("a bug in the library"), "{}", last());
+    }
+
+    #[test]
+    fn a_sentence_is_kept_whole_up_to_its_room() {
+        assert_eq!(door(|| Err(Failure::new(HS_E_IO, "open a\0b"))), HS_E_IO);
+        assert_eq!(last(), "failed to open a b");
+        assert_eq!(door(|| Err(Failure::new(HS_E_IO, "µ".repeat(SENTENCE_BYTES)))), HS_E_IO);
+        assert!(last().len() >= SENTENCE_BYTES - 2, "{}", last().len());
+        assert_eq!(door(|| Err(Failure::new(HS_E_IO, "x"))), HS_E_IO);
+        assert_eq!(last(), "failed to x");
+    }
+
+    #[test]
+    fn codes_are_known_once() {
+        for (index, (code, name, _)) in CODES.iter().enumerate() {
+            assert!(CODES[..index].iter().all(|(other, known, _)| other != code && known != name), "{code} twice");
+        }
+        assert!(known(-1000).is_none());
+    }
+}

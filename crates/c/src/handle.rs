@@ -1,0 +1,336 @@
+//! Handles: what a C caller holds, told apart by a word at their beginning.
+//!
+//! ```text
+//!   ┌───────────────┬─────────────────────┬────────┬──────────────────────┐
+//!   │ word: kind    │ users: 0, n, alone  │ flag   │ what the handle owns │
+//!   └───────────────┴─────────────────────┴────────┴──────────────────────┘
+//!     FREED after       a call that changes something is alone;
+//!     its end           one that comes then is refused, not kept waiting
+//! ```
+//!
+//! **Freed handles.** The memory of a handle outlives it: it goes to the end of a list, and is given back when [`REMEMBERED`] more
+//! have been freed. So its word can still be read and says `FREED`. A handle that was freed earlier than that cannot be told; using
+//! it is the caller's mistake, as with `free`.
+//!
+//! **Why no lock.** A call that finds a handle in use returns an error at once: waiting would make the time of a delay that of
+//! another one. In the child of a fork nobody may be left who could unlock.
+
+#![expect(unsafe_code, reason = "handles are addresses that C holds")]
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::error::{Failure, HS_E_BUSY, HS_E_FREED, HS_E_HANDLE};
+
+/// How many freed handles are remembered: 1,024 take less than a megabyte.
+const REMEMBERED: usize = 1_024;
+/// The word of a handle that has been freed.
+const FREED: u64 = 0x6672_6565_645f_6873;
+/// `users` of a handle that one call has for itself.
+const ALONE: u32 = 1 << 31;
+/// `users` of a handle that has been freed: no call gets it.
+const GONE: u32 = 3 << 30;
+/// The most calls at a time. Far below `ALONE`, because calls that are being refused add themselves for a moment, too.
+const USERS_MOST: u32 = 1 << 30;
+
+/// A kind of handles. The type that implements it is the one that C knows by name and nothing else.
+pub(crate) trait Kind: 'static {
+    /// What a handle owns.
+    type Owned;
+    /// The word of the kind: eight letters.
+    const WORD: u64;
+    /// What it is called in a sentence.
+    const NAME: &'static str;
+    /// Whether what it owns goes at once when the handle is freed, or with its memory.
+    const GOES_AT_ONCE: bool = true;
+}
+
+/// A handle as it lies in memory.
+#[repr(C)]
+pub(crate) struct Handle<K: Kind> {
+    word: AtomicU64,
+    users: AtomicU32,
+    /// For a word from outside to the call that is alone.
+    pub(crate) flag: AtomicBool,
+    owned: UnsafeCell<ManuallyDrop<K::Owned>>,
+}
+
+/// Makes a handle for C.
+pub(crate) fn make<K: Kind>(owned: K::Owned) -> *mut K {
+    let handle = Handle::<K> {
+        word: AtomicU64::new(K::WORD),
+        users: AtomicU32::new(0),
+        flag: AtomicBool::new(false),
+        owned: UnsafeCell::new(ManuallyDrop::new(owned)),
+    };
+    Box::into_raw(Box::new(handle)).cast()
+}
+
+/// Finds the handle that C means, if it is one of this kind and alive.
+#[inline(always)]
+pub(crate) fn find<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K>, Failure> {
+    let handle = pointer.cast::<Handle<K>>();
+    if !handle.is_null() && handle.is_aligned() {
+        // SAFETY: not NULL and aligned; the header asks the caller for a handle of this library, and every kind begins with this
+        // word, which is atomic and outlives the handle. What is no handle at all is read as one: a caller's mistake, told mostly.
+        let word = unsafe { &*handle.cast::<AtomicU64>() };
+        // Acquire pairs with the Release in `free`: who sees the word alive sees what it stands before.
+        if word.load(Ordering::Acquire) == K::WORD {
+            // SAFETY: the word says that `make` made it of this kind, and its memory is kept beyond its end.
+            return Ok(unsafe { &*handle });
+        }
+        return Err(stranger::<K>(word.load(Ordering::Relaxed)));
+    }
+    Err(Failure::new(HS_E_HANDLE, format!("use a {}: NULL or a bad address was given in its place", K::NAME)))
+}
+
+#[cold]
+fn stranger<K: Kind>(word: u64) -> Failure {
+    if word == FREED {
+        Failure::new(HS_E_FREED, format!("use a {}: the handle has been freed", K::NAME))
+    } else {
+        Failure::new(HS_E_HANDLE, format!("use a {}: the handle is of another kind, or none", K::NAME))
+    }
+}
+
+fn busy<K: Kind>() -> Failure {
+    Failure::new(HS_E_BUSY, format!("use a {}: another thread is using it; give each thread its own", K::NAME))
+}
+
+/// What a handle owns, for a call that changes nothing in it, without being counted: for kinds whose belongings stay as long as their
+/// memory.
+#[inline(always)]
+pub(crate) fn peek<'a, K: Kind>(pointer: *const K) -> Result<&'a K::Owned, Failure>
+where
+    K::Owned: Sync,
+{
+    const { assert!(!K::GOES_AT_ONCE) };
+    let handle = find(pointer)?;
+    // SAFETY: what this kind owns is never changed and goes with the memory of the handle only, so there is nothing but readers.
+    Ok(unsafe { &*handle.owned.get() })
+}
+
+/// A handle for as long as a call lasts that changes nothing in it.
+pub(crate) struct Shared<'a, K: Kind>(&'a Handle<K>);
+
+impl<'a, K: Kind> Shared<'a, K> {
+    #[inline(always)]
+    pub(crate) fn of(pointer: *const K) -> Result<Self, Failure> {
+        let handle = find(pointer)?;
+        // Acquire pairs with the Release in the `drop` of whoever was alone before.
+        if handle.users.fetch_add(1, Ordering::Acquire) < USERS_MOST {
+            Ok(Self(handle))
+        } else {
+            handle.users.fetch_sub(1, Ordering::Relaxed);
+            // Between freeing and marking it freed there is a moment; it counts as busy.
+            Err(busy::<K>())
+        }
+    }
+}
+
+impl<K: Kind> Deref for Shared<'_, K> {
+    type Target = K::Owned;
+    #[inline(always)]
+    fn deref(&self) -> &K::Owned {
+        // SAFETY: as long as this one is counted, nobody is alone with the handle, so nobody changes or frees what it owns.
+        unsafe { &*self.0.owned.get() }
+    }
+}
+
+impl<K: Kind> Drop for Shared<'_, K> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release pairs with the Acquire of whoever is alone next.
+        self.0.users.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// A handle for as long as a call lasts that changes something in it.
+pub(crate) struct Alone<'a, K: Kind>(&'a Handle<K>);
+
+impl<'a, K: Kind> Alone<'a, K> {
+    #[inline(always)]
+    pub(crate) fn of(pointer: *const K) -> Result<Self, Failure> {
+        let handle = find(pointer)?;
+        // Acquire pairs with the Release of the calls before; Relaxed, because a refusal reads nothing of them.
+        let taken = handle.users.compare_exchange(0, ALONE, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_ok() { Ok(Self(handle)) } else { Err(busy::<K>()) }
+    }
+
+    pub(crate) fn handle(&self) -> &'a Handle<K> {
+        self.0
+    }
+}
+
+impl<K: Kind> Deref for Alone<'_, K> {
+    type Target = K::Owned;
+    #[inline(always)]
+    fn deref(&self) -> &K::Owned {
+        // SAFETY: `users` says `ALONE`, which one call can set at a time, and it is this one; the borrow ends with it.
+        unsafe { &*self.0.owned.get() }
+    }
+}
+
+impl<K: Kind> DerefMut for Alone<'_, K> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut K::Owned {
+        // SAFETY: alone, as in `deref`; and borrowed mutably, so there is no second borrow through this one.
+        unsafe { &mut *self.0.owned.get() }
+    }
+}
+
+impl<K: Kind> Drop for Alone<'_, K> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // A subtraction, because calls that are being refused may have added themselves for a moment. Release pairs with the
+            // Acquire of the next call. After a panic nobody gets the handle any more.
+            self.0.users.fetch_sub(ALONE, Ordering::Release);
+        }
+    }
+}
+
+/// Ends a handle. NULL is none and ends well, as with `free`.
+pub(crate) fn free<K: Kind>(pointer: *mut K) -> Result<(), Failure> {
+    if pointer.is_null() {
+        return Ok(());
+    }
+    let handle = find(pointer)?;
+    // Acquire and Relaxed as for a call that is alone, which this one is, for ever.
+    let taken = handle.users.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed);
+    if taken.is_err() {
+        return Err(busy::<K>());
+    }
+    // Release pairs with the Acquire in `find`.
+    handle.word.store(FREED, Ordering::Release);
+    if K::GOES_AT_ONCE {
+        // SAFETY: `users` says `GONE`, which is set once and never taken back: nobody else has it, nor will have it.
+        unsafe { ManuallyDrop::drop(&mut *handle.owned.get()) };
+    }
+    bury(Grave { memory: pointer.cast(), fill: give_back::<K> });
+    Ok(())
+}
+
+/// A freed handle whose memory is kept.
+struct Grave {
+    memory: *mut (),
+    fill: unsafe fn(*mut ()),
+}
+
+// SAFETY: the memory of a handle that `free` has made unreachable but for its word, which is atomic.
+unsafe impl Send for Grave {}
+
+static GRAVES: Mutex<VecDeque<Grave>> = Mutex::new(VecDeque::new());
+
+fn bury(grave: Grave) {
+    // In the child of a fork the lock may be held by a thread that is not there, and at any time by one that is waiting for its CPU.
+    // Whoever cannot have it leaves the memory where it is.
+    let Ok(mut graves) = GRAVES.try_lock() else { return };
+    graves.push_back(grave);
+    let oldest = if graves.len() > REMEMBERED { graves.pop_front() } else { None };
+    drop(graves);
+    if let Some(Grave { memory, fill }) = oldest {
+        // SAFETY: `free` put it there with the function for its kind, once, and it has been taken off the list.
+        unsafe { fill(memory) };
+    }
+}
+
+/// # Safety
+/// `memory` is a handle of this kind that has been freed, and this is done once.
+unsafe fn give_back<K: Kind>(memory: *mut ()) {
+    // SAFETY: `make` made it as a box of this type.
+    let mut handle = unsafe { Box::from_raw(memory.cast::<Handle<K>>()) };
+    if !K::GOES_AT_ONCE {
+        // SAFETY: it has not gone with `free`, and nothing reads it after this.
+        unsafe { ManuallyDrop::drop(handle.owned.get_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    struct One;
+    impl Kind for One {
+        type Owned = Arc<u32>;
+        const WORD: u64 = 1;
+        const NAME: &'static str = "one";
+    }
+
+    struct Other;
+    impl Kind for Other {
+        type Owned = Arc<u32>;
+        const WORD: u64 = 2;
+        const NAME: &'static str = "other";
+        const GOES_AT_ONCE: bool = false;
+    }
+
+    fn code<T>(result: Result<T, Failure>) -> i32 {
+        result.map_or_else(Failure::tell, |_| 0)
+    }
+
+    #[test]
+    fn what_is_no_handle_of_the_kind_is_told() {
+        let one = make::<One>(Arc::new(7));
+        assert_eq!(**Shared::of(one).unwrap(), 7);
+        assert_eq!(code(Shared::of(one.cast::<Other>())), HS_E_HANDLE);
+        assert_eq!(code(Shared::<One>::of(std::ptr::null())), HS_E_HANDLE);
+        assert_eq!(code(Shared::of(one.cast::<u8>().wrapping_add(1).cast::<One>())), HS_E_HANDLE);
+        let words = [0_u64; 8];
+        assert_eq!(code(Shared::of(words.as_ptr().cast::<One>())), HS_E_HANDLE);
+        assert_eq!(code(free(one)), 0);
+        assert_eq!(code(Shared::of(one)), HS_E_FREED);
+        assert_eq!(code(free(one)), HS_E_FREED);
+        assert_eq!(code(free::<One>(std::ptr::null_mut())), 0);
+    }
+
+    #[test]
+    fn a_handle_in_use_is_busy_and_free_afterwards() {
+        let one = make::<One>(Arc::new(7));
+        let alone = Alone::of(one).unwrap();
+        assert_eq!(code(Alone::of(one)), HS_E_BUSY);
+        assert_eq!(code(Shared::of(one)), HS_E_BUSY);
+        assert_eq!(code(free(one)), HS_E_BUSY);
+        drop(alone);
+        let (first, second) = (Shared::of(one).unwrap(), Shared::of(one).unwrap());
+        assert_eq!(code(Alone::of(one)), HS_E_BUSY);
+        assert_eq!(code(free(one)), HS_E_BUSY);
+        drop((first, second));
+        *Arc::make_mut(&mut Alone::of(one).unwrap()) += 1;
+        assert_eq!(**Shared::of(one).unwrap(), 8);
+        assert_eq!(code(free(one)), 0);
+    }
+
+    #[test]
+    fn a_handle_that_panicked_stays_busy() {
+        let one = make::<One>(Arc::new(7));
+        let panicked = std::panic::catch_unwind(|| {
+            let _alone = Alone::of(one).unwrap();
+            panic!("as if there were a bug");
+        });
+        assert!(panicked.is_err());
+        assert_eq!(code(Alone::of(one)), HS_E_BUSY);
+    }
+
+    #[test]
+    fn what_a_handle_owns_goes_with_it_or_with_its_memory() {
+        let (at_once, later) = (Arc::new(1), Arc::new(2));
+        let (one, other) = (make::<One>(at_once.clone()), make::<Other>(later.clone()));
+        let seen = peek(other).unwrap();
+        assert_eq!(code(free(one)), 0);
+        assert_eq!(code(free(other)), 0);
+        assert_eq!(Arc::strong_count(&at_once), 1);
+        // Who had it before can still read it.
+        assert_eq!((**seen, Arc::strong_count(&later)), (2, 2));
+        // Other tests may hold the list, so it takes a few more than the limit.
+        for _ in 0..4 * REMEMBERED {
+            assert_eq!(code(free(make::<One>(at_once.clone()))), 0);
+        }
+        assert_eq!(Arc::strong_count(&later), 1);
+    }
+}

@@ -1,0 +1,210 @@
+//! The long delay: sleeps, polls the end, can be tuned and cancelled.
+
+#![expect(unsafe_code, reason = "a handle owns what it borrows from; names of exported functions")]
+#![expect(non_camel_case_types, reason = "names of C")]
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_time::{Host, LongDelay, Nanos, Report, Timebase};
+
+use crate::delay::hs_report;
+use crate::error::{Failure, HS_E_NEGATIVE, HS_E_PANIC, HS_OK, door};
+use crate::handle::{Alone, Kind, Shared, find, free, make};
+use crate::pointer::{Place, micros, read};
+use crate::timebase::{hs_instant, hs_timebase};
+
+/// Delays that sleep first and poll last, and learn how late the kernel wakes the thread. One thread at a time.
+pub struct hs_long_delay(());
+
+pub(crate) struct OwnedLongDelay {
+    /// Borrows from `timebase` and from the flag of the handle; declared first, so that it is dropped first. None only while it is
+    /// rebuilt.
+    delay: Option<LongDelay<'static, Host>>,
+    timebase: Arc<Timebase<Host>>,
+}
+
+impl Kind for hs_long_delay {
+    type Owned = OwnedLongDelay;
+    const WORD: u64 = u64::from_le_bytes(*b"longdely");
+    const NAME: &'static str = "long delay";
+}
+
+impl OwnedLongDelay {
+    #[inline(always)]
+    fn delay(&mut self) -> Result<&mut LongDelay<'static, Host>, Failure> {
+        self.delay.as_mut().ok_or_else(|| Failure::new(HS_E_PANIC, "use a long delay: a bug left it half made"))
+    }
+
+    /// Passes it through one of its builders.
+    fn rebuild(&mut self, build: impl FnOnce(LongDelay<'static, Host>) -> LongDelay<'static, Host>) {
+        self.delay = self.delay.take().map(build);
+    }
+}
+
+/// Makes a long delay, which learns how late the kernel wakes this thread: some 10 ms of short sleeps. Free it with
+/// hs_long_delay_free(); the time base may be freed before.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_new(timebase: *const hs_timebase, long_delay: *mut *mut hs_long_delay) -> c_int {
+    door(|| {
+        let place = Place::new(long_delay)?;
+        let timebase = Arc::clone(&Shared::of(timebase)?.timebase);
+        // SAFETY: what the Arc points to stays where it is and never changes; the handle keeps the Arc for longer than the borrow.
+        let lent: &'static Timebase<Host> = unsafe { &*Arc::as_ptr(&timebase) };
+        let handle = make::<hs_long_delay>(OwnedLongDelay { delay: Some(LongDelay::new(lent)), timebase });
+        let mut owned = Alone::of(handle)?;
+        // SAFETY: the flag lies in the memory of the handle, which is given back only after what the handle owns is gone.
+        let flag: &'static AtomicBool = unsafe { &*std::ptr::from_ref(&owned.handle().flag) };
+        owned.rebuild(|delay| delay.cancelled_by(flag));
+        drop(owned);
+        place.put(handle);
+        Ok(())
+    })
+}
+
+/// Gives a long delay back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_free(long_delay: *mut hs_long_delay) -> c_int {
+    door(|| free(long_delay))
+}
+
+/// Runs a delay and reports.
+#[inline(always)]
+fn wait(
+    long_delay: *mut hs_long_delay,
+    report: *mut hs_report,
+    delay: impl FnOnce(&mut OwnedLongDelay) -> Result<Report, Failure>,
+) -> c_int {
+    door(|| {
+        let place = Place::wanted(report)?;
+        let result = delay(&mut *Alone::of(long_delay)?)?;
+        if let Some(place) = place {
+            place.put(hs_report::new(&result));
+        }
+        Ok(())
+    })
+}
+
+/// Waits at least so long (0 to 100 days) by the kernel's clock, asleep for all but the last stretch; without a lead never early.
+/// `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_ns(long_delay: *mut hs_long_delay, request_ns: i64, report: *mut hs_report) -> c_int {
+    wait(long_delay, report, |owned| Ok(owned.delay()?.delay(Nanos::new(request_ns))?))
+}
+
+/// The same in microseconds, rounded up to a nanosecond. HS_E_NAN besides.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_us(long_delay: *mut hs_long_delay, request_us: f64, report: *mut hs_report) -> c_int {
+    wait(long_delay, report, |owned| {
+        let request = micros(request_us)?;
+        Ok(owned.delay()?.delay(request)?)
+    })
+}
+
+/// Waits until an instant of its time base (less the lead); one that has passed returns at once, with its lateness. HS_E_EPOCH,
+/// HS_E_RANGE, HS_E_CANCELLED.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_until(
+    long_delay: *mut hs_long_delay,
+    deadline: *const hs_instant,
+    report: *mut hs_report,
+) -> c_int {
+    wait(long_delay, report, |owned| {
+        let deadline = read(deadline)?.on(&owned.timebase)?;
+        Ok(owned.delay()?.delay_until(deadline)?)
+    })
+}
+
+/// Finds the lead by which the median of delays comes out exact as their caller sees them, and sets it: an average around the target
+/// in place of a guaranteed minimum. Takes some 50 ms. `lead_ns` may be NULL. HS_E_CANCELLED.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_tune(long_delay: *mut hs_long_delay, lead_ns: *mut i64) -> c_int {
+    door(|| {
+        let place = Place::wanted(lead_ns)?;
+        let lead = Alone::of(long_delay)?.delay()?.tune()?;
+        if let Some(place) = place {
+            place.put(lead.count());
+        }
+        Ok(())
+    })
+}
+
+/// Ends every delay earlier by so much (0 or more): delays may then be early. 0 makes them guaranteed minima again. HS_E_NEGATIVE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_set_lead_ns(long_delay: *mut hs_long_delay, lead_ns: i64) -> c_int {
+    door(|| {
+        let lead = not_negative(lead_ns, "lead")?;
+        Alone::of(long_delay)?.rebuild(|delay| delay.with_lead(lead));
+        Ok(())
+    })
+}
+
+/// The lead in force.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_lead_ns(long_delay: *const hs_long_delay, lead_ns: *mut i64) -> c_int {
+    door(|| {
+        let place = Place::new(lead_ns)?;
+        place.put(Alone::of(long_delay)?.delay()?.lead().count());
+        Ok(())
+    })
+}
+
+/// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns (what is outside is taken for the nearer of
+/// them); until then it is half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_set_budget_ns(long_delay: *mut hs_long_delay, budget_ns: i64) -> c_int {
+    door(|| {
+        let budget = not_negative(budget_ns, "budget")?;
+        Alone::of(long_delay)?.rebuild(|delay| delay.with_budget(budget));
+        Ok(())
+    })
+}
+
+/// How long before its deadline a delay of this length would begin to poll now. HS_E_NEGATIVE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_window_ns(
+    long_delay: *const hs_long_delay,
+    request_ns: i64,
+    window_ns: *mut i64,
+) -> c_int {
+    door(|| {
+        let place = Place::new(window_ns)?;
+        let request = not_negative(request_ns, "request")?;
+        place.put(Alone::of(long_delay)?.delay()?.window(request).count());
+        Ok(())
+    })
+}
+
+/// Ends the delay that is under way, with HS_E_CANCELLED, and every one that begins until hs_long_delay_resume(). From any thread, or
+/// from a signal handler. The delay ends at the next of its looks, at most 100 ms later, or at once if a signal wakes its thread; one
+/// that polls already comes to its regular end.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_cancel(long_delay: *const hs_long_delay) -> c_int {
+    // Without the door: nothing here can panic, and a signal handler has no place for more.
+    flag(long_delay, true)
+}
+
+/// Allows delays again after hs_long_delay_cancel().
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_resume(long_delay: *const hs_long_delay) -> c_int {
+    flag(long_delay, false)
+}
+
+fn flag(long_delay: *const hs_long_delay, cancelled: bool) -> c_int {
+    match find(long_delay) {
+        Ok(handle) => {
+            // Relaxed: the flag carries no data.
+            handle.flag.store(cancelled, Ordering::Relaxed);
+            HS_OK
+        }
+        Err(failure) => failure.tell(),
+    }
+}
+
+fn not_negative(ns: i64, what: &str) -> Result<Nanos, Failure> {
+    if ns < 0 {
+        return Err(Failure::new(HS_E_NEGATIVE, format!("take a {what} of {ns} ns: it is negative")));
+    }
+    Ok(Nanos::new(ns))
+}

@@ -1,0 +1,94 @@
+//! What a C caller hands in: places for results, structures to read, texts.
+//!
+//! A pointer from C can be checked for NULL and for its alignment, and that is all. That it points to what the header says is the
+//! caller's promise, on which the unsafe blocks here rest, and only these and those in `handle.rs`.
+
+#![expect(unsafe_code, reason = "reads and writes where a C caller points")]
+
+use std::ffi::{CStr, c_char};
+use std::ptr::NonNull;
+
+use hairspring_time::Nanos;
+
+use crate::error::{Failure, HS_E_NAN, HS_E_NEGATIVE, HS_E_NULL, HS_E_RANGE, HS_E_TEXT};
+
+/// A place for a result.
+pub(crate) struct Place<T>(NonNull<T>);
+
+impl<T> Place<T> {
+    /// A place that must be given.
+    pub(crate) fn new(pointer: *mut T) -> Result<Self, Failure> {
+        let suits = NonNull::new(pointer).filter(|pointer| pointer.is_aligned());
+        suits
+            .map(Self)
+            .ok_or_else(|| Failure::new(HS_E_NULL, "write a result: its place is NULL or does not suit its type"))
+    }
+
+    /// A place that may be NULL, for a result that is not wanted.
+    pub(crate) fn wanted(pointer: *mut T) -> Result<Option<Self>, Failure> {
+        if pointer.is_null() { Ok(None) } else { Self::new(pointer).map(Some) }
+    }
+
+    pub(crate) fn put(self, value: T) {
+        // SAFETY: not NULL and aligned, as `new` saw; the header asks the caller for a place of this type that may be written to.
+        unsafe { self.0.write(value) };
+    }
+}
+
+/// Reads a structure that must be given.
+pub(crate) fn read<T: Copy>(pointer: *const T) -> Result<T, Failure> {
+    if pointer.is_null() || !pointer.is_aligned() {
+        return Err(Failure::new(HS_E_NULL, "read an argument: it is NULL or does not suit its type"));
+    }
+    // SAFETY: not NULL and aligned; the header asks the caller for a structure of plain numbers of this type.
+    Ok(unsafe { *pointer })
+}
+
+/// Reads a text that must be given.
+pub(crate) fn text<'a>(pointer: *const c_char) -> Result<&'a str, Failure> {
+    let given = optional_text(pointer)?;
+    given.ok_or_else(|| Failure::new(HS_E_NULL, "read a text: it is NULL"))
+}
+
+/// Reads a text that may be NULL.
+pub(crate) fn optional_text<'a>(pointer: *const c_char) -> Result<Option<&'a str>, Failure> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: not NULL; the header asks the caller for a text that ends in a NUL and stays as it is during the call.
+    let bytes = unsafe { CStr::from_ptr(pointer) };
+    let text = bytes.to_str().map_err(|_| Failure::new(HS_E_TEXT, "read a text: it is no UTF-8"))?;
+    Ok(Some(text))
+}
+
+/// Microseconds as a span, rounded up to whole nanoseconds, so that a delay is not early by the rounding.
+pub(crate) fn micros(us: f64) -> Result<Nanos, Failure> {
+    let ns = (us * 1e3).ceil();
+    if us.is_nan() {
+        Err(Failure::new(HS_E_NAN, "take a number of microseconds: it is NaN"))
+    } else if us < 0.0 {
+        Err(Failure::new(HS_E_NEGATIVE, format!("wait for {us} us: it is negative")))
+    } else if ns >= i64::MAX as f64 {
+        Err(Failure::new(HS_E_RANGE, format!("wait for {us} us: more than 100 days is taken for a mistake")))
+    } else {
+        Ok(Nanos::new(ns as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn microseconds_are_rounded_up_and_refused_where_they_mean_nothing() {
+        for (us, ns) in [(0.0, 0), (-0.0, 0), (1.0, 1_000), (0.000_1, 1), (1.5, 1_500), (1e9, 1_000_000_000_000)] {
+            assert_eq!(micros(us).unwrap(), Nanos::new(ns), "{us}");
+        }
+        for (us, code) in
+            [(f64::NAN, HS_E_NAN), (-1e-9, HS_E_NEGATIVE), (f64::INFINITY, HS_E_RANGE), (1e18, HS_E_RANGE)]
+        {
+            assert_eq!(micros(us).unwrap_err().tell(), code, "{us}");
+        }
+        assert_eq!(micros(f64::NEG_INFINITY).unwrap_err().tell(), HS_E_NEGATIVE);
+    }
+}

@@ -1,0 +1,136 @@
+//! Profiles: how long a piece of code takes, call by call.
+
+#![expect(unsafe_code, reason = "a handle owns what it borrows from; names of exported functions")]
+#![expect(non_camel_case_types, reason = "names of C")]
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use hairspring_time::{Host, Nanos, Ordering, Profile, Start, Timebase};
+
+use crate::error::{Failure, HS_ABSENT_NS, HS_E_ORDER, HS_OK, door};
+use crate::handle::{Alone, Kind, Shared, free, make};
+use crate::pointer::Place;
+use crate::timebase::hs_timebase;
+
+/// Pairs of calls from which their own cost is taken.
+const COST_PAIRS: usize = 101;
+
+/// The spans of one piece of code. One thread at a time.
+pub struct hs_profile(());
+
+pub(crate) struct OwnedProfile {
+    /// Borrows from the time base; declared first, so that it is dropped first.
+    profile: Profile<'static, Host>,
+    begun: Option<Start>,
+    cost: Nanos,
+    _timebase: Arc<Timebase<Host>>,
+}
+
+impl Kind for hs_profile {
+    type Owned = OwnedProfile;
+    const WORD: u64 = u64::from_le_bytes(*b"profilen");
+    const NAME: &'static str = "profile";
+}
+
+/// The figures of a profile; HS_ABSENT_NS where there is none yet.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hs_summary {
+    /// Spans in all, the first included.
+    pub count: u64,
+    /// The first span, which is longer, because caches are cold.
+    pub first_ns: i64,
+    /// The shortest of the rest,
+    pub min_ns: i64,
+    /// their median,
+    pub median_ns: i64,
+    /// the longest,
+    pub max_ns: i64,
+    /// and their arithmetic mean.
+    pub mean_ns: i64,
+    /// The median of what hs_profile_start() and hs_profile_stop() show with nothing between them; contained in every figure above.
+    pub call_cost_ns: i64,
+}
+
+/// Makes a profile without spans: allocates some 300 KiB and measures its own calls. `ordered` 0 lets the CPU move code across the
+/// stamps, which is cheaper; else each stamp waits for every earlier instruction. Free it with hs_profile_free(); the time base may be
+/// freed before.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, profile: *mut *mut hs_profile) -> c_int {
+    door(|| {
+        let place = Place::new(profile)?;
+        let timebase = Arc::clone(&Shared::of(timebase)?.timebase);
+        // SAFETY: the handle keeps the Arc, whose time base stays where it is, for longer than the profile that borrows it.
+        let lent: &'static Timebase<Host> = unsafe { &*Arc::as_ptr(&timebase) };
+        let ordering = if ordered == 0 { Ordering::Unordered } else { Ordering::Ordered };
+        let profile = Profile::new(lent, ordering);
+        let handle = make(OwnedProfile { profile, begun: None, cost: Nanos::ZERO, _timebase: timebase });
+        let mut spans = [0; COST_PAIRS];
+        for span in &mut spans {
+            if hs_profile_start(handle) != HS_OK || hs_profile_stop(handle, span) != HS_OK {
+                return Err(Failure::new(HS_E_ORDER, "measure a span of nothing"));
+            }
+        }
+        spans.sort_unstable();
+        let mut owned = Alone::of(handle)?;
+        owned.cost = Nanos::new(spans[COST_PAIRS / 2]);
+        owned.profile = Profile::new(lent, ordering);
+        drop(owned);
+        place.put(handle);
+        Ok(())
+    })
+}
+
+/// Begins a span; one that was begun before is forgotten. Real-time safe.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_profile_start(profile: *mut hs_profile) -> c_int {
+    door(|| {
+        let mut owned = Alone::of(profile)?;
+        owned.begun = Some(owned.profile.start());
+        Ok(())
+    })
+}
+
+/// Ends the span and records it. `span_ns` may be NULL. Real-time safe. HS_E_ORDER (none has begun).
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_profile_stop(profile: *mut hs_profile, span_ns: *mut i64) -> c_int {
+    door(|| {
+        let mut owned = Alone::of(profile)?;
+        let Some(begun) = owned.begun.take() else {
+            return Err(Failure::new(HS_E_ORDER, "end a span: none has begun; call hs_profile_start first"));
+        };
+        let span = owned.profile.stop(begun);
+        if let Some(place) = Place::wanted(span_ns)? {
+            place.put(span.count());
+        }
+        Ok(())
+    })
+}
+
+/// The figures so far.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_profile_summary(profile: *const hs_profile, summary: *mut hs_summary) -> c_int {
+    door(|| {
+        let place = Place::new(summary)?;
+        let owned = Alone::of(profile)?;
+        let known = owned.profile.summary();
+        let ns = |figure: Option<Nanos>| figure.map_or(HS_ABSENT_NS, Nanos::count);
+        place.put(hs_summary {
+            count: known.count,
+            first_ns: ns(known.first),
+            min_ns: ns(known.min),
+            median_ns: ns(known.median),
+            max_ns: ns(known.max),
+            mean_ns: ns(known.mean),
+            call_cost_ns: owned.cost.count(),
+        });
+        Ok(())
+    })
+}
+
+/// Gives a profile back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_profile_free(profile: *mut hs_profile) -> c_int {
+    door(|| free(profile))
+}

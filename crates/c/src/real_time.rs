@@ -1,0 +1,168 @@
+//! Real-time settings of the calling thread, until they are given back.
+
+#![expect(unsafe_code, reason = "names of exported functions are the linker's")]
+#![expect(non_camel_case_types, reason = "names of C")]
+
+use std::ffi::{CString, c_char, c_int};
+use std::thread::{self, ThreadId};
+
+use hairspring_time::{Cpu, Grant, Host, Nanos, Policy, RealTime, RealTimeGuard};
+
+use crate::error::{Failure, HS_E_RANGE, HS_E_THREAD, door};
+use crate::handle::{Kind, Shared, free, make};
+use crate::pointer::{Place, read};
+
+/// Leave the policy as it is.
+pub const HS_POLICY_KEEP: c_int = 0;
+/// The ordinary one.
+pub const HS_POLICY_OTHER: c_int = 1;
+/// Runs until it blocks or a higher priority is ready; priority 1 to 99.
+pub const HS_POLICY_FIFO: c_int = 2;
+/// The same with time slices among equals; priority 1 to 99.
+pub const HS_POLICY_ROUND_ROBIN: c_int = 3;
+
+/// The setting was not asked for.
+pub const HS_NOT_ASKED: c_int = 0;
+/// It is in force.
+pub const HS_GRANTED: c_int = 1;
+/// The system refused it.
+pub const HS_REFUSED: c_int = 2;
+
+/// Settings in force. Belongs to the thread that made it.
+pub struct hs_real_time(());
+
+pub(crate) struct OwnedRealTime {
+    guard: RealTimeGuard<'static, Host>,
+    refusal: Option<CString>,
+    thread: ThreadId,
+}
+
+impl Kind for hs_real_time {
+    type Owned = OwnedRealTime;
+    const WORD: u64 = u64::from_le_bytes(*b"realtime");
+    const NAME: &'static str = "real-time setting";
+}
+
+static HOST: Host = Host;
+
+/// What to ask of the system for the calling thread.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hs_wishes {
+    /// HS_POLICY_…
+    pub policy: c_int,
+    /// 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN; else not looked at.
+    pub priority: c_int,
+    /// The CPU to stay on, from 0; negative: any.
+    pub cpu: c_int,
+    /// Whether to lock the memory of the process.
+    pub lock_memory: bool,
+    /// The timer slack, from 1; 0 or negative: as it is.
+    pub slack_ns: i64,
+}
+
+/// What came of each: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hs_grants {
+    /// The policy with its priority.
+    pub policy: c_int,
+    /// The CPU.
+    pub cpu: c_int,
+    /// The lock of the memory.
+    pub lock_memory: c_int,
+    /// The timer slack.
+    pub slack: c_int,
+    /// The first refusal with its remedy, NULL if there was none; lives as long as the handle.
+    pub refusal: *const c_char,
+}
+
+/// Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
+/// rest is applied. `grants` may be NULL. HS_E_RANGE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_real_time_apply(
+    wishes: *const hs_wishes,
+    real_time: *mut *mut hs_real_time,
+    grants: *mut hs_grants,
+) -> c_int {
+    door(|| {
+        let (place, told) = (Place::new(real_time)?, Place::wanted(grants)?);
+        let guard = asked(read(wishes)?)?.apply(&HOST);
+        let refusal = guard.refused().map(|refused| CString::new(format!("failed to {refused}")).unwrap_or_default());
+        let handle = make::<hs_real_time>(OwnedRealTime { guard, refusal, thread: thread::current().id() });
+        if let Some(told) = told {
+            told.put(Shared::of(handle)?.grants());
+        }
+        place.put(handle);
+        Ok(())
+    })
+}
+
+/// What came of the wishes. HS_E_THREAD (not the thread that made it).
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *mut hs_grants) -> c_int {
+    door(|| {
+        let place = Place::new(grants)?;
+        let owned = Shared::of(real_time)?;
+        owned.is_own()?;
+        place.put(owned.grants());
+        Ok(())
+    })
+}
+
+/// Gives the settings back: the thread is as it was before. NULL is allowed. HS_E_THREAD (not the thread that made it), HS_E_FREED.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_real_time_free(real_time: *mut hs_real_time) -> c_int {
+    door(|| {
+        if !real_time.is_null() {
+            Shared::of(real_time)?.is_own()?;
+        }
+        free(real_time)
+    })
+}
+
+fn asked(wishes: hs_wishes) -> Result<RealTime, Failure> {
+    let priority = || match wishes.priority {
+        1..=99 => Ok(wishes.priority as u8),
+        other => Err(Failure::new(HS_E_RANGE, format!("take the priority {other}: it is none of 1 to 99"))),
+    };
+    let policy = match wishes.policy {
+        HS_POLICY_KEEP => None,
+        HS_POLICY_OTHER => Some(Policy::Other),
+        HS_POLICY_FIFO => Some(Policy::Fifo(priority()?)),
+        HS_POLICY_ROUND_ROBIN => Some(Policy::RoundRobin(priority()?)),
+        other => return Err(Failure::new(HS_E_RANGE, format!("take the policy {other}: it is none of 0 to 3"))),
+    };
+    Ok(RealTime {
+        policy,
+        cpu: u32::try_from(wishes.cpu).ok().map(Cpu),
+        lock_memory: wishes.lock_memory,
+        slack: (wishes.slack_ns > 0).then(|| Nanos::new(wishes.slack_ns)),
+    })
+}
+
+impl OwnedRealTime {
+    fn is_own(&self) -> Result<(), Failure> {
+        if self.thread == thread::current().id() {
+            return Ok(());
+        }
+        Err(Failure::new(HS_E_THREAD, "use real-time settings: they are those of the thread that asked for them"))
+    }
+
+    fn grants(&self) -> hs_grants {
+        let fate = |setting: &str| {
+            let fates = self.guard.grants().iter().map(|grant| match grant {
+                Grant::Granted(name) => (*name, HS_GRANTED),
+                Grant::Refused(name, _) => (*name, HS_REFUSED),
+            });
+            fates.filter(|(name, _)| *name == setting).map(|(_, fate)| fate).next().unwrap_or(HS_NOT_ASKED)
+        };
+        hs_grants {
+            policy: fate("policy"),
+            cpu: fate("cpu"),
+            lock_memory: fate("lock_memory"),
+            slack: fate("slack"),
+            refusal: self.refusal.as_ref().map_or(std::ptr::null(), |refusal| refusal.as_ptr()),
+        }
+    }
+}

@@ -1,0 +1,462 @@
+// A client that does everything wrong: what it may not do must come back as an error, never as a crash.
+//
+// Run as it is, under AddressSanitizer and under valgrind. Prints the number of its checks; the first that does not hold is told with its
+// line and ends it. Argument: a folder to write to.
+#define _GNU_SOURCE
+#include <hairspring.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int checks;
+
+#define CHECK(holds)                                                                                  \
+    do {                                                                                              \
+        __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                             \
+        if (!(holds)) {                                                                               \
+            fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #holds, hs_last_error());         \
+            exit(1);                                                                                  \
+        }                                                                                             \
+    } while (0)
+
+#define IS(code, call)                                                                                           \
+    do {                                                                                                         \
+        int told = (call);                                                                                       \
+        __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                                        \
+        if (told != (code)) {                                                                                    \
+            fprintf(stderr, "line %d: %s is %s, not " #code " (%s)\n", __LINE__, #call, hs_error_name(told), hs_last_error()); \
+            exit(1);                                                                                             \
+        }                                                                                                        \
+    } while (0)
+
+static void texts(void)
+{
+    CHECK(!strcmp(hs_strerror(HS_OK), "no error"));
+    CHECK(!strcmp(hs_error_name(HS_E_NAN), "NAN"));
+    CHECK(!strcmp(hs_error_name(4711), "UNKNOWN") && strlen(hs_strerror(4711)));
+    CHECK(strlen(hs_version()) >= 5);
+    CHECK(!strcmp(hs_verdict_name(HS_VERDICT_CLEAN), "clean"));
+    CHECK(!strcmp(hs_verdict_name(HS_VERDICT_PREEMPTED), "preempted"));
+    CHECK(!strcmp(hs_verdict_name(-1), "") && !strcmp(hs_verdict_name(9), ""));
+}
+
+static void numbers(hs_timebase *timebase)
+{
+    hs_report report = { .late_ns = -77 };
+    IS(HS_E_NEGATIVE, hs_delay_ns(timebase, -1, &report));
+    IS(HS_E_NEGATIVE, hs_delay_ns(timebase, INT64_MIN, &report));
+    IS(HS_E_TOO_LONG_TO_POLL, hs_delay_ns(timebase, 100000001, &report));
+    IS(HS_E_RANGE, hs_delay_ns(timebase, INT64_MAX, &report));
+    IS(HS_E_NAN, hs_delay_us(timebase, NAN, &report));
+    IS(HS_E_NEGATIVE, hs_delay_us(timebase, -0.001, &report));
+    IS(HS_E_RANGE, hs_delay_us(timebase, INFINITY, &report));
+    IS(HS_E_NEGATIVE, hs_delay_us(timebase, -INFINITY, &report));
+    IS(HS_E_RANGE, hs_delay_us(timebase, 1e300, &report));
+    IS(HS_E_NEGATIVE, hs_delay_polling_ns(timebase, 1000, -1, &report));
+    CHECK(report.late_ns == -77);
+    CHECK(strstr(hs_last_error(), "negative"));
+    IS(HS_OK, hs_delay_us(timebase, 0.0, &report));
+    IS(HS_OK, hs_delay_us(timebase, 10.5, NULL));
+    int64_t before = hs_now_ns(timebase);
+    IS(HS_OK, hs_delay_ns(timebase, 20000, &report));
+    int64_t after = hs_now_ns(timebase);
+    CHECK(report.requested_ns == 20000 && report.late_ns >= 0 && report.actual_ns == 20000 + report.late_ns);
+    CHECK(after - before >= 20000);
+    IS(HS_OK, hs_delay_polling_ns(timebase, 2000000, 100000, &report));
+    CHECK(report.late_ns >= 0 && report.budget_spent && report.slept_ns > 0);
+    hs_timebase *other = NULL;
+    IS(HS_E_NAN, hs_calibrate_to(NAN, 0, &other));
+    IS(HS_E_NEGATIVE, hs_calibrate_to(-1.0, 0, &other));
+    IS(HS_E_NEGATIVE, hs_calibrate_to(1.0, -1, &other));
+    CHECK(other == NULL);
+    IS(HS_OK, hs_calibrate_to(1e9, 0, &other));
+    IS(HS_OK, hs_timebase_free(other));
+}
+
+static void instants(hs_timebase *timebase)
+{
+    hs_instant earlier, later;
+    hs_report report;
+    int64_t difference_ns, bound_ns;
+    IS(HS_OK, hs_now(timebase, &earlier));
+    IS(HS_OK, hs_now_ordered(timebase, &later));
+    IS(HS_OK, hs_difference_ns(&later, &earlier, &difference_ns));
+    CHECK(difference_ns > -1000); // The first of the two is unordered.
+    later = earlier;
+    later.monotonic_ns += 100000;
+    IS(HS_OK, hs_delay_until(timebase, &later, &report));
+    CHECK(report.late_ns >= 0 && hs_now_ns(timebase) >= later.monotonic_ns);
+    IS(HS_OK, hs_delay_until(timebase, &earlier, &report));
+    CHECK(report.late_ns > 0 && report.actual_ns == 0);
+    later.monotonic_ns = INT64_MAX;
+    IS(HS_E_TOO_LONG_TO_POLL, hs_delay_until(timebase, &later, &report));
+    IS(HS_OK, hs_timebase_offset_bound_ns(timebase, &earlier, &bound_ns));
+    CHECK(bound_ns > 0);
+    later.epoch++;
+    IS(HS_E_EPOCH, hs_delay_until(timebase, &later, &report));
+    IS(HS_E_EPOCH, hs_difference_ns(&later, &earlier, &difference_ns));
+    IS(HS_E_EPOCH, hs_timebase_offset_bound_ns(timebase, &later, &bound_ns));
+}
+
+static void nulls(hs_timebase *timebase)
+{
+    hs_instant now;
+    hs_report report;
+    int64_t number;
+    IS(HS_E_NULL, hs_calibrate(NULL));
+    IS(HS_E_NULL, hs_now(timebase, NULL));
+    IS(HS_E_NULL, hs_difference_ns(NULL, NULL, &number));
+    IS(HS_E_NULL, hs_delay_until(timebase, NULL, &report));
+    IS(HS_E_NULL, hs_timebase_trust(timebase, NULL));
+    IS(HS_E_NULL, hs_timebase_refine(timebase, NULL, NULL));
+    IS(HS_E_NULL, hs_sheet_read(NULL, NULL));
+    IS(HS_E_NULL, hs_real_time_apply(NULL, NULL, NULL));
+    IS(HS_E_NULL, hs_now(timebase, (hs_instant *)((char *)&now + 1)));
+    IS(HS_E_HANDLE, hs_now(NULL, &now));
+    IS(HS_E_HANDLE, hs_delay_ns(NULL, 1, &report));
+    IS(HS_E_HANDLE, hs_long_delay_ns(NULL, 1, &report));
+    IS(HS_E_HANDLE, hs_profile_start(NULL));
+    IS(HS_E_HANDLE, hs_window_read_u32(NULL, 0, &(uint32_t){ 0 }));
+    CHECK(hs_now_ns(NULL) == HS_ABSENT_NS && isnan(hs_now_us(NULL)));
+    IS(HS_OK, hs_timebase_free(NULL));
+    IS(HS_OK, hs_long_delay_free(NULL));
+    IS(HS_OK, hs_profile_free(NULL));
+    IS(HS_OK, hs_real_time_free(NULL));
+    IS(HS_OK, hs_window_free(NULL));
+    IS(HS_OK, hs_sheet_free(NULL));
+}
+
+static void strangers(hs_timebase *timebase)
+{
+    hs_profile *profile;
+    hs_long_delay *long_delay;
+    hs_report report;
+    uint64_t garbage[32] = { 1, 2, 3 };
+    IS(HS_OK, hs_profile_new(timebase, 1, &profile));
+    IS(HS_OK, hs_long_delay_new(timebase, &long_delay));
+    IS(HS_E_HANDLE, hs_delay_ns((hs_timebase *)profile, 1, &report));
+    IS(HS_E_HANDLE, hs_profile_start((hs_profile *)timebase));
+    IS(HS_E_HANDLE, hs_long_delay_ns((hs_long_delay *)profile, 1, &report));
+    IS(HS_E_HANDLE, hs_timebase_free((hs_timebase *)profile));
+    IS(HS_E_HANDLE, hs_timebase_free((hs_timebase *)garbage));
+    IS(HS_E_HANDLE, hs_delay_ns((hs_timebase *)((char *)timebase + 4), 1, &report));
+    CHECK(hs_now_ns((hs_timebase *)garbage) == HS_ABSENT_NS);
+    IS(HS_OK, hs_profile_free(profile));
+    IS(HS_OK, hs_long_delay_free(long_delay));
+    IS(HS_E_FREED, hs_profile_start(profile));
+    IS(HS_E_FREED, hs_profile_free(profile));
+    IS(HS_E_FREED, hs_long_delay_ns(long_delay, 1, &report));
+    IS(HS_E_FREED, hs_long_delay_cancel(long_delay));
+    CHECK(strstr(hs_last_error(), "freed"));
+    hs_timebase *other;
+    IS(HS_OK, hs_calibrate(&other));
+    IS(HS_OK, hs_long_delay_new(other, &long_delay));
+    IS(HS_OK, hs_timebase_free(other));
+    CHECK(hs_now_ns(other) == HS_ABSENT_NS);
+    // What was made from a time base outlives it.
+    IS(HS_OK, hs_long_delay_ns(long_delay, 1000000, &report));
+    CHECK(report.late_ns >= 0);
+    // Many more handles than are remembered.
+    for (int n = 0; n < 3000; n++) {
+        hs_window *window;
+        IS(HS_OK, hs_window_open("/proc/self/exe", 0, &window));
+        IS(HS_OK, hs_window_free(window));
+        IS(HS_E_FREED, hs_window_free(window));
+    }
+    IS(HS_OK, hs_long_delay_free(long_delay));
+}
+
+static void long_delays(hs_timebase *timebase)
+{
+    hs_long_delay *long_delay;
+    hs_report report;
+    int64_t lead_ns = -1, window_ns;
+    IS(HS_OK, hs_long_delay_new(timebase, &long_delay));
+    IS(HS_E_NAN, hs_long_delay_us(long_delay, NAN, &report));
+    IS(HS_E_NEGATIVE, hs_long_delay_ns(long_delay, -1, &report));
+    IS(HS_E_RANGE, hs_long_delay_ns(long_delay, INT64_MAX, &report));
+    IS(HS_E_NEGATIVE, hs_long_delay_set_lead_ns(long_delay, -1));
+    IS(HS_E_NEGATIVE, hs_long_delay_set_budget_ns(long_delay, -1));
+    IS(HS_OK, hs_long_delay_us(long_delay, 2000.0, &report));
+    CHECK(report.late_ns >= 0 && report.slept_ns > 0);
+    IS(HS_OK, hs_long_delay_tune(long_delay, &lead_ns));
+    CHECK(lead_ns >= 0);
+    IS(HS_OK, hs_long_delay_set_lead_ns(long_delay, 500));
+    IS(HS_OK, hs_long_delay_lead_ns(long_delay, &lead_ns));
+    CHECK(lead_ns == 500);
+    IS(HS_OK, hs_long_delay_set_lead_ns(long_delay, 0));
+    IS(HS_OK, hs_long_delay_set_budget_ns(long_delay, 100000));
+    IS(HS_OK, hs_long_delay_window_ns(long_delay, 5000000, &window_ns));
+    CHECK(window_ns > 0 && window_ns <= 100000);
+    hs_instant deadline;
+    IS(HS_OK, hs_now(timebase, &deadline));
+    deadline.monotonic_ns += 3000000;
+    IS(HS_OK, hs_long_delay_until(long_delay, &deadline, &report));
+    CHECK(hs_now_ns(timebase) >= deadline.monotonic_ns);
+    deadline.epoch ^= 1;
+    IS(HS_E_EPOCH, hs_long_delay_until(long_delay, &deadline, &report));
+    IS(HS_OK, hs_long_delay_cancel(long_delay));
+    IS(HS_E_CANCELLED, hs_long_delay_ns(long_delay, 2000000, &report));
+    IS(HS_OK, hs_long_delay_resume(long_delay));
+    IS(HS_OK, hs_long_delay_ns(long_delay, 2000000, &report));
+    IS(HS_OK, hs_long_delay_free(long_delay));
+}
+
+static void profiles(hs_timebase *timebase)
+{
+    hs_profile *profile;
+    hs_summary summary;
+    int64_t span_ns;
+    IS(HS_OK, hs_profile_new(timebase, 0, &profile));
+    IS(HS_OK, hs_profile_summary(profile, &summary));
+    CHECK(summary.count == 0 && summary.first_ns == HS_ABSENT_NS && summary.median_ns == HS_ABSENT_NS);
+    IS(HS_E_ORDER, hs_profile_stop(profile, &span_ns));
+    for (int n = 0; n < 5; n++) {
+        IS(HS_OK, hs_profile_start(profile));
+        IS(HS_OK, hs_delay_ns(timebase, 20000, NULL));
+        IS(HS_OK, hs_profile_stop(profile, &span_ns));
+        CHECK(span_ns >= 20000);
+    }
+    IS(HS_E_ORDER, hs_profile_stop(profile, NULL));
+    IS(HS_OK, hs_profile_summary(profile, &summary));
+    CHECK(summary.count == 5 && summary.min_ns >= 20000 && summary.max_ns >= summary.median_ns);
+    CHECK(summary.call_cost_ns > 0);
+    IS(HS_OK, hs_profile_free(profile));
+}
+
+static void windows(const char *folder)
+{
+    char path[4096];
+    hs_window *window = NULL;
+    uint32_t value;
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/window", folder);
+    FILE *file = fopen(path, "w");
+    CHECK(file);
+    for (uint32_t word = 0; word < 4; word++)
+        CHECK(fwrite(&word, sizeof word, 1, file) == 1);
+    CHECK(fputc(0, file) == 0); // A last word that is not whole.
+    fclose(file);
+    IS(HS_E_IO, hs_window_open("/no/such/file", 1, &window));
+    IS(HS_E_IO, hs_window_open(folder, 1, &window));
+    IS(HS_E_RANGE, hs_window_open("/dev/null", 0, &window));
+    IS(HS_E_TEXT, hs_window_open("\xff\xfe", 0, &window));
+    IS(HS_E_NULL, hs_window_open(NULL, 0, &window));
+    CHECK(window == NULL);
+    IS(HS_OK, hs_window_open(path, 1, &window));
+    IS(HS_OK, hs_window_bytes(window, &bytes));
+    CHECK(bytes == 17);
+    IS(HS_OK, hs_window_read_u32(window, 12, &value));
+    CHECK(value == 3);
+    IS(HS_E_RANGE, hs_window_read_u32(window, 16, &value));
+    IS(HS_E_RANGE, hs_window_read_u32(window, 2, &value));
+    IS(HS_E_RANGE, hs_window_read_u32(window, SIZE_MAX - 3, &value));
+    IS(HS_E_RANGE, hs_window_write_u32(window, 16, 1));
+    IS(HS_OK, hs_window_write_u32(window, 8, 0x12345678));
+    IS(HS_OK, hs_window_free(window));
+    IS(HS_E_FREED, hs_window_read_u32(window, 0, &value));
+    IS(HS_OK, hs_window_open(path, 0, &window));
+    IS(HS_OK, hs_window_read_u32(window, 8, &value));
+    CHECK(value == 0x12345678);
+    IS(HS_E_READ_ONLY, hs_window_write_u32(window, 8, 1));
+    IS(HS_OK, hs_window_free(window));
+}
+
+static void sheets(const char *folder)
+{
+    char path[4096];
+    hs_sheet *sheet = NULL;
+    hs_contents contents;
+    const char *json;
+    double median;
+    snprintf(path, sizeof path, "%s/no-sheet", folder);
+    FILE *file = fopen(path, "w");
+    CHECK(file);
+    fputs("{\"schema\": \"something\"}", file);
+    fclose(file);
+    IS(HS_E_IO, hs_sheet_read("/no/such/file", &sheet));
+    IS(HS_E_SHEET, hs_sheet_read(path, &sheet));
+    IS(HS_E_TEXT, hs_sheet_read("/proc/self/exe", &sheet));
+    setenv("HAIRSPRING", "/no/such/command", 1);
+    IS(HS_E_COMMAND, hs_sheet_take(NULL, 1, &sheet));
+    CHECK(strstr(hs_last_error(), "/no/such/command"));
+    setenv("HAIRSPRING", "false", 1);
+    IS(HS_E_COMMAND, hs_sheet_take(NULL, 1, &sheet));
+    setenv("HAIRSPRING", "echo", 1);
+    IS(HS_E_SHEET, hs_sheet_take("clocks", 1, &sheet));
+    CHECK(sheet == NULL);
+    IS(HS_OK, hs_sheet_read("sheets/historic/fermilab-2007.json", &sheet));
+    IS(HS_OK, hs_sheet_contents(sheet, &contents));
+    CHECK(contents.chapters > 0 && contents.rows > 0 && strlen(contents.host));
+    IS(HS_OK, hs_sheet_json(sheet, &json));
+    CHECK(strstr(json, "hairspring.sheet/1"));
+    IS(HS_E_NOT_FOUND, hs_sheet_median(sheet, "no.such.row", &median));
+    IS(HS_E_NULL, hs_sheet_median(sheet, NULL, &median));
+    IS(HS_OK, hs_sheet_free(sheet));
+}
+
+struct shared {
+    hs_timebase *timebase;
+    hs_long_delay *long_delay;
+    hs_profile *profile;
+    hs_real_time *real_time;
+    int busy;
+};
+
+// Everything that several threads may do at once to the same handles.
+static void *thread(void *argument)
+{
+    struct shared *shared = argument;
+    hs_report report;
+    hs_grants grants;
+    for (int n = 0; n < 20; n++) {
+        int64_t before = hs_now_ns(shared->timebase);
+        IS(HS_OK, hs_delay_ns(shared->timebase, 1000, &report));
+        CHECK(hs_now_ns(shared->timebase) - before >= 1000 && report.late_ns >= 0);
+        int code = hs_long_delay_ns(shared->long_delay, 1000000, &report);
+        CHECK(code == HS_OK || code == HS_E_BUSY);
+        if (code == HS_E_BUSY)
+            __atomic_fetch_add(&shared->busy, 1, __ATOMIC_RELAXED);
+        code = hs_profile_start(shared->profile);
+        CHECK(code == HS_OK || code == HS_E_BUSY);
+        code = hs_profile_stop(shared->profile, NULL);
+        CHECK(code == HS_OK || code == HS_E_BUSY || code == HS_E_ORDER);
+    }
+    IS(HS_E_THREAD, hs_real_time_grants(shared->real_time, &grants));
+    IS(HS_E_THREAD, hs_real_time_free(shared->real_time));
+    return NULL;
+}
+
+static void *waiting(void *argument)
+{
+    struct shared *shared = argument;
+    int code;
+    // The other thread is told that it waits by being refused.
+    while ((code = hs_long_delay_ns(shared->long_delay, 60000000000, NULL)) == HS_E_BUSY)
+        ;
+    IS(HS_E_CANCELLED, code);
+    return NULL;
+}
+
+static void threads(hs_timebase *timebase)
+{
+    struct shared shared = { .timebase = timebase };
+    hs_wishes wishes = { .policy = HS_POLICY_KEEP, .cpu = -1, .slack_ns = 1 };
+    hs_grants grants;
+    pthread_t ids[4], id;
+    IS(HS_OK, hs_long_delay_new(timebase, &shared.long_delay));
+    IS(HS_OK, hs_profile_new(timebase, 1, &shared.profile));
+    IS(HS_OK, hs_real_time_apply(&wishes, &shared.real_time, &grants));
+    CHECK(grants.slack == HS_GRANTED && grants.policy == HS_NOT_ASKED && !grants.refusal);
+    for (int n = 0; n < 4; n++)
+        CHECK(!pthread_create(&ids[n], NULL, thread, &shared));
+    for (int n = 0; n < 4; n++)
+        CHECK(!pthread_join(ids[n], NULL));
+    CHECK(shared.busy > 0);
+
+    // A delay of a minute in another thread: its handle is busy, cannot be freed, and the delay can be ended.
+    CHECK(!pthread_create(&id, NULL, waiting, &shared));
+    int64_t lead_ns;
+    int code;
+    while ((code = hs_long_delay_lead_ns(shared.long_delay, &lead_ns)) == HS_OK)
+        ;
+    IS(HS_E_BUSY, code);
+    IS(HS_E_BUSY, hs_long_delay_free(shared.long_delay));
+
+    // A child that was made meanwhile has handles that work, and one that stays busy.
+    pid_t child = fork();
+    if (child == 0) {
+        hs_report report;
+        hs_timebase *own;
+        hs_long_delay *long_delay;
+        IS(HS_OK, hs_delay_ns(timebase, 100000, &report));
+        CHECK(report.late_ns >= 0 && hs_now_ns(timebase) > 0);
+        IS(HS_E_BUSY, hs_long_delay_ns(shared.long_delay, 1000000, &report));
+        IS(HS_OK, hs_profile_start(shared.profile));
+        IS(HS_OK, hs_profile_stop(shared.profile, NULL));
+        IS(HS_OK, hs_calibrate(&own));
+        IS(HS_OK, hs_long_delay_new(own, &long_delay));
+        IS(HS_OK, hs_long_delay_ns(long_delay, 1000000, &report));
+        CHECK(report.late_ns >= 0);
+        IS(HS_OK, hs_long_delay_free(long_delay));
+        IS(HS_OK, hs_timebase_free(own));
+        IS(HS_OK, hs_real_time_free(shared.real_time));
+        _exit(0);
+    }
+    int status;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+    IS(HS_OK, hs_long_delay_cancel(shared.long_delay));
+    CHECK(!pthread_join(id, NULL));
+    IS(HS_OK, hs_real_time_free(shared.real_time));
+    IS(HS_OK, hs_profile_free(shared.profile));
+    IS(HS_OK, hs_long_delay_free(shared.long_delay));
+}
+
+static void real_times(void)
+{
+    hs_real_time *real_time = NULL;
+    hs_grants grants;
+    hs_wishes wishes = { .policy = 7, .cpu = -1 };
+    IS(HS_E_RANGE, hs_real_time_apply(&wishes, &real_time, &grants));
+    wishes = (hs_wishes){ .policy = HS_POLICY_FIFO, .priority = 0, .cpu = -1 };
+    IS(HS_E_RANGE, hs_real_time_apply(&wishes, &real_time, &grants));
+    wishes.priority = 100;
+    IS(HS_E_RANGE, hs_real_time_apply(&wishes, &real_time, &grants));
+    CHECK(real_time == NULL);
+    wishes = (hs_wishes){ .policy = HS_POLICY_KEEP, .cpu = 100000 };
+    IS(HS_OK, hs_real_time_apply(&wishes, &real_time, &grants));
+    CHECK(grants.cpu == HS_REFUSED && grants.refusal && strlen(grants.refusal));
+    IS(HS_OK, hs_real_time_free(real_time));
+    IS(HS_E_FREED, hs_real_time_free(real_time));
+}
+
+static void time_bases(hs_timebase *timebase)
+{
+    hs_timebase *successor;
+    hs_continuity continuity;
+    hs_calibration calibration, refined;
+    hs_trust trust;
+    const char *text;
+    IS(HS_OK, hs_timebase_calibration(timebase, &calibration));
+    CHECK(calibration.frequency_hz > 1e6 && calibration.bound_ppm >= 0 && calibration.baseline_ns >= 4000000);
+    IS(HS_OK, hs_timebase_refine(timebase, &successor, &continuity));
+    IS(HS_OK, hs_timebase_calibration(successor, &refined));
+    CHECK(continuity.kind != HS_CONTINUED || refined.epoch == calibration.epoch);
+    IS(HS_OK, hs_timebase_trust(timebase, &trust));
+    CHECK(trust.text && trust.reasons > 0);
+    for (uint32_t index = 0; index < trust.reasons; index++) {
+        IS(HS_OK, hs_timebase_reason(timebase, index, &text));
+        CHECK(text[0] == '+' || text[0] == '-');
+    }
+    IS(HS_E_NOT_FOUND, hs_timebase_reason(timebase, trust.reasons, &text));
+    IS(HS_OK, hs_timebase_free(successor));
+}
+
+int main(int count, char **arguments)
+{
+    hs_timebase *timebase;
+    CHECK(count == 2);
+    IS(HS_OK, hs_calibrate(&timebase));
+    texts();
+    time_bases(timebase);
+    numbers(timebase);
+    instants(timebase);
+    nulls(timebase);
+    strangers(timebase);
+    long_delays(timebase);
+    profiles(timebase);
+    windows(arguments[1]);
+    sheets(arguments[1]);
+    real_times();
+    threads(timebase);
+    IS(HS_OK, hs_timebase_free(timebase));
+    printf("checks %d\n", checks);
+    return 0;
+}

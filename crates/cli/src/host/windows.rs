@@ -1,0 +1,31 @@
+//! Windows: no commands of its own, and no disks that are measured.
+
+use clap::{Args, Subcommand};
+use hairspring_suite::{Disks, Effort};
+
+use crate::exit::{Exit, Failure};
+
+/// The commands that only this system has: none.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SystemCommand {}
+
+impl SystemCommand {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        match self {}
+    }
+}
+
+/// Where `sheet` measures disks: nowhere.
+#[derive(Args, Debug)]
+pub(crate) struct DiskArguments {}
+
+impl DiskArguments {
+    pub(crate) fn disks(&self, _effort: Effort) -> Result<Option<Disks>, Failure> {
+        Ok(None)
+    }
+}
+
+/// A new file has the permissions of its folder here.
+pub(crate) fn as_any_new_file<'b, 'n>(builder: &'b mut tempfile::Builder<'n, 'n>) -> &'b mut tempfile::Builder<'n, 'n> {
+    builder
+}

@@ -1,0 +1,505 @@
+//! Windows on x86-64: the time-stamp counter against `QueryPerformanceCounter`, waitable timers, the real-time class.
+//!
+//! # The reference
+//! [`Clock::Monotonic`] is `QueryPerformanceCounter`, which nothing disciplines: `MonotonicRaw` is the same clock, and the
+//! two never part. It steps by 100 ns, and [`Machine::clock_step`] says so. It runs on in suspend; `Boottime` is it plus
+//! the time in suspend, so that the distance of the two still tells one.
+//!
+//! # Sleep
+//! A waitable timer of high resolution (Windows 10, version 1803), one for each thread, set relative to a reading: an
+//! absolute due time would be one of the time of day and would step with it. The deadline stays absolute all the same:
+//! after each wake-up the reference is read, and what is left is waited for again. So a sleep is never early.
+//!
+//! # Priorities
+//! A real-time policy is a level of `REALTIME_PRIORITY_CLASS`, 16 to 31: strictly by priority, with a time slice among
+//! equals. Windows has no other; `Fifo` is granted as that and read back as `RoundRobin`. The class belongs to the process
+//! and stays while any of its threads has such a policy, and threads at normal level are lifted with it.
+//!
+//! # Under Wine
+//! Wine answers all these calls and passes only some on. What it keeps to itself (priorities) is refused here.
+
+use std::cell::Cell;
+use std::io::Error;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, HANDLE, WAIT_OBJECT_0};
+use windows_sys::Win32::System::Kernel::PROCESSOR_NUMBER;
+use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
+use windows_sys::Win32::System::SystemInformation::{GROUP_AFFINITY, GetSystemTimePreciseAsFileTime, GetTickCount64};
+use windows_sys::Win32::System::Threading::{
+    CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, GetCurrentProcess, GetCurrentProcessorNumberEx,
+    GetCurrentThread, GetPriorityClass, GetProcessTimes, GetThreadGroupAffinity, GetThreadPriority, GetThreadTimes,
+    INFINITE, NORMAL_PRIORITY_CLASS, REALTIME_PRIORITY_CLASS, SetPriorityClass, SetThreadGroupAffinity,
+    SetThreadPriority, SetWaitableTimer, Sleep, THREAD_PRIORITY_IDLE, THREAD_PRIORITY_NORMAL,
+    THREAD_PRIORITY_TIME_CRITICAL, TIMER_ALL_ACCESS, WaitForSingleObject,
+};
+
+use super::{Host, windows_facts, x86_64};
+use crate::facts::{Facts, Unread};
+use crate::{
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
+    Refused, SleepCall, ThreadUsage, Ticks, Woken,
+};
+
+/// The unit of Windows' times, in nanoseconds.
+const UNIT_NS: i64 = 100;
+/// 1970 as a file time, which counts from 1601.
+const UNIX_EPOCH_UNITS: i64 = 116_444_736_000_000_000;
+/// CPUs in one processor group.
+const GROUP_CPUS: u32 = 64;
+/// The base level of the real-time class, which its threads' levels are counted from, and its least and highest level.
+const REAL_TIME_BASE: i32 = 24;
+const REAL_TIME_LEAST: i32 = 16;
+const REAL_TIME_MOST: i32 = 31;
+/// Reads of the counter between two of the reference, enough that a step of it hardly counts; and how often.
+const COST_READS: i64 = 256;
+const COST_TRIES: usize = 16;
+
+impl Machine for Host {
+    #[inline(always)]
+    fn ticks(&self) -> Ticks {
+        x86_64::ticks()
+    }
+
+    #[inline(always)]
+    fn ticks_ordered(&self) -> Ticks {
+        x86_64::ticks_ordered()
+    }
+
+    #[inline]
+    fn read(&self, clock: Clock) -> Nanos {
+        match clock {
+            Clock::Monotonic | Clock::MonotonicRaw => performance_counter(),
+            Clock::MonotonicCoarse => Nanos::from_millis(i64::try_from(tick_count()).unwrap_or(i64::MAX)),
+            Clock::Boottime => performance_counter() + units(windows_facts::suspended_units()),
+            Clock::Realtime | Clock::Tai => time_of_day(),
+            Clock::ThreadCpu => thread_cpu(),
+            Clock::ProcessCpu => process_cpu(),
+        }
+    }
+
+    fn clock_step(&self) -> Nanos {
+        let frequency = frequency();
+        Nanos::new((1_000_000_000 + frequency - 1) / frequency)
+    }
+
+    #[inline]
+    fn call(&self, call: ClockCall) {
+        match call {
+            ClockCall::ClockGettime(clock) => drop(std::hint::black_box(self.read(clock))),
+            ClockCall::Gettimeofday => drop(std::hint::black_box(time_of_day())),
+            ClockCall::StdInstant => drop(std::hint::black_box(std::time::Instant::now())),
+        }
+    }
+
+    #[inline(always)]
+    fn relax(&self) {
+        x86_64::relax();
+    }
+
+    fn sleep(&self, call: SleepCall, request: Nanos) -> Woken {
+        match call {
+            SleepCall::Nanosleep | SleepCall::Usleep => {
+                let millis = request.count().max(0).cast_unsigned().div_ceil(1_000_000);
+                // SAFETY: Sleep takes a plain number.
+                unsafe { Sleep(u32::try_from(millis).unwrap_or(INFINITE - 1)) };
+            }
+            SleepCall::StdSleep => std::thread::sleep(request.into()),
+            SleepCall::ClockNanosleep => return self.sleep_until(self.read(Clock::Monotonic) + request),
+        }
+        Woken::Expired
+    }
+
+    fn sleep_until(&self, deadline: Nanos) -> Woken {
+        loop {
+            let left = deadline.count().saturating_sub(performance_counter().count());
+            if left <= 0 {
+                return Woken::Expired;
+            }
+            TIMER.with(|timer| timer.wait(left.cast_unsigned().div_ceil(UNIT_NS.cast_unsigned())));
+        }
+    }
+
+    #[inline]
+    fn cpu(&self) -> Option<Cpu> {
+        let mut number = PROCESSOR_NUMBER { Group: 0, Number: 0, Reserved: 0 };
+        // SAFETY: the call fills the structure whose address it is given, and cannot fail.
+        unsafe { GetCurrentProcessorNumberEx(&raw mut number) };
+        Some(Cpu(u32::from(number.Group) * GROUP_CPUS + u32::from(number.Number)))
+    }
+
+    #[inline(always)]
+    fn sentinel_arm(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn sentinel_intact(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn sentinel_disarm(&self) {}
+
+    fn policy(&self) -> Policy {
+        let (class, level) = class_and_level();
+        match (class, level) {
+            (NORMAL_PRIORITY_CLASS, THREAD_PRIORITY_NORMAL) => Policy::Other,
+            (REALTIME_PRIORITY_CLASS, level) => Policy::RoundRobin(priority_of(level)),
+            // Classes are single bits above the range of levels, which are small and signed.
+            (class, level) => Policy::Unknown(class.cast_signed() | (level & 0x1f)),
+        }
+    }
+
+    fn set_policy(&self, policy: Policy) -> Result<(), Refused> {
+        match policy {
+            Policy::Fifo(priority) | Policy::RoundRobin(priority) => real_time(policy, priority),
+            Policy::Other => ordinary(NORMAL_PRIORITY_CLASS, THREAD_PRIORITY_NORMAL),
+            Policy::Unknown(number) => ordinary((number & !0x1f).cast_unsigned(), ((number & 0x1f) ^ 0x10) - 0x10),
+        }
+        .map_err(|said| Refused {
+            attempted: format!("set the scheduling policy to {policy:?}"),
+            remedy: match policy {
+                Policy::Fifo(p) | Policy::RoundRobin(p) if !(1..=99).contains(&p) => {
+                    "choose a priority from 1 to 99".to_owned()
+                }
+                _ if windows_facts::wine().is_some() => "use it on Windows itself, or on the host of Wine".to_owned(),
+                _ => "run as administrator, or grant the user the right \"Increase scheduling priority\"".to_owned(),
+            },
+            said,
+        })
+    }
+
+    fn affinity(&self) -> CpuSet {
+        let affinity = group_affinity();
+        let first = u32::from(affinity.Group) * GROUP_CPUS;
+        CpuSet((0..GROUP_CPUS).filter(|bit| affinity.Mask >> bit & 1 == 1).map(|bit| Cpu(first + bit)).collect())
+    }
+
+    fn set_affinity(&self, cpus: &CpuSet) -> Result<(), Refused> {
+        let refused = |said: String| {
+            let numbers: Vec<String> = cpus.0.iter().map(|cpu| cpu.0.to_string()).collect();
+            Refused {
+                attempted: format!("pin to CPU {}", numbers.join(",")),
+                said,
+                remedy: "choose among the CPUs of one processor group that the process may use: those of \
+                         Process.ProcessorAffinity"
+                    .to_owned(),
+            }
+        };
+        let Some(first) = cpus.0.first() else { return Err(refused("no CPU was named".to_owned())) };
+        let group = first.0 / GROUP_CPUS;
+        if let Some(other) = cpus.0.iter().find(|cpu| cpu.0 / GROUP_CPUS != group) {
+            return Err(refused(format!("CPU {} is in another processor group than CPU {}", other.0, first.0)));
+        }
+        let Ok(group) = u16::try_from(group) else {
+            return Err(refused(format!("CPU {} is beyond what can be asked for", first.0)));
+        };
+        let mask = cpus.0.iter().fold(0, |mask, cpu| mask | 1_usize << (cpu.0 % GROUP_CPUS));
+        let before = group_affinity();
+        let wanted = GROUP_AFFINITY { Mask: mask, Group: group, Reserved: [0; 3] };
+        // SAFETY: the structure outlives the call; the former affinity is not asked for.
+        if unsafe { SetThreadGroupAffinity(GetCurrentThread(), &raw const wanted, null_mut()) } == 0 {
+            return Err(refused(Error::last_os_error().to_string()));
+        }
+        let now = group_affinity();
+        if (now.Mask, now.Group) == (mask, group) {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { SetThreadGroupAffinity(GetCurrentThread(), &raw const before, null_mut()) };
+        Err(refused("not all of these CPUs exist and are allowed".to_owned()))
+    }
+
+    fn lock_memory(&self) -> Result<(), Refused> {
+        Err(Refused {
+            attempted: "lock memory".to_owned(),
+            said: "Windows has no call that locks all memory of a process".to_owned(),
+            remedy: "do without, or lock the buffers that matter with VirtualLock".to_owned(),
+        })
+    }
+
+    fn unlock_memory(&self) {}
+
+    fn timer_slack(&self) -> Nanos {
+        // Timers of high resolution are not made late on purpose.
+        Nanos::ZERO
+    }
+
+    fn set_timer_slack(&self, _slack: Nanos) {}
+
+    fn usage(&self) -> ThreadUsage {
+        ThreadUsage { cpu: thread_cpu(), ..ThreadUsage::default() }
+    }
+
+    fn cpu_counters(&self, _cpu: Cpu) -> Result<CpuCounters, Unread> {
+        let reason = "Windows does not say what a hypervisor took from a CPU".to_owned();
+        Err(Unread { reason, remedy: None })
+    }
+
+    fn real_time_throttle(&self) -> Option<(Nanos, Nanos)> {
+        None
+    }
+
+    fn counter_evidence(&self) -> CounterEvidence {
+        CounterEvidence {
+            name: x86_64::COUNTER_NAME,
+            invariant: x86_64::invariant(),
+            clocksource: self.clocksource(),
+            kernel_says_constant: windows_facts::kernel_says_constant(),
+            // User mode may always read it on Windows.
+            readable: true,
+            read_cost: least_read_cost(),
+            hypervisor: x86_64::hypervisor(),
+        }
+    }
+
+    fn clocksource(&self) -> Result<String, Unread> {
+        windows_facts::clocksource(frequency())
+    }
+
+    fn published_rates(&self) -> Vec<PublishedRate> {
+        x86_64::published_rates()
+    }
+
+    fn discipline(&self) -> Result<Discipline, Unread> {
+        Err(Unread {
+            reason: "Windows does not say how far its clock may be off".to_owned(),
+            remedy: Some("ask the time service: w32tm /query /status".to_owned()),
+        })
+    }
+
+    fn facts(&self) -> Facts {
+        windows_facts::read(frequency(), self.affinity().0.len())
+    }
+}
+
+/// The rate of the reference in hertz; constant while the system runs.
+#[inline]
+fn frequency() -> i64 {
+    static FREQUENCY: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: a constant of the system, found anew by whoever comes first; nothing else hangs on it.
+    let known = FREQUENCY.load(Ordering::Relaxed).cast_signed();
+    if known > 0 {
+        return known;
+    }
+    let mut found = 0;
+    // SAFETY: the call fills the number whose address it is given; since Windows XP it cannot fail.
+    unsafe { QueryPerformanceFrequency(&raw mut found) };
+    let found = found.max(1);
+    FREQUENCY.store(found.cast_unsigned(), Ordering::Relaxed);
+    found
+}
+
+#[inline]
+fn performance_counter() -> Nanos {
+    let mut count = 0_i64;
+    // SAFETY: the call fills the number whose address it is given; since Windows XP it cannot fail.
+    unsafe { QueryPerformanceCounter(&raw mut count) };
+    let frequency = frequency();
+    if frequency == 1_000_000_000 / UNIT_NS {
+        return units(count);
+    }
+    let nanos = i128::from(count) * 1_000_000_000 / i128::from(frequency);
+    Nanos::new(i64::try_from(nanos).unwrap_or(i64::MAX))
+}
+
+/// A span in units of 100 ns.
+#[inline]
+fn units(count: i64) -> Nanos {
+    Nanos::new(count.saturating_mul(UNIT_NS))
+}
+
+fn file_time(time: FILETIME) -> i64 {
+    i64::from(time.dwHighDateTime) << 32 | i64::from(time.dwLowDateTime)
+}
+
+fn tick_count() -> u64 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { GetTickCount64() }
+}
+
+fn time_of_day() -> Nanos {
+    let mut time = FILETIME::default();
+    // SAFETY: the call fills the structure whose address it is given, and cannot fail.
+    unsafe { GetSystemTimePreciseAsFileTime(&raw mut time) };
+    units(file_time(time) - UNIX_EPOCH_UNITS)
+}
+
+/// What the scheduler has booked for the calling thread, in its own coarse steps.
+fn thread_cpu() -> Nanos {
+    let mut times = [FILETIME::default(); 4];
+    let [created, ended, kernel, user] = &mut times;
+    // SAFETY: the call fills the four structures whose addresses it is given; the handle means the calling thread.
+    unsafe { GetThreadTimes(GetCurrentThread(), created, ended, kernel, user) };
+    units(file_time(times[2]) + file_time(times[3]))
+}
+
+fn process_cpu() -> Nanos {
+    let mut times = [FILETIME::default(); 4];
+    let [created, ended, kernel, user] = &mut times;
+    // SAFETY: the call fills the four structures whose addresses it is given; the handle means this process.
+    unsafe { GetProcessTimes(GetCurrentProcess(), created, ended, kernel, user) };
+    units(file_time(times[2]) + file_time(times[3]))
+}
+
+thread_local! {
+    static TIMER: Timer = Timer::new();
+    /// Whether this thread is one of those that the real-time class is held for.
+    static HOLDS_CLASS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The threads of this process with a real-time policy. One that ended with it is never taken off.
+static HOLDERS: AtomicU32 = AtomicU32::new(0);
+
+/// A waitable timer of one thread.
+struct Timer(HANDLE);
+
+impl Timer {
+    fn new() -> Self {
+        let make = |flags| {
+            // SAFETY: no security attributes and no name are valid arguments.
+            unsafe { CreateWaitableTimerExW(null(), null(), flags, TIMER_ALL_ACCESS) }
+        };
+        let fine = make(CREATE_WAITABLE_TIMER_HIGH_RESOLUTION);
+        // Before Windows 10, version 1803, there is only the kind that keeps to the system's ticks.
+        Self(if fine.is_null() { make(0) } else { fine })
+    }
+
+    /// Waits for about so many units of 100 ns; the caller reads the clock again.
+    fn wait(&self, units: u64) {
+        let due = i64::try_from(units).unwrap_or(i64::MAX).saturating_neg();
+        // SAFETY: the handle is this thread's own timer, or null, which the calls refuse; `due` outlives the call.
+        let waited = unsafe {
+            SetWaitableTimer(self.0, &raw const due, 0, None, null(), 0) != 0
+                && WaitForSingleObject(self.0, INFINITE) == WAIT_OBJECT_0
+        };
+        if !waited {
+            // No timer could be had: the system's plain sleep, in whole milliseconds.
+            // SAFETY: Sleep takes a plain number.
+            unsafe { Sleep(u32::try_from(units / 10_000).unwrap_or(INFINITE - 1)) };
+        }
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: the handle is this thread's own and is not used again; null is refused.
+        unsafe { CloseHandle(self.0) };
+    }
+}
+
+fn class_and_level() -> (u32, i32) {
+    // SAFETY: the handles mean this process and the calling thread, which may always be asked.
+    unsafe { (GetPriorityClass(GetCurrentProcess()), GetThreadPriority(GetCurrentThread())) }
+}
+
+/// Sets both, and says what the system said if it did not.
+fn set_class_and_level(class: u32, level: i32) -> Result<(), String> {
+    // SAFETY: the handles mean this process and the calling thread; the rest are plain numbers.
+    let done = unsafe {
+        SetPriorityClass(GetCurrentProcess(), class) != 0 && SetThreadPriority(GetCurrentThread(), level) != 0
+    };
+    if done { Ok(()) } else { Err(Error::last_os_error().to_string()) }
+}
+
+fn real_time(policy: Policy, priority: u8) -> Result<(), String> {
+    if !(1..=99).contains(&priority) {
+        return Err(format!("there is no {policy:?}"));
+    }
+    let before = class_and_level();
+    let level = level_of(priority);
+    set_class_and_level(REALTIME_PRIORITY_CLASS, level)?;
+    let now = class_and_level();
+    // Without the right to it Windows grants the next lower class and says nothing.
+    let refusal = match windows_facts::wine() {
+        Some(wine) => Some(format!("{wine} keeps priorities to itself: its host does not schedule by them")),
+        None if now != (REALTIME_PRIORITY_CLASS, level) => Some("the real-time class was not granted".to_owned()),
+        None => None,
+    };
+    if let Some(said) = refusal {
+        set_class_and_level(before.0, before.1)?;
+        return Err(said);
+    }
+    if !HOLDS_CLASS.replace(true) {
+        // Relaxed, here and below: the count carries no data.
+        HOLDERS.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Leaves the real-time class, unless another thread still needs it.
+fn ordinary(class: u32, level: i32) -> Result<(), String> {
+    if HOLDS_CLASS.replace(false) {
+        HOLDERS.fetch_sub(1, Ordering::Relaxed);
+    }
+    let class = if HOLDERS.load(Ordering::Relaxed) > 0 { REALTIME_PRIORITY_CLASS } else { class };
+    set_class_and_level(class, level)
+}
+
+/// The thread's level in the real-time class, as Windows writes it: 16 and 31 have names, the others count from 24.
+fn level_of(priority: u8) -> i32 {
+    let span = REAL_TIME_MOST - REAL_TIME_LEAST;
+    match REAL_TIME_LEAST + (i32::from(priority) - 1) * span / 98 {
+        REAL_TIME_LEAST => THREAD_PRIORITY_IDLE,
+        REAL_TIME_MOST => THREAD_PRIORITY_TIME_CRITICAL,
+        level => level - REAL_TIME_BASE,
+    }
+}
+
+/// The least priority that has this level.
+fn priority_of(level: i32) -> u8 {
+    let absolute = match level {
+        THREAD_PRIORITY_IDLE => REAL_TIME_LEAST,
+        THREAD_PRIORITY_TIME_CRITICAL => REAL_TIME_MOST,
+        level => (REAL_TIME_BASE + level).clamp(REAL_TIME_LEAST, REAL_TIME_MOST),
+    };
+    let span = REAL_TIME_MOST - REAL_TIME_LEAST;
+    let above = (absolute - REAL_TIME_LEAST) * 98;
+    u8::try_from(1 + (above + span - 1) / span).unwrap_or(99)
+}
+
+fn group_affinity() -> GROUP_AFFINITY {
+    let mut affinity = GROUP_AFFINITY { Mask: 0, Group: 0, Reserved: [0; 3] };
+    // SAFETY: the call fills the structure whose address it is given; the handle means the calling thread.
+    unsafe { GetThreadGroupAffinity(GetCurrentThread(), &raw mut affinity) };
+    affinity
+}
+
+/// The least time that a counter read took, by the reference.
+fn least_read_cost() -> Nanos {
+    let cost = |reads: i64| {
+        let start = performance_counter();
+        for _ in 0..reads {
+            std::hint::black_box(x86_64::ticks_ordered());
+        }
+        performance_counter() - start
+    };
+    let least = |reads| (0..COST_TRIES).map(|_| cost(reads)).min().unwrap_or(Nanos::MAX);
+    Nanos::new((least(COST_READS + 1) - least(1)).count().max(0) / COST_READS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_priority_has_a_level_of_the_real_time_class_and_is_read_back_as_it() {
+        let levels: Vec<i32> = (1..=99).map(level_of).collect();
+        assert_eq!((levels[0], levels[98]), (THREAD_PRIORITY_IDLE, THREAD_PRIORITY_TIME_CRITICAL));
+        assert!(levels[1..98].iter().all(|level| (-15..=15).contains(level)));
+        for priority in 1..=99 {
+            let read = priority_of(level_of(priority));
+            assert!(read <= priority && level_of(read) == level_of(priority), "{priority} {read}");
+        }
+    }
+
+    #[test]
+    fn a_class_and_level_of_no_policy_go_there_and_back() {
+        for level in -15..=15 {
+            let number = 0x80 | (level & 0x1f);
+            assert_eq!(((number & 0x1f) ^ 0x10) - 0x10, level);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Linux: all chapters, and the clocks and sleeps by their names there.
+
+#[path = "../caches.rs"]
+pub(crate) mod caches;
+#[path = "../executive/mod.rs"]
+pub mod executive;
+#[path = "../reaction/mod.rs"]
+pub mod reaction;
+#[path = "../transfer/mod.rs"]
+pub mod transfer;
+
+use std::path::PathBuf;
+
+use hairspring_machine::{Clock, ClockCall, Machine, SleepCall};
+use hairspring_sheet::{Conditions, Note};
+
+use crate::clocks::Read;
+use crate::context::Context;
+use crate::registry::ChapterDeclaration;
+use crate::sheet_run::Request;
+pub use transfer::Disks;
+
+/// What is read: the segment of its id, its name for people, and how.
+pub(crate) const READS: &[(&str, &str, Read)] = &[
+    ("counter", "counter, bare", Read::Counter),
+    ("counter_ordered", "counter, ordered", Read::CounterOrdered),
+    ("now", "Timebase::now", Read::Now),
+    ("now_ordered", "Timebase::now_ordered", Read::NowOrdered),
+    ("std_instant", "std::time::Instant::now", Read::Call(ClockCall::StdInstant)),
+    ("clock_monotonic", "clock_gettime MONOTONIC", Read::Call(ClockCall::ClockGettime(Clock::Monotonic))),
+    ("clock_monotonic_raw", "clock_gettime MONOTONIC_RAW", Read::Call(ClockCall::ClockGettime(Clock::MonotonicRaw))),
+    (
+        "clock_monotonic_coarse",
+        "clock_gettime MONOTONIC_COARSE",
+        Read::Call(ClockCall::ClockGettime(Clock::MonotonicCoarse)),
+    ),
+    ("clock_boottime", "clock_gettime BOOTTIME", Read::Call(ClockCall::ClockGettime(Clock::Boottime))),
+    ("clock_realtime", "clock_gettime REALTIME", Read::Call(ClockCall::ClockGettime(Clock::Realtime))),
+    ("clock_tai", "clock_gettime TAI", Read::Call(ClockCall::ClockGettime(Clock::Tai))),
+    ("clock_thread_cpu", "clock_gettime THREAD_CPUTIME", Read::Call(ClockCall::ClockGettime(Clock::ThreadCpu))),
+    ("clock_process_cpu", "clock_gettime PROCESS_CPUTIME", Read::Call(ClockCall::ClockGettime(Clock::ProcessCpu))),
+    ("gettimeofday", "gettimeofday", Read::Call(ClockCall::Gettimeofday)),
+];
+
+/// Whose smallest step is looked for.
+pub(crate) const STEPS: &[(&str, &str, Option<Clock>)] = &[
+    ("counter", "counter", None),
+    ("clock_monotonic", "CLOCK_MONOTONIC", Some(Clock::Monotonic)),
+    ("clock_monotonic_raw", "CLOCK_MONOTONIC_RAW", Some(Clock::MonotonicRaw)),
+    ("clock_monotonic_coarse", "CLOCK_MONOTONIC_COARSE", Some(Clock::MonotonicCoarse)),
+    ("clock_boottime", "CLOCK_BOOTTIME", Some(Clock::Boottime)),
+    ("clock_realtime", "CLOCK_REALTIME", Some(Clock::Realtime)),
+    ("clock_thread_cpu", "CLOCK_THREAD_CPUTIME_ID", Some(Clock::ThreadCpu)),
+];
+
+/// The methods: segment of the id, name for people, and the call; none is ours.
+pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
+    ("nanosleep", "nanosleep", Some(SleepCall::Nanosleep)),
+    ("usleep", "usleep", Some(SleepCall::Usleep)),
+    ("std_sleep", "std::thread::sleep", Some(SleepCall::StdSleep)),
+    ("clock_nanosleep", "clock_nanosleep absolute", Some(SleepCall::ClockNanosleep)),
+    ("hairspring", "hairspring", None),
+];
+
+/// What to do about a counter that is not trusted.
+pub(crate) const UNTRUSTED: &str =
+    "see `hairspring clock`; a kernel started with `clocksource=tsc tsc=reliable` uses it all the same";
+
+/// What they work with beside the machine.
+pub(crate) struct Means {
+    /// Where disks may be measured.
+    pub(crate) disks: Option<Disks>,
+    /// What becomes a process of the matrix.
+    pub(crate) program: Option<PathBuf>,
+}
+
+impl Means {
+    pub(crate) fn of(request: &Request) -> Self {
+        Self { disks: request.disks.clone(), program: request.program.clone() }
+    }
+}
+
+/// The chapters that only this system has.
+pub(crate) fn chapters() -> Vec<ChapterDeclaration> {
+    vec![executive::declare(), reaction::declare(), transfer::declare()]
+}
+
+/// Measures one of them.
+pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(chapter: &str, context: &mut Context<'_, M>) {
+    match chapter {
+        "executive" => executive::measure(context),
+        "reaction" => reaction::measure(context),
+        "transfer" => transfer::measure(context),
+        other => unreachable!("the registry has no chapter {other}"),
+    }
+}
+
+/// What a reader of a sheet made here must know before any figure.
+pub(crate) fn notes(_conditions: &Conditions) -> Vec<Note> {
+    Vec::new()
+}

@@ -1,0 +1,90 @@
+//! Windows: the chapters that need the machine only, and the clocks and sleeps by their names there.
+//!
+//! The ids are those of Linux where the thing is the same: `clock_monotonic` is the reference, whatever the system calls it.
+
+use hairspring_machine::{Clock, ClockCall, Machine, SleepCall};
+use hairspring_sheet::{Conditions, Note, NoteKind};
+
+use crate::clocks::Read;
+use crate::context::Context;
+use crate::registry::ChapterDeclaration;
+use crate::sheet_run::Request;
+
+/// What is read: the segment of its id, its name for people, and how.
+pub(crate) const READS: &[(&str, &str, Read)] = &[
+    ("counter", "counter, bare", Read::Counter),
+    ("counter_ordered", "counter, ordered", Read::CounterOrdered),
+    ("now", "Timebase::now", Read::Now),
+    ("now_ordered", "Timebase::now_ordered", Read::NowOrdered),
+    ("std_instant", "std::time::Instant::now", Read::Call(ClockCall::StdInstant)),
+    ("clock_monotonic", "QueryPerformanceCounter", Read::Call(ClockCall::ClockGettime(Clock::Monotonic))),
+    ("clock_monotonic_coarse", "GetTickCount64", Read::Call(ClockCall::ClockGettime(Clock::MonotonicCoarse))),
+    ("clock_realtime", "GetSystemTimePreciseAsFileTime", Read::Call(ClockCall::ClockGettime(Clock::Realtime))),
+    ("clock_thread_cpu", "GetThreadTimes", Read::Call(ClockCall::ClockGettime(Clock::ThreadCpu))),
+    ("clock_process_cpu", "GetProcessTimes", Read::Call(ClockCall::ClockGettime(Clock::ProcessCpu))),
+];
+
+/// Whose smallest step is looked for.
+pub(crate) const STEPS: &[(&str, &str, Option<Clock>)] = &[
+    ("counter", "counter", None),
+    ("clock_monotonic", "QueryPerformanceCounter", Some(Clock::Monotonic)),
+    ("clock_monotonic_coarse", "GetTickCount64", Some(Clock::MonotonicCoarse)),
+    ("clock_realtime", "GetSystemTimePreciseAsFileTime", Some(Clock::Realtime)),
+    ("clock_thread_cpu", "GetThreadTimes", Some(Clock::ThreadCpu)),
+];
+
+/// The methods: segment of the id, name for people, and the call; none is ours.
+pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
+    ("sleep", "Sleep", Some(SleepCall::Nanosleep)),
+    ("std_sleep", "std::thread::sleep", Some(SleepCall::StdSleep)),
+    ("waitable_timer", "waitable timer, high resolution", Some(SleepCall::ClockNanosleep)),
+    ("hairspring", "hairspring", None),
+];
+
+/// What to do about a counter that is not trusted.
+pub(crate) const UNTRUSTED: &str =
+    "see `hairspring clock`; `bcdedit /deletevalue useplatformclock` lets Windows choose the counter again";
+
+/// Disks that may be measured: there are none on this system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disks {}
+
+/// What they work with beside the machine: nothing.
+pub(crate) struct Means;
+
+impl Means {
+    pub(crate) fn of(_request: &Request) -> Self {
+        Self
+    }
+}
+
+/// The chapters that only this system has.
+pub(crate) fn chapters() -> Vec<ChapterDeclaration> {
+    Vec::new()
+}
+
+/// Measures one of them.
+pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(chapter: &str, _context: &mut Context<'_, M>) {
+    unreachable!("the registry has no chapter {chapter}")
+}
+
+/// What a reader of a sheet made here must know before any figure.
+pub(crate) fn notes(conditions: &Conditions) -> Vec<Note> {
+    let mut notes = vec![Note {
+        kind: NoteKind::Remark,
+        text: "In this sheet CLOCK_MONOTONIC is QueryPerformanceCounter, SCHED_FIFO a level of the real-time priority class, \
+               SCHED_OTHER the normal class, and clock_nanosleep a waitable timer of high resolution."
+            .to_owned(),
+        remedy: None,
+    }];
+    if let Some(wine) = conditions.value("host.wine") {
+        notes.push(Note {
+            kind: NoteKind::Warning,
+            text: format!(
+                "Made under {wine}: the figures say what programs for Windows get there, and nothing about Windows."
+            ),
+            remedy: Some("take the sheet on Windows".to_owned()),
+        });
+    }
+    notes
+}

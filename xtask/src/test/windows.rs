@@ -1,0 +1,160 @@
+//! Windows: the command and the library are built for x86_64-pc-windows-gnu and run under Wine.
+//!
+//! No package has Rust's standard library for that target, so it is built from the sources that Debian keeps beside the
+//! compiler which setup has unpacked (`rust-web-src`); mingw links. Two things stand in for what this Wine lacks:
+//! * `bcryptprimitives.dll` with its one function, which newer ones have, lies beside the programs (`windows/`).
+//! * The prefix is an empty folder: `WINEBOOTSTRAPMODE`, with which Wine runs its own set-up, finds every library in Wine's
+//!   folder. A program starts in 0.1 s; a whole prefix would take 7 s and 700 MB.
+//!
+//! What is tried: the command's help, clock, delays, exit codes and a sheet, which must say that it was made under Wine; a C
+//! program on the DLL; the declarations for VBA against the header and the DLL's exports (`windows/vba.rs`).
+
+mod command;
+mod vba;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Context, aarch64, needs};
+use crate::child::Ended;
+use crate::tally::Tally;
+use crate::workspace::Workspace;
+
+const TARGET: &str = "x86_64-pc-windows-gnu";
+const PACKAGES: [&str; 2] = ["hairspring-cli", "hairspring-c"];
+const LINKER: &str = "x86_64-w64-mingw32-gcc";
+const OBJDUMP: &str = "x86_64-w64-mingw32-objdump";
+const HEADER: &str = "crates/c/include/hairspring.h";
+/// The packages of Debian that it needs beside the compiler.
+pub(crate) const DEBIAN: [&str; 2] = ["gcc-mingw-w64-x86-64-win32", "wine64"];
+
+/// What is missing, in words.
+pub(crate) fn missing(workspace: &Workspace) -> Option<String> {
+    if !has_sources(workspace) {
+        return Some(format!("no compiler here has the sources of the standard library for {TARGET}"));
+    }
+    if needs::in_path(LINKER).is_none() {
+        return Some(format!("{LINKER} is not installed"));
+    }
+    wine().is_none().then(|| "Wine is not installed".to_owned())
+}
+
+/// Whether there is an unpacked compiler with the sources of its standard library where it looks for them.
+pub(crate) fn has_sources(workspace: &Workspace) -> bool {
+    let root = aarch64::unpacked_root(workspace);
+    ["usr/bin/rustc", "usr/lib/rustlib/src/rust/library/Cargo.lock"].iter().all(|file| root.join(file).is_file())
+}
+
+fn wine() -> Option<PathBuf> {
+    // Debian's package of the 64-bit half keeps it out of PATH.
+    let hidden = PathBuf::from("/usr/lib/wine/wine64");
+    ["wine64", "wine"].into_iter().find_map(needs::in_path).or_else(|| hidden.is_file().then_some(hidden))
+}
+
+/// Wine with a place of its own, and the folder of the programs.
+pub(super) struct Place<'a> {
+    context: &'a Context<'a>,
+    wine: PathBuf,
+    prefix: PathBuf,
+    programs: PathBuf,
+}
+
+pub(crate) fn check(context: &Context, name: &str) -> Tally {
+    let folder = context.workspace.scratch("windows");
+    let target = folder.join("target");
+    let mut tally = Tally::default();
+    if let Err(failure) = note(&mut tally, name, "build", build(context, &target)) {
+        return failure;
+    }
+    let Some(wine) = wine() else { return Tally::fail(name, "Wine has vanished", "") };
+    let prefix = folder.join("prefix");
+    let ready = std::fs::create_dir_all(&prefix)
+        // Wine looks at this before it fills a prefix.
+        .and_then(|()| std::fs::write(prefix.join(".update-timestamp"), "disable\n"));
+    if let Err(error) = ready {
+        return Tally::fail(name, format!("make {}: {error}", prefix.display()), "");
+    }
+    let place = Place { context, wine, prefix, programs: target.join(TARGET).join("debug") };
+    if let Err(failure) = note(&mut tally, name, "stub", stub(&place)) {
+        return failure;
+    }
+    tally.add(command::check(&place, name));
+    let _ = note(&mut tally, name, "C client", client(&place));
+    tally.add(vba::check(&place, name));
+    tally
+}
+
+/// Counts one check; its failure comes back for those who cannot go on.
+fn note(tally: &mut Tally, name: &str, what: &str, outcome: Result<(), (String, String)>) -> Result<(), Tally> {
+    match outcome {
+        Ok(()) => {
+            tally.passed += 1;
+            Ok(())
+        }
+        Err((why, tail)) => {
+            tally.failure(&format!("{name}: {what}"), why.clone(), tail.clone());
+            Err(std::mem::take(tally))
+        }
+    }
+}
+
+fn done(what: &str, ended: &Ended) -> Result<(), (String, String)> {
+    if ended.succeeded() { Ok(()) } else { Err((format!("{what}: {}", ended.how), ended.tail())) }
+}
+
+fn build(context: &Context, target: &Path) -> Result<(), (String, String)> {
+    let root = aarch64::unpacked_root(context.workspace);
+    let libraries = root.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
+    // -Zbuild-std is not stable; the compiler is, and is told that it may all the same.
+    let mut cargo = context.workspace.cargo(&["build", "-Zbuild-std=std", "--target", TARGET]);
+    for package in PACKAGES {
+        cargo.args(["-p", package]);
+    }
+    cargo
+        .env("RUSTC", root.join("usr/bin/rustc"))
+        .env("LD_LIBRARY_PATH", aarch64::library_path(&libraries))
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+    done("cargo build", &context.run("windows build", &mut cargo))
+}
+
+fn source(name: &str) -> String {
+    format!("xtask/src/test/windows/{name}")
+}
+
+fn stub(place: &Place) -> Result<(), (String, String)> {
+    let mut compile = Command::new(LINKER);
+    compile
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-o"])
+        .arg(place.programs.join("bcryptprimitives.dll"));
+    compile.arg(source("bcryptprimitives.c")).arg("-ladvapi32").current_dir(&place.context.workspace.root);
+    done(LINKER, &place.context.run("windows stub", &mut compile))
+}
+
+/// A program in C on the DLL; it counts and names its own failures.
+fn client(place: &Place) -> Result<(), (String, String)> {
+    let mut compile = Command::new(LINKER);
+    compile.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", "crates/c/include", "-o"]);
+    compile.arg(place.programs.join("client.exe")).arg(source("client.c")).arg("-L").arg(&place.programs);
+    compile.arg("-lhairspring").current_dir(&place.context.workspace.root);
+    done(LINKER, &place.context.run("windows client build", &mut compile))?;
+    done("client.exe", &place.run("client.exe", ["client.tmp"]))
+}
+
+impl Place<'_> {
+    /// Runs a program under Wine in its folder.
+    fn run<S: AsRef<OsStr>>(&self, program: &str, arguments: impl IntoIterator<Item = S>) -> Ended {
+        let mut command = Command::new(&self.wine);
+        command.arg(program).args(arguments).current_dir(&self.programs);
+        command
+            .env("WINEPREFIX", &self.prefix)
+            .env("WINEBOOTSTRAPMODE", "1")
+            .env("WINEDEBUG", "-all")
+            .env("HAIRSPRING", r".\hairspring.exe");
+        let words: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        self.context.run(&format!("wine {}", words.join(" ")), &mut command)
+    }
+}
