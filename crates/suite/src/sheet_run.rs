@@ -34,8 +34,8 @@ pub struct Request {
     pub build: Build,
     /// Where disks may be measured; nothing is written to any without.
     pub disks: Option<Disks>,
-    /// The program that becomes a process of the matrix when it is given the words of a `reaction::Chain`:
-    /// without one, what takes several processes is absent.
+    /// The program that becomes a process of the matrix when it is given the words of a `reaction::Chain`, and makes the calls of
+    /// Rust when it is told `caller` and what `callers::call` takes: without one, these are absent.
     pub program: Option<PathBuf>,
 }
 

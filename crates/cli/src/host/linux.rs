@@ -2,6 +2,8 @@
 
 #[path = "../account.rs"]
 pub(crate) mod account;
+#[path = "../caller.rs"]
+pub(crate) mod caller;
 #[path = "../chain.rs"]
 pub(crate) mod chain;
 #[path = "../arguments/device.rs"]
@@ -102,6 +104,14 @@ pub(crate) enum SystemCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<std::ffi::OsString>,
     },
+    /// Make the calls of the chapter Callers from Rust; `sheet` starts it
+    #[command(hide = true)]
+    Caller {
+        /// What is mapped
+        mapped: PathBuf,
+        /// Later calls
+        calls: usize,
+    },
 }
 
 impl SystemCommand {
@@ -121,6 +131,7 @@ impl SystemCommand {
             Self::Expose(arguments) => expose::run(&arguments),
             Self::Serve(arguments) => serve::run(&arguments),
             Self::Chain { words } => chain::run(&words),
+            Self::Caller { mapped, calls } => caller::run(&mapped, calls),
         }
     }
 }

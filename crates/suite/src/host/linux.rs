@@ -2,6 +2,8 @@
 
 #[path = "../caches.rs"]
 pub(crate) mod caches;
+#[path = "../callers/mod.rs"]
+pub mod callers;
 #[path = "../executive/mod.rs"]
 pub mod executive;
 #[path = "../reaction/mod.rs"]
@@ -70,7 +72,7 @@ pub(crate) const UNTRUSTED: &str =
 pub(crate) struct Means {
     /// Where disks may be measured.
     pub(crate) disks: Option<Disks>,
-    /// What becomes a process of the matrix.
+    /// What becomes a process of the matrix, or the one that calls from Rust.
     pub(crate) program: Option<PathBuf>,
 }
 
@@ -82,7 +84,7 @@ impl Means {
 
 /// The chapters that only this system has.
 pub(crate) fn chapters() -> Vec<ChapterDeclaration> {
-    vec![executive::declare(), reaction::declare(), transfer::declare()]
+    vec![executive::declare(), reaction::declare(), transfer::declare(), callers::declare()]
 }
 
 /// Measures one of them.
@@ -91,6 +93,7 @@ pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(chapter: &str, contex
         "executive" => executive::measure(context),
         "reaction" => reaction::measure(context),
         "transfer" => transfer::measure(context),
+        "callers" => callers::measure(context),
         other => unreachable!("the registry has no chapter {other}"),
     }
 }

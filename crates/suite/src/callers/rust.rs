@@ -1,0 +1,113 @@
+//! The program that calls from Rust: this very command, told to do so.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::Path;
+
+use hairspring_device::{DeviceError, Window};
+use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_time::{CalibrationError, DelayError, Timebase};
+
+/// Calls of one block, of those that cost less than a stamp.
+const BLOCK: usize = 100;
+/// The delay.
+const DELAY: Nanos = Nanos::from_micros(1);
+/// The word that is read and written, as an offset in bytes.
+const OFFSET: usize = 64;
+
+/// Why no calls were made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerError(String);
+
+impl std::fmt::Display for CallerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for CallerError {}
+
+impl From<DeviceError> for CallerError {
+    fn from(error: DeviceError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<DelayError> for CallerError {
+    fn from(error: DelayError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<CalibrationError> for CallerError {
+    fn from(error: CalibrationError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Makes the calls of the chapter *Callers* in this process, whose first they should be: a first one of each and `calls` later ones.
+/// Returns what they took, as the JSON that the chapter reads.
+///
+/// # Errors
+/// No time base; `mapped` cannot be mapped.
+pub fn call(mapped: &Path, calls: usize) -> Result<String, CallerError> {
+    let timebase = Timebase::calibrate(Host)?;
+    let window = Window::open(mapped)?;
+    // Before a later call is timed the clock that times it is warm; before a first one, too.
+    for _ in 0..BLOCK {
+        black_box(Host.read(Clock::Monotonic));
+    }
+    let mut said = r#"{"language":"rust""#.to_owned();
+    let mut tell = |call: &str, taken: Taken| {
+        // Writing to a text cannot fail.
+        let _ = write!(said, r#","{call}":{{"first_ns":{},"later_ns":{:?}}}"#, taken.first, taken.later);
+    };
+    tell("now", taken(calls, BLOCK, || Ok::<_, CallerError>(timebase.now()))?);
+    tell("delay_1us", taken(calls, 1, || timebase.delay(DELAY))?);
+    tell("word_read", taken(calls, BLOCK, || window.read(OFFSET))?);
+    tell("word_write", taken(calls, BLOCK, || window.write(OFFSET, 1))?);
+    said.push('}');
+    Ok(said)
+}
+
+/// What calls took, in nanoseconds.
+struct Taken {
+    first: f64,
+    later: Vec<f64>,
+}
+
+/// One call, then so many in blocks; what each call took.
+fn taken<R, E>(calls: usize, block: usize, call: impl Fn() -> Result<R, E>) -> Result<Taken, E> {
+    let timed = |calls: usize| {
+        let before = Host.read(Clock::Monotonic);
+        for _ in 0..calls {
+            black_box(call()?);
+        }
+        Ok((Host.read(Clock::Monotonic) - before).count() as f64 / calls as f64)
+    };
+    let blocks = (calls / block).max(1);
+    Ok(Taken { first: timed(1)?, later: (0..blocks).map(|_| timed(block)).collect::<Result<_, E>>()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_is_made_and_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mapped = folder.path().join("mapped");
+        assert!(call(&mapped, 1).is_err(), "there is no file");
+        std::fs::write(&mapped, [0; 4096]).expect("a file");
+        let said = call(&mapped, 300).expect("calls");
+        let samples = super::super::program::understood(&said, "rust").expect("the chapter reads it");
+        assert_eq!(samples.len(), 8);
+        let later = |call: &str| {
+            let id = format!("callers.rust.{call}.later");
+            samples.iter().find(|(of, _)| *of == id).map(|(_, samples)| samples.clone()).expect("it was told")
+        };
+        assert!(later("delay_1us").iter().all(|ns| *ns >= 1000.0), "never early: {said}");
+        assert!(later("now").len() == 3 && later("now").iter().all(|ns| *ns > 0.0), "{said}");
+        assert_eq!(std::fs::read(&mapped).expect("a file")[OFFSET], 1, "the word was written");
+    }
+}
