@@ -290,7 +290,7 @@ impl State {
 
     pub(super) fn counter(&self) -> Ticks {
         let offset = self.script.cpu_offsets.get(self.cpu.0 as usize).copied().unwrap_or(0);
-        Ticks::new(self.counter).plus(offset)
+        Ticks::new(self.counter - self.counter % self.script.counter_step.max(1)).plus(offset)
     }
 
     /// What of a call that reads a clock has passed when it looks at the counter.
