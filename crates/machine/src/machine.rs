@@ -111,10 +111,10 @@ impl std::error::Error for Refused {}
 pub struct ThreadUsage {
     /// CPU time used.
     pub cpu: Nanos,
-    /// Times the thread was taken off its CPU though it could have run on (`ru_nivcsw`). Not counted on Windows.
-    pub involuntary_switches: u64,
-    /// Times it gave up the CPU itself (`ru_nvcsw`). Not counted on Windows.
-    pub voluntary_switches: u64,
+    /// Times the thread was taken off its CPU though it could have run on (`ru_nivcsw`), where the kernel tells.
+    pub involuntary_switches: Option<u64>,
+    /// Times it gave up the CPU itself (`ru_nvcsw`), where the kernel tells.
+    pub voluntary_switches: Option<u64>,
     /// Time spent ready to run but waiting for a CPU, where the kernel keeps it (`schedstat`).
     pub run_delay: Option<Nanos>,
 }

@@ -20,7 +20,7 @@
 //! The kernel looked at its clock somewhere between `a` and `b`, so the counter's value at that moment is wrong by at
 //! most half the width, and a tick and a half because readings and middle are whole ticks. Both ends together:
 //! `(w₁ + w₂)/2` and two ticks over the baseline, plus one step of the kernel's clock (a nanosecond on Linux, 100 on
-//! Windows) because its reading is cut to whole ones. No statistics are needed. The bound is against the *kernel's clock during the
+//! Windows) because its reading is cut to whole ones. A counter that counts in steps makes its brackets a step wider. No statistics are needed. The bound is against the *kernel's clock during the
 //! baseline*; how far that clock is from the SI second is the kernel's affair (`adjtimex`), stated apart.
 //!
 //! # Conditions
@@ -51,8 +51,18 @@ pub struct Bracket {
 
 impl Bracket {
     /// Takes [`BRACKETS`] brackets of `clock` and keeps the narrowest. Real-time safe.
+    ///
+    /// A counter that stands still across a reading of the clock counts in steps, so its reading may be as old as one: the
+    /// bracket is as much wider.
     pub fn narrowest<M: Machine>(machine: &M, source: Source, clock: Clock) -> Self {
-        Self::narrowest_of(machine, source, clock, BRACKETS)
+        Self::narrowest_and_lag(machine, source, clock).0
+    }
+
+    /// The narrowest bracket, and by how many ticks a reading can be older than the one tick that every reading may be.
+    fn narrowest_and_lag<M: Machine>(machine: &M, source: Source, clock: Clock) -> (Self, i64) {
+        let best = Self::narrowest_of(machine, source, clock, BRACKETS);
+        let lag = if best.width() == 0 { (step(machine, source) - 1).max(0) } else { 0 };
+        (Self { after: best.after.plus(lag), ..best }, lag)
     }
 
     /// Takes so many brackets (at least one) and keeps the narrowest.
@@ -109,6 +119,28 @@ pub(crate) fn raw_ordered<M: Machine>(machine: &M, source: Source) -> Ticks {
         // The kernel orders its own read.
         Source::KernelClock => raw(machine, source),
     }
+}
+
+/// Looks at a counter until it moves: more than there are in the longest step that is looked for, some 30 µs.
+const STEP_LOOKS: u32 = 4_096;
+/// Steps that are looked at; the least of them was not interrupted.
+const STEP_TRIES: u32 = 3;
+
+/// How many ticks the source moves at a time, as far as its readings show; 1 if it does not move while it is looked at.
+fn step<M: Machine>(machine: &M, source: Source) -> i64 {
+    let next = |from: Ticks| {
+        let mut readings = (0..STEP_LOOKS).map(|_| raw_ordered(machine, source));
+        readings.find(|reading| reading.since(from) != 0)
+    };
+    let mut least = None;
+    let mut edge = next(raw_ordered(machine, source));
+    for _ in 0..STEP_TRIES {
+        let Some(from) = edge else { break };
+        edge = next(from);
+        let step = edge.map(|to| to.since(from));
+        least = least.into_iter().chain(step).min();
+    }
+    least.unwrap_or(1)
 }
 
 /// The rate of the counter with its bound and how they were found.
@@ -179,6 +211,8 @@ fn parts_of_2_64(relative: f64) -> u64 {
 pub(crate) struct Anchor {
     pub(crate) monotonic: Bracket,
     pub(crate) raw: Bracket,
+    /// By how many ticks a reading of the source can be older than one tick.
+    pub(crate) lag: i64,
     /// Boot time minus monotonic time, read in one go.
     pub(crate) suspended: Nanos,
 }
@@ -186,8 +220,8 @@ pub(crate) struct Anchor {
 impl Anchor {
     pub(crate) fn take<M: Machine>(machine: &M, source: Source) -> Self {
         let raw = Bracket::narrowest(machine, source, Clock::MonotonicRaw);
-        let monotonic = Bracket::narrowest(machine, source, Clock::Monotonic);
-        Self { monotonic, raw, suspended: suspended(machine) }
+        let (monotonic, lag) = Bracket::narrowest_and_lag(machine, source, Clock::Monotonic);
+        Self { monotonic, raw, lag, suspended: suspended(machine) }
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Timebase<M: Machine = Host> {
     first: Anchor,
     /// The latest look at the kernel's clock.
     last: Anchor,
+    /// By how many ticks a reading can be older than one tick: 0 but for counters that count in steps.
+    lag: i64,
     /// Our scale minus the kernel's clock at the latest look.
     offset: Nanos,
     cost: Cost,
@@ -161,6 +163,7 @@ impl<M: Machine + Clone> Timebase<M> {
             unsettled: false,
             first,
             last,
+            lag: first.lag.max(last.lag),
             offset: Nanos::ZERO,
             cost: Cost::default(),
         })
@@ -216,7 +219,8 @@ impl<M: Machine + Clone> Timebase<M> {
             return Refined { timebase: self.clone(), continuity: Continuity::Continued };
         }
         let first = if begins_anew { self.last } else { self.first };
-        let mut successor = Self { last: now, first, offset: residual, unsettled: rerated, ..self.clone() };
+        let lag = self.lag.max(now.lag);
+        let mut successor = Self { last: now, first, lag, offset: residual, unsettled: rerated, ..self.clone() };
         if let Some((calibration, scale)) = Calibration::between(self.source, self.machine.clock_step(), first, now) {
             // Nobody knows when in this time the rate changed. By as much as it was not what we knew, it may yet be not
             // what we have measured now.
@@ -286,10 +290,10 @@ impl<M: Machine> Timebase<M> {
     }
 
     /// The least number of ticks that is certain to last `span` by the kernel's clock: rounded up, the calibration bound
-    /// added.
+    /// added, and what a first reading may be old where the counter counts in steps.
     #[inline]
     pub fn ticks_for_at_least(&self, span: Nanos) -> i64 {
-        self.scale.ticks_for_at_least(span, self.calibration.bound)
+        self.scale.ticks_for_at_least(span, self.calibration.bound).saturating_add(self.lag)
     }
 
     /// The counter value, unguarded, at which this many nanoseconds have passed since `from`.

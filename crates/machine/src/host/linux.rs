@@ -222,8 +222,8 @@ impl Machine for Host {
             .map(Nanos::new);
         ThreadUsage {
             cpu: self.read(Clock::ThreadCpu),
-            involuntary_switches: u64::try_from(usage.ru_nivcsw).unwrap_or(0),
-            voluntary_switches: u64::try_from(usage.ru_nvcsw).unwrap_or(0),
+            involuntary_switches: u64::try_from(usage.ru_nivcsw).ok(),
+            voluntary_switches: u64::try_from(usage.ru_nvcsw).ok(),
             run_delay,
         }
     }

@@ -34,6 +34,8 @@ mod sentinel;
 #[cfg(target_os = "windows")]
 #[expect(unsafe_code, reason = "on the ledger: calls of ntdll and kernel32, the page that the kernel shares")]
 mod windows_facts;
+#[cfg(any(target_os = "windows", test))]
+mod windows_levels;
 #[cfg(target_os = "windows")]
 #[expect(unsafe_code, reason = "on the ledger: calls of kernel32")]
 mod windows_x86_64;

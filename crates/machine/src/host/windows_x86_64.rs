@@ -31,10 +31,10 @@ use windows_sys::Win32::System::Threading::{
     CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, GetCurrentProcess, GetCurrentProcessorNumberEx,
     GetCurrentThread, GetPriorityClass, GetProcessTimes, GetThreadGroupAffinity, GetThreadPriority, GetThreadTimes,
     INFINITE, NORMAL_PRIORITY_CLASS, REALTIME_PRIORITY_CLASS, SetPriorityClass, SetThreadGroupAffinity,
-    SetThreadPriority, SetWaitableTimer, Sleep, THREAD_PRIORITY_IDLE, THREAD_PRIORITY_NORMAL,
-    THREAD_PRIORITY_TIME_CRITICAL, TIMER_ALL_ACCESS, WaitForSingleObject,
+    SetThreadPriority, SetWaitableTimer, Sleep, THREAD_PRIORITY_NORMAL, TIMER_ALL_ACCESS, WaitForSingleObject,
 };
 
+use super::windows_levels::{level_of, packed, priority_of, unpacked};
 use super::{Host, windows_facts, x86_64};
 use crate::facts::{Facts, Unread};
 use crate::{
@@ -48,10 +48,6 @@ const UNIT_NS: i64 = 100;
 const UNIX_EPOCH_UNITS: i64 = 116_444_736_000_000_000;
 /// CPUs in one processor group.
 const GROUP_CPUS: u32 = 64;
-/// The base level of the real-time class, which its threads' levels are counted from, and its least and highest level.
-const REAL_TIME_BASE: i32 = 24;
-const REAL_TIME_LEAST: i32 = 16;
-const REAL_TIME_MOST: i32 = 31;
 /// Reads of the counter between two of the reference, enough that a step of it hardly counts; and how often.
 const COST_READS: i64 = 256;
 const COST_TRIES: usize = 16;
@@ -147,8 +143,7 @@ impl Machine for Host {
         match (class, level) {
             (NORMAL_PRIORITY_CLASS, THREAD_PRIORITY_NORMAL) => Policy::Other,
             (REALTIME_PRIORITY_CLASS, level) => Policy::RoundRobin(priority_of(level)),
-            // Classes are single bits above the range of levels, which are small and signed.
-            (class, level) => Policy::Unknown(class.cast_signed() | (level & 0x1f)),
+            (class, level) => Policy::Unknown(packed(class, level)),
         }
     }
 
@@ -156,7 +151,10 @@ impl Machine for Host {
         match policy {
             Policy::Fifo(priority) | Policy::RoundRobin(priority) => real_time(policy, priority),
             Policy::Other => ordinary(NORMAL_PRIORITY_CLASS, THREAD_PRIORITY_NORMAL),
-            Policy::Unknown(number) => ordinary((number & !0x1f).cast_unsigned(), ((number & 0x1f) ^ 0x10) - 0x10),
+            Policy::Unknown(number) => {
+                let (class, level) = unpacked(number);
+                ordinary(class, level)
+            }
         }
         .map_err(|said| Refused {
             attempted: format!("set the scheduling policy to {policy:?}"),
@@ -207,7 +205,7 @@ impl Machine for Host {
         if (now.Mask, now.Group) == (mask, group) {
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: what the system said before outlives the call.
         unsafe { SetThreadGroupAffinity(GetCurrentThread(), &raw const before, null_mut()) };
         Err(refused("not all of these CPUs exist and are allowed".to_owned()))
     }
@@ -438,28 +436,6 @@ fn ordinary(class: u32, level: i32) -> Result<(), String> {
     set_class_and_level(class, level)
 }
 
-/// The thread's level in the real-time class, as Windows writes it: 16 and 31 have names, the others count from 24.
-fn level_of(priority: u8) -> i32 {
-    let span = REAL_TIME_MOST - REAL_TIME_LEAST;
-    match REAL_TIME_LEAST + (i32::from(priority) - 1) * span / 98 {
-        REAL_TIME_LEAST => THREAD_PRIORITY_IDLE,
-        REAL_TIME_MOST => THREAD_PRIORITY_TIME_CRITICAL,
-        level => level - REAL_TIME_BASE,
-    }
-}
-
-/// The least priority that has this level.
-fn priority_of(level: i32) -> u8 {
-    let absolute = match level {
-        THREAD_PRIORITY_IDLE => REAL_TIME_LEAST,
-        THREAD_PRIORITY_TIME_CRITICAL => REAL_TIME_MOST,
-        level => (REAL_TIME_BASE + level).clamp(REAL_TIME_LEAST, REAL_TIME_MOST),
-    };
-    let span = REAL_TIME_MOST - REAL_TIME_LEAST;
-    let above = (absolute - REAL_TIME_LEAST) * 98;
-    u8::try_from(1 + (above + span - 1) / span).unwrap_or(99)
-}
-
 fn group_affinity() -> GROUP_AFFINITY {
     let mut affinity = GROUP_AFFINITY { Mask: 0, Group: 0, Reserved: [0; 3] };
     // SAFETY: the call fills the structure whose address it is given; the handle means the calling thread.
@@ -478,28 +454,4 @@ fn least_read_cost() -> Nanos {
     };
     let least = |reads| (0..COST_TRIES).map(|_| cost(reads)).min().unwrap_or(Nanos::MAX);
     Nanos::new((least(COST_READS + 1) - least(1)).count().max(0) / COST_READS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_priority_has_a_level_of_the_real_time_class_and_is_read_back_as_it() {
-        let levels: Vec<i32> = (1..=99).map(level_of).collect();
-        assert_eq!((levels[0], levels[98]), (THREAD_PRIORITY_IDLE, THREAD_PRIORITY_TIME_CRITICAL));
-        assert!(levels[1..98].iter().all(|level| (-15..=15).contains(level)));
-        for priority in 1..=99 {
-            let read = priority_of(level_of(priority));
-            assert!(read <= priority && level_of(read) == level_of(priority), "{priority} {read}");
-        }
-    }
-
-    #[test]
-    fn a_class_and_level_of_no_policy_go_there_and_back() {
-        for level in -15..=15 {
-            let number = 0x80 | (level & 0x1f);
-            assert_eq!(((number & 0x1f) ^ 0x10) - 0x10, level);
-        }
-    }
 }

@@ -9,6 +9,8 @@ pub struct Script {
     pub rate_hz: u64,
     /// What the counter reads at the beginning.
     pub counter_start: u64,
+    /// How many ticks the counter moves at a time, at least 1; there are counters that count in steps.
+    pub counter_step: u64,
     /// How much faster than true time the kernel's disciplined clocks run, in parts per 10⁹.
     pub kernel_drift_ppb: i64,
     /// What each call costs.
@@ -90,6 +92,7 @@ impl Default for Script {
         Self {
             rate_hz: 2_600_000_000,
             counter_start: 1 << 40,
+            counter_step: 1,
             kernel_drift_ppb: 0,
             costs: Costs { ticks: 8_000, ticks_ordered: 13_000, clock: 18_000, system_call: 170_000, relax: 10_000 },
             wake_late: (Nanos::from_micros(20), Nanos::from_micros(60)),

@@ -83,7 +83,12 @@ impl State {
             policy: Policy::Other,
             affinity: CpuSet((0..cpus).map(Cpu).collect()),
             slack: Nanos::from_micros(50),
-            usage: ThreadUsage { run_delay: Some(Nanos::ZERO), ..ThreadUsage::default() },
+            usage: ThreadUsage {
+                cpu: Nanos::ZERO,
+                involuntary_switches: Some(0),
+                voluntary_switches: Some(0),
+                run_delay: Some(Nanos::ZERO),
+            },
             counters: CpuCounters::default(),
             cpu_ps: 0,
             script,
@@ -166,7 +171,7 @@ impl State {
             return Woken::Expired;
         }
         self.break_sentinel();
-        self.usage.voluntary_switches += 1;
+        self.usage.voluntary_switches = self.usage.voluntary_switches.map(|count| count + 1);
         let real_time = !matches!(self.policy, Policy::Other);
         let slack = if real_time { 0 } else { self.slack.count() };
         let (least, most) = (self.script.wake_late.0.count(), self.script.wake_late.1.count());
@@ -222,7 +227,7 @@ impl State {
         match disturbance {
             Disturbance::Preempt(span) if running => {
                 self.break_sentinel();
-                self.usage.involuntary_switches += 1;
+                self.usage.involuntary_switches = self.usage.involuntary_switches.map(|count| count + 1);
                 self.usage.run_delay = self.usage.run_delay.map(|delay| delay + span);
                 self.pass_nanos(span);
             }
@@ -285,7 +290,7 @@ impl State {
 
     pub(super) fn counter(&self) -> Ticks {
         let offset = self.script.cpu_offsets.get(self.cpu.0 as usize).copied().unwrap_or(0);
-        Ticks::new(self.counter).plus(offset)
+        Ticks::new(self.counter - self.counter % self.script.counter_step.max(1)).plus(offset)
     }
 
     /// What of a call that reads a clock has passed when it looks at the counter.

@@ -60,7 +60,8 @@ fn each_disturbance_shows_where_it_would_on_a_real_machine() {
         sim.sentinel_arm();
         sim.work(micros(10));
         let took_long = sim.true_time() > micros(30);
-        (took_long, sim.sentinel_intact(), sim.usage().involuntary_switches)
+        let switches = sim.usage().involuntary_switches.expect("Sim counts them");
+        (took_long, sim.sentinel_intact(), switches)
     };
     let long = micros(100);
     assert_eq!(shown(Disturbance::Preempt(long)), (true, false, 1));

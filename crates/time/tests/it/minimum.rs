@@ -57,6 +57,25 @@ fn delay_is_never_early_at_any_phase_and_late_by_one_step() {
 }
 
 #[test]
+fn delay_is_never_early_on_a_counter_that_counts_in_steps() {
+    // QEMU's for aarch64 moves by a microsecond at a time and says 62.5 MHz; real ones by 40 ticks of 1 GHz.
+    for (rate_hz, counter_step) in [(62_500_000, 62), (1_000_000_000, 40), (62_500_000, 1)] {
+        let script = Script { rate_hz, counter_step, costs: ODD_COSTS, ..Script::default() };
+        let (sim, timebase) = calibrated(script);
+        let calibration = timebase.calibration();
+        let wrong = (calibration.rate_hz / rate_hz as f64 - 1.0).abs() * 1e6;
+        assert!(wrong <= calibration.bound_ppm, "{wrong} ppm in steps of {counter_step}: {calibration:?}");
+        for (round, request) in (0..).zip(requests()) {
+            sim.work(Nanos::new(round * 7_919 % 997));
+            let before = sim.true_picos();
+            timebase.delay(Nanos::new(request)).expect("a request that may be polled");
+            let took = sim.true_picos() - before;
+            assert!(took >= picos(Nanos::new(request)), "{request} ns took {took} ps in steps of {counter_step}");
+        }
+    }
+}
+
+#[test]
 fn delay_is_never_early_by_a_kernel_clock_that_drifts() {
     for rate_hz in RATES {
         for drift in DRIFTS {
