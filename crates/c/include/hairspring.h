@@ -338,8 +338,8 @@ const char *hs_strerror(int code);
 // the process.
 const char *hs_error_name(int code);
 
-// The whole sentence of the latest error in the calling thread, with the remedy; "" if there was none; never NULL. Lives until the
-// next error in this thread, or its end.
+// The whole sentence of the latest error in the calling thread, with the remedy; "" if there was none; never NULL. The next error in
+// this thread overwrites it; it goes with the thread.
 const char *hs_last_error(void);
 
 // The version of the library, as "0.1.0". Lives as long as the process.
