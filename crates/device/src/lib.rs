@@ -47,6 +47,7 @@ pub mod station;
 mod stop;
 pub mod unit;
 pub mod virtual_board;
+pub mod window;
 
 pub use comedi::{AnalogInput, Comedi, Inputs};
 pub use description::Description;
@@ -69,3 +70,4 @@ pub use station::Station;
 pub use stop::Stop;
 pub use unit::{Action, Activation, Counts, SchedulingUnit, StageLog};
 pub use virtual_board::{AccessTimes, VirtualBoard};
+pub use window::Window;

@@ -16,7 +16,7 @@
 
 #![expect(unsafe_code, reason = "maps a window, and reads and writes it")]
 
-mod revoked;
+pub(crate) mod revoked;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};

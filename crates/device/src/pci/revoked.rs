@@ -41,13 +41,13 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// A window that the handler knows.
 #[derive(Debug)]
-pub(super) struct Guarded {
+pub(crate) struct Guarded {
     slot: usize,
 }
 
 impl Guarded {
     /// Has the handler know a mapping of whole pages.
-    pub(super) fn new(address: usize, bytes: usize) -> io::Result<Self> {
+    pub(crate) fn new(address: usize, bytes: usize) -> io::Result<Self> {
         install()?;
         let free = |slot: &Slot| {
             // Acquire: pairs with the Release of who gave it back.
@@ -64,13 +64,13 @@ impl Guarded {
     }
 
     /// Whether the kernel has taken it away.
-    pub(super) fn is_revoked(&self) -> bool {
+    pub(crate) fn is_revoked(&self) -> bool {
         // Relaxed: set by a handler that interrupts this very thread, or by that of another thread, whose access came before.
         SLOTS[self.slot].revoked.load(Ordering::Relaxed)
     }
 
     /// Has the handler forget it; before it is unmapped.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         SLOTS[self.slot].address.store(FREE, Ordering::Release);
     }
 }

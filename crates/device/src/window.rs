@@ -1,0 +1,202 @@
+//! [`Window`]: 32-bit words of a mapped file, or of a device that is one.
+//!
+//! For what has no driver here: a UIO device, a card's `resource` file, a file that processes share. Each access is one load or one
+//! store, in the order of the program; what a word means is for who uses it. Cards that may go have [`PciWindow`](crate::PciWindow),
+//! which finds that out.
+//!
+//! **A file that is cut.** An access behind the new end would be a bus error, which ends a process. As with a card's window it is an
+//! error here, and so are all later ones (see `pci/revoked.rs`).
+//!
+//! **Real-time behaviour.** No system call, but for the page faults of a file's first accesses.
+
+#![expect(unsafe_code, reason = "maps a file, and reads and writes its words")]
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+use crate::device::DeviceError;
+use crate::node::refusal;
+use crate::pci::revoked::Guarded;
+
+const REMEDY: &str = "name a file or device that may be read and written, and whose length is known or given";
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
+/// The largest window that is mapped.
+const MOST_BYTES: usize = 1 << 30;
+
+/// Mapped words.
+#[derive(Debug)]
+pub struct Window {
+    words: NonNull<u32>,
+    bytes: usize,
+    guarded: Guarded,
+    path: PathBuf,
+}
+
+// SAFETY: an address and its length; every access is one volatile load or store of an aligned word, as good from any thread.
+unsafe impl Send for Window {}
+// SAFETY: as above; what lies behind it is shared with devices or other processes anyway, and no reference into it is ever made.
+unsafe impl Sync for Window {}
+
+impl Window {
+    /// Maps `bytes` of a file from `offset` on; without `bytes`, all that the file has from there. Not real-time safe.
+    ///
+    /// # Errors
+    /// No such file, no permission, an offset that is no multiple of a page, no length, one that goes beyond a file's end.
+    pub fn map(path: &Path, offset: u64, bytes: Option<usize>) -> Result<Self, DeviceError> {
+        let attempted = || format!("map {}", path.display());
+        let failed = |error: io::Error| refusal(attempted(), &error, REMEDY);
+        let other = |said: String| DeviceError { attempted: attempted(), said, remedy: REMEDY };
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        // A device has no length of its own, and knows itself how much of it can be mapped.
+        let room = metadata.is_file().then(|| metadata.len().saturating_sub(offset));
+        let bytes = match (bytes, room) {
+            (Some(bytes), Some(room)) if bytes as u64 > room => {
+                return Err(other(format!("it has {room} bytes from there, not {bytes}")));
+            }
+            (Some(bytes), _) => bytes,
+            (None, Some(room)) => usize::try_from(room).unwrap_or(usize::MAX),
+            (None, None) => return Err(other("it has no length of its own".to_owned())),
+        };
+        // Half a word at the end is none.
+        let bytes = bytes / WORD * WORD;
+        if !(WORD..=MOST_BYTES).contains(&bytes) {
+            return Err(other(format!("a window has {WORD} to {MOST_BYTES} bytes, not {bytes}")));
+        }
+        let offset = libc::off_t::try_from(offset).map_err(|_| other(format!("no file has an offset {offset}")))?;
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice; nothing that exists is touched. Its result is checked.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), offset) };
+        if address == libc::MAP_FAILED {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        let Some(words) = NonNull::new(address.cast::<u32>()) else {
+            return Err(other("it lies at address 0".to_owned()));
+        };
+        let guarded = Guarded::new(address as usize, bytes).map_err(|error| {
+            // SAFETY: exactly what was mapped above, and nobody has it yet.
+            unsafe { libc::munmap(address, bytes) };
+            failed(error)
+        })?;
+        Ok(Self { words, bytes, guarded, path: path.to_owned() })
+    }
+
+    /// Its size: a whole number of words.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Reads the word at an offset of bytes.
+    ///
+    /// # Errors
+    /// No word lies there; the file has been cut.
+    #[inline]
+    pub fn read(&self, offset: usize) -> Result<u32, DeviceError> {
+        let word = self.word(offset)?;
+        // SAFETY: within the mapping, which lives as long as `self`, and aligned; a window that was revoked is memory of that size.
+        let value = unsafe { word.read_volatile() };
+        self.kept("read from").map(|()| value)
+    }
+
+    /// Writes the word at an offset of bytes.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[inline]
+    pub fn write(&self, offset: usize, value: u32) -> Result<(), DeviceError> {
+        let word = self.word(offset)?;
+        // SAFETY: as in `read`; the file was opened for writing.
+        unsafe { word.write_volatile(value) };
+        self.kept("write to")
+    }
+
+    #[inline]
+    fn word(&self, offset: usize) -> Result<NonNull<u32>, DeviceError> {
+        if !offset.is_multiple_of(WORD) || offset >= self.bytes {
+            return Err(self.outside(offset));
+        }
+        // SAFETY: within the mapping, as was just found: its size is a whole number of words.
+        Ok(unsafe { self.words.byte_add(offset) })
+    }
+
+    #[cold]
+    fn outside(&self, offset: usize) -> DeviceError {
+        DeviceError {
+            attempted: format!("use the word at {offset:#x} of {}", self.path.display()),
+            said: format!("the window has {:#x} bytes, in words of {WORD}", self.bytes),
+            remedy: "choose an offset within it that is a multiple of four",
+        }
+    }
+
+    #[inline]
+    fn kept(&self, attempted: &str) -> Result<(), DeviceError> {
+        if self.guarded.is_revoked() { Err(self.cut(attempted)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn cut(&self, attempted: &str) -> DeviceError {
+        DeviceError {
+            attempted: format!("{attempted} {}", self.path.display()),
+            said: "the file was cut, or the device is gone".to_owned(),
+            remedy: "map it again",
+        }
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        self.guarded.release();
+        // SAFETY: exactly what was mapped, or the memory that has replaced it; no borrow of it exists.
+        unsafe { libc::munmap(self.words.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_the_file_and_nothing_beyond_them_is_reached() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(4098).expect("room");
+        let window = Window::map(file.path(), 0, None).expect("mapped");
+        assert_eq!(window.bytes(), 4096);
+        window.write(8, 0x0102_0304).expect("a word");
+        assert_eq!(window.read(8), Ok(0x0102_0304));
+        assert_eq!(std::fs::read(file.path()).expect("the file")[8..12], 0x0102_0304_u32.to_ne_bytes());
+        for offset in [2, 4096, usize::MAX - 3] {
+            assert!(window.read(offset).is_err_and(|error| error.to_string().contains("multiple of four")), "{offset}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_cut_is_an_error_and_no_end_of_the_process() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(8192).expect("room");
+        let window = Window::map(file.path(), 4096, None).expect("mapped");
+        assert_eq!(window.read(0), Ok(0));
+        file.as_file().set_len(0).expect("cut");
+        assert!(window.read(0).is_err_and(|error| error.to_string().contains("was cut")));
+        assert!(window.write(0, 1).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_told() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(4096).expect("room");
+        for (path, offset, bytes, said) in [
+            (Path::new("/none"), 0, None, "No such file"),
+            (file.path(), 4096, None, "4 to"),
+            (file.path(), 0, Some(4100), "not 4100"),
+            (file.path(), 12, None, "Invalid argument"),
+            (Path::new("/dev/null"), 0, None, "no length"),
+        ] {
+            let error = Window::map(path, offset, bytes).expect_err(said).to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}
