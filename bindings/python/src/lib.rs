@@ -1,0 +1,44 @@
+//! `hairspring._hairspring`: the compiled part of the Python package `hairspring`.
+//!
+//! It translates: arguments to times, reports to objects, errors to exceptions. What waits and what measures is in the crates below.
+//! The package in `python/hairspring` is what people import; this module is private to it.
+//!
+//! **The interpreter's lock.** Whatever waits longer than [`waiting::HELD_MOST`] gives it up meanwhile. Python takes signals in the main
+//! thread between two of its instructions, so a long wait looks for them ten times in each second.
+//!
+//! **Interpreters.** One per process: a second one gets an `ImportError`. A Python without a lock turns it on for this module.
+
+mod arguments;
+mod long_delay;
+mod profile;
+mod real_time;
+mod report;
+mod sheet;
+mod timebase;
+mod waiting;
+mod window;
+
+/// The compiled part of the package `hairspring`; import that one.
+// `gil_used`: what the handles share is guarded by locks of their own, but nobody has run it without Python's.
+#[pyo3::pymodule(gil_used = true)]
+mod _hairspring {
+    #[pymodule_export]
+    use crate::long_delay::LongDelay;
+    #[pymodule_export]
+    use crate::profile::Profile;
+    #[pymodule_export]
+    use crate::profile::Summary;
+    #[pymodule_export]
+    use crate::real_time::{Grant, RealTime};
+    #[pymodule_export]
+    use crate::report::{Gaps, Report, Verdict};
+    #[pymodule_export]
+    use crate::sheet::{probes, read_sheet, render, take_sheet};
+    #[pymodule_export]
+    use crate::timebase::{Refined, Timebase, Trust, delay, delay_ns, now, now_ns, timebase};
+    #[pymodule_export]
+    use crate::window::Window;
+
+    #[pymodule_export]
+    const HELD_MOST_NS: i64 = crate::waiting::HELD_MOST.count();
+}
