@@ -11,8 +11,10 @@ mod examples;
 mod html;
 pub(crate) mod needs;
 mod netlog;
+mod python;
 mod readme;
 mod setup;
+mod shapes;
 mod steps;
 
 use std::time::{Duration, Instant};

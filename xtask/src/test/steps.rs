@@ -5,7 +5,7 @@
 //! the other steps build.
 
 use super::needs::Need;
-use super::{Context, aarch64, cargo_tests, examples, html, readme};
+use super::{Context, aarch64, cargo_tests, examples, html, python, readme, shapes};
 use crate::tally::Tally;
 use crate::{r#gen, lab, lint};
 
@@ -118,6 +118,20 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[],
         limit_s: 300,
         run: Run::Call(examples::run),
+    },
+    Step {
+        name: "python",
+        about: "the Python package is installed by pip and passes its tests",
+        needs: &[Need::Python],
+        limit_s: 300,
+        run: Run::Call(python::run),
+    },
+    Step {
+        name: "shapes",
+        about: "the examples that every language has print what they are to print",
+        needs: &[],
+        limit_s: 300,
+        run: Run::Call(shapes::run),
     },
     Step {
         name: "readme",
