@@ -12,8 +12,10 @@ mod examples;
 mod html;
 pub(crate) mod needs;
 mod netlog;
+mod python;
 mod readme;
 mod setup;
+mod shapes;
 mod steps;
 mod windows;
 

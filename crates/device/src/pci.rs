@@ -61,7 +61,7 @@ impl PciWindow {
         // `enable` counts; a card that is enabled already, or that a driver uses, is as good.
         let _ = std::fs::write(folder.join("enable"), "1");
         let path = folder.join(format!("resource{bar}"));
-        let window = Window::named(&path, format!("the card {card}"), attempted.clone(), REMEDY)?;
+        let window = Window::named(&path, 0, None, format!("the card {card}"), attempted.clone(), REMEDY)?;
         let configuration = OpenOptions::new().read(true).open(folder.join("config"));
         let configuration = configuration.map_err(|error| refusal(attempted, &error, REMEDY))?;
         Ok(Self { window, configuration, card: card.to_owned(), found_gone: AtomicBool::new(false) })
@@ -108,7 +108,8 @@ impl PciWindow {
 
     fn gone(&self, attempted: &str) -> DeviceError {
         self.found_gone.store(true, Ordering::Relaxed);
-        self.window.gone(attempted)
+        let error = io::Error::from_raw_os_error(libc::ENODEV);
+        refusal(format!("{attempted} the card {}", self.card), &error, REMEDY)
     }
 }
 

@@ -1,20 +1,22 @@
-//! [`Window`]: a mapped file of 32-bit words: a window of a card through sysfs, memory that a driver hands out, or a plain file.
+//! [`Window`]: 32-bit words of a mapped file, or of a device that is one.
 //!
-//! Words are read and written one at a time, in the order of the program, each exactly once.
+//! For what has no driver here: a UIO device, a card's `resource` file, a file that processes share. Each access is one load or one
+//! store, in the order of the program; what a word means is for who uses it. Cards that may go have [`PciWindow`](crate::PciWindow),
+//! which finds that out.
 //!
 //! **A window that goes.** Where the kernel takes a mapping away, or a file is cut, an access would be a bus error, which ends a
-//! process. Not here: the window is replaced by ordinary memory (see `window/revoked.rs`), and the access is an error, as are
-//! all later ones.
+//! process. Not here: the window is replaced by ordinary memory (see `window/revoked.rs`), and the access is an error, as are all
+//! later ones.
 //!
-//! **Real-time behaviour.** An access is one load or one store, no system call.
+//! **Real-time behaviour.** No system call, but for the page faults of a file's first accesses.
 
-#![expect(unsafe_code, reason = "maps a window, and reads and writes it")]
+#![expect(unsafe_code, reason = "maps a file, and reads and writes its words")]
 
 mod revoked;
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::ptr::NonNull;
@@ -23,13 +25,13 @@ use crate::device::DeviceError;
 use crate::node::refusal;
 use revoked::Revocable;
 
-const REMEDY: &str = "name a file that can be mapped and may be written, of at least four bytes";
-/// The largest window that is mapped.
-const WINDOW_MOST_BYTES: u64 = 1 << 30;
+const REMEDY: &str = "name a file or device that may be read and written, and whose length is known or given";
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
+/// The largest window that is mapped.
+const MOST_BYTES: usize = 1 << 30;
 
-/// A mapped file of words.
+/// Mapped words.
 #[derive(Debug)]
 pub struct Window {
     words: NonNull<u32>,
@@ -38,51 +40,68 @@ pub struct Window {
     name: String,
 }
 
-// SAFETY: an address and its length; volatile accesses from any one thread are as good as from another.
+// SAFETY: an address and its length; every access is one volatile load or store of an aligned word, as good from any thread.
 unsafe impl Send for Window {}
+// SAFETY: as above; what lies behind it is shared with devices or other processes anyway, and no reference into it is ever made.
+unsafe impl Sync for Window {}
 
 impl Window {
-    /// Maps the whole of a file.
+    /// Maps `bytes` of a file from `offset` on; without `bytes`, all that the file has from there. Not real-time safe.
     ///
     /// # Errors
-    /// No such file, no permission, one that cannot be mapped, or is too short or too long for a window.
-    pub fn open(path: &Path) -> Result<Self, DeviceError> {
-        Self::named(path, path.display().to_string(), format!("map {}", path.display()), REMEDY)
+    /// No such file, no permission, an offset that is no multiple of a page, no length, one that goes beyond a file's end.
+    pub fn map(path: &Path, offset: u64, bytes: Option<usize>) -> Result<Self, DeviceError> {
+        let name = path.display().to_string();
+        Self::named(path, offset, bytes, name.clone(), format!("map {name}"), REMEDY)
     }
 
-    /// Maps a file that is known by another name.
+    /// The same for a file that people know by another name.
     pub(crate) fn named(
         path: &Path,
+        offset: u64,
+        bytes: Option<usize>,
         name: String,
         attempted: String,
         remedy: &'static str,
     ) -> Result<Self, DeviceError> {
         let failed = |error: io::Error| refusal(attempted.clone(), &error, remedy);
-        let other = |said: &str| DeviceError { attempted: attempted.clone(), said: said.to_owned(), remedy };
-        let length = std::fs::metadata(path).map_err(failed)?.len();
-        if length < WORD as u64 || length > WINDOW_MOST_BYTES {
-            return Err(other("it is no window of memory that can be mapped"));
-        }
+        let other = |said: String| DeviceError { attempted: attempted.clone(), said, remedy };
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_SYNC).open(path).map_err(failed)?;
-        let bytes = length as usize;
+        let metadata = file.metadata().map_err(failed)?;
+        // A device has no length of its own, and knows itself how much of it can be mapped.
+        let room = metadata.is_file().then(|| metadata.len().saturating_sub(offset));
+        let bytes = match (bytes, room) {
+            (Some(bytes), Some(room)) if bytes as u64 > room => {
+                return Err(other(format!("it has {room} bytes from there, not {bytes}")));
+            }
+            (Some(bytes), _) => bytes,
+            (None, Some(room)) => usize::try_from(room).unwrap_or(usize::MAX),
+            (None, None) => return Err(other("it has no length of its own".to_owned())),
+        };
+        // Half a word at the end is none.
+        let bytes = bytes / WORD * WORD;
+        if !(WORD..=MOST_BYTES).contains(&bytes) {
+            return Err(other(format!("a window has {WORD} to {MOST_BYTES} bytes, not {bytes}")));
+        }
+        let offset = libc::off_t::try_from(offset).map_err(|_| other(format!("no file has an offset {offset}")))?;
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice; nothing that exists is touched. Its result is checked.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0) };
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), offset) };
         if address == libc::MAP_FAILED {
             return Err(failed(io::Error::last_os_error()));
         }
-        let Some(words) = NonNull::new(address.cast::<u32>()) else { return Err(other("it lies at address 0")) };
-        match Revocable::new(address as usize, bytes) {
-            Ok(revocable) => Ok(Self { words, bytes, revocable, name }),
-            Err(error) => {
-                // SAFETY: exactly what was mapped above, and nobody has it yet.
-                unsafe { libc::munmap(address, bytes) };
-                Err(failed(error))
-            }
-        }
+        let Some(words) = NonNull::new(address.cast::<u32>()) else {
+            return Err(other("it lies at address 0".to_owned()));
+        };
+        let revocable = Revocable::new(address as usize, bytes).map_err(|error| {
+            // SAFETY: exactly what was mapped above, and nobody has it yet.
+            unsafe { libc::munmap(address, bytes) };
+            failed(error)
+        })?;
+        Ok(Self { words, bytes, revocable, name })
     }
 
-    /// Its size.
+    /// Its size: a whole number of words.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -90,26 +109,25 @@ impl Window {
     /// Reads the word at an offset of bytes.
     ///
     /// # Errors
-    /// The window was taken away; no word lies there.
+    /// No word lies there; the file has been cut.
     #[inline]
     pub fn read(&self, offset: usize) -> Result<u32, DeviceError> {
         let word = self.word(offset)?;
-        // SAFETY: `word` lies within the mapping, which lives as long as `self`, and is aligned. A window that was revoked has been
-        // replaced by memory of the same size.
-        let value = unsafe { word.as_ptr().read_volatile() };
-        if self.is_revoked() { Err(self.gone("read from")) } else { Ok(value) }
+        // SAFETY: within the mapping, which lives as long as `self`, and aligned; a window that was revoked is memory of that size.
+        let value = unsafe { word.read_volatile() };
+        self.kept("read from").map(|()| value)
     }
 
-    /// Writes the word at an offset of bytes. A device may get it later: read something from it to be sure.
+    /// Writes the word at an offset of bytes.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     #[inline]
     pub fn write(&self, offset: usize, value: u32) -> Result<(), DeviceError> {
         let word = self.word(offset)?;
-        // SAFETY: as in `read`; who may map a file for writing may write to it.
-        unsafe { word.as_ptr().write_volatile(value) };
-        if self.is_revoked() { Err(self.gone("write to")) } else { Ok(()) }
+        // SAFETY: as in `read`; the file was opened for writing.
+        unsafe { word.write_volatile(value) };
+        self.kept("write to")
     }
 
     /// Whether it was taken away.
@@ -119,15 +137,15 @@ impl Window {
 
     #[inline]
     pub(crate) fn word(&self, offset: usize) -> Result<NonNull<u32>, DeviceError> {
-        if !offset.is_multiple_of(WORD) || offset > self.bytes - WORD {
-            return Err(self.no_word(offset));
+        if !offset.is_multiple_of(WORD) || offset >= self.bytes {
+            return Err(self.outside(offset));
         }
-        // SAFETY: within the mapping, as was just found.
+        // SAFETY: within the mapping, as was just found: its size is a whole number of words.
         Ok(unsafe { self.words.byte_add(offset) })
     }
 
     #[cold]
-    fn no_word(&self, offset: usize) -> DeviceError {
+    fn outside(&self, offset: usize) -> DeviceError {
         DeviceError {
             attempted: format!("use the word at {offset:#x} of {}", self.name),
             said: format!("the window has {:#x} bytes, in words of {WORD}", self.bytes),
@@ -135,10 +153,18 @@ impl Window {
         }
     }
 
+    #[inline]
+    fn kept(&self, attempted: &str) -> Result<(), DeviceError> {
+        if self.is_revoked() { Err(self.cut(attempted)) } else { Ok(()) }
+    }
+
     #[cold]
-    pub(crate) fn gone(&self, attempted: &str) -> DeviceError {
-        let error = io::Error::from_raw_os_error(libc::ENODEV);
-        refusal(format!("{attempted} {}", self.name), &error, REMEDY)
+    fn cut(&self, attempted: &str) -> DeviceError {
+        DeviceError {
+            attempted: format!("{attempted} {}", self.name),
+            said: "the file was cut, or the device is gone".to_owned(),
+            remedy: "map it again",
+        }
     }
 }
 
@@ -155,29 +181,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_file_are_read_and_written_and_what_lies_beyond_is_refused() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("window");
-        assert!(Window::open(&path).expect_err("there is none").to_string().contains("map"));
-        std::fs::write(&path, [1, 0]).expect("a file");
-        assert!(Window::open(&path).expect_err("half a word").to_string().contains("no window"));
-        std::fs::write(&path, [1, 0, 0, 0, 2, 0, 0, 0]).expect("a file");
-        let window = Window::open(&path).expect("a window");
-        assert_eq!((window.read(0), window.read(4), window.bytes()), (Ok(1), Ok(2), 8));
-        window.write(4, 0x0102_0304).expect("a word");
-        assert_eq!(std::fs::read(&path).expect("a file")[4..], [4, 3, 2, 1]);
-        for beyond in [8, 2, usize::MAX] {
-            assert!(window.read(beyond).is_err() && window.write(beyond, 0).is_err(), "{beyond}");
+    fn words_are_those_of_the_file_and_nothing_beyond_them_is_reached() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(4098).expect("room");
+        let window = Window::map(file.path(), 0, None).expect("mapped");
+        assert_eq!(window.bytes(), 4096);
+        window.write(8, 0x0102_0304).expect("a word");
+        assert_eq!(window.read(8), Ok(0x0102_0304));
+        assert_eq!(std::fs::read(file.path()).expect("the file")[8..12], 0x0102_0304_u32.to_ne_bytes());
+        for offset in [2, 4096, usize::MAX - 3] {
+            assert!(window.read(offset).is_err_and(|error| error.to_string().contains("multiple of four")), "{offset}");
         }
     }
 
     #[test]
-    fn a_file_that_is_cut_is_an_error_and_not_the_end() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("window");
-        std::fs::write(&path, [0; 8192]).expect("a file");
-        let window = Window::open(&path).expect("a window");
-        std::fs::File::options().write(true).open(&path).and_then(|file| file.set_len(0)).expect("cut");
-        assert!(window.read(0).is_err() && window.write(4096, 1).is_err());
+    fn a_file_that_is_cut_is_an_error_and_no_end_of_the_process() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(8192).expect("room");
+        let window = Window::map(file.path(), 4096, None).expect("mapped");
+        assert_eq!(window.read(0), Ok(0));
+        file.as_file().set_len(0).expect("cut");
+        assert!(window.read(0).is_err_and(|error| error.to_string().contains("was cut")));
+        assert!(window.write(0, 1).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_told() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(4096).expect("room");
+        for (path, offset, bytes, said) in [
+            (Path::new("/none"), 0, None, "No such file"),
+            (file.path(), 4096, None, "4 to"),
+            (file.path(), 0, Some(4100), "not 4100"),
+            (file.path(), 12, None, "Invalid argument"),
+            (Path::new("/dev/null"), 0, None, "no length"),
+        ] {
+            let error = Window::map(path, offset, bytes).expect_err(said).to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 }

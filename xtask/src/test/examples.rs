@@ -15,11 +15,18 @@ const ONE_EXAMPLE: Duration = Duration::from_secs(60);
 pub(super) const BUILD: [&str; 9] =
     ["build", "--quiet", "--profile", "test", "--workspace", "--exclude", "peers", "--examples", "--lib"];
 
-pub(crate) fn run(context: &Context, name: &str) -> Tally {
-    let mut tally = Tally::default();
+/// Builds them all; what it says counts only if it failed.
+pub(crate) fn build(context: &Context, name: &str) -> Tally {
     let built = context.run(name, &mut context.workspace.cargo(&BUILD));
-    if !built.succeeded() {
-        tally.failure(name, format!("{} after {} s", built.how, built.took.as_secs()), built.tail());
+    if built.succeeded() {
+        return Tally::default();
+    }
+    Tally::fail(name, format!("{} after {} s", built.how, built.took.as_secs()), built.tail())
+}
+
+pub(crate) fn run(context: &Context, name: &str) -> Tally {
+    let mut tally = build(context, name);
+    if !tally.succeeded() {
         return tally;
     }
     let folder = context.workspace.target.join("debug/examples");

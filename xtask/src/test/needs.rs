@@ -23,7 +23,7 @@ pub(crate) enum Need {
     Aarch64Run,
     /// A compiler with the sources of its standard library, a linker for Windows, and Wine.
     Windows,
-    /// A Python with the packages that read recordings.
+    /// A Python with the packages that read recordings, and those that build and test ours.
     Python,
     /// QEMU and what runs in it.
     Lab,
@@ -127,8 +127,11 @@ impl Need {
     }
 }
 
-/// What the programs that read recordings are, under the names of pip, which are those they are imported by.
-pub(crate) const PYTHON_PACKAGES: [&str; 3] = ["sigmf", "numpy", "h5py"];
+/// What is imported from the packages that [`PYTHON_REQUIREMENTS`] lists.
+const PYTHON_PACKAGES: [&str; 6] = ["sigmf", "numpy", "h5py", "pandas", "pytest", "maturin"];
+
+/// The packages and their versions, for pip.
+pub(crate) const PYTHON_REQUIREMENTS: &str = "bindings/python/requirements.txt";
 
 /// The Python of the virtual environment that setup makes.
 pub(crate) fn python(workspace: &Workspace) -> PathBuf {

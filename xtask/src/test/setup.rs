@@ -81,7 +81,8 @@ fn python_from_pip(context: &Context) -> Result<(), String> {
     let folder = context.workspace.scratch("python");
     must(context, Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     let mut install = Command::new(needs::python(context.workspace));
-    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(needs::PYTHON_PACKAGES);
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
+    install.arg(context.workspace.root.join(needs::PYTHON_REQUIREMENTS));
     must(context, &mut install).map(drop)
 }
 

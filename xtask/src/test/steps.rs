@@ -5,7 +5,7 @@
 //! the other steps build.
 
 use super::needs::Need;
-use super::{Context, aarch64, cargo_tests, clients, examples, html, readme, windows};
+use super::{Context, aarch64, cargo_tests, clients, examples, html, python, readme, shapes, windows};
 use crate::tally::Tally;
 use crate::{r#gen, lab, lint};
 
@@ -153,6 +153,20 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[Need::Tcl],
         limit_s: 300,
         run: Run::Call(clients::install),
+    },
+    Step {
+        name: "python",
+        about: "the Python package is installed by pip and passes its tests",
+        needs: &[Need::Python],
+        limit_s: 300,
+        run: Run::Call(python::run),
+    },
+    Step {
+        name: "shapes",
+        about: "the examples that every language has print what they are to print",
+        needs: &[],
+        limit_s: 300,
+        run: Run::Call(shapes::run),
     },
     Step {
         name: "readme",

@@ -1,0 +1,71 @@
+"""Exact delays, a calibrated time base and timing data sheets.
+
+    >>> import hairspring
+    >>> report = hairspring.delay(50e-6)        # polls; never early
+    >>> report.late_ns >= 0
+    True
+    >>> long = hairspring.LongDelay()           # learns how late the kernel wakes this thread
+    >>> long.delay(0.02).actual >= 0.02         # sleeps, polls only the end
+    True
+
+Three laws hold. *Never early*: a delay returns only when its time is over. *Never silent*: what disturbed it is in its report.
+*Never naked*: a figure of a sheet carries unit, count, spread and method, or says why it is absent.
+
+Seconds are floats; what ends in ``_ns`` is nanoseconds as integers. The functions of this module use a time base that is calibrated
+at their first use, which takes 4 to 5 ms once. Delays of at most ``HELD_MOST_NS`` keep the interpreter's lock; longer ones give it
+up meanwhile. Ctrl-C ends a long delay within a tenth of a second.
+
+One interpreter per process can import it, others get an ImportError; a Python without a lock turns it on.
+"""
+
+from ._hairspring import (
+    HELD_MOST_NS,
+    Gaps,
+    Grant,
+    LongDelay,
+    RealTime,
+    Refined,
+    Report,
+    Summary,
+    Timebase,
+    Trust,
+    Verdict,
+    Window,
+    delay,
+    delay_ns,
+    now,
+    now_ns,
+    probes,
+    timebase,
+)
+from .profile import Profile
+from .recording import Gap, Recording, open_recording
+from .sheet import Sheet, read_sheet, take_sheet
+
+__all__ = [
+    "HELD_MOST_NS",
+    "Gap",
+    "Gaps",
+    "Grant",
+    "LongDelay",
+    "Profile",
+    "RealTime",
+    "Recording",
+    "Refined",
+    "Report",
+    "Sheet",
+    "Summary",
+    "Timebase",
+    "Trust",
+    "Verdict",
+    "Window",
+    "delay",
+    "delay_ns",
+    "now",
+    "now_ns",
+    "open_recording",
+    "probes",
+    "read_sheet",
+    "take_sheet",
+    "timebase",
+]

@@ -1,0 +1,141 @@
+"""Timing data sheets: taken, read, shown, and as frames of pandas."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import shutil
+from typing import Any, Iterable, Iterator, Optional, Union
+
+from . import _hairspring
+
+#: Columns of a frame that come from a row's figure.
+_FIGURE = (
+    "unit", "n", "min", "p1", "q1", "median", "q3", "p99", "p999", "max", "mad", "mean", "method", "overhead",
+)  # fmt: skip
+
+
+class Sheet:
+    """A timing data sheet. ``sheet["delays.minimum.fifo.1us.late"]`` is a row; ``sheet.dict`` is the whole document.
+
+    The document is described by ``docs/sheet.schema.json``. A row has either a ``figure`` or is ``absent`` with a reason.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._json = _hairspring.read_sheet(text)
+        #: The document.
+        self.dict: dict[str, Any] = json.loads(self._json)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """All rows, in reading order."""
+        for chapter in self.dict["chapters"]:
+            for table in chapter["tables"]:
+                yield from table["rows"]
+
+    def __getitem__(self, id: str) -> dict[str, Any]:
+        for row in self.rows():
+            if row["id"] == id:
+                return row
+        raise KeyError(id)
+
+    def condition(self, id: str) -> Optional[str]:
+        """What was read for a fact of the machine, for instance ``cpu.model``; None if it was not."""
+        return next((fact.get("value") for fact in self.dict["conditions"]["facts"] if fact["id"] == id), None)
+
+    def frame(self):
+        """A row for each row of the sheet, under its id: chapter, table, label, the figure, or why it is absent."""
+        rows = []
+        for chapter in self.dict["chapters"]:
+            for table in chapter["tables"]:
+                for row in table["rows"]:
+                    figure, absent = row.get("figure", {}), row.get("absent", {})
+                    flat = {"id": row["id"], "chapter": chapter["id"], "table": table["title"], "label": row["label"]}
+                    flat |= {name: figure.get(name) for name in _FIGURE}
+                    flat |= {"absent": absent.get("reason"), "remedy": absent.get("remedy")}
+                    rows.append(flat)
+        columns = ["id", "chapter", "table", "label", *_FIGURE, "absent", "remedy"]
+        return _pandas().DataFrame(rows, columns=columns).set_index("id")
+
+    def series(self):
+        """A row for each point of each line of the sheet's plots."""
+        rows = []
+        for chapter in self.dict["chapters"]:
+            for series in chapter["series"]:
+                for line in series["lines"]:
+                    for point in line["points"]:
+                        rows.append({"series": series["id"], "line": line["name"], **point})
+        return _pandas().DataFrame(rows, columns=["series", "line", "x", "y", "low", "high"])
+
+    def text(self) -> str:
+        """As a terminal shows it."""
+        return _hairspring.render(self._json, "text")
+
+    def markdown(self) -> str:
+        """As Markdown."""
+        return _hairspring.render(self._json, "markdown")
+
+    def html(self) -> str:
+        """As a page of its own, with plots."""
+        return _hairspring.render(self._json, "html")
+
+    def json(self) -> str:
+        """The document as text; read_sheet() takes it."""
+        return self._json
+
+    def save(self, path: Union[str, os.PathLike]) -> None:
+        """Writes the document as JSON."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._json)
+
+    def _repr_html_(self) -> str:
+        # The page brings its style along; in a frame of its own it leaves the notebook's alone.
+        page = html.escape(self.html(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 0"></iframe>'
+
+    def __repr__(self) -> str:
+        rows = list(self.rows())
+        absent = sum("absent" in row for row in rows)
+        taken = self.dict["taken"]["start"]
+        return f"<Sheet: {len(self.dict['chapters'])} chapters, {len(rows)} rows, {absent} absent, taken {taken}>"
+
+
+def read_sheet(path: Union[str, os.PathLike]) -> Sheet:
+    """Reads a sheet's JSON, as ``hairspring sheet --out sheet.json`` and ``Sheet.save`` write it.
+
+    Raises OSError if the file cannot be read, and ValueError if it is no sheet of this version.
+    """
+    with open(path, encoding="utf-8") as file:
+        return Sheet(file.read())
+
+
+def take_sheet(
+    only: Iterable[str] = (),
+    *,
+    effort: str = "quick",
+    cpu: Optional[int] = None,
+    priority: int = 80,
+    redact: bool = False,
+    program: Union[str, os.PathLike, None] = None,
+) -> Sheet:
+    """Measures this computer, in this process and on the calling thread; the interpreter's lock is given up meanwhile.
+
+    ``only`` are beginnings of ids (``probes()`` lists them), ``effort`` is 'quick' (some 20 s for everything), 'normal' or 'thorough'.
+    What takes a second process runs ``program``, by default the command ``hairspring`` if it is in the PATH; without it those rows are
+    absent. Disks are the command's business. Other threads of this process that run Python code disturb the figures.
+
+    Raises ValueError for what cannot be asked for, KeyboardInterrupt after Ctrl-C.
+    """
+    if isinstance(only, str):
+        only = (only,)
+    if program is None:
+        program = shutil.which("hairspring")
+    return Sheet(_hairspring.take_sheet(list(only), effort, cpu, priority, redact, program))
+
+
+def _pandas():
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("frames need pandas: pip install pandas; Sheet.dict does without") from error
+    return pandas

@@ -1,0 +1,84 @@
+//! Times as Python gives them: seconds as any real number, nanoseconds as whole numbers; nothing else, and no booleans.
+
+use hairspring_time::{DelayError, Nanos};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+
+/// What a product of a float and 10⁹ can be wrong by, relative to itself, with room.
+const ROUNDING: f64 = 1e-15;
+
+/// A span in seconds, rounded up to a nanosecond, for a wait must not be shorter than asked.
+pub(crate) struct Seconds(pub(crate) Nanos);
+
+/// A span in nanoseconds.
+pub(crate) struct Whole(pub(crate) Nanos);
+
+impl<'py> FromPyObject<'_, 'py> for Seconds {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(float) = object.cast::<PyFloat>() {
+            return seconds(float.value()).map(Self);
+        }
+        refuse_others(object, "seconds must be a real number")?;
+        seconds(object.extract::<f64>()?).map(Self)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Whole {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        refuse_others(object, "nanoseconds must be a whole number")?;
+        // What is no int but can be used as one has `__index__`; a float has not.
+        Ok(Self(Nanos::new(object.extract::<i64>()?)))
+    }
+}
+
+/// A boolean is an int to Python, but no time; and a text is none either, whatever it says.
+fn refuse_others(object: Borrowed<'_, '_, PyAny>, wanted: &str) -> PyResult<()> {
+    if object.is_exact_instance_of::<PyInt>() {
+        return Ok(());
+    }
+    let number = object.hasattr("__index__")? || object.hasattr("__float__")?;
+    if object.is_instance_of::<PyBool>() || !number {
+        return Err(PyTypeError::new_err(format!("{wanted}, not {}", object.get_type().name()?)));
+    }
+    Ok(())
+}
+
+fn seconds(seconds: f64) -> PyResult<Nanos> {
+    if seconds.is_nan() {
+        return Err(PyValueError::new_err("seconds must not be NaN"));
+    }
+    let exact = seconds * 1e9;
+    let nearest = exact.round();
+    // 1e-5 s are 10 µs although the product is a trifle more.
+    let nanos = if (exact - nearest).abs() <= exact.abs() * ROUNDING { nearest } else { exact.ceil() };
+    if nanos.abs() < i64::MAX as f64 {
+        Ok(Nanos::new(nanos as i64))
+    } else {
+        Err(PyOverflowError::new_err("seconds must be finite and below 292 years"))
+    }
+}
+
+/// One of two ways to say a span, or neither.
+pub(crate) fn either(name: &str, seconds: Option<Seconds>, whole: Option<Whole>) -> PyResult<Option<Nanos>> {
+    let span = match (seconds, whole) {
+        (Some(_), Some(_)) => {
+            return Err(PyTypeError::new_err(format!("give {name} or {name}_ns, not both")));
+        }
+        (Some(Seconds(span)), None) | (None, Some(Whole(span))) => span,
+        (None, None) => return Ok(None),
+    };
+    if span.is_negative() {
+        return Err(PyValueError::new_err(format!("{name} must not be negative: {span}")));
+    }
+    Ok(Some(span))
+}
+
+/// A delay that was refused.
+pub(crate) fn refused(error: DelayError) -> PyErr {
+    PyValueError::new_err(format!("failed to {error}"))
+}

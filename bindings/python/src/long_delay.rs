@@ -1,0 +1,144 @@
+//! [`LongDelay`]: delays that sleep first and poll last.
+
+use std::sync::{Arc, Mutex, TryLockError};
+
+use hairspring_time::{Host, Nanos};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::arguments::{Seconds, Whole, either, refused};
+use crate::report::Report;
+use crate::timebase::{Timebase, given_or_default, instant};
+use crate::waiting::{self, Goal};
+
+type Borrowing<'t> = hairspring_time::LongDelay<'t, Host>;
+
+self_cell::self_cell!(
+    /// A long delay and the time base that it borrows.
+    struct Owned {
+        owner: Arc<hairspring_time::Timebase>,
+        #[covariant]
+        dependent: Borrowing,
+    }
+);
+
+/// Delays that sleep first and poll last; never early. It learns how late the kernel wakes the thread, so each thread is to have
+/// its own: a call while another thread waits with it is a RuntimeError.
+#[pyclass(frozen, module = "hairspring")]
+pub(crate) struct LongDelay(Mutex<Owned>);
+
+impl LongDelay {
+    /// Has it, unless somebody else has: their delay may take long.
+    fn with<R>(&self, run: impl FnOnce(&mut Owned) -> PyResult<R>) -> PyResult<R> {
+        match self.0.try_lock() {
+            Ok(mut owned) => run(&mut owned),
+            // What a panic has left behind is still a delay.
+            Err(TryLockError::Poisoned(left)) => run(&mut left.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(PyRuntimeError::new_err("this LongDelay is in use by another thread; make one for each thread"))
+            }
+        }
+    }
+
+    fn wait(&self, py: Python<'_>, goal: impl FnOnce(&hairspring_time::Timebase) -> Goal + Send) -> PyResult<Report> {
+        self.with(|owned| {
+            owned.with_dependent_mut(|timebase, long| waiting::sleep(py, timebase, long, goal(timebase))).map(Report)
+        })
+    }
+
+    fn tuned(&self, py: Python<'_>) -> PyResult<Nanos> {
+        self.with(|owned| {
+            let lead = py.detach(|| owned.with_dependent_mut(|_, long| long.tune()));
+            lead.map_err(refused)
+        })
+    }
+}
+
+#[pymethods]
+impl LongDelay {
+    /// Learns by some 10 ms of short sleeps. `lead` ends every delay earlier by so much: an average around the target in place of a
+    /// guaranteed minimum. `budget` limits the time that one delay may spend polling.
+    #[new]
+    #[pyo3(signature = (timebase = None, *, lead = None, lead_ns = None, budget = None, budget_ns = None))]
+    fn new(
+        py: Python<'_>,
+        timebase: Option<Timebase>,
+        lead: Option<Seconds>,
+        lead_ns: Option<Whole>,
+        budget: Option<Seconds>,
+        budget_ns: Option<Whole>,
+    ) -> PyResult<Self> {
+        let (lead, budget) = (either("lead", lead, lead_ns)?, either("budget", budget, budget_ns)?);
+        let timebase = given_or_default(py, timebase)?;
+        let owned = py.detach(|| {
+            Owned::new(timebase, |timebase| {
+                let long = hairspring_time::LongDelay::new(timebase).with_lead(lead.unwrap_or(Nanos::ZERO));
+                match budget {
+                    Some(budget) => long.with_budget(budget),
+                    None => long,
+                }
+            })
+        });
+        Ok(Self(Mutex::new(owned)))
+    }
+
+    /// Waits at least so many seconds (without a lead), asleep for all but the end.
+    fn delay(&self, py: Python<'_>, seconds: Seconds) -> PyResult<Report> {
+        self.wait(py, |_| Goal::For(seconds.0))
+    }
+
+    /// Waits at least so many nanoseconds (without a lead), asleep for all but the end.
+    fn delay_ns(&self, py: Python<'_>, ns: Whole) -> PyResult<Report> {
+        self.wait(py, |_| Goal::For(ns.0))
+    }
+
+    /// Waits until the time base's now() is not before `deadline`. One that has passed returns at once, with its lateness.
+    fn delay_until(&self, py: Python<'_>, deadline: Seconds) -> PyResult<Report> {
+        self.wait(py, |timebase| Goal::Until(instant(timebase, deadline.0)))
+    }
+
+    /// Waits until the time base's now_ns() is not before `deadline_ns`.
+    fn delay_until_ns(&self, py: Python<'_>, deadline_ns: Whole) -> PyResult<Report> {
+        self.wait(py, |timebase| Goal::Until(instant(timebase, deadline_ns.0)))
+    }
+
+    /// Finds the lead by which the median delay comes out exact, and sets it; in seconds. Takes some 50 ms.
+    fn tune(&self, py: Python<'_>) -> PyResult<f64> {
+        self.tuned(py).map(Nanos::as_secs_f64)
+    }
+
+    /// As tune(); in nanoseconds.
+    fn tune_ns(&self, py: Python<'_>) -> PyResult<i64> {
+        self.tuned(py).map(Nanos::count)
+    }
+
+    /// The lead in force, in seconds.
+    #[getter]
+    fn lead(&self) -> PyResult<f64> {
+        self.with(|owned| Ok(owned.borrow_dependent().lead().as_secs_f64()))
+    }
+
+    /// The lead in force, in nanoseconds.
+    #[getter]
+    fn lead_ns(&self) -> PyResult<i64> {
+        self.with(|owned| Ok(owned.borrow_dependent().lead().count()))
+    }
+
+    /// How long before a deadline the polling would begin now, for a delay of so many nanoseconds.
+    fn window_ns(&self, request_ns: Whole) -> PyResult<i64> {
+        self.with(|owned| Ok(owned.borrow_dependent().window(request_ns.0).count()))
+    }
+
+    /// The time base.
+    #[getter]
+    fn timebase(&self) -> PyResult<Timebase> {
+        self.with(|owned| Ok(Timebase(Arc::clone(owned.borrow_owner()))))
+    }
+
+    fn __repr__(&self) -> String {
+        match self.lead_ns() {
+            Ok(lead) => format!("<LongDelay: lead {}>", Nanos::new(lead)),
+            Err(_) => "<LongDelay: in use>".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! [`Profile`]: how long a piece of code takes, call by call.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use hairspring_time::{Host, Nanos, Ordering, Start};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::timebase::{Timebase, given_or_default};
+
+type Borrowing<'t> = hairspring_time::Profile<'t, Host>;
+
+self_cell::self_cell!(
+    /// A profile and the time base that it borrows.
+    struct Owned {
+        owner: Arc<hairspring_time::Timebase>,
+        #[covariant]
+        dependent: Borrowing,
+    }
+);
+
+struct Spans {
+    profile: Owned,
+    /// Those that have begun: each thread ends its own, the latest first.
+    open: Vec<(ThreadId, Start)>,
+}
+
+/// The spans of one piece of code, each a `with` block. Threads share it, blocks may be nested.
+#[pyclass(frozen, subclass, module = "hairspring")]
+pub(crate) struct Profile(Mutex<Spans>);
+
+impl Profile {
+    fn spans(&self) -> MutexGuard<'_, Spans> {
+        // A span that a panic has left open does no harm.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Profile {
+    /// A profile without spans. With `ordered`, each stamp waits for all earlier instructions of the CPU.
+    #[new]
+    #[pyo3(signature = (timebase = None, *, ordered = true))]
+    fn new(py: Python<'_>, timebase: Option<Timebase>, ordered: bool) -> PyResult<Self> {
+        let timebase = given_or_default(py, timebase)?;
+        let ordering = if ordered { Ordering::Ordered } else { Ordering::Unordered };
+        let profile = Owned::new(timebase, |timebase| hairspring_time::Profile::new(timebase, ordering));
+        Ok(Self(Mutex::new(Spans { profile, open: Vec::with_capacity(16) })))
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        let thread = thread::current().id();
+        let mut spans = slf.spans();
+        // Last, so that nothing of this is in the span but the way back.
+        let start = spans.profile.borrow_dependent().start();
+        spans.open.push((thread, start));
+        drop(spans);
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let mut spans = self.spans();
+        let Spans { profile, open } = &mut *spans;
+        // The stamp of the end is read here; which beginning belongs to it is looked for before.
+        let thread = thread::current().id();
+        let Some(place) = open.iter().rposition(|(owner, _)| *owner == thread) else {
+            return Err(PyRuntimeError::new_err(
+                "this thread has no span of this Profile open; use it as `with profile:`",
+            ));
+        };
+        let (_, start) = open.remove(place);
+        profile.with_dependent_mut(|_, profile| profile.stop(start));
+        Ok(())
+    }
+
+    /// The figures so far.
+    fn summary(&self) -> Summary {
+        Summary(self.spans().profile.borrow_dependent().summary())
+    }
+
+    fn __repr__(&self) -> String {
+        let summary = self.spans().profile.borrow_dependent().summary();
+        match summary.median {
+            Some(median) => format!("<Profile: {} spans, median {median}>", summary.count),
+            None => format!("<Profile: {} spans>", summary.count),
+        }
+    }
+}
+
+/// The figures of a profile, in nanoseconds; None where there are too few spans.
+#[pyclass(frozen, eq, module = "hairspring")]
+#[derive(PartialEq)]
+pub(crate) struct Summary(hairspring_time::Summary);
+
+#[pymethods]
+impl Summary {
+    /// Spans in all, the first included.
+    #[getter]
+    fn count(&self) -> u64 {
+        self.0.count
+    }
+
+    /// The first span.
+    #[getter]
+    fn first_ns(&self) -> Option<i64> {
+        self.0.first.map(Nanos::count)
+    }
+
+    /// The shortest of the rest.
+    #[getter]
+    fn min_ns(&self) -> Option<i64> {
+        self.0.min.map(Nanos::count)
+    }
+
+    /// The median of the rest.
+    #[getter]
+    fn median_ns(&self) -> Option<i64> {
+        self.0.median.map(Nanos::count)
+    }
+
+    /// The longest of the rest.
+    #[getter]
+    fn max_ns(&self) -> Option<i64> {
+        self.0.max.map(Nanos::count)
+    }
+
+    /// The mean of the rest.
+    #[getter]
+    fn mean_ns(&self) -> Option<i64> {
+        self.0.mean.map(Nanos::count)
+    }
+
+    /// What a pair of stamps with nothing between shows, without Python's own cost.
+    #[getter]
+    fn stamp_cost_ns(&self) -> i64 {
+        self.0.stamp_cost.count()
+    }
+
+    fn __repr__(&self) -> String {
+        let text = |figure: Option<Nanos>| figure.map_or("-".to_owned(), |figure| figure.to_string());
+        let (first, min, median, max) = (text(self.0.first), text(self.0.min), text(self.0.median), text(self.0.max));
+        format!("<Summary: {} spans, first {first}, then {min} / {median} / {max}>", self.0.count)
+    }
+}

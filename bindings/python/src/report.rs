@@ -1,0 +1,189 @@
+//! What a delay did, as Python sees it: [`Report`], [`Verdict`], [`Gaps`].
+
+use std::collections::BTreeMap;
+
+use hairspring_time::{Cause, Nanos};
+use pyo3::prelude::*;
+
+use crate::waiting::Waited;
+
+/// What a delay did. Times end in `_ns` as integers; without it they are seconds.
+#[pyclass(frozen, module = "hairspring")]
+pub(crate) struct Report(pub(crate) Waited);
+
+#[pymethods]
+impl Report {
+    /// What was asked for.
+    #[getter]
+    fn requested_ns(&self) -> i64 {
+        self.0.report.requested.count()
+    }
+
+    /// How long it took.
+    #[getter]
+    fn actual_ns(&self) -> i64 {
+        self.0.report.actual.count()
+    }
+
+    /// How much longer than asked; negative only with a lead.
+    #[getter]
+    fn late_ns(&self) -> i64 {
+        self.0.report.late.count()
+    }
+
+    /// Time spent asleep in the kernel.
+    #[getter]
+    fn slept_ns(&self) -> i64 {
+        self.0.report.slept.count()
+    }
+
+    /// Time spent polling.
+    #[getter]
+    fn polled_ns(&self) -> i64 {
+        self.0.report.polled.count()
+    }
+
+    /// How long before the deadline the polling was meant to begin; 0 if it polled throughout.
+    #[getter]
+    fn window_ns(&self) -> i64 {
+        self.0.report.window.count()
+    }
+
+    /// How long the interpreter's lock took to come back after the end of the delay; 0 if it was kept. Not part of `late_ns`.
+    #[getter]
+    fn lock_ns(&self) -> i64 {
+        self.0.lock.count()
+    }
+
+    /// What was asked for, in seconds.
+    #[getter]
+    fn requested(&self) -> f64 {
+        self.0.report.requested.as_secs_f64()
+    }
+
+    /// How long it took, in seconds.
+    #[getter]
+    fn actual(&self) -> f64 {
+        self.0.report.actual.as_secs_f64()
+    }
+
+    /// How much longer than asked, in seconds.
+    #[getter]
+    fn late(&self) -> f64 {
+        self.0.report.late.as_secs_f64()
+    }
+
+    /// What disturbed it.
+    #[getter]
+    fn verdict(&self) -> Verdict {
+        Verdict(self.0.report.verdict)
+    }
+
+    fn __repr__(&self) -> String {
+        let report = &self.0.report;
+        let (requested, actual, late) = (report.requested, report.actual, report.late);
+        format!("<Report: {actual} for {requested}, {late} late, {}>", report.verdict.name())
+    }
+}
+
+/// What happened to the thread meanwhile, as far as that can be told. True if it is clean.
+#[pyclass(frozen, eq, module = "hairspring")]
+#[derive(PartialEq)]
+pub(crate) struct Verdict(hairspring_time::Verdict);
+
+#[pymethods]
+impl Verdict {
+    /// It in one word: `clean`, or the gravest of what happened.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Nothing happened that can be told.
+    #[getter]
+    fn is_clean(&self) -> bool {
+        self.0.is_clean()
+    }
+
+    /// The thread was moved to another CPU.
+    #[getter]
+    fn migrated(&self) -> bool {
+        self.0.migrated
+    }
+
+    /// The polling budget was spent and the rest of the time was slept out.
+    #[getter]
+    fn budget_spent(&self) -> bool {
+        self.0.budget_spent
+    }
+
+    /// The longest gap looks like the kernel's throttling of real-time threads.
+    #[getter]
+    fn throttled(&self) -> bool {
+        self.0.throttled
+    }
+
+    /// By how much the kernel woke the thread after the deadline itself.
+    #[getter]
+    fn overslept_ns(&self) -> i64 {
+        self.0.overslept.count()
+    }
+
+    /// How long the thread did not run, in all.
+    #[getter]
+    fn lost_ns(&self) -> i64 {
+        self.0.lost().count()
+    }
+
+    /// The stretches in which the thread did not run, by their causes.
+    #[getter]
+    fn gaps(&self) -> BTreeMap<&'static str, Gaps> {
+        let some = Cause::ALL.into_iter().map(|cause| (cause.name(), self.0.gaps(cause)));
+        some.filter(|(_, gaps)| gaps.count > 0).map(|(name, gaps)| (name, Gaps(gaps))).collect()
+    }
+
+    fn __bool__(&self) -> bool {
+        self.0.is_clean()
+    }
+
+    fn __str__(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn __repr__(&self) -> String {
+        match self.0.lost() {
+            Nanos::ZERO => format!("<Verdict: {}>", self.0.name()),
+            lost => format!("<Verdict: {}, {lost} lost>", self.0.name()),
+        }
+    }
+}
+
+/// The gaps of one cause.
+#[pyclass(frozen, eq, module = "hairspring")]
+#[derive(PartialEq)]
+pub(crate) struct Gaps(hairspring_time::Gaps);
+
+#[pymethods]
+impl Gaps {
+    /// How many.
+    #[getter]
+    fn count(&self) -> u32 {
+        self.0.count
+    }
+
+    /// Their length in all.
+    #[getter]
+    fn total_ns(&self) -> i64 {
+        self.0.total.count()
+    }
+
+    /// The longest.
+    #[getter]
+    fn longest_ns(&self) -> i64 {
+        self.0.longest.count()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Gaps: {}, {} in all, the longest {}>", self.0.count, self.0.total, self.0.longest)
+    }
+}

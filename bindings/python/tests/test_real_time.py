@@ -1,0 +1,87 @@
+"""Real-time settings for a while."""
+
+import os
+import threading
+
+import pytest
+
+from hairspring import RealTime
+
+
+def test_what_is_granted_is_given_back():
+    before, cpus = RealTime.now_in_force(), os.sched_getaffinity(0)
+    cpu = max(cpus)
+    with RealTime("fifo", 7, cpu=cpu, slack_ns=1_000) as real_time:
+        assert [grant.setting for grant in real_time.grants] == ["cpu", "slack", "policy"]
+        for grant in real_time.grants:
+            assert bool(grant) is grant.granted is (grant.reason is None) is (grant.remedy is None)
+        assert os.sched_getaffinity(0) == {cpu}
+        assert RealTime.now_in_force() == (("fifo", 7) if real_time.granted else before)
+        assert "in force" in repr(real_time)
+    assert RealTime.now_in_force() == before and os.sched_getaffinity(0) == cpus
+
+
+def test_a_refusal_is_told_and_not_raised():
+    with RealTime(cpu=4_000) as real_time:
+        (grant,) = real_time.grants
+        assert not grant.granted and not real_time.granted
+        assert "CPU" in grant.reason and grant.remedy and "refused" in repr(grant)
+
+
+def test_it_is_given_back_when_the_block_raises():
+    before = RealTime.now_in_force()
+    with pytest.raises(KeyError):
+        with RealTime("fifo", 1):
+            raise KeyError
+    assert RealTime.now_in_force() == before
+
+
+def test_blocks_nest_each_with_its_own():
+    before = RealTime.now_in_force()
+    with RealTime("rr", 3):
+        outer = RealTime.now_in_force()
+        with RealTime("fifo", 4):
+            pass
+        assert RealTime.now_in_force() == outer
+    assert RealTime.now_in_force() == before
+
+
+def test_it_belongs_to_the_thread_that_entered():
+    real_time, raised = RealTime("fifo", 2), []
+
+    def leave():
+        try:
+            real_time.__exit__(None, None, None)
+        except RuntimeError as error:
+            raised.append(str(error))
+
+    with real_time:
+        thread = threading.Thread(target=leave)
+        thread.start()
+        thread.join()
+        with pytest.raises(RuntimeError, match="in force already"):
+            real_time.__enter__()
+    assert len(raised) == 1 and "not in force on this thread" in raised[0]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "error"),
+    [
+        ({"policy": "idle"}, ValueError),
+        ({"policy": 1}, TypeError),
+        ({"policy": "fifo", "priority": 0}, ValueError),
+        ({"policy": "fifo", "priority": 100}, ValueError),
+        ({"policy": "fifo", "priority": 1.5}, TypeError),
+        ({"cpu": -1}, OverflowError),
+        ({"cpu": True}, TypeError),
+        ({"cpu": "0"}, TypeError),
+        ({"slack": float("nan")}, ValueError),
+        ({"slack": -1.0}, ValueError),
+        ({"slack": 1e-6, "slack_ns": 1000}, TypeError),
+        ({"lock_memory": "yes"}, TypeError),
+    ],
+    ids=repr,
+)
+def test_bad_wishes_are_refused(wishes, error):
+    with pytest.raises(error):
+        RealTime(**wishes)

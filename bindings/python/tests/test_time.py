@@ -1,0 +1,209 @@
+"""Time bases and delays: the promises, as they hold in Python."""
+
+import time
+from statistics import median
+
+import pytest
+
+import hairspring
+from hairspring import LongDelay, Timebase
+
+
+def test_now_lies_between_two_readings_of_the_kernels_clock():
+    timebase = Timebase.calibrate_to(1.0)
+    # What the rate's bound amounts to since the calibration, and half a bracket.
+    room_ns = 1_000 + int(timebase.bound_ppm * 1e-6 * 60e9)
+    for _ in range(1000):
+        before = time.monotonic_ns()
+        now = timebase.now_ns()
+        after = time.monotonic_ns()
+        assert before - room_ns <= now <= after + room_ns
+
+
+def test_the_time_never_goes_back():
+    for now in (hairspring.now_ns, hairspring.timebase().now_ns, hairspring.now):
+        stamps = [now() for _ in range(10_000)]
+        assert all(earlier <= later for earlier, later in zip(stamps, stamps[1:]))
+
+
+def test_a_delay_is_never_early_by_the_kernels_clock():
+    for ns in [0, 1, 100, 1_000, 10_000, hairspring.HELD_MOST_NS + 1, 200_000]:
+        for _ in range(100):
+            before = time.monotonic_ns()
+            report = hairspring.delay_ns(ns)
+            assert time.monotonic_ns() - before >= ns
+            assert report.requested_ns == ns and report.late_ns >= 0 and report.actual_ns == ns + report.late_ns
+
+
+def test_a_long_delay_is_never_early_by_the_kernels_clock():
+    long = LongDelay()
+    # The last is waited out in pieces.
+    for ns in [0, 1, 100, 20_000, 1_000_000, 20_000_000, 400_000_000]:
+        before = time.monotonic_ns()
+        report = long.delay_ns(ns)
+        assert time.monotonic_ns() - before >= ns
+        assert report.requested_ns == ns and report.late_ns >= 0 and report.actual_ns == ns + report.late_ns
+    assert report.slept_ns > report.polled_ns > 0
+
+
+def test_a_deadline_is_not_before_now_afterwards():
+    timebase = hairspring.timebase()
+    long = LongDelay(timebase)
+    for wait in (timebase.delay_until_ns, long.delay_until_ns):
+        for ahead_ns in [1_000, 3_000_000]:
+            deadline = timebase.now_ns() + ahead_ns
+            report = wait(deadline)
+            assert timebase.now_ns() >= deadline and report.late_ns >= 0
+    deadline = timebase.now() + 0.3
+    assert long.delay_until(deadline).late >= 0
+    assert timebase.now() >= deadline
+
+
+def test_a_deadline_that_has_passed_returns_at_once_with_its_lateness():
+    timebase = hairspring.timebase()
+    for wait in (timebase.delay_until_ns, LongDelay(timebase).delay_until_ns):
+        report = wait(timebase.now_ns() - 1_000_000)
+        assert report.late_ns >= 1_000_000 and report.requested_ns == 0
+
+
+def test_seconds_are_rounded_up_but_not_for_a_trifle_of_a_float():
+    for seconds, ns in [(1e-5, 10_000), (0.1e-9, 1), (1.5e-9, 2), (3e-6, 3_000), (0, 0), (0.001, 1_000_000)]:
+        assert hairspring.delay(seconds).requested_ns == ns
+
+
+def test_refining_leaves_the_first_and_makes_the_bound_smaller():
+    timebase = Timebase.calibrate()
+    time.sleep(0.05)
+    refined = timebase.refine()
+    assert refined.is_continuous and refined.continuity in ("continued", "rerated") and refined.by_ns == 0
+    if refined.continuity == "continued":
+        assert refined.timebase.bound_ppm < timebase.bound_ppm
+    assert refined.timebase.baseline_ns > timebase.baseline_ns
+    assert "ppm" in repr(refined) and "ppm" in repr(timebase)
+
+
+def test_trust_has_reasons_and_a_source():
+    trust = hairspring.timebase().trust
+    assert trust.source == ("counter" if trust.trusted else "kernel_clock")
+    assert bool(trust) is trust.trusted and trust.reasons
+    assert all(supports for supports, _ in trust.reasons) is trust.trusted
+    assert str(trust).startswith("trusted: " if trust else "not trusted: ")
+
+
+def test_the_default_time_base_is_made_once():
+    assert hairspring.timebase().frequency_hz == hairspring.timebase().frequency_hz
+    assert hairspring.timebase().baseline_ns == LongDelay().timebase.baseline_ns
+
+
+def test_a_tuned_delay_is_late_less_than_its_lead_would_be():
+    long = LongDelay()
+    assert long.lead_ns == 0
+    lead = long.tune()
+    assert long.lead == lead >= 0 and "lead" in repr(long)
+    assert LongDelay(lead=2e-6).lead_ns == 2_000
+    # A lead may be early, as it was asked to; without one it may not.
+    early = LongDelay(lead_ns=1_000_000)
+    assert median(early.delay_ns(5_000_000).late_ns for _ in range(5)) < 0
+
+
+def test_a_budget_limits_the_window():
+    assert LongDelay(budget_ns=10_000).window_ns(10_000_000) <= 10_000
+    assert LongDelay(budget=20e-6).window_ns(10_000_000) <= 20_000
+
+
+def test_a_verdict_is_one_word_with_its_gaps():
+    for _ in range(50):
+        verdict = hairspring.delay(1e-4).verdict
+        assert verdict.name == str(verdict) and " " not in verdict.name
+        assert bool(verdict) is verdict.is_clean is (verdict.name == "clean")
+        assert verdict.lost_ns == sum(gaps.total_ns for gaps in verdict.gaps.values())
+        for gaps in verdict.gaps.values():
+            assert gaps.count >= 1 and 0 < gaps.longest_ns <= gaps.total_ns and "longest" in repr(gaps)
+        assert verdict.overslept_ns == 0 and verdict.throttled in (True, False)
+
+
+def test_reports_say_how_long_the_lock_took_to_come_back():
+    assert hairspring.delay_ns(hairspring.HELD_MOST_NS).lock_ns == 0
+    assert hairspring.delay_ns(hairspring.HELD_MOST_NS + 1).lock_ns > 0
+    assert LongDelay().delay(0.001).lock_ns > 0
+
+
+DURATIONS = {
+    "hairspring.delay": hairspring.delay,
+    "Timebase.delay": lambda value: hairspring.timebase().delay(value),
+    "LongDelay.delay": lambda value: LongDelay().delay(value),
+}
+WHOLE = {
+    "hairspring.delay_ns": hairspring.delay_ns,
+    "Timebase.delay_ns": lambda value: hairspring.timebase().delay_ns(value),
+    "LongDelay.delay_ns": lambda value: LongDelay().delay_ns(value),
+}
+BAD_SECONDS = [
+    (float("nan"), ValueError),
+    (float("inf"), OverflowError),
+    (-float("inf"), OverflowError),
+    (1e300, OverflowError),
+    (10**400, OverflowError),
+    (-1e-9, ValueError),
+    (-1, ValueError),
+    (1e8, ValueError),
+    ("1", TypeError),
+    (b"1", TypeError),
+    (None, TypeError),
+    (True, TypeError),
+    ([1.0], TypeError),
+    (1j, TypeError),
+]
+BAD_WHOLE = [
+    (-1, ValueError),
+    (10**17, ValueError),
+    (10**30, OverflowError),
+    (1.0, TypeError),
+    (float("nan"), TypeError),
+    ("1", TypeError),
+    (None, TypeError),
+    (False, TypeError),
+]
+
+
+@pytest.mark.parametrize("name", DURATIONS)
+@pytest.mark.parametrize(("value", "error"), BAD_SECONDS, ids=repr)
+def test_bad_seconds_are_refused(name, value, error):
+    with pytest.raises(error):
+        DURATIONS[name](value)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize(("value", "error"), BAD_WHOLE, ids=repr)
+def test_bad_nanoseconds_are_refused(name, value, error):
+    with pytest.raises(error):
+        WHOLE[name](value)
+
+
+def test_a_poll_that_would_hang_the_machine_is_refused_with_its_remedy():
+    with pytest.raises(ValueError, match="LongDelay"):
+        hairspring.delay(1.0)
+
+
+def test_bad_settings_are_refused():
+    for wrong, error in [
+        (lambda: LongDelay(lead=-1e-6), ValueError),
+        (lambda: LongDelay(lead=1e-6, lead_ns=1000), TypeError),
+        (lambda: LongDelay(budget="1ms"), TypeError),
+        (lambda: LongDelay("timebase"), TypeError),
+        (lambda: Timebase(), TypeError),
+        (lambda: Timebase.calibrate_to(float("nan")), ValueError),
+        (lambda: Timebase.calibrate_to(0.0), ValueError),
+        (lambda: Timebase.calibrate_to("1"), TypeError),
+        (lambda: Timebase.calibrate_to(1.0, -1.0), ValueError),
+        (lambda: Timebase.calibrate_to(1.0, 1e6), ValueError),
+    ]:
+        with pytest.raises(error):
+            wrong()
+
+
+def test_numbers_of_numpy_are_numbers():
+    numpy = pytest.importorskip("numpy")
+    for seconds in [numpy.float64(1e-6), numpy.float32(0.5e-6), numpy.int64(0)]:
+        assert hairspring.delay(seconds).late_ns >= 0
+    assert hairspring.delay_ns(numpy.int32(1_000)).requested_ns == 1_000
