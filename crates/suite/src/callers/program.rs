@@ -1,6 +1,6 @@
 //! The programs that call: how each is found, started and understood.
 
-use std::io::Read;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ impl Program {
         if let Kind::Installed(_, last) = self.kind {
             command.args(last);
         }
-        let said = self.said(command)?;
+        let said = self.said(command, folder.path())?;
         understood(&said, self.language).ok_or_else(|| {
             Absent::final_(format!("the program said nothing that could be understood: {}", said.trim()))
         })
@@ -102,18 +102,15 @@ impl Program {
         }
     }
 
-    /// What it printed, if it ended well.
-    fn said(&self, mut command: Command) -> Result<String, Absent> {
+    /// What it printed, if it ended well. It prints into files: a pipe that nobody reads would hold it up.
+    fn said(&self, mut command: Command, folder: &Path) -> Result<String, Absent> {
         let name = command.get_program().to_string_lossy().into_owned();
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let failed = |error| Absent::final_(format!("failed to make a file for what {name} prints: {error}"));
+        let (out, errors) = (folder.join("out"), folder.join("errors"));
+        command.stdin(Stdio::null());
+        command.stdout(File::create(&out).map_err(failed)?).stderr(File::create(&errors).map_err(failed)?);
         let mut child =
             command.spawn().map_err(|_| Absent::new(format!("{name} does not start"), format!("install {name}")))?;
-        let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
-        // Read beside the wait: a full pipe would hold the program up.
-        let said = std::thread::spawn(move || {
-            let mut text = String::new();
-            out.as_mut().map_or(Ok(0), |out| out.read_to_string(&mut text)).map(|_| text)
-        });
         let begun = Instant::now();
         let ended = loop {
             match child.try_wait() {
@@ -125,12 +122,11 @@ impl Program {
         // No more than a wait if it has ended.
         drop(child.kill());
         drop(child.wait());
-        let said = said.join().ok().and_then(Result::ok).unwrap_or_default();
+        let read = |path: &Path| std::fs::read(path).map(|text| String::from_utf8_lossy(&text).into_owned());
         if ended == Some(true) {
-            return Ok(said);
+            return read(&out).map_err(failed);
         }
-        let mut complaint = String::new();
-        drop(errors.as_mut().map(|errors| errors.read_to_string(&mut complaint)));
+        let complaint = read(&errors).unwrap_or_default();
         let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
         let reason = match ended {
             Some(_) => format!("{name} failed: {last}"),
