@@ -28,9 +28,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::Nanos;
 
+use crate::calls::wait_readable;
 use crate::device::{Device, DeviceError, Lines};
-use crate::node::{Node, refusal, wait_readable};
-use revoked::Guarded;
+use crate::node::Node;
+use crate::refusal::refusal;
+use revoked::Revocable;
 
 const REMEDY: &str =
     "name a card and a memory window of it that is not used, as in pci:0000:00:04.0,bar=0; lspci -v lists them";
@@ -54,7 +56,7 @@ const WORD: usize = size_of::<u32>();
 pub struct PciWindow {
     words: NonNull<u32>,
     bytes: usize,
-    guarded: Guarded,
+    revocable: Revocable,
     configuration: File,
     card: String,
     found_gone: AtomicBool,
@@ -93,8 +95,8 @@ impl PciWindow {
             // SAFETY: exactly what was mapped above, and nobody has it yet.
             unsafe { libc::munmap(address, bytes) };
         };
-        let guarded = match Guarded::new(address as usize, bytes) {
-            Ok(guarded) => guarded,
+        let revocable = match Revocable::new(address as usize, bytes) {
+            Ok(revocable) => revocable,
             Err(error) => {
                 unmap();
                 return Err(failed(error));
@@ -102,7 +104,7 @@ impl PciWindow {
         };
         let configuration = OpenOptions::new().read(true).open(folder.join("config"));
         let configuration = configuration.inspect_err(|_| unmap()).map_err(failed)?;
-        Ok(Self { words, bytes, guarded, configuration, card: card.to_owned(), found_gone: AtomicBool::new(false) })
+        Ok(Self { words, bytes, revocable, configuration, card: card.to_owned(), found_gone: AtomicBool::new(false) })
     }
 
     /// Its size.
@@ -158,7 +160,7 @@ impl PciWindow {
     /// Whether it has been found out already that the card is gone.
     fn is_gone(&self) -> bool {
         // Relaxed: a plain mark, of this thread or one that has handed the window over since.
-        self.found_gone.load(Ordering::Relaxed) || self.guarded.is_revoked()
+        self.found_gone.load(Ordering::Relaxed) || self.revocable.is_revoked()
     }
 
     fn gone(&self, attempted: &str) -> DeviceError {
@@ -170,7 +172,7 @@ impl PciWindow {
 
 impl Drop for PciWindow {
     fn drop(&mut self) {
-        self.guarded.release();
+        self.revocable.release();
         // SAFETY: exactly what was mapped, or the memory that has replaced it; no borrow of it exists.
         unsafe { libc::munmap(self.words.as_ptr().cast(), self.bytes) };
     }

@@ -1,4 +1,4 @@
-//! [`Guarded`]: windows that the kernel may take away while they are used.
+//! [`Revocable`]: windows that the kernel may take away while they are used.
 //!
 //! **Problem.** The kernel can revoke the mappings of a card's windows: with the card on older kernels, for a driver that claims it on newer
 //! ones. The next access is a `SIGBUS`, which ends the process in the middle of whatever it did, with every other device of it in the
@@ -41,11 +41,11 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// A window that the handler knows.
 #[derive(Debug)]
-pub(super) struct Guarded {
+pub(super) struct Revocable {
     slot: usize,
 }
 
-impl Guarded {
+impl Revocable {
     /// Has the handler know a mapping of whole pages.
     pub(super) fn new(address: usize, bytes: usize) -> io::Result<Self> {
         install()?;
@@ -165,15 +165,15 @@ mod tests {
     #[test]
     fn an_access_to_a_window_that_was_taken_away_returns_and_is_told() {
         let (address, bytes) = mapped_and_cut();
-        let guarded = Guarded::new(address, bytes).expect("room for one");
-        assert!(!guarded.is_revoked());
+        let revocable = Revocable::new(address, bytes).expect("room for one");
+        assert!(!revocable.is_revoked());
         let word = (address + 4096 + 8) as *mut u32;
         // SAFETY: within the mapping; the bus error that it makes is what the handler is for.
         let value = unsafe { word.read_volatile() };
-        assert_eq!((value, guarded.is_revoked()), (0, true));
+        assert_eq!((value, revocable.is_revoked()), (0, true));
         // SAFETY: as above; the whole of it is memory now.
         unsafe { (address as *mut u32).write_volatile(7) };
-        guarded.release();
+        revocable.release();
         // SAFETY: the memory that has replaced the mapping, which nobody uses any more.
         unsafe { libc::munmap(address as *mut _, bytes) };
     }
@@ -182,7 +182,7 @@ mod tests {
     fn windows_are_given_back() {
         for _ in 0..2 * MOST {
             // Addresses that nobody accesses.
-            Guarded::new(4096, 4096).expect("room").release();
+            Revocable::new(4096, 4096).expect("room").release();
         }
     }
 }
