@@ -5,14 +5,14 @@
 //! output is `N passed, N failed, N skipped`, where the single test cases count one each and every other check
 //! counts one; before it stand the reasons of all skips and the ends of all failures' logs.
 
-mod aarch64;
+pub(crate) mod aarch64;
 mod cargo_tests;
 mod examples;
 mod html;
 pub(crate) mod needs;
 mod netlog;
 mod readme;
-mod setup;
+pub(crate) mod setup;
 mod steps;
 
 use std::time::{Duration, Instant};

@@ -35,18 +35,12 @@ pub(crate) enum Compiler {
 }
 
 pub(crate) fn check(context: &Context, name: &str) -> Tally {
-    let compiler = match compiler(context.workspace) {
-        Ok(compiler) => compiler,
+    let mut command = match cargo(context.workspace, &["check", "--target", TARGET]) {
+        Ok(command) => command,
         Err(why) => return Tally::fail(name, why, ""),
     };
-    let mut command = context.workspace.cargo(&["check", "--target", TARGET]);
     for package in CRATES {
         command.args(["-p", package]);
-    }
-    // Its own target directory: two compilers in one would throw away each other's work.
-    command.env("CARGO_TARGET_DIR", context.workspace.scratch("aarch64").join("target"));
-    if let Compiler::Unpacked { rustc, libraries } = &compiler {
-        command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries));
     }
     let ended = context.run(name, &mut command);
     if ended.succeeded() {
@@ -54,6 +48,23 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     } else {
         Tally::fail(name, format!("cargo check --target {TARGET}: {}", ended.how), ended.tail())
     }
+}
+
+/// A command of Cargo's with a compiler that can do it for the target.
+pub(crate) fn cargo(workspace: &Workspace, arguments: &[&str]) -> Result<Command, String> {
+    let compiler = compiler(workspace)?;
+    let mut command = workspace.cargo(arguments);
+    // Its own target directory: two compilers in one would throw away each other's work.
+    command.env("CARGO_TARGET_DIR", target_folder(workspace));
+    if let Compiler::Unpacked { rustc, libraries } = &compiler {
+        command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries));
+    }
+    Ok(command)
+}
+
+/// Where Cargo puts what it makes for the target.
+pub(crate) fn target_folder(workspace: &Workspace) -> PathBuf {
+    workspace.scratch("aarch64").join("target")
 }
 
 /// Where setup unpacks the packages.
