@@ -1,8 +1,9 @@
 //! Data acquisition through comedi: the parallel port as a card with digital lines, and the kernel's card that makes waveforms.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use hairspring_device::{AnalogInput, Comedi, Device, Inputs, Lines, Pulse};
+use hairspring_device::{AnalogCard, AnalogInput, Comedi, Device, Inputs, Lines, Pulse};
 use hairspring_stream::recording::Files;
 use hairspring_stream::{Bytes, Frames, Verdict};
 use hairspring_time::Nanos;
@@ -16,6 +17,8 @@ use crate::{kernel, shell};
 const PORT_CARD: &str = "/dev/comedi0";
 const WAVES: &str = "/dev/comedi1";
 const PORT_AT: i32 = 0x378;
+/// Of a recording of the waves: two seconds.
+const FRAMES: u64 = 20_000;
 // Subdevices of comedi_parport.
 const DATA: u32 = 0;
 const STATUS: u32 = 1;
@@ -67,17 +70,42 @@ fn inputs(period: Nanos, frames: u64) -> Inputs {
 
 /// A sawtooth and a square wave, recorded and read back: every frame is there, in order, and what it must be.
 pub(crate) fn recording(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
-    const FRAMES: u64 = 20_000;
-    /// The waves repeat after 100 ms.
-    const PERIOD: usize = 1_000;
     let source = AnalogInput::open(Path::new(WAVES), &inputs(Nanos::from_micros(100), FRAMES)).map_err(text)?;
     let target = PathBuf::from("/tmp/waves");
     let recorded = disks::recorded(Box::new(source), target.clone(), &mut |_| Ok(()))?;
     let outcome = &recorded.outcome;
     check(outcome.verdict == Verdict::Complete, || format!("{}: {}", outcome.verdict.name(), outcome.reason))?;
-    let verified = disks::verified(&target)?;
+    waves(&target, findings)
+}
+
+/// The same by the command.
+pub(crate) fn command(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
+    let target = PathBuf::from("/tmp/command");
+    let card = format!("{}:{WAVES},2ch,10kS/s", AnalogCard::NAME);
+    let (to, frames) = (target.display().to_string(), FRAMES.to_string());
+    let record = |card: &str| {
+        let arguments = ["record", "--card", card, "--frames", &frames, "--to", &to, "--format", "json"];
+        Command::new("/hairspring").args(arguments).output().map_err(text)
+    };
+    let none = record("comedi:/dev/comedi15,2ch,10kS/s")?;
+    let said = String::from_utf8_lossy(&none.stderr);
+    check(none.status.code() == Some(2) && said.contains("comedi driver"), || format!("{}: {said}", none.status))?;
+    let recorded = record(&card)?;
+    check(recorded.status.success(), || {
+        format!("{}: {}", recorded.status, String::from_utf8_lossy(&recorded.stderr).trim())
+    })?;
+    let report: serde_json::Value = serde_json::from_slice(&recorded.stdout).map_err(text)?;
+    check(report["verdict"] == "complete" && report["card"] == card, || report.to_string())?;
+    waves(&target, findings)
+}
+
+/// What was recorded is whole, and the two waves that the card makes.
+fn waves(target: &Path, findings: &mut Findings) -> Result<(), String> {
+    /// The waves repeat after 100 ms.
+    const PERIOD: usize = 1_000;
+    let verified = disks::verified(target)?;
     check(verified.verdict == Verdict::Complete, || format!("{verified:?}"))?;
-    let bytes = std::fs::read(Files::of(&target).data).map_err(text)?;
+    let bytes = std::fs::read(Files::of(target).data).map_err(text)?;
     let samples: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
     let channel = |number: usize| samples.iter().skip(number).step_by(2).copied().collect::<Vec<u16>>();
     let (sawtooth, square) = (channel(0), channel(1));

@@ -1,14 +1,16 @@
 //! `cargo xtask lab`: the drivers against the kernel's real ones, in a virtual machine that is made, run and thrown away.
 //!
-//! The machine is QEMU in software emulation with a PREEMPT_RT kernel of the distribution; its programs are `lab-guest` and the command (see
+//! There are two: a PC, and a board for arm64, which has GPIO lines. Each is QEMU in software emulation with a PREEMPT_RT kernel of the distribution; its programs are `lab-guest` and the command (see
 //! `lab/README.md`). What the guest found comes back as lines of JSON, what it did to the parallel port as a file. This page compares, prints and
 //! counts. Times of a machine in software emulation say nothing about a real one: they are printed, never judged.
 
 mod image;
+pub(crate) mod kind;
 mod machine;
 mod results;
 mod sheet;
 pub(crate) mod supplies;
+mod wires;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,8 +19,9 @@ use std::time::Duration;
 
 use crate::child;
 use crate::tally::Tally;
-use crate::test::Context;
+use crate::test::{Context, aarch64};
 use crate::workspace::Workspace;
+use kind::Kind;
 use machine::{Clock, Machine};
 use results::Results;
 
@@ -26,6 +29,12 @@ use results::Results;
 const PROGRAMS: [&str; 2] = ["lab-guest", "hairspring"];
 /// As the tests build them, examples and their dependencies included, so that after those there is next to nothing to do.
 const BUILD: [&str; 8] = ["build", "--profile", "test", "--workspace", "--exclude", "peers", "--bins", "--examples"];
+/// The board's: the tests alone, without any library of its own.
+const BUILD_FOR_BOARD: [&str; 6] = ["build", "-p", "lab", "--bins", "--target", aarch64::TARGET];
+const BOARD_ENVIRONMENT: [(&str, &str); 2] = [
+    ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
+    ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static"),
+];
 /// How long the build of the guest may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(480);
 
@@ -38,6 +47,12 @@ pub(crate) struct Arguments {
     /// Boot twice with a clock that counts instructions, and compare what both found
     #[arg(long)]
     icount: bool,
+    /// Boot the board for arm64, which has GPIO lines, instead of the PC
+    #[arg(long, conflicts_with = "icount")]
+    board: bool,
+    /// All of it: the PC twice with a clock that counts instructions, and the board
+    #[arg(long, conflicts_with_all = ["icount", "board"])]
+    long: bool,
     /// Run only the tests whose names begin like this, for instance disk
     #[arg(long, value_name = "NAME", default_value = "")]
     only: String,
@@ -45,34 +60,49 @@ pub(crate) struct Arguments {
 
 /// Runs the lab; `Ok(true)` when nothing failed.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
-    if arguments.setup {
-        supplies::install(workspace, &mut |command| must(workspace, command))?;
+    let kinds: &[Kind] = match (arguments.long, arguments.board) {
+        (true, _) => &[Kind::Pc, Kind::Board],
+        (_, true) => &[Kind::Board],
+        _ => &[Kind::Pc],
+    };
+    let mut tally = Tally::default();
+    for kind in kinds {
+        if arguments.setup {
+            supplies::install(workspace, *kind, &mut |command| must(workspace, command))?;
+        }
+        if let Some(missing) = supplies::missing(workspace, *kind) {
+            return Err(format!("start the lab: {}; run it with --setup", missing.what));
+        }
     }
-    if let Some(missing) = supplies::missing(workspace) {
-        return Err(format!("start the lab: {}; run cargo xtask lab --setup", missing.what));
+    for kind in kinds {
+        let icount = arguments.icount || arguments.long && *kind == Kind::Pc;
+        tally.add(tests(workspace, *kind, icount, &arguments.only, Duration::MAX));
     }
-    let tally = tests(workspace, arguments.icount, &arguments.only, Duration::MAX);
     print!("\n{}", tally.details());
     println!("{}", tally.closing_line());
     Ok(tally.succeeded())
 }
 
-/// The same as a step of the test run.
+/// The same as a step of the test run: the PC alone.
 pub(crate) fn check(context: &Context, _name: &str) -> Tally {
-    tests(context.workspace, false, "", context.limit())
+    tests(context.workspace, Kind::Pc, false, "", context.limit())
 }
 
-fn tests(workspace: &Workspace, icount: bool, only: &str, limit: Duration) -> Tally {
-    let prepared = build(workspace, limit).and_then(|programs| {
-        let libraries = libraries(workspace, &programs)?;
-        Machine::prepare(workspace, &programs, &libraries, only)
+fn tests(workspace: &Workspace, kind: Kind, icount: bool, only: &str, limit: Duration) -> Tally {
+    let prepared = build(workspace, kind, limit).and_then(|programs| {
+        let libraries = match kind {
+            Kind::Pc => libraries(workspace, &programs)?,
+            Kind::Board => BTreeSet::new(),
+        };
+        Machine::prepare(workspace, kind, &programs, &libraries, only)
     });
     let machine = match prepared {
         Ok(machine) => machine,
         Err(why) => return Tally::fail("lab", why, ""),
     };
     if !icount {
-        return boot(&machine, "lab", Clock::Host, limit).0;
+        let label = if kind == Kind::Board { "board" } else { "lab" };
+        return boot(&machine, label, Clock::Host, limit).0;
     }
     let (mut tally, first) = boot(&machine, "first boot", Clock::Instructions, limit);
     let (second_tally, second) = boot(&machine, "second boot", Clock::Instructions, limit);
@@ -91,7 +121,7 @@ fn tests(workspace: &Workspace, icount: bool, only: &str, limit: Duration) -> Ta
 /// Boots once, prints what was found and counts it.
 fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally, Option<Results>) {
     let booted = machine.boot(label, clock, limit);
-    match Results::read(&booted.results, &booted.captured) {
+    match Results::read(machine.kind(), &booted.results, &booted.captured) {
         Ok(results) => {
             println!("{}: the machine ran for {:.1} s\n{}", label, booted.took.as_secs_f64(), results.table());
             let mut tally = results.tally();
@@ -111,19 +141,28 @@ fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally
 }
 
 /// Builds the guest's programs, without what only a debugger needs: the machine has little memory.
-fn build(workspace: &Workspace, limit: Duration) -> Result<Vec<PathBuf>, String> {
+fn build(workspace: &Workspace, kind: Kind, limit: Duration) -> Result<Vec<PathBuf>, String> {
+    let (mut command, built, programs, strip): (_, _, &[&str], _) = match kind {
+        Kind::Pc => (workspace.cargo(&BUILD), workspace.target.join("debug"), &PROGRAMS, "strip"),
+        Kind::Board => {
+            let mut command = aarch64::cargo(workspace, &BUILD_FOR_BOARD)?;
+            command.envs(BOARD_ENVIRONMENT);
+            let built = aarch64::target_folder(workspace).join(aarch64::TARGET).join("debug");
+            (command, built, &PROGRAMS[..1], "aarch64-linux-gnu-strip")
+        }
+    };
     let log = workspace.scratch("logs").join("lab-build.log");
-    let ended = child::run("the guest's build", &mut workspace.cargo(&BUILD), BUILD_LIMIT.min(limit), &log);
+    let ended = child::run("the guest's build", &mut command, BUILD_LIMIT.min(limit), &log);
     if !ended.succeeded() {
         return Err(format!("the guest's programs were not built: {}\n{}", ended.how, ended.tail()));
     }
-    let stripped = PROGRAMS.map(|program| {
-        let small = workspace.scratch("lab").join(program);
-        let mut strip = Command::new("strip");
-        strip.arg("-o").arg(&small).arg(workspace.target.join("debug").join(program));
+    let stripped = programs.iter().map(|program| {
+        let small = kind.folder(workspace).join(program);
+        let mut strip = Command::new(strip);
+        strip.arg("-o").arg(&small).arg(built.join(program));
         must(workspace, &mut strip).map(|_| small)
     });
-    stripped.into_iter().collect()
+    stripped.collect()
 }
 
 /// The shared libraries that programs need, and what loads them, by their paths here.

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a command talks to its user")]
 #![expect(clippy::print_stderr, reason = "progress of a proof goes beside its result")]
 
+mod apt;
 mod child;
 mod flags;
 mod r#gen;

@@ -5,7 +5,7 @@
 //! output is `N passed, N failed, N skipped`, where the single test cases count one each and every other check
 //! counts one; before it stand the reasons of all skips and the ends of all failures' logs.
 
-mod aarch64;
+pub(crate) mod aarch64;
 mod cargo_tests;
 mod clients;
 mod examples;
@@ -14,7 +14,7 @@ pub(crate) mod needs;
 mod netlog;
 mod python;
 mod readme;
-mod setup;
+pub(crate) mod setup;
 mod shapes;
 mod steps;
 mod windows;

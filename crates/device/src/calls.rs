@@ -9,6 +9,11 @@ use std::sync::atomic::AtomicU32;
 
 use hairspring_machine::Nanos;
 
+/// How often a source is asked again.
+const ASKED_AGAIN_MS: libc::c_int = 1000;
+/// The longest wait for an interrupt in one call: the kernel counts milliseconds in 32 bits.
+const WAIT_MOST_MS: i64 = i32::MAX as i64;
+
 /// The result of a call as Rust tells it.
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -75,20 +80,37 @@ pub(crate) enum Ready {
     Bell,
 }
 
-/// Waits until there is something to read from the source, or the bell is rung; that one comes first.
+/// Waits until there is something to read from the source, or the bell is rung; that one comes first. It is asked again each second:
+/// a device that goes does not wake who sleeps for it on all kernels, and is an error only for who asks.
 pub(crate) fn wait(source: BorrowedFd<'_>, bell: BorrowedFd<'_>) -> io::Result<Ready> {
-    let look = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     loop {
-        let mut both = [look(source), look(bell)];
-        // SAFETY: two structures that live until the call returns, and their number.
-        match checked(unsafe { libc::poll(both.as_mut_ptr(), 2, -1) }) {
-            Ok(_) if both[1].revents != 0 => return Ok(Ready::Bell),
-            Ok(_) if both[0].revents != 0 => return Ok(Ready::Source),
+        match poll([bell, source], ASKED_AGAIN_MS) {
+            Ok([true, _]) => return Ok(Ready::Bell),
+            Ok([_, true]) => return Ok(Ready::Source),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Waits until a descriptor can be read, or for so long at most; whether it can. A device that is gone counts as readable: the
+/// read says why. A signal may end the wait sooner.
+pub(crate) fn wait_readable(descriptor: BorrowedFd<'_>, most: Nanos) -> io::Result<bool> {
+    let millis = (most.count().max(0) / 1_000_000).min(WAIT_MOST_MS) as libc::c_int;
+    match poll([descriptor], millis) {
+        Ok([ready]) => Ok(ready),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Which of these can be read, or have an end or an error that a read will tell; waits for one of them for so long at most.
+fn poll<const N: usize>(descriptors: [BorrowedFd<'_>; N], millis: libc::c_int) -> io::Result<[bool; N]> {
+    let mut entries = descriptors.map(|one| libc::pollfd { fd: one.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    // SAFETY: the structures live until the call returns, this is their number, and their descriptors are borrowed, so open.
+    checked(unsafe { libc::poll(entries.as_mut_ptr(), N as libc::nfds_t, millis) })?;
+    Ok(entries.map(|entry| entry.revents != 0))
 }
 
 /// A socket at an address that others may have, too, as the members of a group on one host do.

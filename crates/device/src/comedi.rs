@@ -7,6 +7,7 @@
 //!
 //! **Real-time behaviour.** One system call for a write or a read, one access of the card within it.
 
+mod card;
 mod input;
 mod kernel;
 
@@ -14,8 +15,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::device::{Device, DeviceError, Lines};
-use crate::node::{Node, refusal};
+use crate::node::Node;
+use crate::refusal::refusal;
 
+pub use card::AnalogCard;
 pub use input::{AnalogInput, Inputs};
 
 const REMEDY: &str =

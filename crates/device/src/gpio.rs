@@ -16,12 +16,14 @@ use gpiocdev::line::{EdgeDetection, EdgeKind, EventClock, Value, Values};
 use hairspring_machine::Nanos;
 
 use crate::device::{Device, DeviceError, Lines};
-use crate::node::refusal;
+use crate::refusal::refusal;
 
 const REMEDY: &str = "name a chip and its lines, for instance gpio:/dev/gpiochip0,out=3+4,in=7; gpioinfo lists them";
 const CONSUMER: &str = "hairspring";
 /// Lines of one device: as many as `Lines` has.
 const MOST_LINES: usize = u32::BITS as usize;
+/// Words of an edge in the second version of the kernel's interface, the one that is used.
+const EDGE_WORDS: usize = 6;
 /// The longest wait for an edge in one call, so that the time is in the range of the system's.
 const WAIT_MOST: std::time::Duration = std::time::Duration::from_secs(1 << 20);
 
@@ -162,7 +164,10 @@ impl GpioEdges {
         if !self.request.wait_edge_event(most).map_err(failed)? {
             return Ok(None);
         }
-        let event = self.request.read_edge_event().map_err(failed)?;
+        // Room for one: the crate's own call for a single edge has room for eight, and gives the first of those it has read.
+        let mut room = [0; EDGE_WORDS];
+        let words = self.request.read_edge_events_into_slice(&mut room).map_err(failed)?;
+        let event = self.request.edge_event_from_slice(room.get(..words).unwrap_or_default()).map_err(failed)?;
         self.lost += u64::from(missing(self.last, event.seqno));
         self.last = event.seqno;
         Ok(Some(GpioEdge {

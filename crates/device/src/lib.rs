@@ -37,6 +37,7 @@ mod node;
 pub mod parport;
 pub mod pci;
 pub mod pulse;
+mod refusal;
 pub mod scope;
 pub mod serial;
 mod shared;
@@ -49,7 +50,7 @@ pub mod unit;
 pub mod virtual_board;
 pub mod window;
 
-pub use comedi::{AnalogInput, Comedi, Inputs};
+pub use comedi::{AnalogCard, AnalogInput, Comedi, Inputs};
 pub use description::Description;
 pub use device::{Device, DeviceError, Lines};
 pub use event::{Event, Stamped};

@@ -4,7 +4,7 @@
 //! encodes, and that each refusal comes with what to do about it. It knows nothing of any driver: which numbers there are, and
 //! what they mean, is in the drivers' own files. Requests whose values hold addresses are not made here.
 
-#![expect(unsafe_code, reason = "the system calls ioctl and poll")]
+#![expect(unsafe_code, reason = "the system call ioctl")]
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,14 +13,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use hairspring_machine::Nanos;
-
 use crate::device::DeviceError;
+use crate::refusal::refusal;
 
-/// The longest wait for an interrupt in one call: the kernel counts milliseconds in 32 bits.
-const WAIT_MOST_MS: i64 = i32::MAX as i64;
-
-/// Integers: any bits are one, and they hold no addresses.
+/// Integers, and structures of nothing else without a gap: any bits are one, and they hold no addresses.
 pub(crate) trait Number: Copy + Default {}
 impl Number for u8 {}
 impl Number for i32 {}
@@ -42,6 +38,12 @@ impl<T: Number> Request<T> {
     /// `_IOW`: the driver takes a value.
     pub(crate) const fn takes(group: u8, index: u8) -> Self {
         Self { number: encoded(1, group, index, size_of::<T>()), value: PhantomData }
+    }
+
+    /// A request whose number encodes the size of an address instead of the value's, as some headers have it by mistake. `T` must be as
+    /// long as what the driver copies.
+    pub(crate) const fn by_address(direction: u32, group: u8, index: u8) -> Self {
+        Self { number: encoded(direction, group, index, size_of::<usize>()), value: PhantomData }
     }
 }
 
@@ -115,8 +117,9 @@ impl Node {
         self.exchange(request, T::default())
     }
 
-    fn exchange<T: Number>(&self, request: Request<T>, mut value: T) -> io::Result<T> {
-        // SAFETY: the request is made only with the type whose size it has (`Request`), any bits of which are a value; the value
+    /// Hands a value over and asks for what becomes of it.
+    pub(crate) fn exchange<T: Number>(&self, request: Request<T>, mut value: T) -> io::Result<T> {
+        // SAFETY: the request is made only with the type that the driver copies (`Request`), any bits of which are a value; the value
         // lives until the call returns and nobody else sees it.
         let result = unsafe { libc::ioctl(self.file.as_raw_fd(), request.number as _, &raw mut value) };
         if result >= 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
@@ -129,22 +132,6 @@ impl AsFd for Node {
     }
 }
 
-/// Waits until a descriptor can be read, or for so long at most; whether it can. A device that is gone counts as readable: the
-/// read says why.
-pub(crate) fn wait_readable(descriptor: BorrowedFd<'_>, most: Nanos) -> io::Result<bool> {
-    let millis = (most.count().max(0) / 1_000_000).min(WAIT_MOST_MS) as libc::c_int;
-    let mut entry = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: there is one entry, it lives until the call returns, and its descriptor is borrowed, so open, meanwhile.
-    match unsafe { libc::poll(&raw mut entry, 1, millis) } {
-        0 => Ok(false),
-        1.. => Ok(true),
-        _ => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-            error => Err(error),
-        },
-    }
-}
-
 /// A file that is there, but is none of a device.
 fn wrong_kind(path: &Path, what: &str, remedy: &'static str) -> DeviceError {
     DeviceError {
@@ -152,17 +139,6 @@ fn wrong_kind(path: &Path, what: &str, remedy: &'static str) -> DeviceError {
         said: "the file is no character device".to_owned(),
         remedy,
     }
-}
-
-/// What a driver's refusal means for who uses it; `usual` is the remedy where the number says nothing in particular.
-pub(crate) fn refusal(attempted: String, error: &io::Error, usual: &'static str) -> DeviceError {
-    let remedy = match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => "join the group that the device's file belongs to, or run as root",
-        Some(libc::EBUSY) => "somebody else uses it: end that program, or choose another one",
-        Some(libc::ENODEV | libc::EIO | libc::ENXIO) => "the device is gone or unplugged: connect it and open it again",
-        _ => usual,
-    };
-    DeviceError { attempted, said: error.to_string(), remedy }
 }
 
 #[cfg(test)]
@@ -194,11 +170,5 @@ mod tests {
         let null = Node::open(Path::new("/dev/null"), "nothing", "look elsewhere").expect("a character device");
         let error = null.ask(MODEM_GET).expect_err("no modem");
         assert_eq!(error.raw_os_error(), Some(libc::ENOTTY));
-        let remedies = [libc::EACCES, libc::EBUSY, libc::ENODEV, libc::ENOTTY]
-            .map(|number| refusal(String::new(), &io::Error::from_raw_os_error(number), "look elsewhere").remedy);
-        assert!(
-            remedies[0].contains("group") && remedies[1].contains("else uses it") && remedies[2].contains("unplugged")
-        );
-        assert_eq!(remedies[3], "look elsewhere");
     }
 }

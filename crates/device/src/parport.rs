@@ -20,8 +20,10 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::Nanos;
 
+use crate::calls::wait_readable;
 use crate::device::{Device, DeviceError, Lines};
-use crate::node::{Command, Node, Request, refusal, wait_readable};
+use crate::node::{Command, Node, Request};
+use crate::refusal::refusal;
 
 // From `linux/ppdev.h`.
 const CLAIM: Command = Command::new(b'p', 0x8b);

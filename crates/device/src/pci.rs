@@ -23,8 +23,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::Nanos;
 
+use crate::calls::wait_readable;
 use crate::device::{Device, DeviceError, Lines};
-use crate::node::{Node, refusal, wait_readable};
+use crate::node::Node;
+use crate::refusal::refusal;
 use crate::window::Window;
 
 const REMEDY: &str =

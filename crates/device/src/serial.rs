@@ -20,7 +20,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::device::{Device, DeviceError, Lines};
-use crate::node::{EXCLUSIVE, MODEM_CLEAR, MODEM_GET, MODEM_SET, Node, refusal};
+use crate::node::{EXCLUSIVE, MODEM_CLEAR, MODEM_GET, MODEM_SET, Node};
+use crate::refusal::refusal;
 
 const OUTPUTS: [libc::c_int; 2] = [libc::TIOCM_DTR, libc::TIOCM_RTS];
 const INPUTS: [libc::c_int; 4] = [libc::TIOCM_CTS, libc::TIOCM_DSR, libc::TIOCM_RI, libc::TIOCM_CD];

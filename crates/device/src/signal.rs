@@ -12,13 +12,16 @@
 //!
 //! **Conditions.** All processes use the same counter, so a stamp of one means the same to another. Several may fire at once. A
 //! process that dies in the few instructions between taking a number and filling its place keeps those who wait for that number
-//! from later ones until [`PLACES`] more were fired.
+//! from later ones until [`PLACES`] more were fired; one that is held up there for so long may spoil the stamp and the cycle of an event that
+//! took its place meanwhile.
 
 #![expect(unsafe_code, reason = "says that the words are atomics, and can be shared with other processes")]
 
+mod words;
+
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use hairspring_machine::{Machine, Nanos, Policy, Ticks};
 use hairspring_time::Timebase;
@@ -30,47 +33,18 @@ use crate::shared::{Page, Zeroed};
 use crate::source::EventSource;
 use crate::stop::Stop;
 
-/// So many events wait for one who is busy; later ones take the places of the oldest.
-pub const PLACES: u64 = 63;
+pub use words::PLACES;
+use words::{Found, Words};
+
 /// How often a sleeper looks whether it shall stop.
 const LOOK: Nanos = Nanos::from_millis(100);
 /// A poller looks at the stop after so many looks at the word.
 const LOOKS: u32 = 1024;
 /// Size of the file.
 const SIGNAL_BYTES: usize = 4096;
-/// What stands for no cycle.
-const NO_CYCLE: u64 = u64::MAX;
-
-/// One event. Alone in its cache line, so that those who look at one do not slow down who writes the next.
-#[repr(C, align(64))]
-struct Place {
-    /// The number of the event that is here, written last; 0 while it is being written.
-    sequence: AtomicU64,
-    stamp: AtomicU64,
-    cycle: AtomicU64,
-}
-
-#[repr(C)]
-struct Words {
-    /// How many were fired: numbers that were given out.
-    fired: AtomicU64,
-    /// Changes with every event; what sleepers sleep on.
-    bell: AtomicU32,
-    /// How many sleep.
-    sleepers: AtomicU32,
-    places: [Place; PLACES as usize],
-}
 
 // SAFETY: nothing but atomics.
 unsafe impl Zeroed for Words {}
-
-const _: () = assert!(size_of::<Words>() == SIGNAL_BYTES);
-
-impl Words {
-    fn place(&self, sequence: u64) -> &Place {
-        &self.places[(sequence % PLACES) as usize]
-    }
-}
 
 /// The signal, as one process sees it.
 #[derive(Debug)]
@@ -105,16 +79,7 @@ impl Signal {
     /// Fires it with a stamp that was taken before. Its number.
     pub fn fire_at(&self, stamp: Ticks, cycle: Option<u64>) -> u64 {
         let words = self.words();
-        // Relaxed: gives out numbers; the place publishes the rest.
-        let sequence = words.fired.fetch_add(1, Ordering::Relaxed) + 1;
-        let place = words.place(sequence);
-        // Nobody takes what is here for one event while it is half another. Release: pairs with the Acquire fence of the look.
-        place.sequence.store(0, Ordering::Relaxed);
-        std::sync::atomic::fence(Ordering::Release);
-        place.stamp.store(stamp.raw(), Ordering::Relaxed);
-        place.cycle.store(cycle.unwrap_or(NO_CYCLE), Ordering::Relaxed);
-        // Release: pairs with the Acquire of who looks for this number.
-        place.sequence.store(sequence, Ordering::Release);
+        let sequence = words.put(stamp.raw(), cycle);
         // SeqCst, as is the count of sleepers: either the sleeper sees the new bell, or this sees the sleeper.
         words.bell.fetch_add(1, Ordering::SeqCst);
         if words.sleepers.load(Ordering::SeqCst) > 0 {
@@ -125,7 +90,7 @@ impl Signal {
 
     /// How many were fired so far.
     pub fn fired(&self) -> u64 {
-        self.words().fired.load(Ordering::Relaxed)
+        self.words().fired()
     }
 }
 
@@ -146,30 +111,11 @@ impl<'t, M: Machine> Follower<'t, M> {
     /// The next event, if it has been fired.
     #[inline]
     fn look(&mut self) -> Option<Event> {
-        let words = self.signal.words();
-        let mut next = self.last + 1;
-        loop {
-            let place = words.place(next);
-            // Acquire: pairs with the Release of who fired it.
-            let here = place.sequence.load(Ordering::Acquire);
-            if here < next {
-                return None;
-            }
-            let wake = self.timebase.now();
-            let (stamp, cycle) = (place.stamp.load(Ordering::Relaxed), place.cycle.load(Ordering::Relaxed));
-            // Acquire: pairs with the Release fence of who fires. Unchanged means that stamp and cycle are this event's, too.
-            std::sync::atomic::fence(Ordering::Acquire);
-            if here == next && place.sequence.load(Ordering::Relaxed) == here {
-                let missed = next - self.last - 1;
-                self.last = next;
-                let at = self.timebase.instant(Ticks::new(stamp));
-                let cycle = (cycle != NO_CYCLE).then_some(cycle);
-                return Some(Event { at, stamped: Stamped::Sender, wake, sequence: next, missed, cycle });
-            }
-            // It was overwritten: the oldest that is still there is a round later than the newest number given out.
-            let oldest = words.fired.load(Ordering::Relaxed).saturating_sub(PLACES - 1);
-            next = oldest.max(next + 1);
-        }
+        let Found { sequence, stamp, cycle, wake } = self.signal.words().look(self.last, || self.timebase.now())?;
+        let missed = sequence - self.last - 1;
+        self.last = sequence;
+        let at = self.timebase.instant(Ticks::new(stamp));
+        Some(Event { at, stamped: Stamped::Sender, wake, sequence, missed, cycle })
     }
 }
 
@@ -203,9 +149,8 @@ impl<M: Machine + Send + Sync> EventSource for Sleeper<'_, M> {
             let words = self.follower.signal.words();
             words.sleepers.fetch_add(1, Ordering::SeqCst);
             let bell = words.bell.load(Ordering::SeqCst);
-            let last = self.follower.last;
             // What was fired before the bell was read is in its place.
-            if words.place(last + 1).sequence.load(Ordering::Acquire) <= last {
+            if !words.is_past(self.follower.last) {
                 calls::wait_while(&words.bell, bell, LOOK);
             }
             words.sleepers.fetch_sub(1, Ordering::SeqCst);

@@ -8,6 +8,7 @@
 //! | [`Readable`] | a read, or a line, of any descriptor: a pipe, a socket, a terminal | the waiting thread | lines are told apart |
 //! | [`Datagrams`] | a UDP datagram, to this host or to a group | the kernel | each waits in the socket; what it drops is counted |
 //! | [`Interrupt`](interrupt::Interrupt) | what a driver reports: GPIO edge, parallel port, UIO | the kernel (GPIO), or the waiting thread | merged and counted |
+//! | [`Pps`] | a pulse of a clock, `/dev/pps0` | the kernel | the last is kept, the others are counted |
 //! | [`Sleeper`](crate::Sleeper) | a [`Signal`](crate::Signal) that somebody fires | who fires it | 63 wait; others are counted |
 //! | [`Poller`](crate::Poller) | the same, by polling | who fires it | 63 wait; others are counted |
 //!
@@ -20,16 +21,22 @@ mod counter;
 mod datagrams;
 pub mod description;
 pub mod interrupt;
+mod pps;
 mod readable;
 mod timer;
 
 pub use counter::{Counter, Firing};
 pub use datagrams::Datagrams;
+pub use pps::Pps;
 pub use readable::{Each, Readable};
 pub use timer::{PERIOD_LEAST, PreciseTimer, Timer};
 
+use hairspring_machine::{Clock, Machine, Nanos};
+use hairspring_time::{Instant, Timebase};
+
 use crate::device::DeviceError;
 use crate::event::Event;
+use crate::refusal::refusal;
 
 /// What events come from.
 pub trait EventSource: Send {
@@ -43,15 +50,15 @@ pub trait EventSource: Send {
     fn wait(&mut self) -> Result<Option<Event>, DeviceError>;
 }
 
+/// When the kernel took something that it has stamped by its clock of the day, on our scale: as long ago as it is by that clock.
+/// Nobody is woken before it is there, so what a step of the clock makes of it ends at `wake`.
+fn taken<M: Machine>(timebase: &Timebase<M>, realtime: Nanos, wake: Instant) -> Instant {
+    let ago = timebase.machine().read(Clock::Realtime) - realtime;
+    let taken = timebase.now() + Nanos::new(ago.count().max(0).saturating_neg());
+    if taken.since(wake).is_ok_and(|after| after > Nanos::ZERO) { wake } else { taken }
+}
+
 /// What a source says when a system call fails.
 fn failed(attempted: impl Into<String>, error: &std::io::Error) -> DeviceError {
-    let remedy = match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => "run as a user who may, for instance root",
-        Some(libc::ENOENT) => "check the name",
-        Some(libc::EADDRINUSE) => "choose another port, or end who has it",
-        Some(libc::ENODEV | libc::EIO | libc::ENXIO) => "check that it is still plugged in",
-        Some(libc::EMFILE | libc::ENFILE) => "allow more open files (ulimit -n)",
-        _ => "see the kernel's log (dmesg)",
-    };
-    DeviceError { attempted: attempted.into(), said: error.to_string(), remedy }
+    refusal(attempted, error, "check the name, and see the kernel's log (dmesg)")
 }

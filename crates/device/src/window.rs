@@ -22,7 +22,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use crate::device::DeviceError;
-use crate::node::refusal;
+use crate::refusal::refusal;
 use revoked::Revocable;
 
 const REMEDY: &str = "name a file or device that may be read and written, and whose length is known or given";

@@ -14,6 +14,7 @@ mod executive;
 mod exposures;
 mod formats;
 mod fuzz;
+mod lab;
 mod long_delays;
 mod never_early;
 mod place;
@@ -143,6 +144,8 @@ enum Proof {
         #[arg(long, default_value_t = 1_000_000)]
         count: u64,
     },
+    /// The drivers do what they should against those of real kernels, in virtual machines
+    Lab,
     /// Exposures that nothing disturbed end within 10 µs of their time
     Exposures {
         /// How many
@@ -188,7 +191,7 @@ fn main() -> ExitCode {
         Proof::Inversion => executive::inversion(),
         Proof::Cyclictest { seconds } => executive::cyclictest(seconds),
         Proof::Interleavings => cargo_test::prove(
-            &["-p", "hairspring-exec", "-p", "hairspring-stream", "--lib", "loom_checks"],
+            &["-p", "hairspring-exec", "-p", "hairspring-stream", "-p", "hairspring-device", "--lib", "loom_checks"],
             &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ),
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
@@ -196,6 +199,7 @@ fn main() -> ExitCode {
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
         Proof::Pulses { count } => pulses::prove(count),
         Proof::Reactions { count } => reactions::prove(count),
+        Proof::Lab => lab::prove(),
         Proof::Exposures { count, time } => exposures::prove(count, time),
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),

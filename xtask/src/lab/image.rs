@@ -7,26 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::kind::Kind;
 use super::supplies::Supplies;
 
-/// The modules that the tests need, with their parameters.
-const MODULES: &[(&str, &str)] = &[
-    ("virtio_pci", ""),
-    ("virtio_console", ""),
-    ("parport_pc", ""),
-    ("ppdev", ""),
-    // The first card is for a driver that is attached by hand; `comedi_test` makes the second for itself.
-    ("comedi", "comedi_num_legacy_minors=1"),
-    ("comedi_test", ""),
-    ("comedi_parport", ""),
-    ("uio_pci_generic", ""),
-    ("brd", "rd_nr=4 rd_size=65536"),
-    ("raid0", ""),
-    ("dm-flakey", ""),
-    // The checksum that ext4 asks the kernel's cryptography for by name.
-    ("crc32c_generic", ""),
-    ("ext4", ""),
-];
 /// File types of cpio, with who may do what.
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
@@ -34,6 +17,7 @@ const FILE: u32 = 0o100_644;
 
 /// The archive.
 pub(super) fn image(
+    kind: Kind,
     supplies: &Supplies,
     programs: &[PathBuf],
     libraries: &BTreeSet<PathBuf>,
@@ -57,16 +41,21 @@ pub(super) fn image(
     archive.add("init", PROGRAM, &read(init)?);
     let files = module_files(&supplies.modules);
     let (mut list, mut added) = (String::new(), BTreeSet::new());
-    for (name, _) in MODULES {
-        add_module(name, &files, &mut archive, &mut list, &mut added)?;
+    for (name, parameters) in kind.modules() {
+        add_module(name, parameters, &files, &mut archive, &mut list, &mut added)?;
     }
     archive.add("modules/list", FILE, list.as_bytes());
+    // What these depend on is built in, or among the others.
+    for name in kind.modules_by_tests() {
+        add_module(name, "", &files, &mut archive, &mut String::new(), &mut added)?;
+    }
     Ok(archive.finish())
 }
 
 /// Adds a module behind those that it depends on.
 fn add_module(
     name: &str,
+    parameters: &str,
     files: &BTreeMap<String, PathBuf>,
     archive: &mut Archive,
     list: &mut String,
@@ -79,10 +68,9 @@ fn add_module(
     let file = files.get(&name).ok_or_else(|| format!("the kernel has no module {name}"))?;
     let module = read(file)?;
     for dependency in dependencies(&module) {
-        add_module(&dependency, files, archive, list, added)?;
+        add_module(&dependency, "", files, archive, list, added)?;
     }
     archive.add(&format!("modules/{name}.ko"), FILE, &module);
-    let parameters = MODULES.iter().find(|(known, _)| known.replace('-', "_") == name).map_or("", |(_, text)| text);
     list.push_str(format!("{name} {parameters}").trim_end());
     list.push('\n');
     Ok(())
@@ -189,9 +177,9 @@ mod tests {
         }
         let files = module_files(folder.path());
         let (mut archive, mut list, mut added) = (Archive::default(), String::new(), BTreeSet::new());
-        add_module("top_one", &files, &mut archive, &mut list, &mut added).unwrap();
-        assert_eq!(list, "base\nmiddle\ntop_one\n");
-        let missing = add_module("none", &files, &mut archive, &mut list, &mut added);
+        add_module("top_one", "size=3", &files, &mut archive, &mut list, &mut added).unwrap();
+        assert_eq!(list, "base\nmiddle\ntop_one size=3\n");
+        let missing = add_module("none", "", &files, &mut archive, &mut list, &mut added);
         assert!(missing.is_err_and(|why| why.contains("no module none")));
     }
 }

@@ -1,7 +1,7 @@
 //! [`Machine`]: the virtual machine, and one run of it.
 //!
-//! A PC in software emulation, so that it is the same everywhere and needs no rights: two CPUs (one if its clock counts instructions), a parallel port that writes what is
-//! strobed into a file, two serial ports, the `edu` card, and a virtual serial line on which the results come back. It has no
+//! A PC, or a board for arm64, in software emulation, so that it is the same everywhere and needs no rights: two CPUs (one if its clock counts instructions), a parallel port that writes what is
+//! strobed into a file, two serial ports and the `edu` card, or a chip with lines that are wired; and a virtual serial line on which the results come back. It has no
 //! network and no disk of this computer. It is ended when its time is over.
 
 use std::collections::BTreeSet;
@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use super::kind::Kind;
+use super::wires::Wires;
 use super::{image, supplies};
 use crate::child::{self, Ending};
 use crate::workspace::Workspace;
@@ -29,6 +31,7 @@ pub(super) enum Clock {
 
 /// A machine that can be booted.
 pub(super) struct Machine {
+    kind: Kind,
     kernel: PathBuf,
     image: PathBuf,
     folder: PathBuf,
@@ -39,7 +42,7 @@ pub(super) struct Machine {
 pub(super) struct Booted {
     /// The lines of the guest.
     pub(super) results: String,
-    /// What the parallel port took.
+    /// What the parallel port took, or what its lines did.
     pub(super) captured: Vec<u8>,
     /// Empty if it ended by itself.
     pub(super) how_it_ended: String,
@@ -51,17 +54,22 @@ impl Machine {
     /// Makes the machine's files. It runs the tests whose names begin with `only`.
     pub(super) fn prepare(
         workspace: &Workspace,
+        kind: Kind,
         programs: &[PathBuf],
         libraries: &BTreeSet<PathBuf>,
         only: &str,
     ) -> Result<Machine, String> {
         let supplies =
-            supplies::find(workspace).ok_or("the kernel and BusyBox are gone: run cargo xtask lab --setup")?;
-        let folder = workspace.scratch("lab");
-        let archive = image::image(&supplies, programs, libraries, &workspace.root.join("lab/init"))?;
+            supplies::find(workspace, kind).ok_or("the kernel and BusyBox are gone: run cargo xtask lab --setup")?;
+        let folder = kind.folder(workspace);
+        let archive = image::image(kind, &supplies, programs, libraries, &workspace.root.join("lab/init"))?;
         let image = folder.join("image.cpio");
         fs::write(&image, archive).map_err(|error| format!("write {}: {error}", image.display()))?;
-        Ok(Machine { kernel: supplies.kernel, image, folder, only: only.to_owned() })
+        Ok(Machine { kind, kernel: supplies.kernel, image, folder, only: only.to_owned() })
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// Keeps the sheet of a boot beside the other files, for people and for `hairspring compare`.
@@ -82,10 +90,10 @@ impl Machine {
             path
         };
         let (console, port, results) = (file("console.log"), file("port.bin"), file("results.jsonl"));
-        let mut command = Command::new(supplies::QEMU);
+        let mut command = Command::new(self.kind.emulator().0);
         // Without anything that is not named here, and with the same random numbers and the same date in each run.
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-seed", "1"]);
-        command.args(["-machine", "pc", "-accel", "tcg", "-cpu", "max", "-m", MEMORY_MIB]);
+        command.args(self.kind.machine()).args(["-accel", "tcg", "-m", MEMORY_MIB]);
         command.args(["-rtc", "base=2020-01-01T00:00:00,clock=vm"]);
         match clock {
             Clock::Host => command.args(["-smp", "2"]),
@@ -93,24 +101,39 @@ impl Machine {
             Clock::Instructions => command.args(["-smp", "1", "-icount", "shift=1,sleep=off"]),
         };
         command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.image);
-        let options = "console=ttyS0 quiet panic=-1 nokaslr random.trust_cpu=off";
+        let options = format!("console={} quiet panic=-1 nokaslr random.trust_cpu=off", self.kind.console());
         command.args(["-append", &format!("{options} LAB_ONLY={}", self.only)]);
-        command.args(["-serial", &format!("file:{}", console.display()), "-serial", "null"]);
-        command.args(["-parallel", &format!("file:{}", port.display())]);
+        command.args(["-serial", &format!("file:{}", console.display())]);
         command.args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=results"]);
         command.args(["-chardev", &format!("file,id=results,path={}", results.display())]);
-        command.args(["-device", "edu,dma_mask=0xffffffff"]);
-        let ended = child::run(label, &mut command, BOOT_LIMIT.min(limit), &self.folder.join("qemu.log"));
+        let wires = Wires::new(&self.folder);
+        match self.kind {
+            Kind::Pc => {
+                command.args(["-serial", "null", "-parallel", &format!("file:{}", port.display())]);
+                command.args(["-device", "edu,dma_mask=0xffffffff"]);
+            }
+            Kind::Board => drop(command.args(wires.arguments())),
+        }
+        let (ended, captured) = std::thread::scope(|scope| {
+            let connected = (self.kind == Kind::Board).then(|| scope.spawn(|| wires.connect()));
+            let ended = child::run(label, &mut command, BOOT_LIMIT.min(limit), &self.folder.join("qemu.log"));
+            let captured = match connected.map(std::thread::ScopedJoinHandle::join) {
+                None => Ok(fs::read(&port).unwrap_or_default()),
+                Some(connected) => connected.unwrap_or_else(|_| Err("connect lines: it panicked".to_owned())),
+            };
+            (ended, captured)
+        });
         let text = |path: &PathBuf| {
             fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
         };
-        let how_it_ended = match &ended.how {
-            Ending::Exit(0) => String::new(),
-            how => format!("the machine: {how}"),
+        let how_it_ended = match (&ended.how, &captured) {
+            (Ending::Exit(0), Ok(_)) => String::new(),
+            (Ending::Exit(0), Err(why)) => format!("the machine's lines: {why}"),
+            (how, _) => format!("the machine: {how}"),
         };
         Booted {
             results: text(&results),
-            captured: fs::read(&port).unwrap_or_default(),
+            captured: captured.unwrap_or_default(),
             how_it_ended,
             console_tail: child::tail(&format!("{}\n{}", ended.output.trim_end(), text(&console))),
             took: ended.took,

@@ -1,17 +1,16 @@
-//! [`Results`]: what the guest found, as lines of JSON, and what the parallel port took.
+//! [`Results`]: what the guest found, as lines of JSON, and what the host has seen of it: bytes that the parallel port took, changes of lines.
 //!
-//! The first line names all tests, so that one that never came to its end is missed. What the port took is compared with what the tests
+//! The first line names all tests, so that one that never came to its end is missed. What was seen is compared with what the tests
 //! say that they sent, in their order.
 
 use serde_json::{Map, Value};
 
+use super::kind::Kind;
 use super::sheet::Sheet;
 use crate::tally::Tally;
 
 /// The test that takes a sheet.
 const SHEET: &str = "sheet.quick";
-/// Tests that send something to the parallel port begin like this.
-const SENDERS: [&str; 2] = ["parport.", "comedi.digital"];
 
 /// What one test found.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +32,7 @@ enum Outcome {
 
 /// What a run found.
 pub(super) struct Results {
+    kind: Kind,
     tests: Vec<Found>,
     sent: Vec<u8>,
     captured: Vec<u8>,
@@ -50,7 +50,7 @@ pub(super) struct Compared {
 
 impl Results {
     /// Reads the guest's lines; an error if there is nothing to be read.
-    pub(super) fn read(lines: &str, captured: &[u8]) -> Result<Results, String> {
+    pub(super) fn read(kind: Kind, lines: &str, captured: &[u8]) -> Result<Results, String> {
         // The last line may be cut off.
         let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if let Some(fatal) = lines.iter().find_map(|line| line["fatal"].as_str()) {
@@ -66,7 +66,7 @@ impl Results {
         });
         let tests = tests.collect();
         let sheet = lines.iter().find_map(|line| line.get("sheet")).map(|sheet| (sheet.clone(), Sheet::read(sheet)));
-        Ok(Results { tests, sent, captured: captured.to_owned(), sheet })
+        Ok(Results { kind, tests, sent, captured: captured.to_owned(), sheet })
     }
 
     /// One line for each test: its outcome, its time, what it measured.
@@ -80,8 +80,12 @@ impl Results {
             };
             text += &format!("  {verdict}  {:<20} {:>6} ms  {}\n", test.name, test.took_ms, test.told());
         }
-        text +=
-            &format!("  {:<26} {} bytes strobed, {} captured", "parallel port", self.sent.len(), self.captured.len());
+        text += &format!(
+            "  {:<26} {} bytes or changes sent, {} captured",
+            self.kind.seen(),
+            self.sent.len(),
+            self.captured.len()
+        );
         if let Some((_, Ok(sheet))) = &self.sheet {
             text += &format!("\n  {:<26} {}", "sheet of the guest", sheet.told());
         }
@@ -93,7 +97,7 @@ impl Results {
         self.sheet.as_ref().map(|(document, _)| document)
     }
 
-    /// One case for each test, one for what the port took, and one for the sheet.
+    /// One case for each test, one for what the host has seen, and one for the sheet.
     pub(super) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for test in &self.tests {
@@ -106,11 +110,11 @@ impl Results {
             }
         }
         // Not when the tests that use the port were left out.
-        let used = self.tests.iter().any(|test| SENDERS.iter().any(|sender| test.name.starts_with(sender)));
+        let used = self.tests.iter().any(|test| self.kind.senders().iter().any(|sender| test.name.starts_with(sender)));
         match self.port() {
             _ if !used => {}
             Ok(()) => tally.passed += 1,
-            Err(why) => tally.failure("lab: bytes of the parallel port", why, ""),
+            Err(why) => tally.failure(&format!("lab: {}", self.kind.seen()), why, ""),
         }
         let asked = self.tests.iter().any(|test| test.name == SHEET);
         match &self.sheet {
@@ -146,7 +150,7 @@ impl Results {
         let mut differences = Vec::new();
         let mut same_times = 0;
         if self.captured != other.captured {
-            differences.push("the parallel port took other bytes".to_owned());
+            differences.push(format!("{}: other bytes or changes", self.kind.seen()));
         }
         let names = |results: &Results| results.tests.iter().map(|test| test.name.clone()).collect::<Vec<_>>();
         if names(self) != names(other) {
@@ -222,7 +226,7 @@ mod tests {
 {"test":"c","pas"#;
 
     fn run(lines: &str, captured: &[u8]) -> Results {
-        Results::read(lines, captured).unwrap()
+        Results::read(Kind::Pc, lines, captured).unwrap()
     }
 
     #[test]
@@ -275,8 +279,8 @@ mod tests {
 
     #[test]
     fn a_guest_that_never_began_is_an_error() {
-        assert!(Results::read("", &[]).is_err_and(|why| why.contains("never began")));
-        let fatal = Results::read("{\"fatal\":\"failed to calibrate\"}", &[]);
+        assert!(Results::read(Kind::Pc, "", &[]).is_err_and(|why| why.contains("never began")));
+        let fatal = Results::read(Kind::Pc, "{\"fatal\":\"failed to calibrate\"}", &[]);
         assert!(fatal.is_err_and(|why| why.contains("failed to calibrate")));
     }
 }

@@ -1,20 +1,19 @@
-//! What the lab needs beside Cargo: QEMU, a PREEMPT_RT kernel with its modules, and BusyBox.
+//! What the lab needs beside Cargo: QEMU, a PREEMPT_RT kernel with its modules, and BusyBox; for the board a linker, too.
 //!
-//! QEMU is installed, which takes root. The kernel and BusyBox are only downloaded and unpacked, into the target directory: nothing of
+//! QEMU and the linker are installed, which takes root. The kernel and BusyBox are only downloaded and unpacked, into the target directory: nothing of
 //! them runs on this system. Which kernel is the newest is asked at run time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::kind::Kind;
+use crate::apt::{Apt, Must};
 use crate::test::needs::{has_apt, in_path};
+use crate::test::{aarch64, setup};
 use crate::workspace::Workspace;
 
-pub(crate) const QEMU: &str = "qemu-system-x86_64";
-const QEMU_PACKAGE: &str = "qemu-system-x86";
-const BUSYBOX_PACKAGE: &str = "busybox-static";
-/// The series of kernels that the lab was made with; in it modules are not compressed.
-const KERNELS: &str = "^linux-image-6\\.1\\.0-[0-9]+-rt-amd64$";
+const BUSYBOX: &str = "busybox-static";
 
 /// Something that is not here.
 pub(crate) struct Missing {
@@ -32,8 +31,8 @@ pub(crate) struct Supplies {
 }
 
 /// Finds what was unpacked.
-pub(crate) fn find(workspace: &Workspace) -> Option<Supplies> {
-    let root = root(workspace);
+pub(crate) fn find(workspace: &Workspace, kind: Kind) -> Option<Supplies> {
+    let root = root(workspace, kind);
     let kernel = only(&root.join("boot"), |name| name.starts_with("vmlinuz-"))?;
     let modules =
         only(&root.join("lib/modules"), |_| true).or_else(|| only(&root.join("usr/lib/modules"), |_| true))?;
@@ -43,62 +42,76 @@ pub(crate) fn find(workspace: &Workspace) -> Option<Supplies> {
 }
 
 /// `None` when all is here.
-pub(crate) fn missing(workspace: &Workspace) -> Option<Missing> {
+pub(crate) fn missing(workspace: &Workspace, kind: Kind) -> Option<Missing> {
     if std::env::consts::ARCH != "x86_64" {
         let what = "the lab's machine is a PC, and its program is built on one".to_owned();
         return Some(Missing { what, installable: false });
     }
     let fetches = ["apt-get", "apt-cache", "dpkg-deb"].into_iter().all(|program| in_path(program).is_some());
-    if in_path(QEMU).is_none() {
-        let what = format!("{QEMU} is not installed (Debian: {QEMU_PACKAGE})");
+    if let Some((program, package)) = absent(kind).next() {
+        let what = format!("{program} is not installed (Debian: {package})");
         return Some(Missing { what, installable: has_apt() && fetches });
     }
-    if find(workspace).is_none() {
-        let what = "the lab's kernel and BusyBox have not been downloaded".to_owned();
+    if find(workspace, kind).is_none() {
+        let what = format!("the lab's kernel and BusyBox for {} have not been downloaded", kind.architecture());
         return Some(Missing { what, installable: fetches });
+    }
+    if let (Kind::Board, Err(what)) = (kind, aarch64::compiler(workspace)) {
+        return Some(Missing { what, installable: aarch64::can_fetch() });
     }
     None
 }
 
-/// Installs and downloads what is missing; `must` runs a command that must succeed and yields what it said.
-pub(crate) fn install(
-    workspace: &Workspace,
-    must: &mut dyn FnMut(&mut Command) -> Result<String, String>,
-) -> Result<(), String> {
-    if missing(workspace).is_none() {
+/// Programs that are not installed, with their packages.
+fn absent(kind: Kind) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let programs = std::iter::once(kind.emulator()).chain(kind.tools().iter().copied());
+    programs.filter(|(program, _)| in_path(program).is_none())
+}
+
+/// Installs and downloads what is missing.
+pub(crate) fn install(workspace: &Workspace, kind: Kind, must: Must<'_>) -> Result<(), String> {
+    if missing(workspace, kind).is_none() {
         return Ok(());
     }
-    if has_apt() {
+    let absent: Vec<&str> = absent(kind).map(|(_, package)| package).collect();
+    if !absent.is_empty() {
         must(Command::new("apt-get").args(["--quiet", "update"]))?;
-    }
-    if in_path(QEMU).is_none() {
         let mut install = Command::new("apt-get");
-        install.args(["--quiet", "install", "-y", "--no-install-recommends", QEMU_PACKAGE]);
+        install.args(["--quiet", "install", "-y", "--no-install-recommends"]).args(absent).args(kind.libraries());
         must(install.env("DEBIAN_FRONTEND", "noninteractive"))?;
     }
-    let found = must(Command::new("apt-cache").args(["search", "--names-only", KERNELS]))?;
-    let kernel = newest(&found).ok_or_else(|| format!("find a package {KERNELS} in the Debian archive"))?;
-    // Unpacked beside and renamed, so that half a kernel is never taken for a whole one.
-    let (partial, downloads) = (workspace.scratch("lab").join("partial"), workspace.scratch("lab").join("downloads"));
-    for folder in [&partial, &downloads] {
-        let _ = fs::remove_dir_all(folder);
-        fs::create_dir_all(folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
+    if kind == Kind::Board && aarch64::compiler(workspace).is_err() {
+        setup::compiler_from_debian(workspace, must)?;
     }
-    println!("       downloading {kernel} and {BUSYBOX_PACKAGE}");
-    must(Command::new("apt-get").args(["--quiet", "download", &kernel, BUSYBOX_PACKAGE]).current_dir(&downloads))?;
-    let listed = fs::read_dir(&downloads).map_err(|error| format!("list {}: {error}", downloads.display()))?;
-    for package in listed.flatten().map(|entry| entry.path()) {
+    if find(workspace, kind).is_some() {
+        return Ok(());
+    }
+    let folder = kind.folder(workspace);
+    let apt = Apt::new(&folder, must(Command::new("dpkg").arg("--print-architecture"))?.trim())?;
+    apt.run("apt-get", &["--quiet", "update"], must)?;
+    let architecture = kind.architecture();
+    // The series of kernels that the lab was made with; in it modules are not compressed.
+    let kernels = format!("^linux-image-6\\.1\\.0-[0-9]+-rt-{architecture}$");
+    let found = apt.run("apt-cache", &["search", "--names-only", &kernels], must)?;
+    let kernel = newest(&found).ok_or_else(|| format!("find a package {kernels} in the Debian archive"))?;
+    println!("       downloading {kernel} and {BUSYBOX}");
+    let packages = [kernel, BUSYBOX.to_owned()].map(|package| format!("{package}:{architecture}"));
+    apt.run("apt-get", &["--quiet", "download", &packages[0], &packages[1]], must)?;
+    // Unpacked beside and renamed, so that half a kernel is never taken for a whole one.
+    let partial = folder.join("partial");
+    let _ = fs::remove_dir_all(&partial);
+    for package in apt.downloaded()? {
         must(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&partial))?;
     }
-    let root = root(workspace);
+    let root = root(workspace, kind);
     let _ = fs::remove_dir_all(&root);
     fs::rename(&partial, &root).map_err(|error| format!("rename {}: {error}", partial.display()))?;
-    let _ = fs::remove_dir_all(&downloads);
+    let _ = fs::remove_dir_all(&apt.downloads);
     Ok(())
 }
 
-fn root(workspace: &Workspace) -> PathBuf {
-    workspace.scratch("lab").join("root")
+fn root(workspace: &Workspace, kind: Kind) -> PathBuf {
+    kind.folder(workspace).join("root")
 }
 
 /// The one entry of a folder whose name is such a one.

@@ -45,15 +45,14 @@ pub(crate) enum Compiler {
 }
 
 pub(crate) fn check(context: &Context, name: &str) -> Tally {
-    let compiler = match compiler(context.workspace) {
-        Ok(compiler) => compiler,
+    let mut command = match cargo(context.workspace, &["check", "--target", TARGET]) {
+        Ok(command) => command,
         Err(why) => return Tally::fail(name, why, ""),
     };
-    let mut command = context.workspace.cargo(&["check", "--target", TARGET]);
     for package in CRATES {
         command.args(["-p", package]);
     }
-    let ended = context.run(name, with(&mut command, &compiler, context.workspace));
+    let ended = context.run(name, &mut command);
     if ended.succeeded() {
         Tally::pass()
     } else {
@@ -64,11 +63,11 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
 /// Runs the tests of the crates below under QEMU's user emulation. It has no rseq, so there is no sentinel, and the tests that
 /// need one say so.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
-    let compiler = match compiler(context.workspace) {
-        Ok(compiler) => compiler,
+    let arguments = ["test", "--target", TARGET, "--no-fail-fast", "--lib", "--test", "*"];
+    let mut command = match cargo(context.workspace, &arguments) {
+        Ok(command) => command,
         Err(why) => return Tally::fail(name, why, ""),
     };
-    let mut command = context.workspace.cargo(&["test", "--target", TARGET, "--no-fail-fast", "--lib", "--test", "*"]);
     for package in RUN {
         command.args(["-p", package]);
     }
@@ -77,7 +76,7 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{EMULATOR} -L {C_LIBRARY}"))
         .env("CARGO_PROFILE_TEST_DEBUG", "0")
         .env("CARGO_INCREMENTAL", "0");
-    cargo_tests::count(name, &context.run(name, with(&mut command, &compiler, context.workspace)))
+    cargo_tests::count(name, &context.run(name, &mut command))
 }
 
 /// What running needs and is not here, in words.
@@ -92,14 +91,21 @@ pub(crate) fn cannot_run(workspace: &Workspace) -> Option<String> {
     (!there).then(|| format!("there is no C library for {TARGET} in {C_LIBRARY}"))
 }
 
-/// The compiler for a command of Cargo's, with a target directory of its own: two compilers in one would throw away each
-/// other's work.
-fn with<'c>(command: &'c mut Command, compiler: &Compiler, workspace: &Workspace) -> &'c mut Command {
-    command.env("CARGO_TARGET_DIR", workspace.scratch("aarch64").join("target"));
-    if let Compiler::Unpacked { rustc, libraries } = compiler {
+/// A command of Cargo's with a compiler that can do it for the target.
+pub(crate) fn cargo(workspace: &Workspace, arguments: &[&str]) -> Result<Command, String> {
+    let compiler = compiler(workspace)?;
+    let mut command = workspace.cargo(arguments);
+    // Its own target directory: two compilers in one would throw away each other's work.
+    command.env("CARGO_TARGET_DIR", target_folder(workspace));
+    if let Compiler::Unpacked { rustc, libraries } = &compiler {
         command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries));
     }
-    command
+    Ok(command)
+}
+
+/// Where Cargo puts what it makes for the target.
+pub(crate) fn target_folder(workspace: &Workspace) -> PathBuf {
+    workspace.scratch("aarch64").join("target")
 }
 
 /// Where setup unpacks the packages.

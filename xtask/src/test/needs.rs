@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::{aarch64, windows};
+use crate::lab::kind::Kind;
 use crate::lab::supplies;
 use crate::workspace::Workspace;
 
@@ -107,7 +108,7 @@ impl Need {
                 Some(Missing { what, remedy: remedy.to_owned(), installable })
             }
             Need::Lab => {
-                let missing = supplies::missing(workspace)?;
+                let missing = supplies::missing(workspace, Kind::Pc)?;
                 let remedy = if missing.installable { HINT } else { "the rest of the checks need no lab" };
                 let (what, installable) = (missing.what, missing.installable);
                 Some(Missing { what, remedy: remedy.to_owned(), installable })

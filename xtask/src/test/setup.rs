@@ -8,14 +8,17 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::needs::{self, FOR_SINGLE_TESTS, Need};
 use super::steps::{Run, STEPS, Step};
 use super::{Context, aarch64, windows};
+use crate::apt::{Apt, Must};
+use crate::lab::kind::Kind;
 use crate::lab::supplies;
 use crate::tally::Tally;
+use crate::workspace::Workspace;
 
 pub(crate) const STEP: Step = Step {
     name: "setup",
@@ -41,16 +44,16 @@ fn install_all(context: &Context, name: &str) -> Tally {
         let outcome = match need {
             Need::Component(component, _) => component_from_rustup(context, component),
             Need::Chromium => from_debian(context, &["chromium", "fonts-dejavu-core"]),
-            Need::Aarch64 => compiler_from_debian(context),
+            Need::Aarch64 => compiler_from_debian(context.workspace, &mut |command| must(context, command)),
             Need::Aarch64Run => from_debian(context, &aarch64::DEBIAN),
             Need::Windows => {
                 from_debian(context, &windows::DEBIAN).and_then(|()| match windows::has_sources(context.workspace) {
                     true => Ok(()),
-                    false => compiler_from_debian(context),
+                    false => compiler_from_debian(context.workspace, &mut |command| must(context, command)),
                 })
             }
             Need::Python => python_from_pip(context),
-            Need::Lab => supplies::install(context.workspace, &mut |command| must(context, command)),
+            Need::Lab => supplies::install(context.workspace, Kind::Pc, &mut |command| must(context, command)),
             Need::Program(name) | Need::Packaged(_, name) => from_debian(context, &[name]),
             Need::Tcl => from_debian(context, &needs::TCL_PACKAGES),
         };
@@ -86,20 +89,22 @@ fn python_from_pip(context: &Context) -> Result<(), String> {
     must(context, &mut install).map(drop)
 }
 
-fn compiler_from_debian(context: &Context) -> Result<(), String> {
-    let folder = context.workspace.scratch("aarch64");
-    let root = aarch64::unpacked_root(context.workspace);
-    let native = must(context, Command::new("dpkg").arg("--print-architecture"))?.trim().to_owned();
-    let apt = Apt::new(context, &folder, &native)?;
-    apt.run("apt-get", &["--quiet", "update"])?;
-    let version = version(&apt.run("apt-cache", &["show", "--no-all-versions", &format!("rustc-web:{native}")])?)
+/// Brings the compiler for aarch64, which is also that of the lab's board and of Windows.
+pub(crate) fn compiler_from_debian(workspace: &Workspace, must: Must<'_>) -> Result<(), String> {
+    let folder = workspace.scratch("aarch64");
+    let root = aarch64::unpacked_root(workspace);
+    let native = must(Command::new("dpkg").arg("--print-architecture"))?.trim().to_owned();
+    let apt = Apt::new(&folder, &native)?;
+    let mut run = |program: &str, arguments: &[&str]| apt.run(program, arguments, must);
+    run("apt-get", &["--quiet", "update"])?;
+    let version = version(&run("apt-cache", &["show", "--no-all-versions", &format!("rustc-web:{native}")])?)
         .ok_or("find rustc-web in the Debian archive")?;
     // What the compiler is made of, with or without a copy installed on the system …
-    let closure = apt.run("apt-cache", &[CLOSURE, &[&format!("rustc-web:{native}")]].concat())?;
+    let closure = run("apt-cache", &[CLOSURE, &[&format!("rustc-web:{native}")]].concat())?;
     let mut packages = compiler_packages(&closure, &native, &version);
     // … and whatever else this system would need for it.
     let planned =
-        apt.run("apt-get", &["--simulate", "install", "--no-install-recommends", &format!("rustc-web:{native}")])?;
+        run("apt-get", &["--simulate", "install", "--no-install-recommends", &format!("rustc-web:{native}")])?;
     for package in to_install(&planned) {
         let pinned = packages.iter().any(|known| known.split([':', '=']).next() == Some(package.as_str()));
         if !pinned {
@@ -110,13 +115,13 @@ fn compiler_from_debian(context: &Context) -> Result<(), String> {
     packages.insert(format!("{SOURCES}={version}"));
     let list: Vec<&str> = packages.iter().map(String::as_str).collect();
     println!("       downloading {}", list.join(" "));
-    apt.run("apt-get", &[&["--quiet", "download"], list.as_slice()].concat())?;
+    run("apt-get", &[&["--quiet", "download"], list.as_slice()].concat())?;
     // Unpacked beside and renamed, so that half a compiler is never taken for a whole one.
     let partial = folder.join("partial");
     let _ = fs::remove_dir_all(&partial);
     fs::create_dir_all(&partial).map_err(|error| format!("create {}: {error}", partial.display()))?;
     for package in apt.downloaded()? {
-        unpack(context, &package, &partial)?;
+        unpack(&package, &partial, must)?;
     }
     let _ = fs::remove_dir_all(&root);
     fs::rename(&partial, &root).map_err(|error| format!("rename {}: {error}", partial.display()))?;
@@ -125,9 +130,9 @@ fn compiler_from_debian(context: &Context) -> Result<(), String> {
 }
 
 /// Unpacks one package; of the compiler's sources (340 MB) only the standard library and the way to it.
-fn unpack(context: &Context, package: &Path, into: &Path) -> Result<(), String> {
+fn unpack(package: &Path, into: &Path, must: Must<'_>) -> Result<(), String> {
     if !package.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOURCES)) {
-        return must(context, Command::new("dpkg").arg("-x").arg(package).arg(into)).map(drop);
+        return must(Command::new("dpkg").arg("-x").arg(package).arg(into)).map(drop);
     }
     let archive = into.with_extension("tar");
     let file = fs::File::create(&archive).map_err(|error| format!("create {}: {error}", archive.display()))?;
@@ -137,7 +142,7 @@ fn unpack(context: &Context, package: &Path, into: &Path) -> Result<(), String> 
     }
     let mut extract = Command::new("tar");
     extract.arg("-xf").arg(&archive).arg("-C").arg(into).arg("--wildcards");
-    let extracted = must(context, extract.args(["./usr/lib/rustlib/src", "./usr/src/*/library"])).map(drop);
+    let extracted = must(extract.args(["./usr/lib/rustlib/src", "./usr/src/*/library"])).map(drop);
     let _ = fs::remove_file(&archive);
     extracted
 }
@@ -155,49 +160,6 @@ const CLOSURE: &[&str] = &[
     "--no-replaces",
     "--no-enhances",
 ];
-
-/// apt with lists, cache and downloads of its own and with arm64 among its architectures.
-struct Apt<'a> {
-    context: &'a Context<'a>,
-    options: Vec<String>,
-    downloads: PathBuf,
-}
-
-impl<'a> Apt<'a> {
-    fn new(context: &'a Context<'a>, folder: &Path, native: &str) -> Result<Apt<'a>, String> {
-        let (lists, cache, downloads) = (folder.join("lists"), folder.join("cache"), folder.join("downloads"));
-        let _ = fs::remove_dir_all(&downloads);
-        for needed in [lists.join("partial"), cache.join("archives/partial"), downloads.clone()] {
-            fs::create_dir_all(&needed).map_err(|error| format!("create {}: {error}", needed.display()))?;
-        }
-        let mut options = vec![
-            format!("Dir::State::Lists={}", lists.display()),
-            format!("Dir::Cache={}", cache.display()),
-            format!("APT::Architectures::={native}"),
-            // The folder is ours; apt's download user has no way into it.
-            format!("APT::Sandbox::User={}", if needs::is_root() { "root" } else { "" }),
-        ];
-        if native != "arm64" {
-            options.push("APT::Architectures::=arm64".to_owned());
-        }
-        Ok(Apt { context, options, downloads })
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
-        let mut command = Command::new(program);
-        for option in &self.options {
-            command.args(["-o", option]);
-        }
-        must(self.context, command.args(arguments).current_dir(&self.downloads))
-    }
-
-    fn downloaded(&self) -> Result<Vec<PathBuf>, String> {
-        let entries = fs::read_dir(&self.downloads)
-            .map_err(|error| format!("list the downloads in {}: {error}", self.downloads.display()))?;
-        let files = entries.flatten().map(|entry| entry.path());
-        Ok(files.filter(|path| path.extension().is_some_and(|extension| extension == "deb")).collect())
-    }
-}
 
 /// Runs a command that must succeed and yields what it said.
 fn must(context: &Context, command: &mut Command) -> Result<String, String> {

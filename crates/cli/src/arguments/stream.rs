@@ -15,14 +15,15 @@ use hairspring_time::Nanos;
 
 use crate::arguments::{Plain, duration};
 use crate::play::{Rounds, Speed, Target};
+use crate::record::card::AnyCard;
 
 #[derive(Args, Debug)]
 pub(crate) struct RecordArguments {
-    /// What to record, for instance virtual:4ch,14bit,40MS/s; again for further cards, which become recordings of their
-    /// own: x-card0, x-card1, ...
-    #[arg(long = "card", value_name = "CARD", required = true, value_parser = parsed::<Card>)]
+    /// What to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s; again for further cards,
+    /// which become recordings of their own: x-card0, x-card1, ...
+    #[arg(long = "card", value_name = "CARD", required = true, value_parser = parsed::<AnyCard>)]
     #[arg(allow_hyphen_values = true)]
-    pub(crate) cards: Vec<Card>,
+    pub(crate) cards: Vec<AnyCard>,
     /// Name of the recording in an existing folder, without an ending; several folders make a stripe
     #[arg(long, value_name = "DIR/NAME,...", value_delimiter = ',', required = true)]
     pub(crate) to: Vec<PathBuf>,

@@ -1,5 +1,6 @@
 //! `hairspring record`: records cards to disk and says what became of every byte.
 
+pub(crate) mod card;
 mod external;
 pub(crate) mod json;
 mod levels;

@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use hairspring_stream::card::{Card, CardError};
 use hairspring_stream::session::{Config, Input};
 use hairspring_stream::trigger::{Shots, Trigger};
 use hairspring_stream::{Bytes, Frames, Layout};
 use hairspring_time::Nanos;
 
+use super::card::AnyCard;
 use crate::arguments::RecordArguments;
 use crate::exit::Failure;
 use crate::{target, way};
 
 /// A request that makes sense.
 pub(crate) struct Request {
-    cards: Vec<(Card, Option<Frames>, Vec<PathBuf>)>,
+    cards: Vec<(AnyCard, Option<Frames>, Vec<PathBuf>)>,
     config: Config,
     length: Option<Nanos>,
 }
@@ -64,21 +64,19 @@ impl Request {
 
     /// Opens the cards.
     pub(crate) fn open(&self) -> Result<Vec<Input>, Failure> {
-        let open = |(card, limit, targets): &(Card, Option<Frames>, Vec<PathBuf>)| {
-            let source = card.open(*limit).map_err(|error| match error {
-                CardError::Open { .. } => Failure::bad_request(format!("failed to open {card}: {error}")),
-                error => Failure::bad_request(error.to_string()),
-            })?;
-            Ok(Input { source, targets: targets.clone() })
+        let open = |(card, limit, targets): &(AnyCard, Option<Frames>, Vec<PathBuf>)| {
+            Ok(Input { source: card.open(*limit)?, targets: targets.clone() })
         };
         self.cards.iter().map(open).collect()
     }
 }
 
 /// The frames after which a card ends; `None` if that is not known, or only a clock can tell.
-fn limit(card: &Card, arguments: &RecordArguments) -> Result<Option<Frames>, Failure> {
+fn limit(card: &AnyCard, arguments: &RecordArguments) -> Result<Option<Frames>, Failure> {
     let asked = match (arguments.frames, arguments.length, card.rate()) {
         (Some(frames), ..) => Some(frames),
+        // The clock of a real card is not exactly what was asked of it: its length is by this computer's.
+        (None, Some(_), _) if matches!(card, AnyCard::Analog(_)) => None,
         (None, Some(length), Some(rate)) => Some(rate.frames_after(length)),
         _ => None,
     };
@@ -105,7 +103,7 @@ fn named(to: &Path, number: usize, of: usize) -> PathBuf {
     name.into()
 }
 
-fn config(arguments: &RecordArguments, cards: &[(Card, Option<Frames>, Vec<PathBuf>)]) -> Config {
+fn config(arguments: &RecordArguments, cards: &[(AnyCard, Option<Frames>, Vec<PathBuf>)]) -> Config {
     let pre = arguments.pre.unwrap_or(Frames(0));
     let held = cards.iter().map(|(card, ..)| volume(card.layout(), pre).0).max().unwrap_or(0);
     let rates = cards.iter().filter_map(|(card, ..)| Some(card.layout().byte_rate(card.rate()?)));
@@ -135,7 +133,7 @@ fn volume(layout: Layout, frames: Frames) -> Bytes {
 }
 
 /// How long the card that takes longest will take.
-fn shown_length(cards: &[(Card, Option<Frames>, Vec<PathBuf>)]) -> Option<Nanos> {
+fn shown_length(cards: &[(AnyCard, Option<Frames>, Vec<PathBuf>)]) -> Option<Nanos> {
     let lengths = cards.iter().map(|(card, limit, _)| Some(card.rate()?.time_of((*limit)?)));
     lengths.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
@@ -146,7 +144,7 @@ mod tests {
 
     #[test]
     fn space_is_reserved_in_whole_grains() {
-        let packed: Card = "unpaced:1ch,12bit,packed".parse().expect("a card");
+        let packed: hairspring_stream::card::Card = "unpaced:1ch,12bit,packed".parse().expect("a card");
         assert_eq!(volume(packed.layout(), Frames(3)), Bytes(6));
     }
 }

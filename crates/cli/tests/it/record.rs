@@ -413,6 +413,10 @@ fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_noth
     };
     for (card, hint) in [
         ("nonsense", "choose virtual"),
+        ("nonsense", "or comedi:/dev/comedi0,2ch,10kS/s"),
+        ("comedi:/dev/comedi0,2ch", "write the rate"),
+        ("comedi:/dev/comedi999,2ch,10kS/s", "load the card's comedi driver"),
+        ("comedi:/dev/null,2ch,10kS/s", "comedi driver"),
         ("virtual:4ch,14bit", "as in 40MS/s"),
         ("virtual:4ch,14bit,0S/s", "not a possible sample rate"),
         ("virtual:4ch,14bit,999GS/s", "choose 100 GB/s or less"),

@@ -18,7 +18,8 @@ use hairspring_stream::{Bytes, Container, Frames, Layout, Producer, SampleRate, 
 
 use super::kernel::{self, Acquisition, Kind, TRIG_COUNT, TRIG_FOLLOW, TRIG_NONE, TRIG_NOW, TRIG_TIMER, Trigger};
 use crate::device::DeviceError;
-use crate::node::{Node, refusal};
+use crate::node::Node;
+use crate::refusal::refusal;
 
 const REMEDY: &str = "load the card's comedi driver, and name an analogue input subdevice of it";
 /// One second: periods of the kernel's interface are 32 bits of nanoseconds.

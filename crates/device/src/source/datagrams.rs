@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
 use hairspring_machine::{Clock, Machine, Nanos};
-use hairspring_time::{Instant, Timebase};
+use hairspring_time::Timebase;
 
-use super::{EventSource, failed};
+use super::{EventSource, failed, taken};
 use crate::calls::{self, Ready, Received};
 use crate::device::DeviceError;
 use crate::event::{Event, Stamped};
@@ -63,14 +63,6 @@ impl<'t, M: Machine> Datagrams<'t, M> {
     pub fn address(&self) -> SocketAddr {
         self.listen
     }
-
-    /// When the kernel took a packet, on our scale: as long ago as it is by the kernel's clock. Nobody is woken before the packet
-    /// is there, so what a step of that clock makes of it ends at `wake`.
-    fn taken(&self, realtime: Nanos, wake: Instant) -> Instant {
-        let ago = self.timebase.machine().read(Clock::Realtime) - realtime;
-        let taken = self.timebase.now() + Nanos::new(ago.count().max(0).saturating_neg());
-        if taken.since(wake).is_ok_and(|after| after > Nanos::ZERO) { wake } else { taken }
-    }
 }
 
 impl<M: Machine + Send + Sync> EventSource for Datagrams<'_, M> {
@@ -95,7 +87,7 @@ impl<M: Machine + Send + Sync> EventSource for Datagrams<'_, M> {
             self.dropped = dropped.unwrap_or(self.dropped);
             self.last += 1 + u64::from(missed);
             let (at, stamped) = match realtime.filter(|_| self.kernel_stamps) {
-                Some(realtime) => (self.taken(realtime, wake), Stamped::Kernel),
+                Some(realtime) => (taken(self.timebase, realtime, wake), Stamped::Kernel),
                 None => (wake, Stamped::Wake),
             };
             let digits = buffer[..bytes].iter().take_while(|byte| byte.is_ascii_digit()).count();

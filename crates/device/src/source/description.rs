@@ -8,6 +8,7 @@
 //! signal:/dev/shm/trigger                  a signal that some process fires, waited for asleep
 //! poll:/dev/shm/trigger                    the same by polling
 //! gpio:/dev/gpiochip0,line=3,edge=rising   edges of a line, stamped by the kernel
+//! pps:/dev/pps0                            pulses of a clock, stamped by the kernel
 //! parport:/dev/parport0                    interrupts of a parallel port
 //! uio:/dev/uio0,card=0000:00:04.0          interrupts of a card
 //! ```
@@ -21,7 +22,7 @@ use hairspring_machine::{Machine, Nanos};
 use hairspring_time::Timebase;
 
 use super::interrupt::{Edge, Interrupt, Line};
-use super::{Datagrams, EventSource, PERIOD_LEAST, PreciseTimer, Readable, Timer};
+use super::{Datagrams, EventSource, PERIOD_LEAST, Pps, PreciseTimer, Readable, Timer};
 use crate::description::{DescriptionError, error};
 use crate::device::{DeviceError, Lines};
 use crate::gpio::GpioEdges;
@@ -54,6 +55,8 @@ pub enum Description {
         /// Both directions if it is not said.
         edge: Option<Edge>,
     },
+    /// [`Pps`].
+    Pps(PathBuf),
     /// [`Line::Parport`].
     Parport(PathBuf),
     /// [`Line::Uio`].
@@ -66,7 +69,7 @@ pub enum Description {
 }
 
 /// Every kind, with an example of each.
-const KINDS: [(&str, &str); 9] = [
+const KINDS: [(&str, &str); 10] = [
     ("timer", "timer:1ms"),
     ("precise", "precise:1ms"),
     ("udp", "udp:239.0.0.1:5000"),
@@ -74,6 +77,7 @@ const KINDS: [(&str, &str); 9] = [
     ("signal", "signal:/dev/shm/trigger"),
     ("poll", "poll:/dev/shm/trigger"),
     ("gpio", "gpio:/dev/gpiochip0,line=3,edge=rising"),
+    ("pps", "pps:/dev/pps0"),
     ("parport", "parport:/dev/parport0"),
     ("uio", "uio:/dev/uio0,card=0000:00:04.0"),
 ];
@@ -82,7 +86,7 @@ impl Description {
     /// Whether several who wait get every event, each through an opening of its own.
     pub fn reaches_all(&self) -> bool {
         match self {
-            Self::Timer(_) | Self::Precise(_) | Self::Signal(_) | Self::Poll(_) => true,
+            Self::Timer(_) | Self::Precise(_) | Self::Signal(_) | Self::Poll(_) | Self::Pps(_) => true,
             Self::Udp(address) => address.ip().is_multicast(),
             Self::Fifo(_) | Self::Gpio { .. } | Self::Parport(_) | Self::Uio { .. } => false,
         }
@@ -106,6 +110,7 @@ impl Description {
             Self::Signal(path) => Box::new(Sleeper::new(Signal::open(path)?, timebase, stop)),
             Self::Poll(path) => Box::new(Poller::new(Signal::open(path)?, timebase, stop)?),
             Self::Gpio { path, line, edge } => interrupt(Line::Gpio(GpioEdges::watch(path, &[*line], 0)?, *edge)),
+            Self::Pps(path) => Box::new(Pps::open(path, timebase, stop)?),
             Self::Parport(path) => interrupt(Line::Parport(Parport::open(path, Lines(0))?)),
             Self::Uio { path, card } => interrupt(Line::Uio(PciInterrupt::open(path, card)?)),
         })
@@ -154,6 +159,7 @@ impl FromStr for Description {
             "signal" => Self::Signal(path),
             "poll" => Self::Poll(path),
             "gpio" => Self::Gpio { path, line: line.ok_or_else(|| named("line"))?, edge },
+            "pps" => Self::Pps(path),
             "parport" => Self::Parport(path),
             _ => Self::Uio { path, card: card.ok_or_else(|| named("card"))? },
         })
@@ -176,6 +182,7 @@ impl fmt::Display for Description {
             Self::Fifo(path) => write!(f, "fifo:{}", path.display()),
             Self::Signal(path) => write!(f, "signal:{}", path.display()),
             Self::Poll(path) => write!(f, "poll:{}", path.display()),
+            Self::Pps(path) => write!(f, "pps:{}", path.display()),
             Self::Parport(path) => write!(f, "parport:{}", path.display()),
             Self::Uio { path, card } => write!(f, "uio:{},card={card}", path.display()),
             Self::Gpio { path, line, edge } => {

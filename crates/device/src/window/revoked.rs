@@ -165,15 +165,15 @@ mod tests {
     #[test]
     fn an_access_to_a_window_that_was_taken_away_returns_and_is_told() {
         let (address, bytes) = mapped_and_cut();
-        let guarded = Revocable::new(address, bytes).expect("room for one");
-        assert!(!guarded.is_revoked());
+        let revocable = Revocable::new(address, bytes).expect("room for one");
+        assert!(!revocable.is_revoked());
         let word = (address + 4096 + 8) as *mut u32;
         // SAFETY: within the mapping; the bus error that it makes is what the handler is for.
         let value = unsafe { word.read_volatile() };
-        assert_eq!((value, guarded.is_revoked()), (0, true));
+        assert_eq!((value, revocable.is_revoked()), (0, true));
         // SAFETY: as above; the whole of it is memory now.
         unsafe { (address as *mut u32).write_volatile(7) };
-        guarded.release();
+        revocable.release();
         // SAFETY: the memory that has replaced the mapping, which nobody uses any more.
         unsafe { libc::munmap(address as *mut _, bytes) };
     }

@@ -132,7 +132,7 @@ fn datagrams_are_stamped_by_the_kernel_before_the_thread_wakes() {
     let waited = events[0].wake.since(events[0].at).expect("one epoch");
     assert!(waited >= Nanos::from_millis(5), "{waited}");
     let taken = Datagrams::listen(socket.address(), &timebase, &stop).expect_err("it is in use");
-    assert!(taken.to_string().contains("choose another port"), "{taken}");
+    assert!(taken.to_string().contains("choose another one"), "{taken}");
     check_stops(&mut socket, &stop);
 }
 

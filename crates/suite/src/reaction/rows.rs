@@ -6,7 +6,7 @@ use hairspring_sheet::{Method, Unit};
 use crate::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
 
 /// What events come from: segment, name for people, what is stamped as the event.
-pub(super) const SOURCES: [(&str, &str, &str); 8] = [
+pub(super) const SOURCES: [(&str, &str, &str); 9] = [
     ("timer", "kernel timer", "the time it was due"),
     ("precise", "precise timer", "the time it was due"),
     ("eventfd", "eventfd", "just before the write"),
@@ -15,7 +15,11 @@ pub(super) const SOURCES: [(&str, &str, &str); 8] = [
     ("multicast", "UDP to a group", "when the kernel took the packet"),
     ("software", "signal, asleep", "when it was fired"),
     ("polled", "signal, polled", "when it was fired"),
+    (PPS, "pulse of a clock", "when the kernel took the interrupt"),
 ];
+
+/// The source whose events come once in a second.
+pub(super) const PPS: &str = "pps";
 
 /// Lines of real devices, which nothing on a machine drives by itself.
 pub(super) const WIRED: [(&str, &str, &str); 3] = [
@@ -49,6 +53,7 @@ pub(super) fn segment(labels: &[u8]) -> String {
 
 const LIMITS_CALL: &str = "at most 20,000 samples, and a fiftieth of the chapter's time";
 const LIMITS_SOURCE: &str = "events at least 0.2 ms apart for a share of the chapter's time, at most 4,096";
+const LIMITS_PULSES: &str = "the pulses of /dev/pps0 for a share of the chapter's time, at least 5 s";
 const LIMITS_MATRIX: &str = "100 events for each cell, 25 at the least effort, 1,000 at the greatest";
 
 pub(crate) fn declare() -> ChapterDeclaration {
@@ -102,7 +107,7 @@ fn by_source((source, name, event): (&str, &str, &str)) -> TableDeclaration {
     TableDeclaration {
         id: format!("reaction.{source}"),
         title: format!("Event to I/O, {name}"),
-        limits: LIMITS_SOURCE,
+        limits: if source == PPS { LIMITS_PULSES } else { LIMITS_SOURCE },
         rows: rows.into(),
         diagram: None,
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
 
-use hairspring_device::source::{Counter, Datagrams, Each, PreciseTimer, Readable, Timer};
+use hairspring_device::source::{Counter, Datagrams, Each, Pps, PreciseTimer, Readable, Timer};
 use hairspring_device::{
     AccessTimes, Activation, EventSource, Guarded, Lines, Poller, Protocol, SchedulingUnit, Signal, Sleeper, Stages,
     Stop,
@@ -15,7 +15,7 @@ use hairspring_time::{Instant, RealTime, Timebase};
 use tempfile::TempDir;
 
 use super::fire::{Fired, fire};
-use super::rows::{SOURCES, STAGES};
+use super::rows::{PPS, SOURCES, STAGES};
 use super::{board, folder, modes, refused};
 use crate::context::{Class, Context, policy_refused};
 use crate::samples::Samples;
@@ -24,6 +24,10 @@ use crate::samples::Samples;
 const SHARE: f64 = 0.03;
 /// The period of the timers.
 const PERIOD: Nanos = Nanos::from_micros(500);
+/// The least time for pulses that come once in a second; nothing is waited for where there is no device.
+const PULSES: Nanos = Nanos::from_secs(5);
+/// Where they come from.
+const PULSES_FROM: &str = "/dev/pps0";
 /// Room for stamps: all of them.
 pub(super) const EVENTS_MOST: usize = 4096;
 /// The group of the events that are sent to one; from the range for private use.
@@ -40,7 +44,7 @@ pub(super) fn measure<M: Machine + Clone + Sync>(
             continue;
         }
         context.say(&format!("reaction to a {name}"));
-        let span = context.share(SHARE);
+        let span = context.share(SHARE).max(if source == PPS { PULSES } else { Nanos::ZERO });
         let class = if source == "polled" { Class::Other } else { Class::Fifo };
         let settings = context.settings(class);
         let taken = folder().and_then(|folder| react(source, &folder, settings, other, span, timebase));
@@ -68,7 +72,13 @@ fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, source: &str, 
             }
         }
     }
-    let empty = Absent::final_("no event came through");
+    let empty = match source {
+        PPS => Absent::new(
+            format!("no pulse came from {PULSES_FROM}"),
+            "see that its clock gives pulses: ppstest shows them",
+        ),
+        _ => Absent::final_("no event came through"),
+    };
     for ((stage, _, _), samples) in STAGES.iter().zip(samples) {
         let id = format!("reaction.{source}.{stage}");
         if *stage == "total"
@@ -168,6 +178,7 @@ fn make<'t>(
     let again = || Signal::open(&folder.path().join("signal")).map_err(refused);
     let fired = |_| Ok(());
     Ok(match source {
+        PPS => (Box::new(Pps::open(PULSES_FROM.as_ref(), timebase, stop).map_err(refused)?), None),
         "timer" => (Box::new(Timer::new(PERIOD, timebase, stop).map_err(refused)?), None),
         "precise" => (Box::new(PreciseTimer::new(PERIOD, timebase, stop).map_err(refused)?), None),
         "eventfd" => {

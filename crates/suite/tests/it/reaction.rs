@@ -37,6 +37,8 @@ fn every_row_has_a_figure_or_a_reason_that_is_no_defect() {
                 assert_eq!(takes_processes, absent.reason.contains("take a program"), "{}: {}", row.id, absent.reason);
                 let is_wired = under(&["reaction.gpio", "reaction.parport", "reaction.uio"]);
                 assert_eq!(is_wired, absent.reason.contains("by itself"), "{}: {}", row.id, absent.reason);
+                let is_pulse = under(&["reaction.pps"]) && !std::path::Path::new("/dev/pps0").exists();
+                assert_eq!(is_pulse, absent.reason.contains("/dev/pps0"), "{}: {}", row.id, absent.reason);
             }
         }
     }

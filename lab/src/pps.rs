@@ -1,0 +1,178 @@
+//! Pulses of a clock, as the kernel's `pps_parport` stamps them: each is an interrupt of the parallel port. QEMU's raises one whenever it
+//! is told that a strobe is over, which is done past the driver that has the port.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hairspring_device::source::{EventSource as _, Pps};
+use hairspring_device::{Stamped, Stop};
+use hairspring_time::{Instant, Nanos};
+use serde_json::Value;
+
+use crate::Lab;
+use crate::findings::{Findings, check, refused, text};
+use crate::shell;
+use crate::units::Registers;
+
+const PULSES: &str = "/dev/pps0";
+/// Time and number of the last pulse, as the kernel tells anybody: `1577836800.000000000#7`.
+const LAST: &str = "/sys/class/pps/pps0/assert";
+
+/// Who gives the pulses.
+struct Clock(Registers);
+
+impl Clock {
+    fn new() -> Result<Self, String> {
+        let registers = Registers::open()?;
+        registers.read(Registers::STATUS).map_err(text)?;
+        Ok(Self(registers))
+    }
+
+    /// One pulse; when it was given. Comes back when the kernel has counted it.
+    fn pulse(&self, lab: &Lab) -> Result<Instant, String> {
+        let before = counted()?;
+        let at = lab.timebase.now();
+        self.0.write(Registers::CONTROL, self.0.strobed & !Registers::STROBE)?;
+        shell::wait_until("a pulse was not counted", || counted().is_ok_and(|count| count == before + 1))?;
+        // QEMU's port takes its interrupt back.
+        self.0.read(Registers::STATUS).map_err(text)?;
+        Ok(at)
+    }
+}
+
+fn counted() -> Result<u32, String> {
+    let last = std::fs::read_to_string(LAST).map_err(text)?;
+    last.trim().rsplit_once('#').and_then(|(_, number)| number.parse().ok()).ok_or(format!("the last pulse is {last}"))
+}
+
+/// Each pulse is one event with the kernel's stamp; pulses that nobody waited for are counted as missed; a stop is seen.
+pub(crate) fn pulses(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
+    const COUNT: u64 = 20;
+    let stop = Stop::new().map_err(text)?;
+    let open = |path: &str| Pps::open(Path::new(path), &lab.timebase, &stop);
+    refused(open(PULSES), "a source without a driver", "load the driver that stamps the pulses")?;
+    refused(open("/dev/parport0"), "a port", "load the driver that stamps the pulses")?;
+    // The driver takes the port before it has a place for pulses, and QEMU interrupts whoever takes it while interrupts are allowed:
+    // the kernel would die of it.
+    let registers = Registers::open()?;
+    registers.write(Registers::CONTROL, registers.strobed & !(Registers::STROBE | Registers::ALLOW))?;
+    registers.read(Registers::STATUS).map_err(text)?;
+    shell::run("insmod /modules/pps_parport.ko clear_wait=0")?;
+    shell::wait_for(PULSES)?;
+    let clock = Clock::new()?;
+    // What came before it was opened is none of its events.
+    clock.pulse(lab)?;
+    let (mut source, mut other) = (open(PULSES).map_err(text)?, open(PULSES).map_err(text)?);
+    let (mut to_stamp, mut to_wake) = (Vec::new(), Vec::new());
+    for number in 1..=COUNT {
+        let (waiting, given) = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| source.wait());
+            // So that it sleeps.
+            std::thread::sleep(Duration::from_millis(2));
+            let given = clock.pulse(lab);
+            (waiting.join(), given)
+        });
+        let given = given?;
+        let event = waiting.map_err(|_| "the source panicked".to_owned())?.map_err(text)?.ok_or("it ended")?;
+        let since = |later: Instant, earlier: Instant| later.since(earlier).map_err(text);
+        let (stamp, wake) = (since(event.at, given)?, since(event.wake, event.at)?);
+        let expected = (number, 0, Stamped::Kernel);
+        check((event.sequence, event.missed, event.stamped) == expected, || format!("pulse {number}: {event:?}"))?;
+        check(wake >= Nanos::ZERO, || format!("pulse {number} was waited for before it came: {event:?}"))?;
+        to_stamp.push(stamp);
+        to_wake.push(wake);
+    }
+    // Two clocks that the kernel keeps in step lie between the two: not to the nanosecond, but never by a millisecond.
+    let early = to_stamp.iter().filter(|span| **span < Nanos::from_millis(-1)).count();
+    check(early == 0, || format!("{early} pulses were stamped before they were given: {to_stamp:?}"))?;
+    let all = other.wait().map_err(text)?.ok_or("it ended")?;
+    check((all.sequence, all.missed) == (COUNT, COUNT - 1), || format!("who did not wait: {all:?}"))?;
+    let stopped = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| source.wait());
+        std::thread::sleep(Duration::from_millis(20));
+        stop.set();
+        waiting.join()
+    });
+    let stopped = stopped.map_err(|_| "the source panicked".to_owned())?.map_err(text)?;
+    check(stopped.is_none(), || format!("a stop: {stopped:?}"))?;
+    findings.exact("pulses", COUNT);
+    findings.exact("missed_by_who_did_not_wait", all.missed);
+    findings.measured("pulse_to_stamp", &to_stamp);
+    findings.measured("stamp_to_wake", &to_wake);
+    Ok(())
+}
+
+/// The sheet has figures of the reaction to pulses where there are some.
+pub(crate) fn sheet(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
+    let clock = Clock::new()?;
+    let (done, said) = (AtomicBool::new(false), |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned());
+    let (output, pulses) = std::thread::scope(|scope| {
+        let taking = scope.spawn(|| {
+            let arguments = ["sheet", "--quick", "--format", "json", "--only", "reaction.pps"];
+            let output = Command::new("/hairspring").args(arguments).output();
+            done.store(true, Ordering::Relaxed);
+            output
+        });
+        let mut pulses = Ok(());
+        while pulses.is_ok() && !done.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(50));
+            pulses = clock.pulse(lab).map(drop);
+        }
+        (taking.join(), pulses)
+    });
+    pulses?;
+    let output = output.map_err(|_| "the command's thread panicked".to_owned())?.map_err(text)?;
+    check(output.status.success(), || format!("{}: {}", output.status, said(&output.stderr)))?;
+    let sheet: Value = serde_json::from_slice(&output.stdout).map_err(text)?;
+    findings.exact("stages", figures(&sheet).len());
+    check(figures(&sheet).len() == 5, || format!("the figures are {:?}", figures(&sheet)))
+}
+
+/// The rows of the source that have a figure of some pulses.
+fn figures(sheet: &Value) -> Vec<String> {
+    match sheet {
+        Value::Object(object) => {
+            let id = object.get("id").and_then(Value::as_str).filter(|id| id.starts_with("reaction.pps."));
+            let has_figure = sheet["figure"]["n"].as_u64().is_some_and(|n| n > 0);
+            match id.filter(|_| has_figure) {
+                Some(id) => vec![id.to_owned()],
+                None => object.values().flat_map(figures).collect(),
+            }
+        }
+        Value::Array(array) => array.iter().flat_map(figures).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A device that goes while a thread waits for it is an error that says so.
+pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
+    let stop = Stop::new().map_err(text)?;
+    let mut source = Pps::open(Path::new(PULSES), &lab.timebase, &stop).map_err(text)?;
+    let port = shell::list("/sys/bus/pnp/drivers/parport_pc")?;
+    let port = port.iter().filter_map(|path| path.file_name()?.to_str()).find(|name| name.contains(':'));
+    let port = port.ok_or("the port is no device of its own")?;
+    let waited = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            // QEMU's port interrupts once more when interrupts are forbidden.
+            let mut more = 2;
+            loop {
+                more -= 1;
+                match source.wait() {
+                    Ok(Some(_)) if more > 0 => {}
+                    waited => return waited,
+                }
+            }
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        let unplugged = shell::write("/sys/bus/pnp/drivers/parport_pc/unbind", port);
+        unplugged.map(|()| waiting.join())
+    });
+    let waited = waited?.map_err(|_| "the source panicked".to_owned())?;
+    refused(waited, "a source that was unplugged", "gone or unplugged")?;
+    drop(source);
+    shell::run("rmmod pps_parport")?;
+    findings.exact("unplugged", true);
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! [`Kind`]: the machines that the lab can make, and how they differ before they run.
+
+use std::path::PathBuf;
+
+use crate::workspace::Workspace;
+
+/// A machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A PC: ports, cards, disks.
+    Pc,
+    /// QEMU's board for arm64, which has a chip with GPIO lines.
+    Board,
+}
+
+/// Modules of the kernel, with their parameters.
+type Modules = &'static [(&'static str, &'static str)];
+
+const PC_MODULES: Modules = &[
+    ("virtio_pci", ""),
+    ("virtio_console", ""),
+    ("parport_pc", ""),
+    ("ppdev", ""),
+    // The first card is for a driver that is attached by hand; `comedi_test` makes the second for itself.
+    ("comedi", "comedi_num_legacy_minors=1"),
+    ("comedi_test", ""),
+    ("comedi_parport", ""),
+    ("uio_pci_generic", ""),
+    ("brd", "rd_nr=4 rd_size=65536"),
+    ("raid0", ""),
+    ("dm-flakey", ""),
+    // The checksum that ext4 asks the kernel's cryptography for by name.
+    ("crc32c_generic", ""),
+    ("ext4", ""),
+];
+/// The driver of the lines is built in.
+const BOARD_MODULES: Modules = &[("virtio_pci", ""), ("virtio_console", "")];
+
+impl Kind {
+    /// The program that emulates it, and the package that has it.
+    pub(crate) fn emulator(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Pc => ("qemu-system-x86_64", "qemu-system-x86"),
+            Self::Board => ("qemu-system-aarch64", "qemu-system-arm"),
+        }
+    }
+
+    /// What else must be installed to make it: a program of each, and its package.
+    pub(crate) fn tools(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Pc => &[],
+            Self::Board => &[
+                ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+                ("aarch64-linux-gnu-strip", "binutils-aarch64-linux-gnu"),
+            ],
+        }
+    }
+
+    /// Packages without a program of their own.
+    pub(crate) fn libraries(self) -> &'static [&'static str] {
+        match self {
+            Self::Pc => &[],
+            Self::Board => &["libc6-dev-arm64-cross"],
+        }
+    }
+
+    /// Its processor, as the distribution names it.
+    pub(crate) fn architecture(self) -> &'static str {
+        match self {
+            Self::Pc => "amd64",
+            Self::Board => "arm64",
+        }
+    }
+
+    /// Where its files are.
+    pub(crate) fn folder(self, workspace: &Workspace) -> PathBuf {
+        workspace.scratch(match self {
+            Self::Pc => "lab",
+            Self::Board => "lab-board",
+        })
+    }
+
+    /// The modules that its tests need.
+    pub(crate) fn modules(self) -> Modules {
+        match self {
+            Self::Pc => PC_MODULES,
+            Self::Board => BOARD_MODULES,
+        }
+    }
+
+    /// Modules that tests load themselves: it takes the parallel port for itself.
+    pub(crate) fn modules_by_tests(self) -> &'static [&'static str] {
+        match self {
+            Self::Pc => &["pps_parport"],
+            Self::Board => &[],
+        }
+    }
+
+    /// Arguments of the emulator: the machine and its processor.
+    pub(crate) fn machine(self) -> [&'static str; 4] {
+        match self {
+            Self::Pc => ["-machine", "pc", "-cpu", "max"],
+            // A later processor signs its pointers, which takes the emulation several times as long.
+            Self::Board => ["-machine", "virt", "-cpu", "cortex-a57"],
+        }
+    }
+
+    /// What the kernel calls the serial line of the console.
+    pub(crate) fn console(self) -> &'static str {
+        match self {
+            Self::Pc => "ttyS0",
+            Self::Board => "ttyAMA0",
+        }
+    }
+
+    /// What the host has seen of it, in a table.
+    pub(crate) fn seen(self) -> &'static str {
+        match self {
+            Self::Pc => "parallel port",
+            Self::Board => "lines of the chip",
+        }
+    }
+
+    /// Tests that do something which the host sees begin like this.
+    pub(crate) fn senders(self) -> &'static [&'static str] {
+        match self {
+            Self::Pc => &["parport.", "comedi.digital"],
+            Self::Board => &["gpio."],
+        }
+    }
+}
