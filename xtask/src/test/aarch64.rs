@@ -61,14 +61,14 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     }
 }
 
-/// Runs the tests of the crates below under QEMU's user emulation. It has no rseq, so there is no sentinel, and the tests that
+/// Runs the integration tests of the crates below under QEMU's user emulation. It has no rseq, so there is no sentinel, and the tests that
 /// need one say so.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let compiler = match compiler(context.workspace) {
         Ok(compiler) => compiler,
         Err(why) => return Tally::fail(name, why, ""),
     };
-    let mut command = context.workspace.cargo(&["test", "--target", TARGET, "--no-fail-fast", "--lib", "--test", "*"]);
+    let mut command = context.workspace.cargo(&["test", "--target", TARGET, "--no-fail-fast", "--test", "it"]);
     for package in RUN {
         command.args(["-p", package]);
     }
@@ -92,10 +92,14 @@ pub(crate) fn cannot_run(workspace: &Workspace) -> Option<String> {
     (!there).then(|| format!("there is no C library for {TARGET} in {C_LIBRARY}"))
 }
 
-/// The compiler for a command of Cargo's, with a target directory of its own: two compilers in one would throw away each
-/// other's work.
+/// The target directory of the unpacked compiler: two compilers in one would throw away each other's work.
+pub(crate) fn target(workspace: &Workspace) -> PathBuf {
+    workspace.scratch("aarch64").join("target")
+}
+
+/// The compiler for a command of Cargo's.
 fn with<'c>(command: &'c mut Command, compiler: &Compiler, workspace: &Workspace) -> &'c mut Command {
-    command.env("CARGO_TARGET_DIR", workspace.scratch("aarch64").join("target"));
+    command.env("CARGO_TARGET_DIR", target(workspace));
     if let Compiler::Unpacked { rustc, libraries } = compiler {
         command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries));
     }
