@@ -1,12 +1,14 @@
-//! `cargo xtask gen`: the files that are generated, each from one invocation of the command itself.
+//! `cargo xtask gen`: the files that are generated, each from one invocation of the command itself, and the C header, from cbindgen.
 //!
-//! A fact lives in one place: the help, the registry of probes, the schema. What is printed from it is committed,
-//! so that it can be read without building, and `--check` compares it, so that it cannot go stale.
+//! A fact lives in one place: the help, the registry of probes, the schema, the functions for C. What is printed from it is
+//! committed, so that it can be read without building, and `--check` compares it, so that it cannot go stale.
 
 use std::fs;
 use std::process::{Command, Stdio};
 
+use crate::library;
 use crate::tally::Tally;
+use crate::test::needs::CBINDGEN;
 use crate::workspace::Workspace;
 
 #[derive(clap::Args)]
@@ -18,17 +20,42 @@ pub(crate) struct Arguments {
 
 struct Generated {
     path: &'static str,
+    program: Program,
     arguments: &'static [&'static str],
 }
 
+enum Program {
+    /// The built command.
+    Hairspring,
+    /// The generator of headers, which reads the sources.
+    Cbindgen,
+}
+
 const GENERATED: &[Generated] = &[
-    Generated { path: "docs/probes.md", arguments: &["probes", "--format", "md"] },
-    Generated { path: "docs/sheet.schema.json", arguments: &["schema"] },
-    Generated { path: "docs/hairspring.1", arguments: &["man"] },
-    Generated { path: "docs/exit-codes.md", arguments: &["exit-codes"] },
-    Generated { path: "docs/completions/hairspring.bash", arguments: &["completions", "bash"] },
-    Generated { path: "docs/completions/_hairspring", arguments: &["completions", "zsh"] },
-    Generated { path: "docs/completions/hairspring.fish", arguments: &["completions", "fish"] },
+    Generated { path: "docs/probes.md", program: Program::Hairspring, arguments: &["probes", "--format", "md"] },
+    Generated { path: "docs/sheet.schema.json", program: Program::Hairspring, arguments: &["schema"] },
+    Generated { path: "docs/hairspring.1", program: Program::Hairspring, arguments: &["man"] },
+    Generated { path: "docs/exit-codes.md", program: Program::Hairspring, arguments: &["exit-codes"] },
+    Generated {
+        path: "docs/completions/hairspring.bash",
+        program: Program::Hairspring,
+        arguments: &["completions", "bash"],
+    },
+    Generated {
+        path: "docs/completions/_hairspring",
+        program: Program::Hairspring,
+        arguments: &["completions", "zsh"],
+    },
+    Generated {
+        path: "docs/completions/hairspring.fish",
+        program: Program::Hairspring,
+        arguments: &["completions", "fish"],
+    },
+    Generated {
+        path: library::HEADER,
+        program: Program::Cbindgen,
+        arguments: &["--quiet", "--config", "crates/c/cbindgen.toml", "crates/c/src/lib.rs"],
+    },
 ];
 
 /// True for a file that this task writes.
@@ -66,6 +93,10 @@ pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
     let mut tally = Tally::default();
     for generated in GENERATED {
         let label = format!("{name} {}", generated.path);
+        if let (Program::Cbindgen, Some(missing)) = (&generated.program, CBINDGEN.missing(workspace)) {
+            tally.add(Tally::skip(&label, missing.to_string(), missing.installable));
+            continue;
+        }
         let compared = generate(workspace, generated).and_then(|text| {
             let committed = fs::read(workspace.root.join(generated.path))
                 .map_err(|error| format!("read {}: {error}; run cargo xtask gen", generated.path))?;
@@ -80,9 +111,14 @@ pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
 }
 
 fn generate(workspace: &Workspace, generated: &Generated) -> Result<Vec<u8>, String> {
-    let said = format!("run hairspring {}", generated.arguments.join(" "));
-    let output = Command::new(workspace.release_binary("hairspring"))
+    let program = match generated.program {
+        Program::Hairspring => workspace.release_binary("hairspring"),
+        Program::Cbindgen => "cbindgen".into(),
+    };
+    let said = format!("run {} {}", program.display(), generated.arguments.join(" "));
+    let output = Command::new(program)
         .args(generated.arguments)
+        .current_dir(&workspace.root)
         // The text must not depend on who runs it where.
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")

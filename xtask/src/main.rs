@@ -8,10 +8,13 @@
 mod child;
 mod flags;
 mod r#gen;
+mod install;
 mod lab;
+mod library;
 mod lint;
 mod peers;
 mod prove;
+mod shapes;
 mod tally;
 mod test;
 mod workspace;
@@ -39,6 +42,8 @@ enum Task {
     Flags(flags::Arguments),
     /// Write the files that the command generates, or check that they are current
     Gen(r#gen::Arguments),
+    /// Install the command, the libraries, header, manual page, completions and the Tcl package
+    Install(install::Arguments),
     /// Test the drivers against the kernel's real ones, in a virtual machine
     Lab(lab::Arguments),
     /// Measure other people's clocks and sleeps beside ours, in one run, as ratios
@@ -53,6 +58,7 @@ fn main() -> ExitCode {
         Task::Lint => lint::run(&workspace),
         Task::Flags(arguments) => flags::run(&workspace, &arguments),
         Task::Gen(arguments) => r#gen::run(&workspace, &arguments),
+        Task::Install(arguments) => install::run(&workspace, &arguments),
         Task::Lab(arguments) => lab::run(&workspace, &arguments),
         Task::Peers(arguments) => peers::run(&workspace, &arguments),
         Task::Prove(arguments) => prove::run(&workspace, &arguments),

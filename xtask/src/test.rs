@@ -7,6 +7,7 @@
 
 mod aarch64;
 mod cargo_tests;
+mod clients;
 mod examples;
 mod html;
 pub(crate) mod needs;

@@ -4,10 +4,11 @@
 static const int64_t EXPOSURE_NS = 100000000;
 
 // Stands for the shutter: a line of a parallel port, a socket.
+static volatile int shutter_line;
+
 static void shutter(int open)
 {
-    static volatile int line;
-    line = open;
+    shutter_line = open;
 }
 
 // Stands for the instrument that reads the light, which answers after a time nobody knows beforehand.

@@ -204,12 +204,11 @@ mod tests {
     #[test]
     fn numbers_and_words_are_those_of_the_time_crate() {
         assert_eq!(WORDS.map(|word| word.to_str().unwrap()), Verdict::NAMES);
-        let verdicts = [
-            Verdict::default(),
-            Verdict { migrated: true, budget_spent: true, ..Verdict::default() },
-            Verdict { overslept: Nanos::new(1), migrated: true, ..Verdict::default() },
-            Verdict { budget_spent: true, ..Verdict::default() },
-        ];
+        let (mut migrated, mut overslept, mut spent) = (Verdict::default(), Verdict::default(), Verdict::default());
+        (migrated.migrated, migrated.budget_spent) = (true, true);
+        (overslept.overslept, overslept.migrated) = (Nanos::new(1), true);
+        spent.budget_spent = true;
+        let verdicts = [Verdict::default(), migrated, overslept, spent];
         for (expected, verdict) in verdicts.iter().enumerate() {
             assert_eq!(usize::try_from(number(verdict)), Ok(expected));
             assert_eq!(WORDS[expected].to_str(), Ok(verdict.name()));

@@ -28,6 +28,8 @@ use crate::error::{Failure, HS_E_BUSY, HS_E_FREED, HS_E_HANDLE};
 
 /// How many freed handles are remembered: 1,024 take less than a megabyte.
 const REMEMBERED: usize = 1_024;
+/// Tries to get the list of them, which nobody holds for longer than some 100 ns: some 10 us.
+const TRIES: usize = 1_000;
 /// The word of a handle that has been freed.
 const FREED: u64 = 0x6672_6565_645f_6873;
 /// `users` of a handle that one call has for itself.
@@ -228,8 +230,12 @@ static GRAVES: Mutex<VecDeque<Grave>> = Mutex::new(VecDeque::new());
 
 fn bury(grave: Grave) {
     // In the child of a fork the lock may be held by a thread that is not there, and at any time by one that is waiting for its CPU.
-    // Whoever cannot have it leaves the memory where it is.
-    let Ok(mut graves) = GRAVES.try_lock() else { return };
+    // Whoever cannot have it after some tries leaves the memory where it is.
+    let tries = std::iter::repeat_with(|| {
+        std::hint::spin_loop();
+        GRAVES.try_lock().ok()
+    });
+    let Some(mut graves) = tries.take(TRIES).flatten().next() else { return };
     graves.push_back(grave);
     let oldest = if graves.len() > REMEMBERED { graves.pop_front() } else { None };
     drop(graves);

@@ -11,8 +11,9 @@ use crate::tally::Tally;
 
 /// One example; one that takes longer teaches patience.
 const ONE_EXAMPLE: Duration = Duration::from_secs(60);
-/// All of them, built as the tests are.
-const BUILD: [&str; 8] = ["build", "--quiet", "--profile", "test", "--workspace", "--exclude", "peers", "--examples"];
+/// All of them, built as the tests are, with the libraries for other languages.
+pub(super) const BUILD: [&str; 9] =
+    ["build", "--quiet", "--profile", "test", "--workspace", "--exclude", "peers", "--examples", "--lib"];
 
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let mut tally = Tally::default();

@@ -29,11 +29,18 @@ pub(crate) enum Need {
     Lab,
     /// A program, in the Debian package of its name.
     Program(&'static str),
+    /// A program, in a Debian package of another name.
+    Packaged(&'static str, &'static str),
+    /// What an extension of Tcl is compiled and run with.
+    Tcl,
 }
+
+/// Writes the C header. Debian keeps a recent one for its web browsers.
+pub(crate) const CBINDGEN: Need = Need::Packaged("cbindgen", "cbindgen-web");
 
 /// What single tests need, which are skipped without it.
 pub(crate) const FOR_SINGLE_TESTS: &[Need] =
-    &[Need::Python, Need::Program("zsh"), Need::Program("fish"), Need::Program("bindfs")];
+    &[Need::Python, Need::Program("zsh"), Need::Program("fish"), Need::Program("bindfs"), CBINDGEN];
 
 /// Something that is not here: what, and what to do.
 pub(crate) struct Missing {
@@ -105,16 +112,16 @@ impl Need {
                 let (what, installable) = (missing.what, missing.installable);
                 Some(Missing { what, remedy: remedy.to_owned(), installable })
             }
-            Need::Program(name) => {
-                if in_path(name).is_some() {
+            Need::Program(name) | Need::Packaged(name, _) if in_path(name).is_some() => None,
+            Need::Program(name) => Some(not_installed(name, name)),
+            Need::Packaged(name, package) => Some(not_installed(name, package)),
+            Need::Tcl => {
+                let mut known = Command::new("pkg-config");
+                known.args(["--exists", "tcl"]);
+                if in_path("tclsh").is_some() && succeeds(known) {
                     return None;
                 }
-                let remedy = if has_apt() {
-                    HINT.to_owned()
-                } else {
-                    format!("install {name} (Debian: apt-get install {name})")
-                };
-                Some(Missing { what: format!("{name} is not installed"), remedy, installable: has_apt() })
+                Some(not_installed("Tcl with its headers", &TCL_PACKAGES.join(" ")))
             }
         }
     }
@@ -126,6 +133,15 @@ pub(crate) const PYTHON_PACKAGES: [&str; 3] = ["sigmf", "numpy", "h5py"];
 /// The Python of the virtual environment that setup makes.
 pub(crate) fn python(workspace: &Workspace) -> PathBuf {
     workspace.scratch("python").join("bin").join("python3")
+}
+
+/// The packages of Debian that `Need::Tcl` means.
+pub(crate) const TCL_PACKAGES: [&str; 3] = ["tcl", "tcl-dev", "pkg-config"];
+
+/// Something that the Debian archive has.
+fn not_installed(what: &str, packages: &str) -> Missing {
+    let remedy = if has_apt() { HINT.to_owned() } else { format!("install it (Debian: apt-get install {packages})") };
+    Missing { what: format!("{what} is not installed"), remedy, installable: has_apt() }
 }
 
 const HINT: &str = "run cargo xtask test --setup, which installs it";

@@ -1,8 +1,9 @@
 //! The setup step: names what the other steps miss and installs it.
 //!
-//! Eight things can be missing. Components of the toolchain come from rustup. Chromium, programs that single tests use, and
-//! linkers and emulators for other systems come from the Debian archive, which takes root. The compiler for aarch64 and Windows, with
-//! the sources of its standard library, is downloaded from the Debian archive and unpacked under the target directory: package lists of its own with arm64 among their architectures, so that
+//! Several things can be missing. Components of the toolchain come from rustup. Chromium, programs that single tests use, and
+//! linkers and emulators for other systems come from the Debian archive, which takes root. The compiler for aarch64 and
+//! Windows, with the sources of its standard library, is downloaded from the Debian archive and unpacked under the target
+//! directory: package lists of its own with arm64 among their architectures, so that
 //! the system's configuration stays as it is. Which versions there are is asked at run time. Packages for Python
 //! come from PyPI into a virtual environment under the target directory. What the lab needs, `lab/supplies.rs` fetches.
 
@@ -51,7 +52,8 @@ fn install_all(context: &Context, name: &str) -> Tally {
             }
             Need::Python => python_from_pip(context),
             Need::Lab => supplies::install(context.workspace, &mut |command| must(context, command)),
-            Need::Program(name) => from_debian(context, &[name]),
+            Need::Program(name) | Need::Packaged(_, name) => from_debian(context, &[name]),
+            Need::Tcl => from_debian(context, &needs::TCL_PACKAGES),
         };
         let still = outcome.err().or_else(|| need.missing(context.workspace).map(|missing| missing.to_string()));
         if let Some(why) = still {

@@ -5,7 +5,7 @@
 //! the other steps build.
 
 use super::needs::Need;
-use super::{Context, aarch64, cargo_tests, examples, html, readme, windows};
+use super::{Context, aarch64, cargo_tests, clients, examples, html, readme, windows};
 use crate::tally::Tally;
 use crate::{r#gen, lab, lint};
 
@@ -29,7 +29,7 @@ pub(crate) const COMMAND: &str = "command";
 
 /// True for a step that runs the built command.
 pub(crate) fn runs_command(step: &str) -> bool {
-    matches!(step, "gen" | "html")
+    matches!(step, "gen" | "html" | "install")
 }
 
 pub(crate) const STEPS: &[Step] = &[
@@ -132,6 +132,27 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[],
         limit_s: 300,
         run: Run::Call(examples::run),
+    },
+    Step {
+        name: "c",
+        about: "C and C++ programs on the installed library: examples, and a client that does everything wrong",
+        needs: &[Need::Program("valgrind"), Need::Program("g++"), Need::Program("pkg-config")],
+        limit_s: 300,
+        run: Run::Call(clients::c),
+    },
+    Step {
+        name: "tcl",
+        about: "Tcl scripts on the installed package: examples, and its tests",
+        needs: &[Need::Tcl],
+        limit_s: 300,
+        run: Run::Call(clients::tcl),
+    },
+    Step {
+        name: "install",
+        about: "what is installed is whole, and works from where it is",
+        needs: &[Need::Tcl],
+        limit_s: 300,
+        run: Run::Call(clients::install),
     },
     Step {
         name: "readme",

@@ -1,0 +1,188 @@
+//! `cargo xtask install`: command, library, header, pkg-config file, manual page, completions, Tcl package, under one prefix.
+//!
+//! Everything is built in release mode first. What lies at a place already is replaced as a whole, so that a program that uses it goes on
+//! with the old one. `DESTDIR` in the environment is put before every path that is written to, and before none that is written into a
+//! file: that is how packages are made. What this machine lacks the tools for is left out and named.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::library;
+use crate::workspace::Workspace;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Where to install; the parts go to bin, include, lib, libexec and share below it
+    #[arg(long, value_name = "DIR", default_value = "/usr/local")]
+    prefix: PathBuf,
+}
+
+/// What is installed from, and where to.
+pub(crate) struct Parts {
+    /// The built command; none where only the libraries are of interest.
+    pub(crate) command: Option<PathBuf>,
+    /// The built static library.
+    pub(crate) archive: PathBuf,
+    /// The prefix as programs will see it.
+    pub(crate) prefix: PathBuf,
+    /// What is put before it while installing.
+    pub(crate) destination: Option<PathBuf>,
+}
+
+/// What was installed, and what was left out.
+#[derive(Default)]
+pub(crate) struct Installed {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) left_out: Vec<String>,
+}
+
+/// Builds, installs, and says what.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
+    let prefix = std::path::absolute(&arguments.prefix).map_err(|error| format!("find the prefix: {error}"))?;
+    for build in [
+        &["build", "--release", "-p", "hairspring-cli"][..],
+        // Without the library for `cargo build`, which would be optimised a second time.
+        &["rustc", "--release", "-p", "hairspring-c", "--crate-type", "staticlib"],
+    ] {
+        let status = workspace.cargo(build).status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(format!("build: cargo {}", build.join(" ")));
+        }
+    }
+    let parts = Parts {
+        command: Some(workspace.release_binary("hairspring")),
+        archive: workspace.release_binary("libhairspring.a"),
+        prefix,
+        destination: std::env::var_os("DESTDIR").filter(|folder| !folder.is_empty()).map(PathBuf::from),
+    };
+    let installed = lay_out(workspace, &parts)?;
+    for file in &installed.files {
+        println!("installed  {}", file.display());
+    }
+    for part in &installed.left_out {
+        println!("left out   {part}");
+    }
+    println!(
+        "{} files under {}; {} parts left out",
+        installed.files.len(),
+        parts.prefix.display(),
+        installed.left_out.len()
+    );
+    Ok(true)
+}
+
+/// Puts everything where it belongs.
+pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed, String> {
+    let mut site = Site { workspace, parts, installed: Installed::default() };
+    if let Some(command) = &parts.command {
+        site.copy(command, "bin/hairspring", 0o755)?;
+    }
+    site.copy(&parts.archive, "lib/libhairspring.a", 0o644)?;
+    let folder = site.folder("lib")?;
+    let linked = library::link_shared(workspace, &parts.archive, &folder)?;
+    site.installed.files.extend(linked);
+    site.copy(&workspace.root.join(library::HEADER), "include/hairspring.h", 0o644)?;
+    site.template("crates/c/hairspring.pc.in", "lib/pkgconfig/hairspring.pc")?;
+    for (from, to) in [
+        ("docs/hairspring.1", "share/man/man1/hairspring.1"),
+        ("docs/completions/hairspring.bash", "share/bash-completion/completions/hairspring"),
+        ("docs/completions/_hairspring", "share/zsh/site-functions/_hairspring"),
+        ("docs/completions/hairspring.fish", "share/fish/vendor_completions.d/hairspring.fish"),
+    ] {
+        site.copy(&workspace.root.join(from), to, 0o644)?;
+    }
+    site.callers()?;
+    site.tcl()?;
+    Ok(site.installed)
+}
+
+/// The place that is being filled.
+struct Site<'a> {
+    workspace: &'a Workspace,
+    parts: &'a Parts,
+    installed: Installed,
+}
+
+impl Site<'_> {
+    /// Where a path below the prefix is written to.
+    fn path(&self, below: &str) -> PathBuf {
+        let path = self.parts.prefix.join(below);
+        match &self.parts.destination {
+            Some(destination) => destination.join(path.strip_prefix("/").unwrap_or(&path)),
+            None => path,
+        }
+    }
+
+    fn folder(&self, below: &str) -> Result<PathBuf, String> {
+        let folder = self.path(below);
+        fs::create_dir_all(&folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Writes a file beside its place and renames it, so that nobody finds half of it or has the old one change under him.
+    fn write(&mut self, bytes: &[u8], below: &str, mode: u32) -> Result<(), String> {
+        let (folder, _) = below.rsplit_once('/').unwrap_or(("", below));
+        self.folder(folder)?;
+        let file = self.path(below);
+        let beside = file.with_extension("new");
+        let failed = |error| format!("write {}: {error}", file.display());
+        fs::write(&beside, bytes).map_err(failed)?;
+        fs::set_permissions(&beside, fs::Permissions::from_mode(mode)).map_err(failed)?;
+        fs::rename(&beside, &file).map_err(failed)?;
+        self.installed.files.push(file);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: &Path, below: &str, mode: u32) -> Result<(), String> {
+        let bytes = fs::read(from).map_err(|error| format!("read {}: {error}", from.display()))?;
+        self.write(&bytes, below, mode)
+    }
+
+    /// Fills in a file's prefix and version.
+    fn template(&mut self, from: &str, below: &str) -> Result<(), String> {
+        let text =
+            fs::read_to_string(self.workspace.root.join(from)).map_err(|error| format!("read {from}: {error}"))?;
+        let prefix = self.parts.prefix.to_string_lossy();
+        let text = text.replace("@PREFIX@", &prefix).replace("@VERSION@", library::version());
+        self.write(text.as_bytes(), below, 0o644)
+    }
+
+    /// A C compiler that finds the header and the library here, and makes what finds the library from there.
+    fn compiler(&self, from_there: &str) -> Command {
+        let mut compiler = library::compiler();
+        compiler.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]);
+        compiler.arg(format!("-I{}", self.path("include").display())).arg(format!("-L{}", self.path("lib").display()));
+        compiler.arg(format!("-Wl,-rpath,$ORIGIN/{from_there}"));
+        compiler
+    }
+
+    /// The programs that measure what calls cost.
+    fn callers(&mut self) -> Result<(), String> {
+        let program = self.folder("libexec/hairspring")?.join("callers-c");
+        let source = self.workspace.root.join("bindings/callers/callers.c");
+        library::run(self.compiler("../../lib").arg("-o").arg(&program).arg(source).arg("-lhairspring"))?;
+        self.installed.files.push(program);
+        self.copy(&self.workspace.root.join("bindings/callers/callers.tcl"), "libexec/hairspring/callers.tcl", 0o644)
+    }
+
+    /// The Tcl package, where there is what an extension is compiled with.
+    fn tcl(&mut self) -> Result<(), String> {
+        let Ok(flags) = library::run(Command::new("pkg-config").args(["--cflags", "--libs", "tcl"])) else {
+            let remedy = "install tcl-dev and pkg-config (Debian: apt-get install tcl-dev pkg-config)";
+            self.installed.left_out.push(format!("the Tcl package: pkg-config knows no tcl; {remedy}"));
+            return Ok(());
+        };
+        let below = format!("lib/hairspring{}", library::version());
+        let package = self.folder(&below)?.join("libtclhairspring.so");
+        let mut compiler = self.compiler("..");
+        compiler.args(["-shared", "-fPIC", "-o"]).arg(&package);
+        compiler.arg(self.workspace.root.join("bindings/tcl/hairspring.c")).arg("-lhairspring");
+        // Of Tcl only the stubs are needed, so that the package suits every version from 8.6 on.
+        compiler.args(["-Wl,-z,defs", "-Wl,--as-needed"]).args(flags.split_whitespace());
+        library::run(&mut compiler)?;
+        self.installed.files.push(package);
+        self.template("bindings/tcl/pkgIndex.tcl.in", &format!("{below}/pkgIndex.tcl"))
+    }
+}

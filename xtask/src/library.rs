@@ -1,0 +1,67 @@
+//! `libhairspring` as programs get it: from the static library that Cargo builds, linked with its SONAME and versions of symbols.
+//!
+//! Cargo's own shared library has neither: the compiler hands the linker a list of symbols without versions, with which another one
+//! cannot be combined. So the C compiler links the static library once more, whole, and exports what `crates/c/hairspring.map` says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::workspace::Workspace;
+
+/// The folder of the crate.
+pub(crate) const FOLDER: &str = "crates/c";
+/// The header, which `cargo xtask gen` writes.
+pub(crate) const HEADER: &str = "crates/c/include/hairspring.h";
+
+/// Number of the interface in the SONAME: another one whenever a program has to be compiled anew.
+const INTERFACE: u32 = 0;
+
+/// The name that programs are linked to, and that of the file.
+pub(crate) fn soname() -> String {
+    format!("libhairspring.so.{INTERFACE}")
+}
+
+/// The C compiler, by the name that everybody's build tools know it under.
+pub(crate) fn compiler() -> Command {
+    Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+}
+
+/// The version of the crates.
+pub(crate) fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Links the shared library into a folder, with the two names by which linkers and loaders look for it.
+pub(crate) fn link_shared(workspace: &Workspace, archive: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let file = folder.join(format!("libhairspring.so.{}", version()));
+    let mut command = compiler();
+    command.arg("-shared").arg("-o").arg(&file);
+    command.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
+    command.arg(format!("-Wl,--version-script={}", workspace.root.join(FOLDER).join("hairspring.map").display()));
+    command.arg(format!("-Wl,-soname,{}", soname()));
+    command.args(["-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,relro,-z,now,-z,defs"]);
+    command.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc"]);
+    run(&mut command)?;
+    let mut files = vec![file];
+    for (name, target) in
+        [(soname(), format!("libhairspring.so.{}", version())), ("libhairspring.so".to_owned(), soname())]
+    {
+        let link = folder.join(name);
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(target, &link).map_err(|error| format!("link {}: {error}", link.display()))?;
+        files.push(link);
+    }
+    Ok(files)
+}
+
+/// Runs a command that must succeed, and yields what it printed.
+pub(crate) fn run(command: &mut Command) -> Result<String, String> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let said: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let ended = command.output().map_err(|error| format!("run {}: {error}", said.join(" ")))?;
+    if ended.status.success() {
+        return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
+    }
+    Err(format!("run {}: {}\n{}", said.join(" "), ended.status, String::from_utf8_lossy(&ended.stderr).trim()))
+}

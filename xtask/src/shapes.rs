@@ -1,0 +1,104 @@
+//! The expected shapes of the examples: the same ten in every language, each printing the same keys in the same order.
+//!
+//! `bindings/shapes.toml` has a section for each example, and in it a line for each line of its output: the key, and what kind of value
+//! follows it. A key that ends in `late_ns` has no negative value: a delay is never early.
+
+use std::fs;
+
+use crate::workspace::Workspace;
+
+const FILE: &str = "bindings/shapes.toml";
+
+/// One example's name, and the keys it prints with the kinds of their values.
+pub(crate) struct Shape {
+    pub(crate) name: String,
+    lines: Vec<(String, String)>,
+}
+
+/// Reads all shapes.
+pub(crate) fn read(workspace: &Workspace) -> Result<Vec<Shape>, String> {
+    let text = fs::read_to_string(workspace.root.join(FILE)).map_err(|error| format!("read {FILE}: {error}"))?;
+    let shapes = parse(&text)?;
+    if shapes.is_empty() { Err(format!("find a shape in {FILE}")) } else { Ok(shapes) }
+}
+
+/// The few forms of TOML that the file uses: sections, and keys with a text.
+fn parse(text: &str) -> Result<Vec<Shape>, String> {
+    let mut shapes: Vec<Shape> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            shapes.push(Shape { name: name.to_owned(), lines: Vec::new() });
+            continue;
+        }
+        let unclear = || format!("read {FILE}: {line:?} is neither a section nor a key with its kind");
+        let (key, kind) = line.split_once(" = ").ok_or_else(unclear)?;
+        let kind = kind.strip_prefix('"').and_then(|kind| kind.strip_suffix('"')).ok_or_else(unclear)?;
+        shapes.last_mut().ok_or_else(unclear)?.lines.push((key.to_owned(), kind.to_owned()));
+    }
+    Ok(shapes)
+}
+
+impl Shape {
+    /// Whether an example's output has this shape; if not, what does not suit.
+    pub(crate) fn check(&self, output: &str) -> Result<(), String> {
+        let mut lines = output.lines();
+        for (key, kind) in &self.lines {
+            let line = lines.next().ok_or_else(|| format!("the line {key} is missing"))?;
+            let (found, value) = line.split_once(' ').unwrap_or((line, ""));
+            if found != key {
+                return Err(format!("a line {key} should stand where {line:?} does"));
+            }
+            suits(value, kind).map_err(|why| format!("{key}: {why}"))?;
+            if key.ends_with("late_ns") && value.starts_with('-') {
+                return Err(format!("{key} is {value}: a delay was early"));
+            }
+        }
+        lines.next().map_or(Ok(()), |line| Err(format!("one line too many: {line:?}")))
+    }
+}
+
+fn suits(value: &str, kind: &str) -> Result<(), String> {
+    let good = match kind {
+        "int" => value.parse::<i64>().is_ok(),
+        "float" => value.parse::<f64>().is_ok_and(f64::is_finite),
+        "word" => !value.is_empty() && !value.contains(char::is_whitespace),
+        "text" => !value.trim().is_empty(),
+        other => return Err(format!("there is no kind {other:?}")),
+    };
+    if good { Ok(()) } else { Err(format!("{value:?} is no {kind}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# A comment.\n[delay]\nasked_ns = \"int\"\nlate_ns = \"int\"\nverdict = \"word\"\n\n[other]\nhost = \"text\"\n";
+
+    #[track_caller]
+    fn check(output: &str, told: Option<&str>) {
+        let shapes = parse(TEXT).unwrap();
+        assert_eq!(shapes.iter().map(|shape| shape.name.as_str()).collect::<Vec<_>>(), ["delay", "other"]);
+        match (shapes[0].check(output), told) {
+            (Ok(()), None) => {}
+            (Err(why), Some(told)) => assert!(why.contains(told), "{why}"),
+            (outcome, _) => panic!("{outcome:?}"),
+        }
+    }
+
+    #[test]
+    fn an_output_of_the_shape_passes_and_others_are_told() {
+        check("asked_ns 5\nlate_ns 0\nverdict clean\n", None);
+        check("asked_ns 5\nlate_ns -1\nverdict clean\n", Some("early"));
+        check("asked_ns 5.5\nlate_ns 0\nverdict clean\n", Some("no int"));
+        check("asked_ns 5\nverdict clean\n", Some("should stand"));
+        check("asked_ns 5\nlate_ns 0\n", Some("verdict is missing"));
+        check("asked_ns 5\nlate_ns 0\nverdict so so\n", Some("no word"));
+        check("asked_ns 5\nlate_ns 0\nverdict clean\nmore 1\n", Some("too many"));
+    }
+
+    #[test]
+    fn a_line_that_is_no_shape_is_told() {
+        assert!(parse("[a]\nb\n").is_err_and(|why| why.contains("\"b\"")));
+        assert!(parse("b = \"int\"\n").is_err());
+    }
+}

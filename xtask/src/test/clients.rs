@@ -1,0 +1,317 @@
+//! Programs in C, C++ and Tcl on the library as it is installed, under a prefix of the tests' own.
+//!
+//! The library is built as the tests are; what is installed is put together as `cargo xtask install` does it. Each program is compiled
+//! with what pkg-config says of the library, each script finds the package by TCLLIBPATH, and the output of each example is compared
+//! with the shape that it has in every language.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Context, examples};
+use crate::install::{self, Installed, Parts};
+use crate::tally::Tally;
+use crate::{library, shapes};
+
+/// One program; valgrind makes it some twenty times slower.
+const ONE_PROGRAM: Duration = Duration::from_secs(60);
+/// Calls of each kind that the programs which measure calls make here.
+const FEW_CALLS: &str = "200";
+/// Strict, and with names of lines in what the checkers say.
+const STRICT: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"];
+
+/// A prefix with everything in it, and what came of the checks so far.
+struct Site<'a> {
+    context: &'a Context<'a>,
+    name: &'a str,
+    prefix: PathBuf,
+    folder: PathBuf,
+    installed: Installed,
+    tally: Tally,
+}
+
+pub(super) fn c(context: &Context, name: &str) -> Tally {
+    within(context, name, false, |site| {
+        site.case("symbols", site.symbols());
+        let client = site.compiled("client.c", "crates/c/tests/client.c", &[]);
+        site.client("client", client.clone(), &[]);
+        let checked = site.compiled("client-asan.c", "crates/c/tests/client.c", &["-fsanitize=address,undefined"]);
+        site.client("client under AddressSanitizer", checked, &[]);
+        // Only what is lost for certain: the standard library's own block for a foreign thread looks like lost.
+        let leaks = ["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"];
+        let valgrind = [&["valgrind", "--quiet", "--error-exitcode=9"], &leaks[..]].concat();
+        site.client("client under valgrind", client, &valgrind);
+        let plus = site.compile_plus().and_then(|program| site.run("header.cpp", &mut Command::new(program)).map(drop));
+        site.case("header in C++", plus);
+        let alone = site.compile_static("crates/c/examples/delay.c");
+        site.case("static", alone.and_then(|program| site.run("delay-static", &mut Command::new(program)).map(drop)));
+        site.examples("crates/c/examples", "c", |site, source| {
+            let file = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            site.compiled(&file, &source.to_string_lossy(), &["-O2"]).map(Command::new)
+        });
+    })
+}
+
+pub(super) fn tcl(context: &Context, name: &str) -> Tally {
+    within(context, name, false, |site| {
+        let mut tests = site.script("bindings/tcl/tests/hairspring.test");
+        let said = site.run("hairspring.test", tests.arg(&site.folder));
+        match said.and_then(|said| number(&said, "passed")) {
+            Ok(passed) => site.tally.passed += passed,
+            Err(why) => site.case("hairspring.test", Err(why)),
+        }
+        site.examples("bindings/tcl/examples", "tcl", |site, source| Ok(site.script(&source.to_string_lossy())));
+    })
+}
+
+pub(super) fn install(context: &Context, name: &str) -> Tally {
+    within(context, name, true, |site| {
+        let missing = site.installed.files.iter().find(|file| !file.exists());
+        let whole = match (missing, site.installed.left_out.first()) {
+            (None, None) => Ok(()),
+            (Some(file), _) => Err(format!("{} is not there", file.display())),
+            (None, Some(part)) => Err(format!("left out: {part}")),
+        };
+        site.case("all parts", whole);
+        let command = site.prefix.join("bin/hairspring");
+        site.case("command", site.run("hairspring", Command::new(&command).arg("--version")).map(drop));
+        site.case("take a sheet", site.takes_a_sheet(&command));
+        for (label, program, last) in [
+            ("callers-c", Command::new(site.prefix.join("libexec/hairspring/callers-c")), None),
+            ("callers-c pointer", Command::new(site.prefix.join("libexec/hairspring/callers-c")), Some("pointer")),
+            ("callers.tcl", site.script(&site.prefix.join("libexec/hairspring/callers.tcl").to_string_lossy()), None),
+        ] {
+            site.case(label, site.callers(label, program, last));
+        }
+        site.case("DESTDIR", site.destination());
+    })
+}
+
+/// Installs, runs the checks, and yields what came of them.
+fn within(context: &Context, name: &str, with_command: bool, checks: impl FnOnce(&mut Site)) -> Tally {
+    let workspace = context.workspace;
+    let built = context.run(&format!("{name} build"), &mut workspace.cargo(&examples::BUILD));
+    if !built.succeeded() {
+        return Tally::fail(name, format!("build: {}", built.how), built.tail());
+    }
+    let folder = workspace.scratch(&format!("clients-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    let prefix = folder.join("prefix");
+    let parts = Parts {
+        command: with_command.then(|| workspace.release_binary("hairspring")),
+        archive: workspace.target.join("debug/libhairspring.a"),
+        prefix: prefix.clone(),
+        destination: None,
+    };
+    match install::lay_out(workspace, &parts) {
+        Ok(installed) => {
+            let mut site = Site { context, name, prefix, folder, installed, tally: Tally::default() };
+            checks(&mut site);
+            site.tally
+        }
+        Err(why) => Tally::fail(name, format!("install: {why}"), ""),
+    }
+}
+
+impl Site<'_> {
+    fn case(&mut self, label: &str, outcome: Result<(), String>) {
+        match outcome {
+            Ok(()) => self.tally.passed += 1,
+            Err(why) => self.tally.failure(&format!("{} {label}", self.name), why, ""),
+        }
+    }
+
+    /// Runs a program from the root of the repository, and yields what it printed.
+    fn run(&self, label: &str, command: &mut Command) -> Result<String, String> {
+        let library = self.prefix.join("lib");
+        command.current_dir(&self.context.workspace.root).env("LD_LIBRARY_PATH", library);
+        let ended = self.context.run_at_most(&format!("{} {label}", self.name), command, ONE_PROGRAM);
+        if ended.succeeded() { Ok(ended.output) } else { Err(format!("{}\n{}", ended.how, ended.tail())) }
+    }
+
+    fn script(&self, path: &str) -> Command {
+        let mut tclsh = Command::new("tclsh");
+        tclsh.arg(path).env("TCLLIBPATH", self.prefix.join("lib"));
+        tclsh
+    }
+
+    /// What pkg-config says of the library.
+    fn flags(&self, arguments: &[&str]) -> Result<Vec<String>, String> {
+        let mut command = Command::new("pkg-config");
+        command.args(arguments).arg("hairspring").env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
+        Ok(library::run(&mut command)?.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// Compiles a C program and yields it.
+    fn compiled(&self, name: &str, source: &str, options: &[&str]) -> Result<PathBuf, String> {
+        let program = self.folder.join(name).with_extension("out");
+        let mut command = library::compiler();
+        command.args(STRICT).args(options).arg("-o").arg(&program).arg(self.context.workspace.root.join(source));
+        command.args(self.flags(&["--cflags", "--libs"])?).args(["-lm", "-pthread"]);
+        library::run(&mut command)?;
+        Ok(program)
+    }
+
+    fn compile_plus(&self) -> Result<PathBuf, String> {
+        let program = self.folder.join("header.out");
+        let mut command = Command::new("g++");
+        command.args(["-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"]).arg(&program);
+        command.arg(self.context.workspace.root.join("crates/c/tests/header.cpp"));
+        library::run(command.args(self.flags(&["--cflags", "--libs"])?))?;
+        Ok(program)
+    }
+
+    /// Compiles a C program with the static library, which leaves no need of the shared one.
+    fn compile_static(&self, source: &str) -> Result<PathBuf, String> {
+        let program = self.folder.join("static.out");
+        let mut command = library::compiler();
+        command.args(STRICT).arg("-o").arg(&program).arg(self.context.workspace.root.join(source));
+        command.args(self.flags(&["--cflags"])?).arg(self.prefix.join("lib/libhairspring.a"));
+        let private = self.flags(&["--libs", "--static"])?;
+        library::run(command.args(private.iter().filter(|flag| *flag != "-lhairspring")))?;
+        let needed = library::run(Command::new("readelf").arg("-d").arg(&program))?;
+        if needed.contains("libhairspring") {
+            return Err("the program with the static library needs the shared one".to_owned());
+        }
+        Ok(program)
+    }
+
+    /// The client that does everything wrong, alone or under a checker.
+    fn client(&mut self, label: &str, program: Result<PathBuf, String>, checker: &[&str]) {
+        let outcome = program.and_then(|program| {
+            let words = checker.iter().map(|word| (*word).to_owned());
+            let mut words = words.chain([program.to_string_lossy().into_owned()]);
+            let mut command = Command::new(words.next().unwrap_or_default());
+            let said = self.run(label, command.args(words).arg(&self.folder))?;
+            let checks = number(&said, "checks")?;
+            if checks == 0 { Err("it checked nothing".to_owned()) } else { Ok(()) }
+        });
+        self.case(label, outcome);
+    }
+
+    /// Exported is what the header declares, all of it under its version, and nothing else.
+    fn symbols(&self) -> Result<(), String> {
+        let shared = self.prefix.join("lib/libhairspring.so");
+        let header = fs::read_to_string(self.prefix.join("include/hairspring.h")).map_err(|error| error.to_string())?;
+        let declared = declared(&header);
+        let listed = library::run(Command::new("nm").args(["-D", "--defined-only"]).arg(&shared))?;
+        let names = listed.lines().filter_map(|line| line.rsplit(' ').next()).filter(|name| *name != "HAIRSPRING_1");
+        let exported: BTreeSet<String> = names.map(str::to_owned).collect();
+        let wanted: BTreeSet<String> = declared.iter().map(|name| format!("{name}@@HAIRSPRING_1")).collect();
+        if let Some(odd) = wanted.symmetric_difference(&exported).next() {
+            return Err(format!("{odd} is exported but not declared in the header, or the other way round"));
+        }
+        let dynamic = library::run(Command::new("readelf").arg("-d").arg(&shared))?;
+        if wanted.is_empty() || !dynamic.contains(&format!("[{}]", library::soname())) {
+            return Err(format!("there is no function, or no SONAME {}", library::soname()));
+        }
+        Ok(())
+    }
+
+    /// Runs the example for each shape, and compares.
+    fn examples(&mut self, folder: &str, ending: &str, command: impl Fn(&Self, &Path) -> Result<Command, String>) {
+        let shapes = match shapes::read(self.context.workspace) {
+            Ok(shapes) => shapes,
+            Err(why) => return self.case("shapes", Err(why)),
+        };
+        for shape in shapes {
+            let source = Path::new(folder).join(&shape.name).with_extension(ending);
+            let label = format!("example {}", shape.name);
+            let output = command(self, &source).and_then(|command| self.output(&label, &command));
+            self.case(&label, output.and_then(|output| shape.check(&output)));
+        }
+    }
+
+    /// What a program prints to its standard output alone: what it says to people has no shape.
+    fn output(&self, label: &str, command: &Command) -> Result<String, String> {
+        let words = self.folder.join("words");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$@\" 2> \"$0\""]).arg(&words).arg(command.get_program()).args(command.get_args());
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        self.run(label, &mut shell).map_err(|why| format!("{why}\n{}", fs::read_to_string(&words).unwrap_or_default()))
+    }
+
+    /// The library takes a sheet by the installed command.
+    fn takes_a_sheet(&self, command: &Path) -> Result<(), String> {
+        let script = self.folder.join("take.tcl");
+        let text = "package require hairspring\nset sheet [hairspring take_sheet -only clocks.read.now -quick yes]\n\
+                    puts \"rows [dict get [$sheet contents] rows]\"\n";
+        fs::write(&script, text).map_err(|error| format!("write {}: {error}", script.display()))?;
+        let said = self.run("take.tcl", self.script(&script.to_string_lossy()).env("HAIRSPRING", command))?;
+        if number(&said, "rows")? == 0 { Err("the sheet has no row".to_owned()) } else { Ok(()) }
+    }
+
+    /// A program that measures calls prints one JSON object with samples of each kind.
+    fn callers(&self, label: &str, mut program: Command, last: Option<&str>) -> Result<(), String> {
+        let file = self.folder.join("word");
+        fs::write(&file, [0; 4096]).map_err(|error| format!("write {}: {error}", file.display()))?;
+        let said = self.run(label, program.arg(&file).arg(FEW_CALLS).args(last))?;
+        let printed: serde_json::Value = serde_json::from_str(&said).map_err(|error| format!("{error} in {said}"))?;
+        for kind in ["now", "delay_1us", "word_read", "word_write"] {
+            let (first, later) = (printed[kind]["first_ns"].as_f64(), printed[kind]["later_ns"].as_array());
+            let samples = later.map(|later| later.iter().filter_map(serde_json::Value::as_f64).collect::<Vec<_>>());
+            if !(first.is_some_and(|first| first > 0.0)
+                && samples.is_some_and(|later| later.iter().any(|ns| *ns > 0.0)))
+            {
+                return Err(format!("{kind} has no first call or no later ones: {}", printed[kind]));
+            }
+        }
+        Ok(())
+    }
+
+    /// With a destination everything lies below it, and the files speak of the prefix alone.
+    fn destination(&self) -> Result<(), String> {
+        let destination = self.folder.join("destination");
+        let parts = Parts {
+            command: None,
+            archive: self.prefix.join("lib/libhairspring.a"),
+            prefix: "/opt/hairspring".into(),
+            destination: Some(destination.clone()),
+        };
+        let installed = install::lay_out(self.context.workspace, &parts)?;
+        let inside = destination.join("opt/hairspring");
+        if let Some(outside) = installed.files.iter().find(|file| !file.starts_with(&inside)) {
+            return Err(format!("{} lies outside of the destination", outside.display()));
+        }
+        let description =
+            fs::read_to_string(inside.join("lib/pkgconfig/hairspring.pc")).map_err(|error| error.to_string())?;
+        if !description.starts_with("prefix=/opt/hairspring\n") {
+            return Err(format!("hairspring.pc has another prefix:\n{description}"));
+        }
+        Ok(())
+    }
+}
+
+/// The number that a line `key number` gives.
+fn number(said: &str, key: &str) -> Result<u64, String> {
+    let value = said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+    value.and_then(|value| value.parse().ok()).ok_or_else(|| format!("it printed no line {key} with a number:\n{said}"))
+}
+
+/// The functions that a header declares.
+fn declared(header: &str) -> BTreeSet<String> {
+    let code = header.lines().filter(|line| !line.starts_with("//") && !line.starts_with([' ', '#', '}']));
+    let calls = code.filter_map(|line| line.split_once('('));
+    calls.filter_map(|(before, _)| before.rsplit([' ', '*']).next()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_of_a_header_are_found() {
+        let header = "// hs_not(this)\n#define HS_X(y) y\nconst char *hs_one(int x);\nint hs_two(const struct a *a,\n           int b);\n\
+                      int64_t hs_three(void);\n    int field;\n";
+        assert_eq!(declared(header).into_iter().collect::<Vec<_>>(), ["hs_one", "hs_three", "hs_two"]);
+    }
+
+    #[test]
+    fn a_number_is_read_from_its_line() {
+        assert_eq!(number("passed 12\nfailed 0\n", "passed"), Ok(12));
+        assert!(number("passed\n", "passed").is_err());
+        assert!(number("", "passed").is_err());
+    }
+}
