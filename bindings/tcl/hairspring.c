@@ -19,6 +19,7 @@
 // {HAIRSPRING NAME}, NAME as in HS_E_NAME; a word that is no number has Tcl's own. No command enters the event loop: a delay is a delay.
 //
 // One object belongs to the interpreter that made it, and so to its thread.
+#define _POSIX_C_SOURCE 199309L
 #define USE_TCL_STUBS
 #include "objects.h"
 
@@ -60,7 +61,7 @@ COMMAND(calibrate)
     while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
         if (option < 0) {
             TRY(bound ? hs_calibrate_to(bound_ppm, patience_ns, &timebase) : hs_calibrate(&timebase));
-            return new_object(data, interp, &timebase_noun, timebase);
+            return new_object(data, interp, &timebase_noun, timebase, NULL);
         }
         bound |= option == 0;
         if (option == 0 ? Tcl_GetDoubleFromObj(interp, words[at - 1], &bound_ppm) : get_wide(interp, words[at - 1], &patience_ns))
@@ -69,14 +70,20 @@ COMMAND(calibrate)
     return TCL_ERROR;
 }
 
-COMMAND(long_delay)
+COMMAND(new_long_delay)
 {
     struct object *timebase;
     hs_long_delay *made;
     if (have_words(interp, count, words, 1, 0, "timebase") != TCL_OK || get_object(interp, words[1], &timebase_noun, &timebase) != TCL_OK)
         return TCL_ERROR;
-    TRY(hs_long_delay_new(timebase->handle, &made));
-    return new_object(data, interp, &long_delay_noun, made);
+    hs_timebase *poller;
+    TRY(hs_timebase_refine(timebase->handle, &poller, NULL));
+    int code = hs_long_delay_new(timebase->handle, &made);
+    if (code != HS_OK) {
+        hs_timebase_free(poller);
+        return failed(interp, code);
+    }
+    return new_object(data, interp, &long_delay_noun, made, poller);
 }
 
 COMMAND(profile)
@@ -91,7 +98,7 @@ COMMAND(profile)
     while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
         if (option < 0) {
             TRY(hs_profile_new(timebase->handle, ordered, &made));
-            return new_object(data, interp, &profile_noun, made);
+            return new_object(data, interp, &profile_noun, made, NULL);
         }
         if (Tcl_GetBooleanFromObj(interp, words[at - 1], &ordered) != TCL_OK)
             break;
@@ -117,7 +124,7 @@ COMMAND(real_time)
         default:
             wishes.lock_memory = lock;
             TRY(hs_real_time_apply(&wishes, &made, NULL));
-            return new_object(data, interp, &real_time_noun, made);
+            return new_object(data, interp, &real_time_noun, made, NULL);
         }
     }
     return TCL_ERROR;
@@ -133,7 +140,7 @@ COMMAND(window)
     while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
         if (option < 0) {
             TRY(hs_window_open(Tcl_GetString(words[1]), writable, &made));
-            return new_object(data, interp, &window_noun, made);
+            return new_object(data, interp, &window_noun, made, NULL);
         }
         if (Tcl_GetBooleanFromObj(interp, words[at - 1], &writable) != TCL_OK)
             break;
@@ -147,7 +154,7 @@ COMMAND(read_sheet)
     if (have_words(interp, count, words, 1, 0, "file") != TCL_OK)
         return TCL_ERROR;
     TRY(hs_sheet_read(Tcl_GetString(words[1]), &made));
-    return new_object(data, interp, &sheet_noun, made);
+    return new_object(data, interp, &sheet_noun, made, NULL);
 }
 
 COMMAND(take_sheet)
@@ -159,7 +166,7 @@ COMMAND(take_sheet)
     while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
         if (option < 0) {
             TRY(hs_sheet_take(only, quick, &made));
-            return new_object(data, interp, &sheet_noun, made);
+            return new_object(data, interp, &sheet_noun, made, NULL);
         }
         if (option == 0)
             only = Tcl_GetString(words[at - 1]);
@@ -211,9 +218,7 @@ static void delete_package(ClientData data, Tcl_Interp *interp)
 {
     (void)interp;
     struct package *package = data;
-    for (int key = 0; key < KEYS; key++)
-        Tcl_DecrRefCount(package->keys[key]);
-    Tcl_DecrRefCount(package->clean);
+    Tcl_DecrRefCount(package->rehearsal);
     ckfree((char *)package);
 }
 
@@ -223,7 +228,7 @@ DLLEXPORT int Hairspring_Init(Tcl_Interp *interp)
         const char *name;
         Tcl_ObjCmdProc *call;
     } commands[] = {
-        { "calibrate", calibrate },   { "delay_us", delay_us },     { "difference_ns", difference_ns }, { "long_delay", long_delay },
+        { "calibrate", calibrate },   { "delay_us", delay_us },     { "difference_ns", difference_ns }, { "long_delay", new_long_delay },
         { "now_ns", now_ns },         { "profile", profile },       { "read_sheet", read_sheet },       { "real_time", real_time },
         { "take_sheet", take_sheet }, { "version", version },       { "window", window },
     };
@@ -231,9 +236,9 @@ DLLEXPORT int Hairspring_Init(Tcl_Interp *interp)
         return TCL_ERROR;
     struct package *package = (struct package *)ckalloc(sizeof *package);
     package->made = 0;
-    for (int key = 0; key < KEYS; key++)
-        Tcl_IncrRefCount(package->keys[key] = Tcl_NewStringObj(key_names[key], -1));
-    Tcl_IncrRefCount(package->clean = Tcl_NewStringObj("clean", -1));
+    // A command with a result, and a variable that takes it: what mostly follows a delay.
+    package->rehearsal = Tcl_NewStringObj("set ::hairspring::rehearsed [::hairspring::difference_ns {0 0} {0 0}]", -1);
+    Tcl_IncrRefCount(package->rehearsal);
     Tcl_SetAssocData(interp, "hairspring", delete_package, package);
 
     Tcl_Namespace *namespace = Tcl_CreateNamespace(interp, "::hairspring", NULL, NULL);

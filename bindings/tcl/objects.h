@@ -2,24 +2,20 @@
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
-#include <hairspring.h>
-#include <tcl.h>
+#include "report.h"
+#include <time.h>
 
 // Tcl 9 counts in Tcl_Size, Tcl 8.6 in int.
 #ifndef TCL_SIZE_MAX
 typedef int Tcl_Size;
 #endif
 
-// Keys of reports, made once, because what is done after a delay makes its caller late.
-enum key { REQUESTED, ACTUAL, LATE, SLEPT, POLLED, WINDOW, OVERSLEPT, VERDICT, MIGRATED, BUDGET_SPENT, THROTTLED, GAPS, KEYS };
-static const char *const key_names[KEYS] = { "requested_ns", "actual_ns", "late_ns",  "slept_ns",     "polled_ns", "window_ns",
-                                             "overslept_ns", "verdict",   "migrated", "budget_spent", "throttled", "gaps" };
-
 // What belongs to an interpreter.
 struct package {
-    Tcl_Obj *keys[KEYS];
-    Tcl_Obj *clean;
+    // How many objects were made, for their names.
     unsigned long made;
+    // What a long delay evaluates shortly before its end.
+    Tcl_Obj *rehearsal;
 };
 
 // An object: the handle of one noun.
@@ -27,6 +23,8 @@ struct object {
     struct package *package;
     const struct noun *noun;
     void *handle;
+    // The end of a long delay is polled on a time base of its own; NULL for the other nouns.
+    hs_timebase *poller;
     Tcl_Command token;
 };
 
@@ -60,18 +58,6 @@ static int failed(Tcl_Interp *interp, int code)
             return failed(interp, code);  \
     } while (0)
 
-static void put(Tcl_Obj *dictionary, const char *key, Tcl_Obj *value)
-{
-    Tcl_DictObjPut(NULL, dictionary, Tcl_NewStringObj(key, -1), value);
-}
-
-static void put_wide(Tcl_Obj *dictionary, const char *key, Tcl_WideInt value)
-{
-    // What is absent has no key.
-    if (value != HS_ABSENT_NS)
-        put(dictionary, key, Tcl_NewWideIntObj(value));
-}
-
 static int return_wide(Tcl_Interp *interp, Tcl_WideInt value)
 {
     Tcl_SetObjResult(interp, Tcl_NewWideIntObj(value));
@@ -93,32 +79,13 @@ static int get_wide(Tcl_Interp *interp, Tcl_Obj *word, int64_t *value)
     return TCL_OK;
 }
 
-static int return_report(struct package *package, Tcl_Interp *interp, const hs_report *report)
+// Returns the report if the delay went well.
+static int return_report(Tcl_Interp *interp, int code, Tcl_Obj *value)
 {
-    Tcl_Obj *result = Tcl_NewDictObj();
-    Tcl_Obj **keys = package->keys;
-    const int64_t times[] = { report->requested_ns, report->actual_ns, report->late_ns,     report->slept_ns,
-                              report->polled_ns,    report->window_ns, report->overslept_ns };
-    for (int key = REQUESTED; key <= OVERSLEPT; key++)
-        Tcl_DictObjPut(NULL, result, keys[key], Tcl_NewWideIntObj(times[key]));
-    int clean = report->verdict == HS_VERDICT_CLEAN;
-    Tcl_DictObjPut(NULL, result, keys[VERDICT], clean ? package->clean : Tcl_NewStringObj(hs_verdict_name(report->verdict), -1));
-    Tcl_DictObjPut(NULL, result, keys[MIGRATED], Tcl_NewBooleanObj(report->migrated));
-    Tcl_DictObjPut(NULL, result, keys[BUDGET_SPENT], Tcl_NewBooleanObj(report->budget_spent));
-    Tcl_DictObjPut(NULL, result, keys[THROTTLED], Tcl_NewBooleanObj(report->throttled));
-    Tcl_Obj *gaps = Tcl_NewDictObj();
-    for (int cause = 0; cause < HS_CAUSES && !clean; cause++) {
-        const hs_gaps *seen = &report->gaps[cause];
-        if (seen->count == 0)
-            continue;
-        Tcl_Obj *entry = Tcl_NewDictObj();
-        put_wide(entry, "count", seen->count);
-        put_wide(entry, "total_ns", seen->total_ns);
-        put_wide(entry, "longest_ns", seen->longest_ns);
-        put(gaps, hs_verdict_name(HS_VERDICT_INTERRUPTED + cause), entry);
-    }
-    Tcl_DictObjPut(NULL, result, keys[GAPS], gaps);
-    return return_object(interp, result);
+    if (code == HS_OK)
+        Tcl_SetObjResult(interp, value);
+    Tcl_DecrRefCount(value);
+    return code == HS_OK ? TCL_OK : failed(interp, code);
 }
 
 static Tcl_Obj *instant_object(const hs_instant *instant)
@@ -169,11 +136,12 @@ static void delete_object(ClientData data)
 {
     struct object *object = data;
     object->noun->free(object->handle);
+    hs_timebase_free(object->poller);
     ckfree((char *)object);
 }
 
 // Makes the object command of a handle, and returns its name.
-static int new_object(struct package *package, Tcl_Interp *interp, const struct noun *noun, void *handle)
+static int new_object(struct package *package, Tcl_Interp *interp, const struct noun *noun, void *handle, hs_timebase *poller)
 {
     Tcl_Obj *name = NULL;
     Tcl_CmdInfo taken;
@@ -184,7 +152,7 @@ static int new_object(struct package *package, Tcl_Interp *interp, const struct 
         Tcl_IncrRefCount(name);
     } while (Tcl_GetCommandInfo(interp, Tcl_GetString(name), &taken));
     struct object *object = (struct object *)ckalloc(sizeof *object);
-    *object = (struct object){ .package = package, .noun = noun, .handle = handle };
+    *object = (struct object){ .package = package, .noun = noun, .handle = handle, .poller = poller };
     object->token = Tcl_CreateObjCommand(interp, Tcl_GetString(name), call_object, object, delete_object);
     Tcl_SetObjResult(interp, name);
     Tcl_DecrRefCount(name);
@@ -217,24 +185,80 @@ static int get_object(Tcl_Interp *interp, Tcl_Obj *word, const struct noun *noun
 #define METHOD(name) static int name(struct object *object, Tcl_Interp *interp, int count, Tcl_Obj *const words[])
 #define UNUSED_WORDS (void)count, (void)words
 
-// The three delays that a time base and a long delay have.
-#define DELAY(name, type, get, call)                                    \
-    METHOD(name)                                                        \
-    {                                                                   \
-        (void)count;                                                    \
-        hs_report report;                                               \
-        type request;                                                   \
-        if (get(interp, words[0], &request) != TCL_OK)                  \
-            return TCL_ERROR;                                           \
-        TRY(call);                                                      \
-        return return_report(object->package, interp, &report);         \
+#define DELAY(name, type, get, call)                            \
+    METHOD(name)                                                \
+    {                                                           \
+        (void)count;                                            \
+        hs_report *report;                                      \
+        type request;                                           \
+        if (get(interp, words[0], &request) != TCL_OK)          \
+            return TCL_ERROR;                                   \
+        Tcl_Obj *value = new_report(&report);                   \
+        int code = (call);                                      \
+        return return_report(interp, code, value);              \
     }
-DELAY(timebase_delay_ns, int64_t, get_wide, hs_delay_ns(object->handle, request, &report))
-DELAY(timebase_delay_us, double, Tcl_GetDoubleFromObj, hs_delay_us(object->handle, request, &report))
-DELAY(timebase_delay_until, hs_instant, get_instant, hs_delay_until(object->handle, &request, &report))
-DELAY(long_delay_ns, int64_t, get_wide, hs_long_delay_ns(object->handle, request, &report))
-DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, hs_long_delay_us(object->handle, request, &report))
-DELAY(long_delay_until, hs_instant, get_instant, hs_long_delay_until(object->handle, &request, &report))
+DELAY(timebase_delay_ns, int64_t, get_wide, hs_delay_ns(object->handle, request, report))
+DELAY(timebase_delay_us, double, Tcl_GetDoubleFromObj, hs_delay_us(object->handle, request, report))
+DELAY(timebase_delay_until, hs_instant, get_instant, hs_delay_until(object->handle, &request, report))
+
+// How long before the end of a long delay the rehearsal is: it takes some 20 us when all is cold.
+#define AHEAD_NS INT64_C(100000)
+
+static int64_t kernel_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+// A long delay leaves the caches cold, and it would be some microseconds before Tcl has noticed its end. So the library ends it a little
+// earlier, Tcl does then what it is about to do, for nothing, and the rest is polled. It is never early: the rest is what the kernel's
+// clock leaves of the request when the rehearsal is over.
+static int long_delay(struct object *object, Tcl_Interp *interp, int64_t request_ns, hs_report *report)
+{
+    int64_t lead_ns = 0;
+    int code = hs_long_delay_lead_ns(object->handle, &lead_ns);
+    int64_t start_ns = kernel_clock_ns();
+    int64_t early_ns = request_ns > AHEAD_NS && request_ns - AHEAD_NS > lead_ns ? AHEAD_NS : 0;
+    if (code == HS_OK)
+        code = hs_long_delay_ns(object->handle, request_ns - early_ns, report);
+    if (code != HS_OK || early_ns == 0)
+        return code;
+    hs_report *end, *rehearsed;
+    Tcl_Obj *value = new_report(&rehearsed);
+    Tcl_EvalObjEx(interp, object->package->rehearsal, 0);
+    return_report(interp, HS_OK, value);
+    value = new_report(&end);
+    int64_t passed_ns = kernel_clock_ns() - start_ns;
+    int64_t rest_ns = request_ns - lead_ns - passed_ns;
+    if (rest_ns > 0) {
+        code = hs_delay_ns(object->poller, rest_ns, end);
+        // The verdict is on the end, as with every long delay.
+        end->slept_ns = report->slept_ns + end->slept_ns;
+        end->polled_ns = report->polled_ns + end->polled_ns;
+        end->window_ns = report->window_ns;
+        *report = *end;
+        passed_ns += report->actual_ns;
+    }
+    report->requested_ns = request_ns;
+    report->actual_ns = passed_ns;
+    report->late_ns = passed_ns - request_ns;
+    Tcl_DecrRefCount(value);
+    return code;
+}
+
+static int long_delay_us_of(struct object *object, Tcl_Interp *interp, double request_us, hs_report *report)
+{
+    // What is no time, or more than can be asked for, is the library's to refuse.
+    if (!(request_us >= 0 && request_us < 1e15))
+        return hs_long_delay_us(object->handle, request_us, report);
+    int64_t request_ns = (int64_t)(request_us * 1e3);
+    return long_delay(object, interp, request_ns + ((double)request_ns < request_us * 1e3), report);
+}
+
+DELAY(long_delay_ns, int64_t, get_wide, long_delay(object, interp, request, report))
+DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, long_delay_us_of(object, interp, request, report))
+DELAY(long_delay_until, hs_instant, get_instant, hs_long_delay_until(object->handle, &request, report))
 
 // ---- the time base -------------------------------------------------------------------------------------------------------------------
 
@@ -299,7 +323,7 @@ METHOD(timebase_refine)
     UNUSED_WORDS;
     hs_timebase *successor;
     TRY(hs_timebase_refine(object->handle, &successor, NULL));
-    return new_object(object->package, interp, &timebase_noun, successor);
+    return new_object(object->package, interp, &timebase_noun, successor, NULL);
 }
 
 static const struct method timebase_methods[] = {

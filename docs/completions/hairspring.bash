@@ -167,7 +167,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve compare probes chain schema exit-codes completions man help"
+            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve chain compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -381,7 +381,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve compare probes chain schema exit-codes completions man help"
+            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve chain compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

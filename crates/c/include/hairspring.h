@@ -386,7 +386,7 @@ int hs_timebase_offset_bound_ns(const struct hs_timebase *timebase,
 // hs_last_error() says why. It knows no epoch: for differences across a suspend take hs_now().
 int64_t hs_now_ns(const struct hs_timebase *timebase);
 
-// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 104 days after the start of
+// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after the start of
 // the machine. NaN if the handle is none.
 double hs_now_us(const struct hs_timebase *timebase);
 

@@ -285,7 +285,7 @@ pub extern "C" fn hs_now_ns(timebase: *const hs_timebase) -> i64 {
     }
 }
 
-/// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 104 days after the start of
+/// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after the start of
 /// the machine. NaN if the handle is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_now_us(timebase: *const hs_timebase) -> f64 {

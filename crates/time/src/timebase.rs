@@ -343,11 +343,11 @@ impl<M: Machine> Timebase<M> {
     }
 
     /// How far an instant of this time base can be from the kernel's clock: what was measured at the latest look at it,
-    /// half a bracket, and what the rate's bound may have added since.
+    /// half a bracket, the step of a counter that has one, and what the rate's bound may have added since.
     pub fn offset_bound(&self, at: Instant) -> Nanos {
         let age = Nanos::new((at.nanos - self.last.monotonic.clock.count()).abs());
-        let half_width =
-            Nanos::new(self.scale.nanos_in(self.last.monotonic.half_width())) + self.machine.clock_step().times(2);
+        let half_width = Nanos::new(self.scale.nanos_in(self.last.monotonic.half_width() + self.lag))
+            + self.machine.clock_step().times(2);
         let offset = if self.offset.is_negative() { -self.offset } else { self.offset };
         offset + half_width + self.drift_in(age)
     }

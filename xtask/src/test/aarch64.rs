@@ -60,10 +60,10 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     }
 }
 
-/// Runs the tests of the crates below under QEMU's user emulation. It has no rseq, so there is no sentinel, and the tests that
+/// Runs the integration tests of the crates below under QEMU's user emulation. It has no rseq, so there is no sentinel, and the tests that
 /// need one say so.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
-    let arguments = ["test", "--target", TARGET, "--no-fail-fast", "--lib", "--test", "*"];
+    let arguments = ["test", "--target", TARGET, "--no-fail-fast", "--test", "it"];
     let mut command = match cargo(context.workspace, &arguments) {
         Ok(command) => command,
         Err(why) => return Tally::fail(name, why, ""),

@@ -1,8 +1,9 @@
 //! The setup step: names what the other steps miss and installs it.
 //!
 //! Several things can be missing. Components of the toolchain come from rustup. Chromium, programs that single tests use, and
-//! linkers and emulators for other systems come from the Debian archive, which takes root. The compiler for aarch64 and Windows, with
-//! the sources of its standard library, is downloaded from the Debian archive and unpacked under the target directory: package lists of its own with arm64 among their architectures, so that
+//! linkers and emulators for other systems come from the Debian archive, which takes root. The compiler for aarch64 and
+//! Windows, with the sources of its standard library, is downloaded from the Debian archive and unpacked under the target
+//! directory: package lists of its own with arm64 among their architectures, so that
 //! the system's configuration stays as it is. Which versions there are is asked at run time. Packages for Python
 //! come from PyPI into a virtual environment under the target directory. What the lab needs, `lab/supplies.rs` fetches.
 

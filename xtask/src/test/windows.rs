@@ -62,7 +62,8 @@ pub(super) struct Place<'a> {
 
 pub(crate) fn check(context: &Context, name: &str) -> Tally {
     let folder = context.workspace.scratch("windows");
-    let target = folder.join("target");
+    // Macros and build scripts run here and are the same for every target of one compiler.
+    let target = aarch64::target_folder(context.workspace);
     let mut tally = Tally::default();
     if let Err(failure) = note(&mut tally, name, "build", build(context, &target)) {
         return failure;

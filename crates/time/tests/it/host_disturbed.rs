@@ -132,6 +132,13 @@ fn a_sleep_a_move_and_a_signal_under_watch_are_preemptions() {
 
 #[test]
 fn whatever_makes_a_delay_late_is_in_its_verdict() {
+    let stands_still = |_| Host.ticks_ordered() == Host.ticks_ordered();
+    if (0..1_000).any(stands_still) {
+        return skip(
+            "host_disturbed::whatever_makes_a_delay_late_is_in_its_verdict",
+            "the counter moves in steps, between which no gap can be seen",
+        );
+    }
     let timebase = Timebase::calibrate(Host).expect("this machine has a counter");
     let (untold, late) = (0..20_000).fold((0_u32, 0_u32), |(untold, late), _| {
         let report = timebase.delay(micros(5)).expect("short");
