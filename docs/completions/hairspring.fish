@@ -83,7 +83,7 @@ thread-up\t'Threads on one CPU; strict priority where real-time priority is gran
 thread-smp\t'Threads on all CPUs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -l out -d 'Write the trace to this file, as a value change dump (.vcd) or as trace events (.json) [default: a table on the standard output]' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l card -d 'What to record, for instance virtual:4ch,14bit,40MS/s; again for further cards, which become recordings of their own: x-card0, x-card1, ...' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l card -d 'What to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s; again for further cards, which become recordings of their own: x-card0, x-card1, ...' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l to -d 'Name of the recording in an existing folder, without an ending; several folders make a stripe' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l for -d 'How long [default: until the card ends, or Ctrl-C]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l frames -d 'How many frames of each card, a frame being one sample of every channel' -r

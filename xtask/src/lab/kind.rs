@@ -125,7 +125,7 @@ impl Kind {
     pub(crate) fn senders(self) -> &'static [&'static str] {
         match self {
             Self::Pc => &["parport.", "comedi.digital"],
-            Self::Board => &["gpio."],
+            Self::Board => &["gpio.lines", "gpio.edges", "gpio.overflow", "gpio.unit"],
         }
     }
 }

@@ -50,11 +50,13 @@ impl Wires {
         lines.say(&format!("irq_intercept_out {chip}"))?;
         let mut changes = Vec::new();
         // It ends with the machine.
-        while let Some(line) = lines.hear() {
+        'machine: while let Some(line) = lines.hear() {
             let Some((output, is_high)) = change(&line) else { continue };
             changes.push(output << 1 | u8::from(is_high));
             for (_, input) in WIRES.iter().filter(|(from, _)| *from == output) {
-                lines.say(&format!("set_irq_in {chip} unnamed-gpio-in {input} {}", u8::from(is_high)))?;
+                if lines.say(&format!("set_irq_in {chip} unnamed-gpio-in {input} {}", u8::from(is_high))).is_err() {
+                    break 'machine;
+                }
             }
         }
         Ok(changes)
