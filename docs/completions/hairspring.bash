@@ -16,6 +16,9 @@ _hairspring() {
             ",$1")
                 cmd="hairspring"
                 ;;
+            hairspring,caller)
+                cmd="hairspring__subcmd__caller"
+                ;;
             hairspring,chain)
                 cmd="hairspring__subcmd__chain"
                 ;;
@@ -87,6 +90,9 @@ _hairspring() {
                 ;;
             hairspring,verify)
                 cmd="hairspring__subcmd__verify"
+                ;;
+            hairspring__subcmd__help,caller)
+                cmd="hairspring__subcmd__help__subcmd__caller"
                 ;;
             hairspring__subcmd__help,chain)
                 cmd="hairspring__subcmd__help__subcmd__chain"
@@ -167,8 +173,22 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve chain compare probes schema exit-codes completions man help"
+            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve chain caller compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__caller)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -381,8 +401,22 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve chain compare probes schema exit-codes completions man help"
+            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve chain caller compare probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__caller)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
