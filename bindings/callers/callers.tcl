@@ -5,9 +5,7 @@
 # Prints one JSON object, as callers.c does. `first_ns` is the first call of its kind in this process, inside a span of a profile, whose
 # own two calls are in it: `stamp_ns`, the median of a span with nothing in it. `later_ns` are samples: of `now`, `word_read` and
 # `word_write` a block of calls, ten in each round of a compiled loop, between two stamps and divided by their number (`block`); of
-# `delay_1us` one call between two stamps. Beside them, in the same way: `clock_microseconds` (Tcl's own clock, which is no call: Tcl
-# has an instruction for it), and, stamped like the delay, `long_delay_10ms` and `after_10ms`, 1 for every 100 calls. Nothing is
-# subtracted from any of them.
+# `delay_1us` one call between two stamps. Nothing is subtracted from any of them.
 package require hairspring
 
 if {$argc != 2 || ![string is integer -strict [lindex $argv 1]] || [lindex $argv 1] <= 0} {
@@ -25,26 +23,25 @@ proc measuring {name number call} {
         set body "set before \[\$timebase now_ns\]\nfor {set n 0} {\$n < [expr {$number / 10}]} {incr n} {\n$round}\n"
     }
     append body "expr {(\[\$timebase now_ns\] - \$before) / $number.0}"
-    proc $name {timebase window long} $body
+    proc $name {timebase window} $body
 }
 
 proc measure {name number call calls} {
-    global timebase window long profile
-    proc first {timebase window long} $call
+    global timebase window profile
+    proc first {timebase window} $call
     $profile start
-    first $timebase $window $long
+    first $timebase $window
     set first_ns [$profile stop]
     measuring later $number $call
     set samples {}
     for {set sample 0} {$sample < max(1, $calls / $number)} {incr sample} {
-        lappend samples [format %.2f [later $timebase $window $long]]
+        lappend samples [format %.2f [later $timebase $window]]
     }
     puts -nonewline ",\"$name\":{\"block\":$number,\"first_ns\":$first_ns,\"later_ns\":\[[join $samples ,]\]}"
 }
 
 set timebase [hairspring calibrate]
 set window [hairspring window $path -writable yes]
-set long [hairspring long_delay $timebase]
 set profile [hairspring profile $timebase]
 for {set pair 0} {$pair < 101} {incr pair} {
     $profile start
@@ -55,7 +52,4 @@ measure now 100 {$timebase now_ns} $calls
 measure delay_1us 1 {$timebase delay_ns 1000} $calls
 measure word_read 100 {$window read 0} $calls
 measure word_write 100 {$window write 0 1515870810} $calls
-measure clock_microseconds 100 {clock microseconds} $calls
-measure long_delay_10ms 1 {$long delay_ns 10000000} [expr {$calls / 100}]
-measure after_10ms 1 {after 10} [expr {$calls / 100}]
 puts "}"

@@ -41,19 +41,10 @@ pub(crate) struct Installed {
 /// Builds, installs, and says what.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
     let prefix = std::path::absolute(&arguments.prefix).map_err(|error| format!("find the prefix: {error}"))?;
-    for build in [
-        &["build", "--release", "-p", "hairspring-cli"][..],
-        // Without the library for `cargo build`, which would be optimised a second time.
-        &["rustc", "--release", "-p", "hairspring-c", "--crate-type", "staticlib"],
-    ] {
-        let status = workspace.cargo(build).status();
-        if !status.is_ok_and(|status| status.success()) {
-            return Err(format!("build: cargo {}", build.join(" ")));
-        }
-    }
+    let (command, archive) = build(workspace)?;
     let parts = Parts {
-        command: Some(workspace.release_binary("hairspring")),
-        archive: workspace.release_binary("libhairspring.a"),
+        command: Some(command),
+        archive,
         prefix,
         destination: std::env::var_os("DESTDIR").filter(|folder| !folder.is_empty()).map(PathBuf::from),
     };
@@ -71,6 +62,21 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         installed.left_out.len()
     );
     Ok(true)
+}
+
+/// Builds the command and the static library in release mode.
+pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, PathBuf), String> {
+    for build in [
+        &["build", "--release", "-p", "hairspring-cli"][..],
+        // Without the library for `cargo build`, which would be optimised a second time.
+        &["rustc", "--release", "-p", "hairspring-c", "--crate-type", "staticlib"],
+    ] {
+        let status = workspace.cargo(build).status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(format!("build: cargo {}", build.join(" ")));
+        }
+    }
+    Ok((workspace.release_binary("hairspring"), workspace.release_binary("libhairspring.a")))
 }
 
 /// Puts everything where it belongs.

@@ -7,6 +7,7 @@
 
 mod apt;
 mod child;
+mod deb;
 mod flags;
 mod r#gen;
 mod install;
@@ -45,6 +46,8 @@ enum Task {
     Gen(r#gen::Arguments),
     /// Install the command, the libraries, header, manual page, completions and the Tcl package
     Install(install::Arguments),
+    /// Make a Debian package of what `install` installs, under the target directory
+    Deb,
     /// Test the drivers against the kernel's real ones, in a virtual machine
     Lab(lab::Arguments),
     /// Measure other people's clocks and sleeps beside ours, in one run, as ratios
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::Flags(arguments) => flags::run(&workspace, &arguments),
         Task::Gen(arguments) => r#gen::run(&workspace, &arguments),
         Task::Install(arguments) => install::run(&workspace, &arguments),
+        Task::Deb => deb::run(&workspace),
         Task::Lab(arguments) => lab::run(&workspace, &arguments),
         Task::Peers(arguments) => peers::run(&workspace, &arguments),
         Task::Prove(arguments) => prove::run(&workspace, &arguments),

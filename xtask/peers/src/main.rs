@@ -7,6 +7,7 @@
 #![expect(clippy::print_stderr, reason = "progress goes beside the result")]
 
 mod calibrations;
+mod callers;
 mod delays;
 mod executive;
 mod memory;
@@ -47,6 +48,7 @@ enum Part {
     Reaction,
     Recording,
     Memory,
+    Callers,
 }
 
 #[derive(Subcommand)]
@@ -101,6 +103,9 @@ fn run(quick: bool, only: Option<Part>, folder: &Path) -> Result<(), String> {
     if wanted(Part::Reaction) {
         eprintln!("reactions");
         reaction::run(&timebase, cpu, quick)?;
+    }
+    if wanted(Part::Callers) {
+        callers::run(&timebase, cpu, folder, quick)?;
     }
     if wanted(Part::Recording) {
         recording::run(folder, quick)?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::{Context, examples};
 use crate::install::{self, Installed, Parts};
 use crate::tally::Tally;
-use crate::{library, shapes};
+use crate::{deb, library, shapes};
 
 /// One program; valgrind makes it some twenty times slower.
 const ONE_PROGRAM: Duration = Duration::from_secs(60);
@@ -86,6 +86,7 @@ pub(super) fn install(context: &Context, name: &str) -> Tally {
             site.case(label, site.callers(label, program, last));
         }
         site.case("DESTDIR", site.destination());
+        site.case("Debian package", site.debian());
     })
 }
 
@@ -281,6 +282,25 @@ impl Site<'_> {
             return Err(format!("hairspring.pc has another prefix:\n{description}"));
         }
         Ok(())
+    }
+
+    /// A Debian package holds the same, and the command in it runs.
+    fn debian(&self) -> Result<(), String> {
+        let (workspace, folder) = (self.context.workspace, self.folder.join("debian"));
+        let archive = self.prefix.join("lib/libhairspring.a");
+        let package = deb::pack(workspace, workspace.release_binary("hairspring"), archive, &folder)?;
+        let unpacked = folder.join("unpacked");
+        library::run(Command::new("dpkg").arg("-x").arg(&package).arg(&unpacked))?;
+        let inside = unpacked.join(deb::PREFIX.trim_start_matches('/'));
+        for file in &self.installed.files {
+            let below = file.strip_prefix(&self.prefix).map_err(|error| error.to_string())?;
+            if !inside.join(below).exists() {
+                return Err(format!("{} is not in the package", below.display()));
+            }
+        }
+        let said = library::run(Command::new(inside.join("bin/hairspring")).arg("--version"))?;
+        let described = library::run(Command::new("dpkg-deb").arg("--field").arg(&package).arg("Version"))?;
+        if said.contains(described.trim()) { Ok(()) } else { Err(format!("version {described} of {said}")) }
     }
 }
 

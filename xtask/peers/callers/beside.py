@@ -1,0 +1,53 @@
+"""Ours beside Python's own, in turns: beside.py BLOCKS DELAYS prints one JSON object of samples in nanoseconds.
+
+`now` and `clock` are blocks of calls in a loop, less the same loop without a call, divided by their number; `long` and `sleep` are how
+much longer than 10 ms a call took, by time.monotonic_ns() around it.
+"""
+
+import json
+import sys
+from time import monotonic_ns, perf_counter_ns, sleep
+
+from hairspring import LongDelay, Timebase
+
+BLOCK = 1_000
+REQUEST_NS = 10_000_000
+
+
+def empty() -> int:
+    rounds = range(BLOCK)
+    before = monotonic_ns()
+    for _ in rounds:
+        pass
+    return monotonic_ns() - before
+
+
+def block(call) -> float:
+    rounds = range(BLOCK)
+    before = monotonic_ns()
+    for _ in rounds:
+        call()
+    return (monotonic_ns() - before - empty()) / BLOCK
+
+
+def late(call, request) -> int:
+    before = monotonic_ns()
+    call(request)
+    return monotonic_ns() - before - REQUEST_NS
+
+
+def main() -> None:
+    blocks, delays = int(sys.argv[1]), int(sys.argv[2])
+    timebase = Timebase.calibrate_to(1.0)
+    long = LongDelay(timebase)
+    taken = {"now": [], "clock": [], "long": [], "sleep": []}
+    for _ in range(blocks):
+        taken["now"].append(block(timebase.now_ns))
+        taken["clock"].append(block(perf_counter_ns))
+    for _ in range(delays):
+        taken["long"].append(late(long.delay_ns, REQUEST_NS))
+        taken["sleep"].append(late(sleep, REQUEST_NS / 1e9))
+    print(json.dumps(taken))
+
+
+main()

@@ -1,0 +1,31 @@
+# Ours beside Tcl's own, in turns: beside.tcl BLOCKS DELAYS prints one JSON object, as beside.py does. The time around a delay is the time
+# base's, for Tcl's own clock counts microseconds.
+package require hairspring
+
+proc block {timebase call} {
+    set loop {for {set n 0} {$n < 100} {incr n} {BODY}}
+    apply [list {timebase} "set before \[\$timebase now_ns\]
+        [string map [list BODY [string repeat "$call\n" 10]] $loop]
+        set between \[\$timebase now_ns\]
+        [string map [list BODY {}] $loop]
+        expr {(2 * \$between - \$before - \[\$timebase now_ns\]) / 1000.0}"] $timebase
+}
+
+proc late {timebase long call} {
+    apply [list {timebase long} "set before \[\$timebase now_ns\]
+        $call
+        expr {\[\$timebase now_ns\] - \$before - 10000000}"] $timebase $long
+}
+
+lassign $argv blocks delays
+set timebase [hairspring calibrate]
+set long [hairspring long_delay $timebase]
+for {set n 0} {$n < $blocks} {incr n} {
+    lappend now [block $timebase {$timebase now_ns}]
+    lappend clock [block $timebase {clock microseconds}]
+}
+for {set n 0} {$n < $delays} {incr n} {
+    lappend longs [late $timebase $long {$long delay_ns 10000000}]
+    lappend sleeps [late $timebase $long {after 10}]
+}
+puts "{\"now\":\[[join $now ,]\],\"clock\":\[[join $clock ,]\],\"long\":\[[join $longs ,]\],\"sleep\":\[[join $sleeps ,]\]}"

@@ -1,0 +1,157 @@
+//! The library from C, Python and Tcl: beside itself from Rust, and beside each language's own clock and sleep.
+//!
+//! Each language has a program in `xtask/peers/callers`, which takes ours and its own in turns; the programs run in turns, too. They use
+//! what is installed: C by pkg-config, Tcl by TCLLIBPATH, Python by its own path.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use hairspring_sheet::Unit;
+use hairspring_time::{Clock, Cpu, Host, LongDelay, Machine, Nanos, RealTime, Timebase};
+use serde_json::Value;
+
+use crate::report::{cell, median};
+
+const ROUNDS: usize = 5;
+const BLOCKS: usize = 50;
+const DELAYS: usize = 40;
+const BLOCK: u32 = 1_000;
+const REQUEST: Nanos = Nanos::from_millis(10);
+/// What is taken, in this order.
+const KINDS: [&str; 4] = ["now", "clock", "long", "sleep"];
+/// Where the programs lie.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/callers");
+
+/// Samples of each kind, in nanoseconds.
+type Taken = [Vec<f64>; KINDS.len()];
+
+/// A language: its name, what its clock and its sleep are called, and what runs its program.
+struct Language {
+    name: &'static str,
+    clock: &'static str,
+    sleep: &'static str,
+    program: Result<Command, String>,
+    taken: Taken,
+}
+
+pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> Result<(), String> {
+    let _pinned = RealTime { cpu: Some(cpu), ..RealTime::default() }.apply(&Host);
+    let script = |interpreter: &str, name: &str| {
+        let mut command = Command::new(interpreter);
+        command.arg(format!("{FOLDER}/{name}"));
+        Ok(command)
+    };
+    let language = |name, clock, sleep, program| Language { name, clock, sleep, program, taken: Taken::default() };
+    let mut languages = [
+        language("C", "clock_gettime", "nanosleep", compiled(folder)),
+        language("Python", "time.perf_counter_ns", "time.sleep", script("python3", "beside.py")),
+        language("Tcl", "clock microseconds", "after", script("tclsh", "beside.tcl")),
+    ];
+    let mut rust = Taken::default();
+    let delays = if quick { DELAYS / 4 } else { DELAYS };
+    for round in 1..=ROUNDS {
+        eprintln!("calls from other languages, round {round} of {ROUNDS}");
+        ours(timebase, delays, &mut rust)?;
+        for language in &mut languages {
+            let outcome = language.program.as_mut().map_err(|why| why.clone()).and_then(|command| {
+                let mut once = Command::new(command.get_program());
+                once.args(command.get_args()).arg(BLOCKS.to_string()).arg(delays.to_string());
+                printed(&mut once)
+            });
+            match outcome {
+                Ok(taken) => language.taken.iter_mut().zip(taken).for_each(|(all, mut some)| all.append(&mut some)),
+                Err(why) => language.program = Err(why),
+            }
+        }
+    }
+    println!("## Calls from other languages\n");
+    println!(
+        "Medians of {ROUNDS} rounds in turns. Clocks: {BLOCK} calls in a loop less the same loop without them. Delays: how much longer \
+         than {REQUEST} a call took, as the caller sees it.\n"
+    );
+    let [now, clock, long, sleep] = rust.each_mut().map(|samples| median(samples));
+    println!(
+        "| from | our now | its own clock | ratio | our long delay, late | more than from Rust | its own sleep, late |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|");
+    let row = |name: &str, clocks: &str, sleeps: &str, [own_now, own_clock, own_long, own_sleep]: [f64; 4]| {
+        let cells = [own_now, own_clock, own_long, own_long - long, own_sleep].map(|value| cell(Some(value), Unit::Ns));
+        let ratio = own_now / own_clock;
+        println!(
+            "| {name} | {} | {clocks} {} | {ratio:.2} | {} | {} | {sleeps} {} |",
+            cells[0], cells[1], cells[2], cells[3], cells[4]
+        );
+    };
+    row("Rust", "std::time::Instant", "std::thread::sleep", [now, clock, long, sleep]);
+    for language in &mut languages {
+        if let Err(why) = &language.program {
+            println!("| {} | absent: {why} | | | | | |", language.name);
+            continue;
+        }
+        let medians = language.taken.each_mut().map(|samples| median(samples));
+        row(language.name, language.clock, language.sleep, medians);
+        if language.name == "C" {
+            eprintln!("C adds {:.1} ns to a reading of the clock", medians[0] - now);
+        }
+    }
+    println!();
+    Ok(())
+}
+
+/// The same from Rust, in this process.
+fn ours(timebase: &Timebase, delays: usize, taken: &mut Taken) -> Result<(), String> {
+    let clock = || Host.read(Clock::Monotonic);
+    let sample = |call: &dyn Fn(u32)| {
+        let before = clock();
+        call(BLOCK);
+        let between = clock();
+        (0..BLOCK).for_each(|round| drop(black_box(Some(round))));
+        ((between - before) - (clock() - between)).count() as f64 / f64::from(BLOCK)
+    };
+    for _ in 0..BLOCKS {
+        taken[0].push(sample(&|calls| (0..calls).for_each(|_| drop(black_box(Some(timebase.now()))))));
+        taken[1].push(sample(&|calls| (0..calls).for_each(|_| drop(black_box(Some(std::time::Instant::now()))))));
+    }
+    let mut long = LongDelay::new(timebase);
+    for _ in 0..delays {
+        let before = clock();
+        long.delay(REQUEST).map_err(|error| error.to_string())?;
+        taken[2].push((clock() - before - REQUEST).count() as f64);
+        let before = clock();
+        std::thread::sleep(Duration::from_nanos(REQUEST.count().unsigned_abs()));
+        taken[3].push((clock() - before - REQUEST).count() as f64);
+    }
+    Ok(())
+}
+
+/// The program in C, compiled against the library that pkg-config knows.
+fn compiled(folder: &Path) -> Result<Command, String> {
+    let said = |command: &mut Command| {
+        let output = command.output().map_err(|error| error.to_string())?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    };
+    let flags = said(Command::new("pkg-config").args(["--cflags", "--libs", "hairspring"]))?;
+    let libraries = said(Command::new("pkg-config").args(["--variable=libdir", "hairspring"]))?;
+    let program = folder.join("peers-callers-c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-o"]).arg(&program).arg(format!("{FOLDER}/beside.c")).args(flags.split_whitespace());
+    said(compiler.arg(format!("-Wl,-rpath,{libraries}")))?;
+    Ok(Command::new(std::path::absolute(program).map_err(|error| error.to_string())?))
+}
+
+/// What a program printed.
+fn printed(command: &mut Command) -> Result<Taken, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(complaint.lines().last().unwrap_or("it failed").to_owned());
+    }
+    let printed: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+    let samples = |kind: &str| printed[kind].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
+    let all = KINDS.map(|kind| samples(kind).ok_or_else(|| format!("no samples of {kind}")));
+    let [now, clock, long, sleep] = all;
+    Ok([now?, clock?, long?, sleep?])
+}
