@@ -77,12 +77,14 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::SystemCommand;
     use crate::arguments::{Arguments, Command};
 
     /// The sizes for a card of this many bytes per second and these arguments.
     fn sizes_of(fastest: Option<f64>, arguments: &str) -> (Bytes, Bytes) {
         let words = format!("hairspring record --to /tmp/x --card unpaced:1ch,16bit {arguments}");
-        let Command::Record(arguments) = Arguments::parse_from(words.split_whitespace()).command else {
+        let Command::System(SystemCommand::Record(arguments)) = Arguments::parse_from(words.split_whitespace()).command
+        else {
             panic!("another command");
         };
         sizes(&arguments.way, 1, fastest.and_then(ByteRate::new), Bytes(0))
