@@ -16,7 +16,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Context, aarch64, needs};
+use super::aarch64::{self, Compiler};
+use super::{Context, needs};
 use crate::child::Ended;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
@@ -62,10 +63,8 @@ pub(super) struct Place<'a> {
 
 pub(crate) fn check(context: &Context, name: &str) -> Tally {
     let folder = context.workspace.scratch("windows");
-    // Macros and build scripts run here and are the same for every target of one compiler.
-    let target = aarch64::target(context.workspace);
     let mut tally = Tally::default();
-    if !note(&mut tally, name, build(context, &target)) {
+    if !note(&mut tally, name, build(context)) {
         return tally;
     }
     let Some(wine) = wine() else { return Tally::fail(name, "Wine has vanished", "") };
@@ -76,7 +75,8 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     if let Err(error) = ready {
         return Tally::fail(name, format!("make {}: {error}", prefix.display()), "");
     }
-    let place = Place { context, wine, prefix, programs: target.join(TARGET).join("debug") };
+    let place =
+        Place { context, wine, prefix, programs: aarch64::target(context.workspace).join(TARGET).join("debug") };
     if !note(&mut tally, name, stub(&place)) {
         return tally;
     }
@@ -102,22 +102,14 @@ fn done(what: &str, ended: &Ended) -> Result<(), (String, String)> {
     if ended.succeeded() { Ok(()) } else { Err((format!("{what}: {}", ended.how), ended.tail())) }
 }
 
-fn build(context: &Context, target: &Path) -> Result<(), (String, String)> {
-    let root = aarch64::unpacked_root(context.workspace);
-    let libraries = root.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
-    // -Zbuild-std is not stable; the compiler is, and is told that it may all the same.
+fn build(context: &Context) -> Result<(), (String, String)> {
+    let (_, rustc, libraries) = aarch64::unpacked(context.workspace);
     let mut cargo = context.workspace.cargo(&["build", "-Zbuild-std=std", "--target", TARGET]);
     for package in PACKAGES {
         cargo.args(["-p", package]);
     }
-    cargo
-        .env("RUSTC", root.join("usr/bin/rustc"))
-        .env("LD_LIBRARY_PATH", aarch64::library_path(&libraries))
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_TARGET_DIR", target)
-        .env("CARGO_INCREMENTAL", "0")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0");
-    done("cargo build", &context.run("windows build", &mut cargo))
+    let cargo = aarch64::with(&mut cargo, &Compiler::Unpacked { rustc, libraries }, context.workspace);
+    done("cargo build", &context.run("windows build", cargo))
 }
 
 fn source(name: &str) -> String {
