@@ -13,7 +13,7 @@ mod command;
 mod vba;
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::aarch64::{self, Compiler};
