@@ -8,8 +8,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use hairspring_machine::Clock;
 use hairspring_sheet::Unit;
-use hairspring_time::{Clock, Cpu, Host, LongDelay, Machine, Nanos, RealTime, Timebase};
+use hairspring_time::{Cpu, Host, LongDelay, Machine, Nanos, RealTime, Timebase};
 use serde_json::Value;
 
 use crate::report::{cell, median};

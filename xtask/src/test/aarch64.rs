@@ -73,9 +73,7 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
     }
     command
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
-        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{EMULATOR} -L {C_LIBRARY}"))
-        .env("CARGO_PROFILE_TEST_DEBUG", "0")
-        .env("CARGO_INCREMENTAL", "0");
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{EMULATOR} -L {C_LIBRARY}"));
     cargo_tests::count(name, &context.run(name, &mut command))
 }
 
@@ -95,12 +93,21 @@ pub(crate) fn cannot_run(workspace: &Workspace) -> Option<String> {
 pub(crate) fn cargo(workspace: &Workspace, arguments: &[&str]) -> Result<Command, String> {
     let compiler = compiler(workspace)?;
     let mut command = workspace.cargo(arguments);
-    // Its own target directory: two compilers in one would throw away each other's work.
-    command.env("CARGO_TARGET_DIR", target_folder(workspace));
-    if let Compiler::Unpacked { rustc, libraries } = &compiler {
-        command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries));
-    }
+    with(&mut command, &compiler, workspace);
     Ok(command)
+}
+
+/// The compiler for a command of Cargo's. The settings are the same for all of them: macros and build scripts, which are built
+/// once for all targets, would be built anew for other ones. The unpacked compiler may use what is not stable, for the
+/// standard library of Windows is built with it.
+pub(crate) fn with<'c>(command: &'c mut Command, compiler: &Compiler, workspace: &Workspace) -> &'c mut Command {
+    // A target directory of its own: two compilers in one would throw away each other's work.
+    command.env("CARGO_TARGET_DIR", target_folder(workspace)).env("CARGO_INCREMENTAL", "0");
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
+    if let Compiler::Unpacked { rustc, libraries } = compiler {
+        command.env("RUSTC", rustc).env("LD_LIBRARY_PATH", library_path(libraries)).env("RUSTC_BOOTSTRAP", "1");
+    }
+    command
 }
 
 /// Where Cargo puts what it makes for the target.
@@ -113,6 +120,14 @@ pub(crate) fn unpacked_root(workspace: &Workspace) -> PathBuf {
     workspace.scratch("aarch64").join("root")
 }
 
+/// Where the unpacked compiler is, if it is there: all of it, itself, and its shared libraries.
+pub(crate) fn unpacked(workspace: &Workspace) -> (PathBuf, PathBuf, PathBuf) {
+    let root = unpacked_root(workspace);
+    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let (rustc, libraries) = (root.join("usr/bin/rustc"), root.join("usr/lib").join(triplet));
+    (root, rustc, libraries)
+}
+
 /// Finds a usable compiler, or says what is missing.
 pub(crate) fn compiler(workspace: &Workspace) -> Result<Compiler, String> {
     if let Some(sysroot) = sysroot(Command::new("rustc").current_dir(&workspace.root))
@@ -120,13 +135,10 @@ pub(crate) fn compiler(workspace: &Workspace) -> Result<Compiler, String> {
     {
         return Ok(Compiler::Toolchain);
     }
-    let root = unpacked_root(workspace);
-    let rustc = root.join("usr/bin/rustc");
+    let (root, rustc, libraries) = unpacked(workspace);
     if !rustc.is_file() {
         return Err(format!("no compiler here has the standard library for {TARGET}"));
     }
-    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
-    let libraries = root.join("usr/lib").join(triplet);
     let mut ask = Command::new(&rustc);
     ask.env("LD_LIBRARY_PATH", library_path(&libraries));
     match sysroot(&mut ask) {
@@ -153,7 +165,7 @@ fn has_core(sysroot: &Path) -> bool {
     entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
 }
 
-pub(crate) fn library_path(first: &Path) -> OsString {
+fn library_path(first: &Path) -> OsString {
     let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let all = std::iter::once(first.to_owned()).chain(std::env::split_paths(&others));
     std::env::join_paths(all.filter(|path| !path.as_os_str().is_empty())).unwrap_or_else(|_| first.into())

@@ -13,10 +13,11 @@ mod command;
 mod vba;
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Context, aarch64, needs};
+use super::aarch64::{self, Compiler};
+use super::{Context, needs};
 use crate::child::Ended;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
@@ -62,11 +63,9 @@ pub(super) struct Place<'a> {
 
 pub(crate) fn check(context: &Context, name: &str) -> Tally {
     let folder = context.workspace.scratch("windows");
-    // Macros and build scripts run here and are the same for every target of one compiler.
-    let target = aarch64::target_folder(context.workspace);
     let mut tally = Tally::default();
-    if let Err(failure) = note(&mut tally, name, "build", build(context, &target)) {
-        return failure;
+    if !note(&mut tally, name, build(context)) {
+        return tally;
     }
     let Some(wine) = wine() else { return Tally::fail(name, "Wine has vanished", "") };
     let prefix = folder.join("prefix");
@@ -76,50 +75,41 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     if let Err(error) = ready {
         return Tally::fail(name, format!("make {}: {error}", prefix.display()), "");
     }
-    let place = Place { context, wine, prefix, programs: target.join(TARGET).join("debug") };
-    if let Err(failure) = note(&mut tally, name, "stub", stub(&place)) {
-        return failure;
+    let place =
+        Place { context, wine, prefix, programs: aarch64::target_folder(context.workspace).join(TARGET).join("debug") };
+    if !note(&mut tally, name, stub(&place)) {
+        return tally;
     }
     tally.add(command::check(&place, name));
-    let _ = note(&mut tally, name, "C client", client(&place));
+    note(&mut tally, name, client(&place));
     tally.add(vba::check(&place, name));
     tally
 }
 
-/// Counts one check; its failure comes back for those who cannot go on.
-fn note(tally: &mut Tally, name: &str, what: &str, outcome: Result<(), (String, String)>) -> Result<(), Tally> {
+/// Counts one check; whether it passed.
+fn note(tally: &mut Tally, name: &str, outcome: Result<(), (String, String)>) -> bool {
     match outcome {
-        Ok(()) => {
-            tally.passed += 1;
-            Ok(())
-        }
+        Ok(()) => tally.passed += 1,
         Err((why, tail)) => {
-            tally.failure(&format!("{name}: {what}"), why.clone(), tail.clone());
-            Err(std::mem::take(tally))
+            tally.failure(name, why, tail);
+            return false;
         }
     }
+    true
 }
 
 fn done(what: &str, ended: &Ended) -> Result<(), (String, String)> {
     if ended.succeeded() { Ok(()) } else { Err((format!("{what}: {}", ended.how), ended.tail())) }
 }
 
-fn build(context: &Context, target: &Path) -> Result<(), (String, String)> {
-    let root = aarch64::unpacked_root(context.workspace);
-    let libraries = root.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
-    // -Zbuild-std is not stable; the compiler is, and is told that it may all the same.
+fn build(context: &Context) -> Result<(), (String, String)> {
+    let (_, rustc, libraries) = aarch64::unpacked(context.workspace);
     let mut cargo = context.workspace.cargo(&["build", "-Zbuild-std=std", "--target", TARGET]);
     for package in PACKAGES {
         cargo.args(["-p", package]);
     }
-    cargo
-        .env("RUSTC", root.join("usr/bin/rustc"))
-        .env("LD_LIBRARY_PATH", aarch64::library_path(&libraries))
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_TARGET_DIR", target)
-        .env("CARGO_INCREMENTAL", "0")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0");
-    done("cargo build", &context.run("windows build", &mut cargo))
+    let cargo = aarch64::with(&mut cargo, &Compiler::Unpacked { rustc, libraries }, context.workspace);
+    done("cargo build", &context.run("windows build", cargo))
 }
 
 fn source(name: &str) -> String {

@@ -110,7 +110,13 @@ pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
     let figure = single(Unit::Ppm, refined.calibration().bound_ppm)
         .with_caveat(format!("baseline {}", refined.calibration().baseline));
     context.put("clocks.calibration.bound_100ms", figure);
+    let coarse = Absent::final_("the system books CPU time in steps that are longer than a calibration takes");
+    let coarse = cpu.values().contains(&0.0).then_some(coarse);
     for (id, samples) in [("clocks.calibration.wall", wall), ("clocks.calibration.cpu", cpu)] {
+        if let Some(coarse) = coarse.as_ref().filter(|_| id.ends_with(".cpu")) {
+            context.absent(id, coarse.clone());
+            continue;
+        }
         match samples.figure(Method::Stamp, &none) {
             Ok(figure) => context.put(id, figure),
             Err(absent) => context.absent(id, absent),
