@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every check there is, one after the other, and one closing line.
+//! `cargo xtask test`: every check there is, one after the other but for two, and one closing line.
 //!
 //! A step is data: its name, what it needs, its time limit and how it runs. All steps run, whatever became of the
 //! ones before. What cannot run is skipped with its reason and the remedy, and counted. The last line of the
@@ -29,6 +29,9 @@ use steps::{Run, STEPS, Step};
 /// The whole run ends within this time on two cores with an empty target directory. What has not begun by then
 /// fails: a check that was left out for lack of time is not a check that passed.
 const WHOLE_RUN: Duration = Duration::from_secs(20 * 60);
+
+/// Two steps that run at the same time: one mostly waits, and the other takes one CPU alone.
+const TOGETHER: [&str; 2] = ["readme", "lab"];
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -90,12 +93,21 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     if arguments.setup {
         total.add(timed(workspace, &setup::STEP, begun));
     }
-    for step in chosen {
+    let mut rest = chosen.as_slice();
+    while let [step, after @ ..] = rest {
+        let together = after.first().filter(|next| TOGETHER == [step.name, next.name]);
+        rest = if together.is_some() { &after[1..] } else { after };
         if child::interrupted() {
             total.add(Tally::fail(step.name, "interrupted before it began", ""));
             continue;
         }
-        total.add(timed(workspace, step, begun));
+        std::thread::scope(|scope| {
+            let beside = together.map(|next| scope.spawn(|| timed(workspace, next, begun)));
+            total.add(timed(workspace, step, begun));
+            if let Some(beside) = beside {
+                total.add(beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+        });
     }
     if in_ci {
         total.hold_to_ci();
