@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every check there is, one after the other but for two, and one closing line.
+//! `cargo xtask test`: every check there is, one after the other but for a few, and one closing line.
 //!
 //! A step is data: its name, what it needs, its time limit and how it runs. All steps run, whatever became of the
 //! ones before. What cannot run is skipped with its reason and the remedy, and counted. The last line of the
@@ -30,8 +30,9 @@ use steps::{Run, STEPS, Step};
 /// fails: a check that was left out for lack of time is not a check that passed.
 const WHOLE_RUN: Duration = Duration::from_secs(20 * 60);
 
-/// Two steps that run at the same time: one mostly waits, and the other takes one CPU alone.
-const TOGETHER: [&str; 2] = ["readme", "lab"];
+/// What runs beside a step that leaves a CPU idle most of its time, if it follows it in the table: the optimised build ends with
+/// minutes on one CPU, and the README's commands mostly wait.
+const ALONGSIDE: [(&str, &[&str]); 2] = [("command", &["qemu", "windows"]), ("readme", &["lab"])];
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -95,18 +96,15 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     }
     let mut rest = chosen.as_slice();
     while let [step, after @ ..] = rest {
-        let together = after.first().filter(|next| TOGETHER == [step.name, next.name]);
-        rest = if together.is_some() { &after[1..] } else { after };
-        if child::interrupted() {
-            total.add(Tally::fail(step.name, "interrupted before it began", ""));
-            continue;
-        }
+        let beside = ALONGSIDE.iter().find(|(name, _)| *name == step.name).map_or(&[][..], |(_, beside)| beside);
+        let count = after.iter().take_while(|next| beside.contains(&next.name)).count();
+        let (beside, after) = after.split_at(count);
+        rest = after;
         std::thread::scope(|scope| {
-            let beside = together.map(|next| scope.spawn(|| timed(workspace, next, begun)));
+            let beside = scope.spawn(|| beside.iter().map(|step| timed(workspace, step, begun)).collect::<Vec<_>>());
             total.add(timed(workspace, step, begun));
-            if let Some(beside) = beside {
-                total.add(beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
+            let beside = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            beside.into_iter().for_each(|tally| total.add(tally));
         });
     }
     if in_ci {
@@ -131,6 +129,9 @@ fn choose(only: &[String]) -> Result<Vec<&'static Step>, String> {
 
 /// Runs one step and prints its name, outcome and time.
 fn timed(workspace: &Workspace, step: &Step, run_began: Instant) -> Tally {
+    if child::interrupted() {
+        return Tally::fail(step.name, "interrupted before it began", "");
+    }
     println!("begin  {:<10} {}", step.name, step.about);
     let begun = Instant::now();
     let tally = attempt(workspace, step, run_began);
@@ -189,6 +190,15 @@ mod tests {
         let chosen = choose(&["html".to_owned()]).unwrap();
         assert_eq!(chosen.iter().map(|step| step.name).collect::<Vec<_>>(), ["command", "html"]);
         assert!(choose(&["ftm".to_owned()]).is_err_and(|error| error.contains("ftm")));
+    }
+
+    #[test]
+    fn what_runs_beside_a_step_follows_it() {
+        for (name, beside) in ALONGSIDE {
+            let at = STEPS.iter().position(|step| step.name == name).unwrap();
+            let following: Vec<&str> = STEPS[at + 1..].iter().take(beside.len()).map(|step| step.name).collect();
+            assert_eq!(following, beside, "beside {name}");
+        }
     }
 
     #[test]
