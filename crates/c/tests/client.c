@@ -364,7 +364,7 @@ static void threads(hs_timebase *timebase)
     int64_t lead_ns;
     int code;
     while ((code = hs_long_delay_lead_ns(shared.long_delay, &lead_ns)) == HS_OK)
-        ;
+        usleep(1000); // So that the other has its turn, also where threads run one at a time.
     IS(HS_E_BUSY, code);
     IS(HS_E_BUSY, hs_long_delay_free(shared.long_delay));
 
