@@ -31,8 +31,9 @@ use steps::{Run, STEPS, Step};
 const WHOLE_RUN: Duration = Duration::from_secs(20 * 60);
 
 /// What runs beside a step that leaves a CPU idle most of its time, if it follows it in the table: the optimised build ends with
-/// minutes on one CPU, and the README's commands mostly wait.
-const ALONGSIDE: [(&str, &[&str]); 2] = [("command", &["qemu", "windows"]), ("readme", &["lab"])];
+/// minutes on one CPU, and the page and the README's commands mostly wait.
+const ALONGSIDE: [(&str, &[&str]); 3] =
+    [("command", &["qemu", "windows"]), ("html", &["examples", "c", "tcl"]), ("readme", &["python", "shapes", "lab"])];
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

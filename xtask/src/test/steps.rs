@@ -155,6 +155,13 @@ pub(crate) const STEPS: &[Step] = &[
         run: Run::Call(clients::install),
     },
     Step {
+        name: "readme",
+        about: "each command in README.md runs",
+        needs: &[],
+        limit_s: 420,
+        run: Run::Call(readme::run),
+    },
+    Step {
         name: "python",
         about: "the Python package is installed by pip and passes its tests",
         needs: &[Need::Python],
@@ -167,13 +174,6 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[],
         limit_s: 300,
         run: Run::Call(shapes::run),
-    },
-    Step {
-        name: "readme",
-        about: "each command in README.md runs",
-        needs: &[],
-        limit_s: 420,
-        run: Run::Call(readme::run),
     },
     Step {
         name: "lab",
