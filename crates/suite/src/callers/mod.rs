@@ -1,7 +1,7 @@
 //! Chapter *Callers*: what a call of the library costs from each language that has it, in the manner of a Fermilab note of 2007:
 //! the first call of a process apart from the later ones.
 //!
-//! Each language has a small program of ours that makes the calls and prints what they took, one JSON object for each way to
+//! Each language has a small program of ours that makes the calls and prints what they took, a JSON object for a way to
 //! call; so all of them run as a user's program does, in processes of their own, on the CPU of the sheet. Who is not installed
 //! is absent.
 
