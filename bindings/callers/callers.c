@@ -3,10 +3,11 @@
 // FILE (4 bytes or more) is mapped, and its first word read and written. CALLS is the number of calls of each kind, in all. With `pointer`
 // every call goes through a pointer to its function, as it does from a program that loads the library at run time.
 //
-// Prints one JSON object. `first_ns` is the first call of its kind in this process, between two readings of clock_gettime, whose own cost
-// is in it: `stamp_ns`, the median of two readings with nothing between them. `later_ns` are samples: `now`, `word_read` and
-// `word_write` take less than a stamp, so one sample is a block of calls between two stamps, divided by their number (`block`);
-// of `delay_1us` one sample is one call between two readings of hs_now_ns. Nothing is subtracted from any of them.
+// Prints one JSON object. `first_ns` is the first call of its kind in this process, between two readings of clock_gettime (on Windows
+// of QueryPerformanceCounter, in its steps of 100 ns), whose own cost is in it: `stamp_ns`, the median of two readings with nothing
+// between them. `later_ns` are samples: `now`, `word_read` and `word_write` take less than a stamp, so one sample is a block of calls
+// between two stamps, divided by their number (`block`); of `delay_1us` one sample is one call between two readings of hs_now_ns.
+// Nothing is subtracted from any of them.
 #define _GNU_SOURCE
 #include <hairspring.h>
 #include <inttypes.h>
@@ -14,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifdef _WIN32
+#include <windows.h>
+#endif
 
 enum { BLOCK = 100, STAMPS = 101 };
 
@@ -27,12 +31,26 @@ enum { BLOCK = 100, STAMPS = 101 };
 
 static volatile int64_t sink;
 
+#ifdef _WIN32
+static const char *const LANGUAGE = "dll";
+
+static int64_t stamp_ns(void)
+{
+    LARGE_INTEGER count, rate;
+    QueryPerformanceCounter(&count);
+    QueryPerformanceFrequency(&rate);
+    return (int64_t)((double)count.QuadPart * 1e9 / (double)rate.QuadPart);
+}
+#else
+static const char *const LANGUAGE = "c";
+
 static int64_t stamp_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
+#endif
 
 static int compare(const void *one, const void *other)
 {
@@ -100,7 +118,7 @@ int main(int count, char **arguments)
     memset(later_ns, 1, (size_t)calls * sizeof *later_ns); // So that no page of it is touched first in a measurement.
     TRY(hs_calibrate(&timebase));
     TRY(hs_window_open(arguments[1], 1, &window));
-    printf("{\"language\":\"%s\",\"stamp_ns\":%" PRId64, pointer ? "c_pointer" : "c", stamp_cost_ns());
+    printf("{\"language\":\"%s\",\"stamp_ns\":%" PRId64, pointer ? "c_pointer" : LANGUAGE, stamp_cost_ns());
     if (pointer) {
         // Volatile, so that the compiler cannot know where they point.
         int64_t (*volatile now)(const hs_timebase *) = hs_now_ns;

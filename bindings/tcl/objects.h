@@ -3,7 +3,7 @@
 #define OBJECTS_H
 
 #include "report.h"
-#include <time.h>
+#include <stdlib.h>
 
 // Tcl 9 counts in Tcl_Size, Tcl 8.6 in int.
 #ifndef TCL_SIZE_MAX
@@ -26,6 +26,8 @@ struct object {
     // The end of a long delay is polled on a time base of its own; NULL for the other nouns.
     hs_timebase *poller;
     Tcl_Command token;
+    // The command, and the calls under way: what a call evaluates may delete the command.
+    int users;
 };
 
 typedef int method_call(struct object *object, Tcl_Interp *interp, int count, Tcl_Obj *const words[]);
@@ -114,6 +116,14 @@ static int get_instant(Tcl_Interp *interp, Tcl_Obj *word, hs_instant *instant)
 
 // ---- objects -------------------------------------------------------------------------------------------------------------------------
 
+static void release(struct object *object)
+{
+    if (--object->users > 0)
+        return;
+    hs_timebase_free(object->poller);
+    ckfree((char *)object);
+}
+
 static int call_object(ClientData data, Tcl_Interp *interp, int count, Tcl_Obj *const words[])
 {
     struct object *object = data;
@@ -129,15 +139,17 @@ static int call_object(ClientData data, Tcl_Interp *interp, int count, Tcl_Obj *
         Tcl_WrongNumArgs(interp, 2, words, method->usage);
         return TCL_ERROR;
     }
-    return method->call(object, interp, count - 2, words + 2);
+    object->users++;
+    int code = method->call(object, interp, count - 2, words + 2);
+    release(object);
+    return code;
 }
 
 static void delete_object(ClientData data)
 {
     struct object *object = data;
     object->noun->free(object->handle);
-    hs_timebase_free(object->poller);
-    ckfree((char *)object);
+    release(object);
 }
 
 // Makes the object command of a handle, and returns its name.
@@ -152,7 +164,7 @@ static int new_object(struct package *package, Tcl_Interp *interp, const struct 
         Tcl_IncrRefCount(name);
     } while (Tcl_GetCommandInfo(interp, Tcl_GetString(name), &taken));
     struct object *object = (struct object *)ckalloc(sizeof *object);
-    *object = (struct object){ .package = package, .noun = noun, .handle = handle, .poller = poller };
+    *object = (struct object){ .package = package, .noun = noun, .handle = handle, .poller = poller, .users = 1 };
     object->token = Tcl_CreateObjCommand(interp, Tcl_GetString(name), call_object, object, delete_object);
     Tcl_SetObjResult(interp, name);
     Tcl_DecrRefCount(name);
@@ -201,60 +213,7 @@ DELAY(timebase_delay_ns, int64_t, get_wide, hs_delay_ns(object->handle, request,
 DELAY(timebase_delay_us, double, Tcl_GetDoubleFromObj, hs_delay_us(object->handle, request, report))
 DELAY(timebase_delay_until, hs_instant, get_instant, hs_delay_until(object->handle, &request, report))
 
-// How long before the end of a long delay the rehearsal is: it takes some 20 us when all is cold.
-#define AHEAD_NS INT64_C(100000)
-
-static int64_t kernel_clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-// A long delay leaves the caches cold, and it would be some microseconds before Tcl has noticed its end. So the library ends it a little
-// earlier, Tcl does then what it is about to do, for nothing, and the rest is polled. It is never early: the rest is what the kernel's
-// clock leaves of the request when the rehearsal is over.
-static int long_delay(struct object *object, Tcl_Interp *interp, int64_t request_ns, hs_report *report)
-{
-    int64_t lead_ns = 0;
-    int code = hs_long_delay_lead_ns(object->handle, &lead_ns);
-    int64_t start_ns = kernel_clock_ns();
-    int64_t early_ns = request_ns > AHEAD_NS && request_ns - AHEAD_NS > lead_ns ? AHEAD_NS : 0;
-    if (code == HS_OK)
-        code = hs_long_delay_ns(object->handle, request_ns - early_ns, report);
-    if (code != HS_OK || early_ns == 0)
-        return code;
-    hs_report *end, *rehearsed;
-    Tcl_Obj *value = new_report(&rehearsed);
-    Tcl_EvalObjEx(interp, object->package->rehearsal, 0);
-    return_report(interp, HS_OK, value);
-    value = new_report(&end);
-    int64_t passed_ns = kernel_clock_ns() - start_ns;
-    int64_t rest_ns = request_ns - lead_ns - passed_ns;
-    if (rest_ns > 0) {
-        code = hs_delay_ns(object->poller, rest_ns, end);
-        // The verdict is on the end, as with every long delay.
-        end->slept_ns = report->slept_ns + end->slept_ns;
-        end->polled_ns = report->polled_ns + end->polled_ns;
-        end->window_ns = report->window_ns;
-        *report = *end;
-        passed_ns += report->actual_ns;
-    }
-    report->requested_ns = request_ns;
-    report->actual_ns = passed_ns;
-    report->late_ns = passed_ns - request_ns;
-    Tcl_DecrRefCount(value);
-    return code;
-}
-
-static int long_delay_us_of(struct object *object, Tcl_Interp *interp, double request_us, hs_report *report)
-{
-    // What is no time, or more than can be asked for, is the library's to refuse.
-    if (!(request_us >= 0 && request_us < 1e15))
-        return hs_long_delay_us(object->handle, request_us, report);
-    int64_t request_ns = (int64_t)(request_us * 1e3);
-    return long_delay(object, interp, request_ns + ((double)request_ns < request_us * 1e3), report);
-}
+#include "long_delay.h"
 
 DELAY(long_delay_ns, int64_t, get_wide, long_delay(object, interp, request, report))
 DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, long_delay_us_of(object, interp, request, report))
@@ -342,11 +301,38 @@ static const struct method timebase_methods[] = {
 
 // ---- the long delay ------------------------------------------------------------------------------------------------------------------
 
+// The delays that `tune` looks at, and their length.
+#define TUNE_DELAYS 51
+#define TUNE_DELAY_NS INT64_C(1000000)
+
+static int ascending(const void *one, const void *other)
+{
+    int64_t left = *(const int64_t *)one, right = *(const int64_t *)other;
+    return (left > right) - (left < right);
+}
+
+// The library's own tuning would find the lead for a caller in C. So the delays are commands here, as they are for a script.
 METHOD(long_delay_tune)
 {
     UNUSED_WORDS;
-    int64_t lead_ns;
-    TRY(hs_long_delay_tune(object->handle, &lead_ns));
+    int64_t late_ns[TUNE_DELAYS];
+    TRY(hs_long_delay_set_lead_ns(object->handle, 0));
+    Tcl_Obj *parts[] = { Tcl_NewObj(), Tcl_NewStringObj("delay_ns", -1), Tcl_NewWideIntObj(TUNE_DELAY_NS) };
+    Tcl_GetCommandFullName(interp, object->token, parts[0]);
+    Tcl_Obj *script = Tcl_NewListObj(3, parts);
+    Tcl_IncrRefCount(script);
+    int code = TCL_OK;
+    for (int delay = 0; code == TCL_OK && delay < TUNE_DELAYS; delay++) {
+        int64_t start_ns = kernel_clock_ns();
+        code = Tcl_EvalObjEx(interp, script, TCL_EVAL_GLOBAL);
+        late_ns[delay] = kernel_clock_ns() - start_ns - TUNE_DELAY_NS;
+    }
+    Tcl_DecrRefCount(script);
+    if (code != TCL_OK)
+        return TCL_ERROR;
+    qsort(late_ns, TUNE_DELAYS, sizeof *late_ns, ascending);
+    int64_t lead_ns = late_ns[TUNE_DELAYS / 2] > 0 ? late_ns[TUNE_DELAYS / 2] : 0;
+    TRY(hs_long_delay_set_lead_ns(object->handle, lead_ns));
     return return_wide(interp, lead_ns);
 }
 

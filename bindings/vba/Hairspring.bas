@@ -10,7 +10,8 @@ Attribute VB_Name = "Hairspring"
 ' The declarations are those of hairspring.h, whose comments say what each function does and what it refuses; the names,
 ' the numbers and the kinds of their arguments are compared with it by the project's tests. Microseconds are Doubles;
 ' nanoseconds and counts of 64 bits are LongLong; handles are LongPtr. Where the header allows NULL for a result, the
-' argument is "As Any": pass a variable of the type that the header names, or ByVal CLngPtr(0). Texts that go in must be
+' argument is "As Any": pass a variable of the type that the header names, or ByVal CLngPtr(0). A Boolean of a structure
+' is a Byte: 0 is no, anything else yes, so that wishes.lock_memory = True asks for it. Texts that go in must be
 ' ASCII. A time base may be used from every procedure; a long delay and a profile belong to one at a time.
 '
 ' A delay is never early. Excel stands still meanwhile: it is one thread that waits.
@@ -191,7 +192,7 @@ Public Declare PtrSafe Function hs_long_delay_us_of Lib "hairspring" Alias "hs_l
 Public Declare PtrSafe Function hs_long_delay_until Lib "hairspring" ( _
     ByVal long_delay As LongPtr, ByRef deadline As hs_instant, ByRef report As Any) As Long
 Public Declare PtrSafe Function hs_long_delay_tune Lib "hairspring" ( _
-    ByVal long_delay As LongPtr, ByRef lead_ns As LongLong) As Long
+    ByVal long_delay As LongPtr, ByRef lead_ns As Any) As Long
 Public Declare PtrSafe Function hs_long_delay_set_lead_ns Lib "hairspring" ( _
     ByVal long_delay As LongPtr, ByVal lead_ns As LongLong) As Long
 Public Declare PtrSafe Function hs_long_delay_lead_ns Lib "hairspring" ( _
@@ -206,14 +207,14 @@ Public Declare PtrSafe Function hs_profile_new Lib "hairspring" ( _
     ByVal timebase As LongPtr, ByVal ordered As Long, ByRef profile As LongPtr) As Long
 Public Declare PtrSafe Function hs_profile_start Lib "hairspring" (ByVal profile As LongPtr) As Long
 Public Declare PtrSafe Function hs_profile_stop Lib "hairspring" ( _
-    ByVal profile As LongPtr, ByRef span_ns As LongLong) As Long
+    ByVal profile As LongPtr, ByRef span_ns As Any) As Long
 Public Declare PtrSafe Function hs_profile_summary Lib "hairspring" ( _
     ByVal profile As LongPtr, ByRef summary As hs_summary) As Long
 Public Declare PtrSafe Function hs_profile_free Lib "hairspring" (ByVal profile As LongPtr) As Long
 Public Declare PtrSafe Function hs_real_time_apply Lib "hairspring" ( _
     ByRef wishes As hs_wishes, ByRef real_time As LongPtr, ByRef grants As Any) As Long
 Public Declare PtrSafe Function hs_real_time_grants Lib "hairspring" ( _
-    ByVal real_time As LongPtr, ByRef grants As Any) As Long
+    ByVal real_time As LongPtr, ByRef grants As hs_grants) As Long
 Public Declare PtrSafe Function hs_real_time_free Lib "hairspring" (ByVal real_time As LongPtr) As Long
 Public Declare PtrSafe Function hs_window_open Lib "hairspring" ( _
     ByVal path As String, ByVal writable As Long, ByRef window As LongPtr) As Long

@@ -38,6 +38,14 @@ pub(crate) fn digital(lab: &Lab, findings: &mut Findings) -> Result<(), String> 
     // Two drivers cannot have the same ports.
     shell::run("rmmod ppdev; rmmod parport_pc")?;
     kernel::attach(Path::new(PORT_CARD), "comedi_parport", PORT_AT).map_err(text)?;
+    // The data lines change direction together: one that is an output makes all of them outputs.
+    let mut one = open(DATA, Lines(0b100), Lines(0))?;
+    check(one.output_lines() == Lines(0xff), || format!("the outputs are {}", one.output_lines()))?;
+    for lines in [Lines(0b100), Lines(0)] {
+        one.write(Lines(0b100), lines).map_err(text)?;
+        check(one.read() == Ok(lines), || format!("{:?} instead of {lines}", one.read()))?;
+    }
+    drop(one);
     let mut data = open(DATA, Lines(0xff), Lines(0))?;
     let mut control = open(CONTROL, Lines(0), ON_LINE)?;
     let mut status = open(STATUS, Lines(0), Lines(0))?;

@@ -45,7 +45,7 @@ pub(crate) fn lines(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let mut before = 0;
     let patterns = [0b001, 0b101, 0b010, 0b111, 0b000, 0b011, 0b110, 0b001, 0b000];
     for pattern in patterns {
-        device.write(Lines(u32::MAX), Lines(pattern)).map_err(text)?;
+        device.write(Lines(0b111), Lines(pattern)).map_err(text)?;
         for (number, line) in (0..).zip(OUTPUTS) {
             let is_high = pattern >> number & 1 == 1;
             if is_high != (before >> number & 1 == 1) {

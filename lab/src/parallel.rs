@@ -73,6 +73,8 @@ pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     drop(first);
     refused(Parport::open(Path::new("/dev/parport7"), SAFE), "a port that is not there", "No such file")?;
     refused(Parport::open(Path::new("/init"), SAFE), "a file", "no character device")?;
+    // Who only listens strobes nothing.
+    drop(Parport::listen(Path::new(PORT)).map_err(text)?);
     // Given back, so it can be had again.
     open()?;
     findings.captured(0);

@@ -217,6 +217,7 @@ pub(crate) fn unplugged(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     let card = card()?;
     let window = window()?;
     let mut lines = Pci::open(&card, 0, Some(INVERTER), Some(INVERTER), Lines(0)).map_err(text)?;
+    let mut written = Pci::open(&card, 0, Some(INVERTER), None, Lines(0)).map_err(text)?;
     let mut interrupt = interrupt(&card)?;
     let slot = slot(&card)?;
     let (ended, waited) = std::thread::scope(|scope| {
@@ -242,6 +243,7 @@ pub(crate) fn unplugged(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     // Nobody has asked this one yet; the lines know already.
     refused(window.read(IDENTITY), "another window of it", "gone or unplugged")?;
     refused(lines.make_safe(), "its safe state", "gone or unplugged")?;
+    refused(written.make_safe(), "the safe state of lines that were only written", "gone or unplugged")?;
     findings.exact("unplugged", true);
     Ok(())
 }

@@ -47,6 +47,16 @@ pub(crate) fn lines(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     check(short == 0, || format!("{short} pulses were too short"))?;
     port.make_safe().map_err(text)?;
     check(port.read().is_ok_and(|read| read.0 & LOOPED.0 == 0), || "the safe state is not there".to_owned())?;
+    drop(port);
+    // The safe state outlasts the port that is closed.
+    for (safe, dtr, rts) in [(DTR, true, false), (Lines(0), false, false), (Lines(0b11), true, true)] {
+        drop(Serial::open(Path::new(PORT), safe).map_err(text)?);
+        let ports = std::fs::read_to_string("/proc/tty/driver/serial").map_err(text)?;
+        let line = ports.lines().find(|line| line.starts_with("1:")).ok_or("the kernel does not list the port")?;
+        check((line.contains("DTR"), line.contains("RTS")) == (dtr, rts), || {
+            format!("closed with the safe state {safe}, it is {line}")
+        })?;
+    }
     refused(Serial::open(Path::new("/dev/null"), Lines(0)), "no port", "serial:/dev/ttyS0")
 }
 

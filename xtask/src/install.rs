@@ -90,7 +90,8 @@ pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed,
     let linked = library::link_shared(workspace, &parts.archive, &folder)?;
     site.installed.files.extend(linked);
     site.copy(&workspace.root.join(library::HEADER), "include/hairspring.h", 0o644)?;
-    site.template("crates/c/hairspring.pc.in", "lib/pkgconfig/hairspring.pc")?;
+    let description = site.filled_in("crates/c/hairspring.pc.in")?;
+    site.write(description.as_bytes(), "lib/pkgconfig/hairspring.pc", 0o644)?;
     for (from, to) in [
         ("docs/hairspring.1", "share/man/man1/hairspring.1"),
         ("docs/completions/hairspring.bash", "share/bash-completion/completions/hairspring"),
@@ -146,13 +147,12 @@ impl Site<'_> {
         self.write(&bytes, below, mode)
     }
 
-    /// Fills in a file's prefix and version.
-    fn template(&mut self, from: &str, below: &str) -> Result<(), String> {
+    /// A file with its prefix and version filled in.
+    fn filled_in(&self, from: &str) -> Result<String, String> {
         let text =
             fs::read_to_string(self.workspace.root.join(from)).map_err(|error| format!("read {from}: {error}"))?;
         let prefix = self.parts.prefix.to_string_lossy();
-        let text = text.replace("@PREFIX@", &prefix).replace("@VERSION@", library::version());
-        self.write(text.as_bytes(), below, 0o644)
+        Ok(text.replace("@PREFIX@", &prefix).replace("@VERSION@", library::version()))
     }
 
     /// A C compiler that finds the header and the library here, and makes what finds the library from there.
@@ -175,7 +175,8 @@ impl Site<'_> {
 
     /// The Tcl package, where there is what an extension is compiled with.
     fn tcl(&mut self) -> Result<(), String> {
-        let Ok(flags) = library::run(Command::new("pkg-config").args(["--cflags", "--libs", "tcl"])) else {
+        let ask = |what: &[&str]| library::run(Command::new("pkg-config").args(what).arg("tcl"));
+        let (Ok(flags), Ok(version)) = (ask(&["--cflags", "--libs"]), ask(&["--modversion"])) else {
             let remedy = "install tcl-dev and pkg-config (Debian: apt-get install tcl-dev pkg-config)";
             self.installed.left_out.push(format!("the Tcl package: pkg-config knows no tcl; {remedy}"));
             return Ok(());
@@ -185,10 +186,19 @@ impl Site<'_> {
         let mut compiler = self.compiler("..");
         compiler.args(["-shared", "-fPIC", "-o"]).arg(&package);
         compiler.arg(self.workspace.root.join("bindings/tcl/hairspring.c")).arg("-lhairspring");
-        // Of Tcl only the stubs are needed, so that the package suits every version from 8.6 on.
+        // Of Tcl only the stubs are needed, so that the package suits every 8.x from 8.6 on, or every 9.x: these two have different ones.
         compiler.args(["-Wl,-z,defs", "-Wl,--as-needed"]).args(flags.split_whitespace());
         library::run(&mut compiler)?;
         self.installed.files.push(package);
-        self.template("bindings/tcl/pkgIndex.tcl.in", &format!("{below}/pkgIndex.tcl"))
+        let index = self.filled_in("bindings/tcl/pkgIndex.tcl.in")?.replace("@TCL@", oldest_tcl(&version));
+        self.write(index.as_bytes(), &format!("{below}/pkgIndex.tcl"), 0o644)
+    }
+}
+
+/// The oldest Tcl that a package built with this version suits; newer ones of the same major number it suits, too.
+fn oldest_tcl(version: &str) -> &str {
+    match version.trim().split('.').next().unwrap_or_default() {
+        "8" => "8.6",
+        major => major,
     }
 }

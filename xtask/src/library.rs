@@ -41,6 +41,8 @@ pub(crate) fn link_shared(workspace: &Workspace, archive: &Path, folder: &Path) 
     command.arg(format!("-Wl,--version-script={}", workspace.root.join(FOLDER).join("hairspring.map").display()));
     command.arg(format!("-Wl,-soname,{}", soname()));
     command.args(["-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,relro,-z,now,-z,defs"]);
+    // Who unloads it keeps it: the handler of SIGBUS that a window installs stays in the process.
+    command.arg("-Wl,-z,nodelete");
     command.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc"]);
     run(&mut command)?;
     let mut files = vec![file];

@@ -1,4 +1,6 @@
-//! `cargo xtask peers`: builds the peers' program, which only this task needs, and runs it.
+//! `cargo xtask peers`: builds the program of the peers, which only this task needs, tests what reads their output, and runs it.
+
+use std::process::Stdio;
 
 use crate::workspace::Workspace;
 
@@ -17,6 +19,11 @@ pub(crate) struct Arguments {
 
 /// Runs the comparison; its tables go to the standard output.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
+    let mut tests = workspace.cargo(&["test", "--quiet", "--release", "-p", "peers"]);
+    // Standard output is for the tables.
+    if !tests.stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        return Err("test what reads the peers' output: cargo test --release -p peers".to_owned());
+    }
     let mut command = vec!["run", "--quiet", "--release", "-p", "peers", "--"];
     if arguments.quick {
         command.push("--quick");

@@ -116,8 +116,8 @@ const PROOFS: &[Proof] = &[
     Proof {
         name: "interleavings",
         claim: "The doorbell and the ring between interrupt sources and the executive, the cursors of the recording ring \
-                with its evictions and taps, and the words of a signal miss, lose, double and tear nothing in any interleaving \
-                of their threads with up to three preemptions.",
+                with its evictions and taps, and the words of a signal miss, lose, double and tear nothing, and a lock in the \
+                order of coming is never had by two, in any interleaving of their threads with up to three preemptions.",
         arguments: &[],
         limit_s: 900,
     },
@@ -154,6 +154,13 @@ const PROOFS: &[Proof] = &[
                 asked, every one that nothing disturbed is within 10 µs of it, and what is longer says so.",
         arguments: &["--count", "100", "--time", "10s"],
         limit_s: 1200,
+    },
+    Proof {
+        name: "installs",
+        claim: "Each way to install that README.md names works as it stands there, and what it shows in C, Tcl and Python runs with \
+                what was installed.",
+        arguments: &[],
+        limit_s: 1800,
     },
     Proof {
         name: "fuzz",

@@ -63,6 +63,7 @@ fn suits(value: &str, kind: &str) -> Result<(), String> {
         "float" => value.parse::<f64>().is_ok_and(f64::is_finite),
         "word" => !value.is_empty() && !value.contains(char::is_whitespace),
         "text" => !value.trim().is_empty(),
+        words if words.contains('|') => words.split('|').any(|word| word == value),
         other => return Err(format!("there is no kind {other:?}")),
     };
     if good { Ok(()) } else { Err(format!("{value:?} is no {kind}")) }
@@ -94,6 +95,13 @@ mod tests {
         check("asked_ns 5\nlate_ns 0\n", Some("verdict is missing"));
         check("asked_ns 5\nlate_ns 0\nverdict so so\n", Some("no word"));
         check("asked_ns 5\nlate_ns 0\nverdict clean\nmore 1\n", Some("too many"));
+    }
+
+    #[test]
+    fn a_value_is_one_of_the_words_that_there_are() {
+        assert_eq!(suits("some", "none|some|all"), Ok(()));
+        assert_eq!(suits("yes", "none|some|all"), Err("\"yes\" is no none|some|all".to_owned()));
+        assert!(suits("none|some|all", "none|some|all").is_err());
     }
 
     #[test]

@@ -4,8 +4,8 @@ from hairspring import RealTime
 
 with RealTime("fifo", 50, lock_memory=True) as real_time:
     policy, priority = RealTime.now_in_force()
-    locked = next(grant for grant in real_time.grants if grant.setting == "lock_memory")
+    granted = {grant.setting: bool(grant) for grant in real_time.grants}
     print(f"policy {policy}")
     print(f"priority {priority}")
-    print(f"memory_locked {'yes' if locked else 'no'}")
-    print(f"granted {'yes' if real_time.granted else 'no'}")
+    print(f"memory_locked {'yes' if granted['lock_memory'] else 'no'}")
+    print(f"granted {['none', 'some', 'all'][sum(granted.values())]}")

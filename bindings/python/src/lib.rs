@@ -4,7 +4,7 @@
 //! The package in `python/hairspring` is what people import; this module is private to it.
 //!
 //! **The interpreter's lock.** Whatever waits longer than `waiting::HELD_MOST` gives it up meanwhile. Python takes signals in the main
-//! thread between two of its instructions, so a long wait looks for them ten times in each second.
+//! thread between two of its instructions, so a long wait looks for them every 0.15 s at least.
 //!
 //! **Interpreters.** One per process: a second one gets an `ImportError`. A Python without a lock turns it on for this module.
 

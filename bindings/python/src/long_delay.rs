@@ -6,10 +6,14 @@ use hairspring_time::{Host, Nanos};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::arguments::{Seconds, Whole, either, refused};
+use crate::arguments::{Seconds, Whole, either};
 use crate::report::Report;
 use crate::timebase::{Timebase, given_or_default, instant};
-use crate::waiting::{self, Goal};
+use crate::waiting::{self, Ending, Goal};
+
+/// Delays by which the lead is found, and their length.
+const TUNE_DELAYS: usize = 51;
+const TUNE_DELAY: Nanos = Nanos::from_millis(1);
 
 type Borrowing<'t> = hairspring_time::LongDelay<'t, Host>;
 
@@ -25,13 +29,18 @@ self_cell::self_cell!(
 /// Delays that sleep first and poll last; never early. It learns how late the kernel wakes the thread, so each thread is to have
 /// its own: a call while another thread waits with it is a RuntimeError.
 #[pyclass(frozen, module = "hairspring")]
-pub(crate) struct LongDelay(Mutex<Owned>);
+pub(crate) struct LongDelay(Mutex<State>);
+
+struct State {
+    owned: Owned,
+    ending: Ending,
+}
 
 impl LongDelay {
     /// Has it, unless somebody else has: their delay may take long.
-    fn with<R>(&self, run: impl FnOnce(&mut Owned) -> PyResult<R>) -> PyResult<R> {
+    fn with<R>(&self, run: impl FnOnce(&mut State) -> PyResult<R>) -> PyResult<R> {
         match self.0.try_lock() {
-            Ok(mut owned) => run(&mut owned),
+            Ok(mut state) => run(&mut state),
             // What a panic has left behind is still a delay.
             Err(TryLockError::Poisoned(left)) => run(&mut left.into_inner()),
             Err(TryLockError::WouldBlock) => {
@@ -41,23 +50,36 @@ impl LongDelay {
     }
 
     fn wait(&self, py: Python<'_>, goal: impl FnOnce(&hairspring_time::Timebase) -> Goal + Send) -> PyResult<Report> {
-        self.with(|owned| {
-            owned.with_dependent_mut(|timebase, long| waiting::sleep(py, timebase, long, goal(timebase))).map(Report)
+        self.with(|State { owned, ending }| {
+            let waited =
+                owned.with_dependent_mut(|timebase, long| waiting::sleep(py, timebase, long, ending, goal(timebase)));
+            waited.map(Report)
         })
     }
 
-    fn tuned(&self, py: Python<'_>) -> PyResult<Nanos> {
-        self.with(|owned| {
-            let lead = py.detach(|| owned.with_dependent_mut(|_, long| long.tune()));
-            lead.map_err(refused)
-        })
+    /// The lead by which delays are on time in the middle, as a caller in Python sees them.
+    fn tuned(slf: &Bound<'_, Self>) -> PyResult<Nanos> {
+        let set = |lead| {
+            slf.get().with(|state| {
+                state.ending.lead = lead;
+                Ok(lead)
+            })
+        };
+        set(Nanos::ZERO)?;
+        let (late_ns, delay_ns) = (waiting::late_ns(slf.py())?, slf.getattr("delay_ns")?);
+        let mut late = [Nanos::ZERO; TUNE_DELAYS];
+        for slot in &mut late {
+            *slot = Nanos::new(late_ns.call1((&delay_ns, TUNE_DELAY.count()))?.extract()?);
+        }
+        late.sort_unstable();
+        set(late[TUNE_DELAYS / 2].max(Nanos::ZERO))
     }
 }
 
 #[pymethods]
 impl LongDelay {
     /// Learns by some 10 ms of short sleeps. `lead` ends every delay earlier by so much: an average around the target in place of a
-    /// guaranteed minimum. `budget` limits the time that one delay may spend polling.
+    /// guaranteed minimum. `budget` limits the time that one delay may spend polling; below 200 µs the end is not rehearsed.
     #[new]
     #[pyo3(signature = (timebase = None, *, lead = None, lead_ns = None, budget = None, budget_ns = None))]
     fn new(
@@ -70,16 +92,18 @@ impl LongDelay {
     ) -> PyResult<Self> {
         let (lead, budget) = (either("lead", lead, lead_ns)?, either("budget", budget, budget_ns)?);
         let timebase = given_or_default(py, timebase)?;
+        let lead = lead.unwrap_or(Nanos::ZERO);
+        let (ending, budget) = Ending::new(py, Timebase(Arc::clone(&timebase)), lead, budget)?;
         let owned = py.detach(|| {
             Owned::new(timebase, |timebase| {
-                let long = hairspring_time::LongDelay::new(timebase).with_lead(lead.unwrap_or(Nanos::ZERO));
+                let long = hairspring_time::LongDelay::new(timebase);
                 match budget {
                     Some(budget) => long.with_budget(budget),
                     None => long,
                 }
             })
         });
-        Ok(Self(Mutex::new(owned)))
+        Ok(Self(Mutex::new(State { owned, ending })))
     }
 
     /// Waits at least so many seconds (without a lead), asleep for all but the end.
@@ -103,36 +127,37 @@ impl LongDelay {
     }
 
     /// Finds the lead by which the median delay comes out exact, and sets it; in seconds. Takes some 50 ms.
-    fn tune(&self, py: Python<'_>) -> PyResult<f64> {
-        self.tuned(py).map(Nanos::as_secs_f64)
+    fn tune(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        Self::tuned(slf).map(Nanos::as_secs_f64)
     }
 
     /// As tune(); in nanoseconds.
-    fn tune_ns(&self, py: Python<'_>) -> PyResult<i64> {
-        self.tuned(py).map(Nanos::count)
+    fn tune_ns(slf: &Bound<'_, Self>) -> PyResult<i64> {
+        Self::tuned(slf).map(Nanos::count)
     }
 
     /// The lead in force, in seconds.
     #[getter]
     fn lead(&self) -> PyResult<f64> {
-        self.with(|owned| Ok(owned.borrow_dependent().lead().as_secs_f64()))
+        self.with(|state| Ok(state.ending.lead.as_secs_f64()))
     }
 
     /// The lead in force, in nanoseconds.
     #[getter]
     fn lead_ns(&self) -> PyResult<i64> {
-        self.with(|owned| Ok(owned.borrow_dependent().lead().count()))
+        self.with(|state| Ok(state.ending.lead.count()))
     }
 
     /// How long before a deadline the polling would begin now, for a delay of so many nanoseconds.
     fn window_ns(&self, request_ns: Whole) -> PyResult<i64> {
-        self.with(|owned| Ok(owned.borrow_dependent().window(request_ns.0).count()))
+        let request = request_ns.0;
+        self.with(|state| Ok((state.owned.borrow_dependent().window(request) + state.ending.ahead(request)).count()))
     }
 
     /// The time base.
     #[getter]
     fn timebase(&self) -> PyResult<Timebase> {
-        self.with(|owned| Ok(Timebase(Arc::clone(owned.borrow_owner()))))
+        self.with(|state| Ok(Timebase(Arc::clone(state.owned.borrow_owner()))))
     }
 
     fn __repr__(&self) -> String {

@@ -49,7 +49,8 @@ impl Report {
         self.0.report.window.count()
     }
 
-    /// How long the interpreter's lock took to come back after the end of the delay; 0 if it was kept. Not part of `late_ns`.
+    /// How long the interpreter's lock took to come back after the end of the delay; 0 if it was kept, or back before. Not part of
+    /// `late_ns`.
     #[getter]
     fn lock_ns(&self) -> i64 {
         self.0.lock.count()

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hairspring_time::{Continuity, Host, Instant, Nanos, Source};
+use hairspring_machine::Clock;
+use hairspring_time::{Continuity, Host, Instant, Machine, Nanos, Source};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -14,6 +15,10 @@ use crate::waiting;
 #[pyclass(frozen, from_py_object, module = "hairspring")]
 #[derive(Clone)]
 pub(crate) struct Timebase(pub(crate) Arc<hairspring_time::Timebase>);
+
+/// How long a calibration sleeps between two looks at the kernel's clock, and at signals.
+const LOOK_LEAST: Nanos = Nanos::from_millis(4);
+const LOOK_MOST: Nanos = Nanos::from_millis(100);
 
 /// That of the functions; the first thread that needs it makes it.
 static DEFAULT: OnceLock<Timebase> = OnceLock::new();
@@ -72,17 +77,14 @@ pub(crate) fn delay_ns(py: Python<'_>, ns: Whole) -> PyResult<Report> {
     default(py)?.delay_ns(py, ns)
 }
 
-fn calibrated(result: Result<hairspring_time::Timebase, hairspring_time::CalibrationError>) -> PyResult<Timebase> {
-    let timebase = result.map_err(|error| PyRuntimeError::new_err(format!("failed to {error}")))?;
-    Ok(Timebase(Arc::new(timebase)))
-}
-
 #[pymethods]
 impl Timebase {
     /// Calibrates by sleeping 4 ms; the bound is then about 10 ppm.
     #[staticmethod]
     fn calibrate(py: Python<'_>) -> PyResult<Self> {
-        calibrated(py.detach(|| hairspring_time::Timebase::calibrate(Host)))
+        let timebase = py.detach(|| hairspring_time::Timebase::calibrate(Host));
+        let timebase = timebase.map_err(|error| PyRuntimeError::new_err(format!("failed to {error}")))?;
+        Ok(Self(Arc::new(timebase)))
     }
 
     /// Calibrates until the bound is at most `bound_ppm`, for at most `patience` seconds.
@@ -96,7 +98,16 @@ impl Timebase {
         if patience.0.is_negative() || patience.0 > most {
             return Err(PyValueError::new_err(format!("patience must be 0 to {most}, not {}", patience.0)));
         }
-        calibrated(py.detach(|| hairspring_time::Timebase::calibrate_to(Host, bound_ppm, patience.0)))
+        let mut made = Self::calibrate(py)?;
+        loop {
+            let (bound, baseline) = (made.0.calibration().bound_ppm, made.0.calibration().baseline);
+            if bound <= bound_ppm || baseline >= patience.0 {
+                return Ok(made);
+            }
+            let step = baseline.max(LOOK_LEAST).min(LOOK_MOST).min(patience.0 - baseline);
+            waiting::nap(py, Host.read(Clock::Monotonic) + step)?;
+            made = Self(Arc::new(py.detach(|| made.0.refine().timebase)));
+        }
     }
 
     /// Looks at the kernel's clock again: a successor with a smaller bound. This one stays as it is.

@@ -7,17 +7,30 @@
 //! of them may hold it itself. A longer one gives it up, and its report says how long it took to come back
 //! ([`Waited::lock`]), which is not part of its lateness.
 //!
+//! **The end of a long delay.** After some milliseconds asleep the interpreter's code and data are cold in the caches, and the caller would
+//! see the end some microseconds late. So the library ends the delay [`AHEAD`] before, the lock comes back, Python does for nothing what
+//! it is about to do (makes a report, reads a clock, subtracts), and the rest is polled with the lock kept. If the lock comes back
+//! after the end, the delay is over at once; from its end on it is [`Waited::lock`]. A rehearsal that was interrupted beyond the end
+//! makes it late.
+//!
 //! **Signals.** Python runs its handlers in the main thread, between two of its instructions. So long delays sleep in pieces of
 //! [`PIECE`], woken early by a signal, until [`END`] is left, and then wait that out in one. What a handler raises ends the delay.
 
 use hairspring_machine::Clock;
-use hairspring_time::{DelayError, Host, Instant, LongDelay, Machine, Nanos, REQUEST_MOST, Report, Timebase};
+use hairspring_time::{DelayError, Host, Instant, LongDelay, Machine, Nanos, REQUEST_MOST, Report};
 use pyo3::prelude::*;
 
 use crate::arguments::refused;
+use crate::timebase::Timebase;
 
 /// The longest delay that keeps the interpreter's lock.
 pub(crate) const HELD_MOST: Nanos = Nanos::from_micros(50);
+
+/// How long before the end of a long delay the lock is to be back: the rehearsal takes some 20 µs where all is cold. Keeping it so
+/// long holds up others for a fiftieth of what any of them may hold it.
+const AHEAD: Nanos = Nanos::from_micros(100);
+/// The shortest request with a rehearsal: shorter ones hardly sleep.
+const REHEARSED_LEAST: Nanos = Nanos::from_micros(200);
 
 /// How often a long delay looks for signals.
 const PIECE: Nanos = Nanos::from_millis(100);
@@ -28,7 +41,7 @@ const END: Nanos = Nanos::from_millis(50);
 #[derive(Clone, Copy)]
 pub(crate) struct Waited {
     pub(crate) report: Report,
-    /// From the end of the delay until the interpreter's lock was back; zero if it was kept.
+    /// From the end of the delay until the interpreter's lock was back; zero if it was kept or back before.
     pub(crate) lock: Nanos,
 }
 
@@ -40,7 +53,11 @@ pub(crate) enum Goal {
 }
 
 /// Runs without the interpreter's lock, and says how long it took to get it back.
-fn unlocked<R: Send>(py: Python<'_>, timebase: &Timebase, run: impl FnOnce() -> R + Send) -> (R, Nanos) {
+fn unlocked<R: Send>(
+    py: Python<'_>,
+    timebase: &hairspring_time::Timebase,
+    run: impl FnOnce() -> R + Send,
+) -> (R, Nanos) {
     let (result, end) = py.detach(|| {
         let result = run();
         (result, timebase.stamp_ordered())
@@ -50,7 +67,7 @@ fn unlocked<R: Send>(py: Python<'_>, timebase: &Timebase, run: impl FnOnce() -> 
 
 /// A delay that polls.
 #[inline]
-pub(crate) fn poll(py: Python<'_>, timebase: &Timebase, request: Nanos) -> PyResult<Waited> {
+pub(crate) fn poll(py: Python<'_>, timebase: &hairspring_time::Timebase, request: Nanos) -> PyResult<Waited> {
     if request <= HELD_MOST {
         let report = timebase.delay(request).map_err(refused)?;
         return Ok(Waited { report, lock: Nanos::ZERO });
@@ -60,22 +77,74 @@ pub(crate) fn poll(py: Python<'_>, timebase: &Timebase, request: Nanos) -> PyRes
 }
 
 /// A delay that polls until an instant.
-pub(crate) fn poll_until(py: Python<'_>, timebase: &Timebase, deadline: Instant) -> PyResult<Waited> {
+pub(crate) fn poll_until(py: Python<'_>, timebase: &hairspring_time::Timebase, deadline: Instant) -> PyResult<Waited> {
     let (report, lock) = unlocked(py, timebase, || timebase.delay_until(deadline));
     Ok(Waited { report: report.map_err(refused)?, lock })
+}
+
+/// How the long delays of an object end.
+pub(crate) struct Ending {
+    /// How much earlier than asked.
+    pub(crate) lead: Nanos,
+    /// How long before that the rehearsal begins, for a request that is long enough; zero for none.
+    ahead: Nanos,
+    /// The Python function that is rehearsed, and the delay for it.
+    late_ns: Py<PyAny>,
+    delay_ns: Py<PyAny>,
+}
+
+impl Ending {
+    /// With a time base to delay nothing on, and what a budget leaves for the polling before the rehearsal.
+    pub(crate) fn new(
+        py: Python<'_>,
+        timebase: Timebase,
+        lead: Nanos,
+        budget: Option<Nanos>,
+    ) -> PyResult<(Self, Option<Nanos>)> {
+        let ahead = if budget.is_some_and(|budget| budget < AHEAD.times(2)) { Nanos::ZERO } else { AHEAD };
+        let late_ns = late_ns(py)?.unbind();
+        let delay_ns = Bound::new(py, timebase)?.getattr("delay_ns")?.unbind();
+        Ok((Self { lead, ahead, late_ns, delay_ns }, budget.map(|budget| budget - ahead)))
+    }
+
+    /// How much earlier the library is to end a delay.
+    pub(crate) fn ahead(&self, request: Nanos) -> Nanos {
+        if request - self.lead > REHEARSED_LEAST { self.ahead } else { Nanos::ZERO }
+    }
+
+    fn rehearse(&self, py: Python<'_>) -> PyResult<()> {
+        self.late_ns.call1(py, (&self.delay_ns, 0)).map(drop)
+    }
+}
+
+/// The Python function that says how late a delay is for its caller.
+pub(crate) fn late_ns(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    py.import("hairspring._caller")?.getattr("late_ns")
+}
+
+/// Sleeps without the lock until then or until a signal, which Python then handles; returns how long it slept.
+pub(crate) fn nap(py: Python<'_>, until: Nanos) -> PyResult<Nanos> {
+    let slept = py.detach(|| {
+        let begun = Host.read(Clock::Monotonic);
+        Host.sleep_until(until);
+        Host.read(Clock::Monotonic) - begun
+    });
+    py.check_signals()?;
+    Ok(slept)
 }
 
 /// A delay that sleeps.
 pub(crate) fn sleep(
     py: Python<'_>,
-    timebase: &Timebase,
+    timebase: &hairspring_time::Timebase,
     long: &mut LongDelay<'_, Host>,
+    ending: &Ending,
     goal: Goal,
 ) -> PyResult<Waited> {
     let began = Host.read(Clock::Monotonic);
     let request = match goal {
         Goal::For(request) => request,
-        Goal::Until(deadline) => ahead(timebase, deadline).max(Nanos::ZERO),
+        Goal::Until(deadline) => left(timebase, deadline).max(Nanos::ZERO),
     };
     if request.is_negative() {
         return Err(refused(DelayError::Negative(request)));
@@ -83,38 +152,65 @@ pub(crate) fn sleep(
     if request > REQUEST_MOST {
         return Err(refused(DelayError::Absurd(request)));
     }
-    let (end, mut now, mut slept) = (began + request, began, Nanos::ZERO);
-    while end - now > PIECE + END {
-        let until = now + PIECE;
-        let (woken, lock) = unlocked(py, timebase, || {
-            Host.sleep_until(until);
-            Host.read(Clock::Monotonic)
-        });
-        slept = slept + (woken - now);
-        py.check_signals()?;
-        now = woken + lock;
+    let (lead, ahead, end, mut slept) =
+        (ending.lead, ending.ahead(request), began + request - ending.lead, Nanos::ZERO);
+    loop {
+        let now = Host.read(Clock::Monotonic);
+        if end - now <= PIECE + END {
+            break;
+        }
+        slept = slept + nap(py, now + PIECE)?;
     }
     let (waited, lock) = unlocked(py, timebase, || {
         let begun = Host.read(Clock::Monotonic);
         let report = match goal {
             // Counted from the first reading, and not from this one, it ends on time; the kernel's clock sees to it either way.
-            Goal::For(_) => long.delay((end - begun).max(Nanos::ZERO)),
-            Goal::Until(deadline) => long.delay_until(deadline),
+            Goal::For(_) => long.delay((end - ahead - begun).max(Nanos::ZERO)),
+            Goal::Until(deadline) => long.delay_until(deadline - lead - ahead),
         };
         report.map(|report| (begun, report))
     });
-    let (begun, report) = waited.map_err(refused)?;
-    let (actual, late) = match goal {
-        Goal::For(_) => (begun - began + report.actual, begun - began + report.actual - request),
-        // Without a wait there is nothing to add up.
-        Goal::Until(_) if request == Nanos::ZERO => (report.actual, report.late),
-        Goal::Until(_) => (request + report.late, report.late),
+    let (begun, mut report) = waited.map_err(refused)?;
+    // How far beyond the end it is.
+    let over = match goal {
+        Goal::For(_) => begun + report.actual - end,
+        Goal::Until(_) => report.late - ahead,
     };
-    let report = Report { requested: request, actual, late, slept: slept + report.slept, ..report };
-    Ok(Waited { report, lock })
+    report.slept = slept + report.slept;
+    report.window = report.window + ahead;
+    report.verdict.overslept = (report.verdict.overslept - ahead).max(Nanos::ZERO);
+    let ended = |over: Nanos, lock: Nanos, report: Report| {
+        // Without a wait there is nothing to add up.
+        let none = matches!(goal, Goal::Until(_)) && request == Nanos::ZERO;
+        let late = over - lead;
+        let actual = if none { report.actual } else { request + late };
+        Waited { report: Report { requested: request, actual, late, ..report }, lock }
+    };
+    if ahead == Nanos::ZERO {
+        return Ok(ended(over, lock, report));
+    }
+    if over + lock >= Nanos::ZERO {
+        // The lock came back after the end.
+        let end = over.max(Nanos::ZERO);
+        return Ok(ended(end, over + lock - end, report));
+    }
+    ending.rehearse(py)?;
+    let (over, last) = match goal {
+        Goal::For(_) => {
+            let left = end - Host.read(Clock::Monotonic);
+            let last = timebase.delay(left.max(Nanos::ZERO)).map_err(refused)?;
+            (last.late - left.min(Nanos::ZERO), last)
+        }
+        Goal::Until(deadline) => {
+            let last = timebase.delay_until(deadline - lead).map_err(refused)?;
+            (last.late, last)
+        }
+    };
+    let (slept, polled) = (report.slept + last.slept, report.polled + last.polled);
+    Ok(ended(over, Nanos::ZERO, Report { slept, polled, verdict: last.verdict, ..report }))
 }
 
 /// How far ahead an instant is; an instant of this time base has a distance from now.
-fn ahead(timebase: &Timebase, deadline: Instant) -> Nanos {
+fn left(timebase: &hairspring_time::Timebase, deadline: Instant) -> Nanos {
     deadline.since(timebase.now_ordered()).unwrap_or(Nanos::ZERO)
 }

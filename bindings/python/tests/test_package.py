@@ -4,6 +4,10 @@ import ast
 import doctest
 import inspect
 import pathlib
+import subprocess
+import sys
+
+import pytest
 
 import hairspring
 from hairspring import _hairspring
@@ -43,6 +47,13 @@ def named(function):
 
 def parameters(function):
     return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def test_mypy_finds_the_stubs_true(tmp_path):
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy.stubtest", "--ignore-disjoint-bases", "hairspring"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_it_is_typed_and_everything_is_explained():

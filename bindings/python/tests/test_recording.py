@@ -103,6 +103,43 @@ def test_what_is_no_recording_is_told(tmp_path):
         open_recording(3)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("core:num_channels", 0),
+        ("core:num_channels", "two"),
+        ("hairspring:layout", {"container": "i16"}),
+        ("hairspring:layout", {"container": "i16", "channels": 0}),
+        ("hairspring:recording", {"rate": 5}),
+        ("hairspring:recording", {"rate": {"frames": 5, "seconds": 0}}),
+        ("hairspring:result", {"gaps": [{}]}),
+        ("hairspring:result", 5),
+    ],
+    ids=repr,
+)
+def test_metadata_that_make_no_sense_are_no_recording(tmp_path, key, value):
+    base = written(tmp_path, "i16", 2, 2, numpy.zeros((3, 2), "<i2"), [capture(0, 0, 3)], [])
+    metadata = json.loads((tmp_path / "made.sigmf-meta").read_text())
+    metadata["global"][key] = value
+    (tmp_path / "made.sigmf-meta").write_text(json.dumps(metadata))
+    with pytest.raises(ValueError, match="no recording of hairspring"):
+        open_recording(base)
+
+
+@pytest.mark.parametrize("document", [[], {"global": 3}, {"global": {}, "captures": {}}], ids=repr)
+def test_a_document_of_another_kind_is_no_recording(tmp_path, document):
+    (tmp_path / "other.sigmf-meta").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="no recording of hairspring"):
+        open_recording(tmp_path / "other")
+
+
+@pytest.mark.parametrize("captures", [5, [5], [{}]], ids=repr)
+def test_captures_that_make_no_sense_are_no_recording(tmp_path, captures):
+    base = written(tmp_path, "i16", 2, 2, numpy.zeros((3, 2), "<i2"), captures, [])
+    with pytest.raises(ValueError, match="no recording of hairspring"):
+        open_recording(base)
+
+
 def test_without_numpy_it_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(ImportError, match="pip install numpy"):

@@ -70,6 +70,13 @@ def test_a_row_that_is_not_there_is_a_key_error():
         read_sheet(HISTORIC / "fermilab-2007.json")["no.such.row"]
 
 
+def test_a_sheet_says_which_rows_it_has():
+    sheet = read_sheet(HISTORIC / "fermilab-2007.json")
+    ids = [row["id"] for row in sheet.rows()]
+    assert list(sheet) == ids and len(sheet) == len(ids) > 0
+    assert all(id in sheet for id in ids) and "no.such.row" not in sheet and 0 not in sheet
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -140,8 +140,16 @@ def interrupt_soon():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("wait", [lambda: LongDelay().delay(30), lambda: LongDelay().delay_until(hairspring.now() + 30)])
-def test_ctrl_c_ends_a_long_delay(interrupt_soon, wait):
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda: LongDelay().delay(30),
+        lambda: LongDelay().delay_until(hairspring.now() + 30),
+        lambda: Timebase.calibrate_to(1e-9, 30),
+    ],
+    ids=["delay", "delay_until", "calibrate_to"],
+)
+def test_ctrl_c_ends_what_takes_long(interrupt_soon, wait):
     before = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         wait()

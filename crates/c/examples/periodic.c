@@ -19,7 +19,8 @@ int main(void)
         deadline.monotonic_ns += PERIOD_NS;
         TRY(hs_long_delay_until(long_delay, &deadline, &report));
         late_ns[cycle] = report.late_ns;
-        missed += report.late_ns >= PERIOD_NS;
+        // A deadline that had passed before the wait began was missed.
+        missed += report.slept_ns + report.polled_ns == 0;
     }
     int64_t median = median_ns(late_ns, CYCLES);
     printf("cycles %d\n", CYCLES);

@@ -6,8 +6,10 @@
 //   * A function that returns `int` returns HS_OK or a negative code, the same in every version; hs_strerror() names
 //     it, hs_last_error() has the whole sentence. Where there is an error, nothing is written to where results go.
 //   * Names end in their unit: _ns, _us (a double), _ppm, _hz, _bytes.
-//   * Handles are opaque; each is given back with the function *_free of its kind. NULL, something that is no handle,
-//     a handle of another kind, and one of the last 1,024 that were freed are told: an error, not a crash.
+//   * Handles are opaque; each is given back with the function *_free of its kind. NULL, a handle of another kind, and
+//     one of the last 1,024 that were freed are told: an error, not a crash. So is the address of other memory that may
+//     be read; one that may not is a crash, as with free().
+//   * Where a call takes a `report`, it may be NULL; other results may where their function says so.
 //   * A time base may be used by any number of threads. A handle that changes when it is used (long delay, profile,
 //     real-time settings) belongs to one call at a time: a second thread gets HS_E_BUSY.
 //   * A delay is never early; how late it was is a number in its report.
@@ -31,7 +33,7 @@
 // A pointer that must not be NULL is, or one does not suit its type.
 #define HS_E_NULL -1
 
-// The handle is none: NULL, of another kind, or something else.
+// The handle is none: NULL, of another kind, or memory that holds none.
 #define HS_E_HANDLE -2
 
 // The handle has been freed.
@@ -295,7 +297,7 @@ typedef struct hs_wishes {
     int priority;
     // The CPU to stay on, from 0; negative: any.
     int cpu;
-    // Whether to lock the memory of the process.
+    // Whether to lock the memory of the process; any byte but 0 says so.
     bool lock_memory;
     // The timer slack, from 1; 0 or negative: as it is.
     int64_t slack_ns;
@@ -508,24 +510,25 @@ int hs_real_time_grants(const struct hs_real_time *real_time, struct hs_grants *
 // Gives the settings back: the thread is as it was before. NULL is allowed. HS_E_THREAD (not the thread that made it), HS_E_FREED.
 int hs_real_time_free(struct hs_real_time *real_time);
 
-// Maps a whole file as it is: an ordinary one, or the memory of a PCI card (/sys/bus/pci/devices/…/resource0, enabled before). Who
-// writes to it writes to the file. `writable` 0 maps it for reading only. While it is mapped the file must not become shorter: an
-// access beyond its end ends the process (SIGBUS), and nothing here can prevent it. HS_E_IO, HS_E_RANGE (shorter than a word).
+// Maps a whole file as it is, up to a GiB: an ordinary one, or the memory of a PCI card (/sys/bus/pci/devices/…/resource0, enabled
+// before). Who writes to it writes to the file. `writable` 0 maps it for reading only. If the file is cut or the card goes, accesses
+// are HS_E_IO: on Linux a handler of SIGBUS sees to that, which the first window installs and which passes on what it does not know;
+// a process has 64 windows at most. On Windows nobody can cut a file that is mapped. HS_E_IO, HS_E_RANGE (shorter than a word).
 int hs_window_open(const char *path,
                    int writable,
                    struct hs_window **window);
 
-// Its size.
+// Its size, in whole words.
 int hs_window_bytes(const struct hs_window *window, size_t *bytes);
 
 // Reads the word at an offset of bytes (a multiple of 4 within the window), by one load, in the byte order of the machine. Real-time
-// safe. HS_E_RANGE.
+// safe. HS_E_RANGE, HS_E_IO.
 int hs_window_read_u32(const struct hs_window *window,
                        size_t offset_bytes,
                        uint32_t *value);
 
 // Writes the word at an offset of bytes (a multiple of 4 within the window), by one store. Real-time safe. HS_E_RANGE,
-// HS_E_READ_ONLY.
+// HS_E_READ_ONLY, HS_E_IO.
 int hs_window_write_u32(const struct hs_window *window,
                         size_t offset_bytes,
                         uint32_t value);

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub const HS_OK: c_int = 0;
 /// A pointer that must not be NULL is, or one does not suit its type.
 pub const HS_E_NULL: c_int = -1;
-/// The handle is none: NULL, of another kind, or something else.
+/// The handle is none: NULL, of another kind, or memory that holds none.
 pub const HS_E_HANDLE: c_int = -2;
 /// The handle has been freed.
 pub const HS_E_FREED: c_int = -3;
@@ -97,9 +97,17 @@ impl Failure {
         Self { code, text: text.into() }
     }
 
+    /// The failure of a call of C that was made here, whose sentence is kept already.
+    pub(crate) fn told(code: c_int) -> Self {
+        Self { code, text: String::new() }
+    }
+
     /// Keeps the sentence for `hs_last_error`, and yields the code.
     #[cold]
     pub(crate) fn tell(self) -> c_int {
+        if self.text.is_empty() {
+            return self.code;
+        }
         let text = format!("failed to {}", self.text).replace('\0', " ");
         let mut room = [0; SENTENCE_BYTES];
         let cut = text.floor_char_boundary(SENTENCE_BYTES - 1);

@@ -78,7 +78,7 @@ pub(crate) fn find<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K>, Fail
     let handle = pointer.cast::<Handle<K>>();
     if !handle.is_null() && handle.is_aligned() {
         // SAFETY: not NULL and aligned; the header asks the caller for a handle of this library, and every kind begins with this
-        // word, which is atomic and outlives the handle. What is no handle at all is read as one: a caller's mistake, told mostly.
+        // word, which is atomic and outlives the handle. What is no handle at all is read as one: a caller's mistake, told if it can be read.
         let word = unsafe { &*handle.cast::<AtomicU64>() };
         // Acquire pairs with the Release in `free`: who sees the word alive sees what it stands before.
         if word.load(Ordering::Acquire) == K::WORD {

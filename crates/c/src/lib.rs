@@ -24,4 +24,5 @@ pub mod window;
 pub mod sheet;
 
 mod handle;
+mod host;
 mod pointer;

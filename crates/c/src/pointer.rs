@@ -35,12 +35,18 @@ impl<T> Place<T> {
     }
 }
 
+/// A structure that any bytes make one of: plain numbers, and no `bool`, which has two values out of 256.
+///
+/// # Safety
+/// It is so.
+pub(crate) unsafe trait Numbers: Copy {}
+
 /// Reads a structure that must be given.
-pub(crate) fn read<T: Copy>(pointer: *const T) -> Result<T, Failure> {
+pub(crate) fn read<T: Numbers>(pointer: *const T) -> Result<T, Failure> {
     if pointer.is_null() || !pointer.is_aligned() {
         return Err(Failure::new(HS_E_NULL, "read an argument: it is NULL or does not suit its type"));
     }
-    // SAFETY: not NULL and aligned; the header asks the caller for a structure of plain numbers of this type.
+    // SAFETY: not NULL and aligned; the header asks the caller for a structure of this size, and whatever is in it is one of this type.
     Ok(unsafe { *pointer })
 }
 

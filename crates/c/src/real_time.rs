@@ -4,13 +4,14 @@
 #![expect(non_camel_case_types, reason = "names of C")]
 
 use std::ffi::{CString, c_char, c_int};
+use std::mem::offset_of;
 use std::thread::{self, ThreadId};
 
 use hairspring_time::{Cpu, Grant, Host, Nanos, Policy, RealTime, RealTimeGuard};
 
 use crate::error::{Failure, HS_E_RANGE, HS_E_THREAD, door};
 use crate::handle::{Kind, Shared, free, make};
-use crate::pointer::{Place, read};
+use crate::pointer::{Numbers, Place, read};
 
 /// Leave the policy as it is.
 pub const HS_POLICY_KEEP: c_int = 0;
@@ -55,11 +56,31 @@ pub struct hs_wishes {
     pub priority: c_int,
     /// The CPU to stay on, from 0; negative: any.
     pub cpu: c_int,
-    /// Whether to lock the memory of the process.
+    /// Whether to lock the memory of the process; any byte but 0 says so.
     pub lock_memory: bool,
     /// The timer slack, from 1; 0 or negative: as it is.
     pub slack_ns: i64,
 }
+
+/// The same as it comes in: a caller may have put any byte where the boolean is, as VBA does, whose True is 255.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Wishes {
+    policy: c_int,
+    priority: c_int,
+    cpu: c_int,
+    lock_memory: u8,
+    slack_ns: i64,
+}
+
+// SAFETY: integers.
+unsafe impl Numbers for Wishes {}
+
+const _: () = {
+    assert!(size_of::<Wishes>() == size_of::<hs_wishes>() && align_of::<Wishes>() == align_of::<hs_wishes>());
+    assert!(offset_of!(Wishes, lock_memory) == offset_of!(hs_wishes, lock_memory));
+    assert!(offset_of!(Wishes, slack_ns) == offset_of!(hs_wishes, slack_ns));
+};
 
 /// What came of each: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
 #[repr(C)]
@@ -87,7 +108,7 @@ pub extern "C" fn hs_real_time_apply(
 ) -> c_int {
     door(|| {
         let (place, told) = (Place::new(real_time)?, Place::wanted(grants)?);
-        let guard = asked(read(wishes)?)?.apply(&HOST);
+        let guard = asked(read(wishes.cast())?)?.apply(&HOST);
         let refusal = guard.refused().map(|refused| CString::new(format!("failed to {refused}")).unwrap_or_default());
         let handle = make::<hs_real_time>(OwnedRealTime { guard, refusal, thread: thread::current().id() });
         if let Some(told) = told {
@@ -121,7 +142,7 @@ pub extern "C" fn hs_real_time_free(real_time: *mut hs_real_time) -> c_int {
     })
 }
 
-fn asked(wishes: hs_wishes) -> Result<RealTime, Failure> {
+fn asked(wishes: Wishes) -> Result<RealTime, Failure> {
     let priority = || match wishes.priority {
         1..=99 => Ok(wishes.priority as u8),
         other => Err(Failure::new(HS_E_RANGE, format!("take the priority {other}: it is none of 1 to 99"))),
@@ -136,7 +157,7 @@ fn asked(wishes: hs_wishes) -> Result<RealTime, Failure> {
     Ok(RealTime {
         policy,
         cpu: u32::try_from(wishes.cpu).ok().map(Cpu),
-        lock_memory: wishes.lock_memory,
+        lock_memory: wishes.lock_memory != 0,
         slack: (wishes.slack_ns > 0).then(|| Nanos::new(wishes.slack_ns)),
     })
 }
@@ -163,6 +184,20 @@ impl OwnedRealTime {
             lock_memory: fate("lock_memory"),
             slack: fate("slack"),
             refusal: self.refusal.as_ref().map_or(std::ptr::null(), |refusal| refusal.as_ptr()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_byte_but_zero_asks_for_the_lock_of_the_memory() {
+        for byte in 0..=u8::MAX {
+            let wishes = Wishes { policy: HS_POLICY_KEEP, priority: 0, cpu: -1, lock_memory: byte, slack_ns: 0 };
+            let place: *const hs_wishes = (&raw const wishes).cast();
+            assert_eq!(asked(read(place.cast()).unwrap()).unwrap().lock_memory, byte != 0, "{byte}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{
     Failure, HS_ABSENT_NS, HS_E_CALIBRATION, HS_E_EPOCH, HS_E_NAN, HS_E_NEGATIVE, HS_E_NOT_FOUND, door,
 };
 use crate::handle::{Kind, Shared, free, make, peek};
-use crate::pointer::{Place, read};
+use crate::pointer::{Numbers, Place, read};
 
 /// Time is taken from the CPU's counter.
 pub const HS_SOURCE_COUNTER: c_int = 0;
@@ -104,6 +104,9 @@ pub struct hs_continuity {
     /// How long the machine was suspended, or by how much the clocks have parted; else 0.
     pub by_ns: i64,
 }
+
+// SAFETY: two integers.
+unsafe impl Numbers for hs_instant {}
 
 impl hs_instant {
     pub(crate) fn new(instant: Instant) -> Self {

@@ -6,6 +6,6 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 
 pub(crate) fn run(mapped: &Path, calls: usize) -> Result<Exit, Failure> {
-    let said = hairspring_suite::callers::call(mapped, calls).map_err(|error| Failure::failed(error.to_string()))?;
+    let said = hairspring_suite::caller::call(mapped, calls).map_err(|error| Failure::failed(error.to_string()))?;
     output::print(&format!("{said}\n"))
 }

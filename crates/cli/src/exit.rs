@@ -35,7 +35,8 @@ const TABLE: [(Exit, u8, &str); 8] = [
     (
         Exit::Interrupted,
         130,
-        "interrupted (Ctrl-C, SIGTERM); what was measured until then was printed; a recording only at the second time",
+        "interrupted (Ctrl-C, SIGTERM, SIGQUIT, SIGHUP); what was measured until then was printed; a recording only \
+         at the second time",
     ),
 ];
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hairspring_device::pulse::{PulseError, Train};
-use hairspring_device::{Lines, Pulse, PulseReport};
+use hairspring_device::{DeviceError, Lend, Lines, Pulse, PulseReport};
 use hairspring_machine::Host;
 use hairspring_sheet::{Figure, Method, Unit};
 use hairspring_time::{Nanos, Timebase};
@@ -44,23 +44,27 @@ pub(crate) fn run(arguments: &PulseArguments) -> Result<Exit, Failure> {
     });
     let file = file.transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
-    // A second signal does not end the program either: the line is up.
+    // A second signal does not end the program either: the line may be up.
     interrupt::flag_only(&stop)?;
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("failed to {error}"));
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE).map_err(|error| failed(&error))?;
-    let mut device = arguments.device.open(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
-    let guard = placement::apply(arguments.priority, arguments.cpu)?;
-    device.init().map_err(|error| Failure::failed(error.to_string()))?;
     let pulse = Pulse { lines: Lines::one(arguments.line), width: arguments.width };
-    let train = pulse.train(arguments.count, period, device.as_mut(), &timebase, &stop);
+    let device = arguments.device.open_guarded(pulse.lines, None, &timebase);
+    let mut device = device.map_err(|error| Failure::bad_request(error.to_string()))?.cancelled_by(&stop);
+    let in_force = arguments.device.in_force(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let guard = placement::apply(arguments.priority, arguments.cpu)?;
+    let refused = |error: DeviceError| Failure::failed(error.to_string());
+    device.lend(|device| device.init()).and_then(Option::transpose).map_err(refused)?;
+    let train = pulse.train(arguments.count, period, &mut device, &timebase, &stop);
     drop(guard);
     let train = train.map_err(|error| match error {
         PulseError::Period(_) => Failure::bad_request(format!("--period: {error}")),
         error => Failure::failed(error.to_string()),
     })?;
-    device.make_safe().map_err(|error| Failure::failed(error.to_string()))?;
+    device.make_safe().map_err(refused)?;
+    let safe = device.safe_state();
     let exit = if train.stopped { Exit::Interrupted } else { Exit::Success };
-    let made = Made { arguments, device: arguments.device.to_string(), safe: device.safe_state(), period, train };
+    let made = Made { arguments, device: in_force.to_string(), safe, period, train };
     if let Some(file) = file.filter(|_| !made.train.pulses.is_empty()) {
         file.finish(&made.drawing()?)?;
     }
@@ -83,13 +87,13 @@ impl Made<'_> {
     }
 
     fn disturbed(&self) -> usize {
-        self.train.pulses.iter().filter(|pulse| !pulse.verdict.is_clean()).count()
+        self.train.pulses.iter().filter(|pulse| pulse.is_disturbed()).count()
     }
 
     fn drawing(&self) -> Result<String, Failure> {
         let title = format!("pulses of {} on line {} of {}", self.arguments.width, self.arguments.line, self.device);
         let pulses = self.train.pulses.iter();
-        let pulses = pulses.map(|pulse| (pulse.at_least, pulse.at_most, !pulse.verdict.is_clean()));
+        let pulses = pulses.map(|pulse| (pulse.at_least, pulse.at_most, pulse.is_disturbed()));
         drawing::drawn(&[drawing::made(title, self.arguments.width, pulses)])
     }
 
@@ -110,6 +114,11 @@ impl Made<'_> {
         );
         listing.fact("too short", &self.short().to_string());
         listing.fact("disturbed", &format!("{} while they were up", self.disturbed()));
+        if let Some(cut) = &self.train.cut_short {
+            let told =
+                format!("one more, up for {} to {} when it was told to stop", span(cut.at_least), span(cut.at_most));
+            listing.fact("cut short", &told);
+        }
         let latest = self.train.pulses.iter().map(|pulse| pulse.late).max().unwrap_or(Nanos::ZERO);
         listing.fact(
             "begun",
@@ -136,6 +145,9 @@ impl Made<'_> {
             "pulses": self.train.pulses.len(),
             "left_out": self.train.left_out,
             "stopped": self.train.stopped,
+            "cut_short": self.train.cut_short.map(|cut| {
+                json!({ "at_least_ns": cut.at_least.count(), "at_most_ns": cut.at_most.count() })
+            }),
             "too_short": self.short(),
             "disturbed": self.disturbed(),
             "at_least_ns": spread(&self.figure(|pulse| pulse.at_least)),

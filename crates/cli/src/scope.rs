@@ -29,6 +29,8 @@ pub(crate) fn run(arguments: &ScopeArguments) -> Result<Exit, Failure> {
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE);
     let timebase = timebase.map_err(|error| Failure::failed(format!("failed to {error}")))?;
     let board = arguments.device.open_board(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let in_force = arguments.device.in_force(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let arguments = &ScopeArguments { device: in_force, ..arguments.clone() };
     if let Some(cpu) = arguments.cpu {
         let placed = Host.set_affinity(&CpuSet(vec![Cpu(cpu)]));
         placed.map_err(|refused| Failure::bad_request(format!("--cpu {cpu}: failed to {refused}")))?;

@@ -231,3 +231,37 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     // SAFETY: the word lives until the call returns.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, 0_usize, 0_usize, 0_u32) };
 }
+
+/// Whether a thread of this number lives. One that has ended and was not waited for yet does not. A number that was given to another
+/// thread since makes a dead one look alive.
+pub(crate) fn thread_exists(thread: u32) -> bool {
+    // SAFETY: signal 0 is none; it is only asked whether it could be sent.
+    let result = unsafe { libc::syscall(libc::SYS_tkill, libc::c_long::from(thread), 0) };
+    if result != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH) {
+        return false;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
+    // Behind the name, which may hold anything, comes the state.
+    !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A killed owner of a lock whose parent had other things to do blocked everybody for ever: the kernel keeps the number of a
+    /// process that nobody has waited for.
+    #[test]
+    fn what_nobody_has_waited_for_is_dead_all_the_same() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+        assert!(thread_exists(child.id()));
+        child.kill().expect("it lives");
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("it is kept");
+        while !state().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        let exists = thread_exists(child.id());
+        child.wait().expect("it ends");
+        assert!(!exists);
+    }
+}

@@ -3,7 +3,7 @@
 //!
 //! A card is a file, its parts are subdevices with numbers. Of a subdevice the first 32 digital lines are used. Where a subdevice
 //! lets each line, or each group of lines, be an input or an output, that is set when it is opened; one that has only the one kind is
-//! taken as it is.
+//! taken as it is. Of a group in which one line is to be an output, all are.
 //!
 //! **Real-time behaviour.** One system call for a write or a read, one access of the card within it.
 
@@ -69,28 +69,39 @@ impl Comedi {
             other_kind => return Err(other(format!("it is {other_kind}"))),
         };
         let mut card = Self { node, subdevice, lines, outputs, safe };
-        card.set_safe()?;
         if info.kind == kernel::Kind::Digital {
-            for line in (0..u32::BITS).filter(|line| lines.is_high(*line)) {
-                let set = kernel::direct(&card.node, subdevice, line, outputs.is_high(line));
-                set.map_err(|error| card.failed("set the direction of lines of", &error))?;
+            card.direct()?;
+        }
+        card.make_safe()?;
+        Ok(card)
+    }
+
+    /// Sets the directions, and finds out which lines have become outputs.
+    fn direct(&mut self) -> Result<(), DeviceError> {
+        let failed = |error| self.failed("set the direction of lines of", &error);
+        // First what they are to be, for all that may become outputs.
+        kernel::bits(&self.node, self.subdevice, self.lines.0, self.safe.0).map_err(failed)?;
+        let (lines, mut outputs) = (self.lines, self.outputs);
+        let wanted =
+            |output| (0..u32::BITS).filter(move |line| lines.is_high(*line) && outputs.is_high(*line) == output);
+        let inputs: Vec<u32> = wanted(false).collect();
+        // The outputs last: an input would take the other lines of its group with it.
+        for (line, output) in inputs.iter().map(|line| (*line, false)).chain(wanted(true).map(|line| (line, true))) {
+            kernel::direct(&self.node, self.subdevice, line, output).map_err(failed)?;
+        }
+        for line in inputs {
+            // A driver that cannot be asked has no groups.
+            if kernel::is_output(&self.node, self.subdevice, line).unwrap_or(false) {
+                outputs.0 |= 1 << line;
             }
         }
-        Ok(card)
+        self.outputs = outputs;
+        Ok(())
     }
 
     /// Its file.
     pub fn path(&self) -> PathBuf {
         self.node.path().to_owned()
-    }
-
-    /// The lines that are outputs. Where lines change direction in groups only, that may be more than was asked for.
-    pub fn outputs(&self) -> Lines {
-        self.outputs
-    }
-
-    fn set_safe(&mut self) -> Result<(), DeviceError> {
-        self.write(Lines(u32::MAX), self.safe)
     }
 
     fn failed(&self, attempted: &str, error: &io::Error) -> DeviceError {
@@ -122,15 +133,19 @@ impl Device for Comedi {
     }
 
     fn init(&mut self) -> Result<(), DeviceError> {
-        self.set_safe()
+        self.make_safe()
+    }
+
+    fn output_lines(&self) -> Lines {
+        self.outputs
     }
 
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
-        let mask = mask.0 & self.outputs.0;
-        if mask == 0 {
+        self.check_outputs(mask)?;
+        if mask == Lines(0) {
             return Ok(());
         }
-        let written = kernel::bits(&self.node, self.subdevice, mask, value.0);
+        let written = kernel::bits(&self.node, self.subdevice, mask.0, value.0);
         written.map(drop).map_err(|error| self.failed("write to", &error))
     }
 

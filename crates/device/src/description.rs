@@ -11,23 +11,24 @@
 //! pci:0000:00:04.0,bar=0,out=0x8,in=0xc                         words of a window of a card, by their offset in bytes
 //! ```
 //!
-//! Every driver takes `safe=` and 32 lines as a number. What stands behind the path of a virtual board is for who makes it, that is for
-//! the first who opens it; the others get it as it is.
+//! Every driver takes `safe=` and 32 lines as a number. What stands behind the path of a virtual board is what it is made with by whoever opens
+//! it first. For the others it must be what the board has, or it is refused; what they do not write is as the board has it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hairspring_machine::{Machine, Nanos};
 use hairspring_time::{POLL_MOST, Timebase};
 
 use crate::comedi::Comedi;
-use crate::device::{Device, DeviceError, Lines};
+use crate::device::{Device, DeviceError, Lines, check_outputs};
 use crate::gpio::Gpio;
-use crate::lock::Protocol;
-use crate::parport::Parport;
+use crate::guarded::Guarded;
+use crate::lock::{LockFile, Lockable, Protocol};
+use crate::parport::{self, Parport};
 use crate::pci::Pci;
-use crate::serial::Serial;
+use crate::serial::{self, Serial};
 use crate::virtual_board::{AccessTimes, VirtualBoard};
 
 /// A device that was described and not yet opened.
@@ -35,21 +36,25 @@ use crate::virtual_board::{AccessTimes, VirtualBoard};
 pub struct Description {
     /// What it is, and where.
     pub driver: Driver,
-    /// What the outputs are when nobody is in command.
-    pub safe: Lines,
+    /// What the outputs are when nobody is in command. If it is not said: all low, or as a virtual board has it.
+    pub safe: Option<Lines>,
 }
 
 /// The kinds of devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// [`VirtualBoard`].
+    /// [`VirtualBoard`]. What is not said is as the board has it; a new one has no access times, and a lock with inheritance.
     Virtual {
         /// The file of the board.
         path: PathBuf,
-        /// How long accesses take.
-        times: AccessTimes,
+        /// How long a read takes.
+        read: Option<Nanos>,
+        /// A write.
+        write: Option<Nanos>,
+        /// An initialisation.
+        init: Option<Nanos>,
         /// The lock between processes.
-        lock: Protocol,
+        lock: Option<Protocol>,
     },
     /// [`Parport`].
     Parport {
@@ -120,6 +125,32 @@ impl fmt::Display for DescriptionError {
 impl std::error::Error for DescriptionError {}
 
 impl Description {
+    /// Refuses lines that are known to be no outputs before the device is opened.
+    ///
+    /// # Errors
+    /// There are such lines among them.
+    pub fn check_outputs(&self, lines: Lines) -> Result<(), DeviceError> {
+        let known = self.driver.output_lines();
+        known.map_or(Ok(()), |outputs| check_outputs(outputs, lines, || self.to_string()))
+    }
+
+    /// Opens the device, as its driver does, to move these lines.
+    ///
+    /// # Errors
+    /// As there; these lines, or those of the safe state, are no outputs.
+    pub fn open_to_move<'t, M: Machine + Send + Sync>(
+        &self,
+        lines: Lines,
+        timebase: &'t Timebase<M>,
+    ) -> Result<Box<dyn Device + 't>, DeviceError> {
+        // Before anything is touched, as far as that is known; and by what only the device knows.
+        let wanted = Lines(lines.0 | self.safe.unwrap_or_default().0);
+        self.check_outputs(wanted)?;
+        let device = self.open(timebase)?;
+        device.check_outputs(wanted)?;
+        Ok(device)
+    }
+
     /// Opens the device, as its driver does.
     ///
     /// # Errors
@@ -128,7 +159,7 @@ impl Description {
         &self,
         timebase: &'t Timebase<M>,
     ) -> Result<Box<dyn Device + 't>, DeviceError> {
-        let safe = self.safe;
+        let safe = self.safe.unwrap_or_default();
         let offset = |word: &Option<u32>| word.map(|offset| offset as usize);
         Ok(match &self.driver {
             Driver::Virtual { .. } => Box::new(self.open_board(timebase)?),
@@ -142,19 +173,125 @@ impl Description {
         })
     }
 
+    /// Opens the device whose lines are to be moved, behind the lock that its users share: the board's own, else that of this file, else
+    /// one of this process.
+    ///
+    /// # Errors
+    /// As [`open_to_move`](Self::open_to_move); the lock cannot be opened.
+    pub fn open_guarded<'t, M: Machine + Send + Sync>(
+        &self,
+        lines: Lines,
+        lock: Option<&(PathBuf, Protocol)>,
+        timebase: &'t Timebase<M>,
+    ) -> Result<Guarded<'t>, DeviceError> {
+        let device = self.open_to_move(lines, timebase)?;
+        let lock: Box<dyn Lockable + Send + Sync + 't> = match (&self.driver, lock) {
+            (Driver::Virtual { .. }, _) => Box::new(self.open_board(timebase)?),
+            (_, Some((file, protocol))) => Box::new(LockFile::open(file, *protocol)?),
+            (_, None) => Box::new(LockFile::of_process()?),
+        };
+        Ok(Guarded::new(device, lock))
+    }
+
     /// Opens the virtual board, for what only such a one has: the lock between processes, and lines that an observer sees.
     ///
     /// # Errors
-    /// It is another device; as [`VirtualBoard::open`].
-    pub fn open_board<'t, M: Machine>(&self, timebase: &'t Timebase<M>) -> Result<VirtualBoard<'t, M>, DeviceError> {
-        match &self.driver {
-            Driver::Virtual { path, times, lock } => VirtualBoard::open(path, *times, self.safe, *lock, timebase),
-            _ => Err(DeviceError {
+    /// It is another device; as [`VirtualBoard::open`]; the board was made with other settings than are said here.
+    pub fn open_board<'t, M: Machine + Send + Sync>(
+        &self,
+        timebase: &'t Timebase<M>,
+    ) -> Result<VirtualBoard<'t, M>, DeviceError> {
+        /// What it has, if that is not what was said.
+        fn other<T: Copy + PartialEq>(said: Option<T>, has: T) -> Option<T> {
+            said.filter(|said| *said != has).and(Some(has))
+        }
+        let Driver::Virtual { path, read, write, init, lock } = &self.driver else {
+            return Err(DeviceError {
                 attempted: format!("watch {self}"),
                 said: "only the lines of a virtual board can be watched".to_owned(),
                 remedy: "write virtual:PATH, for instance virtual:/dev/shm/board",
-            }),
+            });
+        };
+        let [times_read, times_write, times_init] = [read, write, init].map(|span| span.unwrap_or(Nanos::ZERO));
+        let times = AccessTimes { read: times_read, write: times_write, init: times_init };
+        let board = VirtualBoard::open(path, times, self.safe.unwrap_or_default(), lock.unwrap_or_default(), timebase)?;
+        let times = board.times();
+        let driver = Driver::Virtual {
+            path: path.clone(),
+            read: other(*read, times.read),
+            write: other(*write, times.write),
+            init: other(*init, times.init),
+            lock: other(*lock, board.lock().protocol()),
+        };
+        let has = Self { driver, safe: other(self.safe, board.safe_state()) }.settings();
+        if has.is_empty() {
+            return Ok(board);
         }
+        Err(DeviceError {
+            attempted: format!("open {self}"),
+            said: format!("the board was made with {}", has.join(",")),
+            remedy: "leave out what is not so; or end all its users, and remove its file",
+        })
+    }
+
+    /// With what a virtual board has where that is not the usual and was not said: what is in force.
+    ///
+    /// # Errors
+    /// As [`open_board`](Self::open_board).
+    pub fn in_force<M: Machine + Send + Sync>(&self, timebase: &Timebase<M>) -> Result<Self, DeviceError> {
+        fn say<T: PartialEq>(said: &mut Option<T>, has: T, usual: T) {
+            if said.is_some() || has != usual {
+                *said = Some(has);
+            }
+        }
+        let mut described = self.clone();
+        if let Driver::Virtual { read, write, init, lock, .. } = &mut described.driver {
+            let board = self.open_board(timebase)?;
+            let times = board.times();
+            say(read, times.read, Nanos::ZERO);
+            say(write, times.write, Nanos::ZERO);
+            say(init, times.init, Nanos::ZERO);
+            say(lock, board.lock().protocol(), Protocol::default());
+            say(&mut described.safe, board.safe_state(), Lines(0));
+        }
+        Ok(described)
+    }
+
+    /// What stands behind the place, in its order.
+    fn settings(&self) -> Vec<String> {
+        let mut settings = Vec::new();
+        let mut say = |name: &str, value: Option<&dyn fmt::Display>| {
+            settings.extend(value.map(|value| format!("{name}={value}")));
+        };
+        match &self.driver {
+            Driver::Virtual { read, write, init, .. } => {
+                for (name, span) in [("read", read), ("write", write), ("init", init)] {
+                    say(name, span.map(|span| format!("{}ns", span.count())).as_ref().map(|span| span as _));
+                }
+            }
+            Driver::Gpio { outputs, inputs, .. } => {
+                for (name, lines) in [("out", outputs), ("in", inputs)] {
+                    let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+                    say(name, (!lines.is_empty()).then_some(&lines.join("+") as _));
+                }
+            }
+            Driver::Comedi { subdevice, outputs, .. } => {
+                say("subdevice", Some(subdevice));
+                say("out", (*outputs != Lines(0)).then_some(outputs as _));
+            }
+            Driver::Pci { bar, output, input, .. } => {
+                say("bar", Some(bar));
+                for (name, offset) in [("out", output), ("in", input)] {
+                    say(name, offset.map(|offset| format!("{offset:#x}")).as_ref().map(|offset| offset as _));
+                }
+            }
+            Driver::Parport { .. } | Driver::Serial { .. } => {}
+        }
+        say("safe", self.safe.as_ref().map(|safe| safe as _));
+        if let Driver::Virtual { lock, .. } = &self.driver {
+            say("lock", lock.as_ref().map(|lock| lock as _));
+        }
+        settings
     }
 }
 
@@ -177,13 +314,13 @@ impl FromStr for Description {
         let mut parts = rest.split(',');
         let place = parts.next().filter(|place| !place.is_empty());
         let place = place.ok_or_else(|| error(text, format!("write where it is behind the colon, as in {example}")))?;
-        let mut described = Self { driver: Driver::plain(name, place), safe: Lines(0) };
+        let mut described = Self { driver: Driver::plain(name, place), safe: None };
         for part in parts {
             let Some((key, value)) = part.split_once('=') else {
                 return Err(error(part, format!("write {}", described.driver.hint())));
             };
             match key {
-                "safe" => described.safe = lines(part, value)?,
+                "safe" => described.safe = Some(lines(part, value)?),
                 _ => described.driver.set(part, key, value)?,
             }
         }
@@ -197,7 +334,7 @@ impl Driver {
     fn plain(name: &str, place: &str) -> Self {
         let path = PathBuf::from(place);
         match name {
-            "virtual" => Self::Virtual { path, times: AccessTimes::ZERO, lock: Protocol::Inherit },
+            "virtual" => Self::Virtual { path, read: None, write: None, init: None, lock: None },
             "parport" => Self::Parport { path },
             "gpio" => Self::Gpio { path, outputs: Vec::new(), inputs: Vec::new() },
             "serial" => Self::Serial { path },
@@ -218,6 +355,23 @@ impl Driver {
         }
     }
 
+    /// The lines that are outputs, where that is known before it is opened.
+    fn output_lines(&self) -> Option<Lines> {
+        match self {
+            Self::Virtual { .. } => Some(Lines(u32::MAX)),
+            Self::Parport { .. } => Some(parport::OUTPUT_LINES),
+            Self::Gpio { outputs, .. } => Some(Lines::first(outputs.len())),
+            Self::Serial { .. } => Some(serial::OUTPUT_LINES),
+            Self::Comedi { .. } => None,
+            Self::Pci { output, .. } => Some(Lines::first(output.map_or(0, |_| u32::BITS as usize))),
+        }
+    }
+
+    /// Whether it is the parallel port of this file.
+    pub(crate) fn is_parport(&self, file: &Path) -> bool {
+        matches!(self, Self::Parport { path } if path == file)
+    }
+
     /// What can be written behind its place.
     fn hint(&self) -> &'static str {
         match self {
@@ -232,17 +386,19 @@ impl Driver {
     fn set(&mut self, part: &str, key: &str, value: &str) -> Result<(), DescriptionError> {
         let span = || {
             let span = value.parse::<Nanos>().ok().filter(|span| (Nanos::ZERO..=POLL_MOST).contains(span));
-            span.ok_or_else(|| error(part, "write a time of at most 100 ms, for instance 1.25us"))
+            span.map(Some).ok_or_else(|| error(part, "write a time of at most 100 ms, for instance 1.25us"))
         };
         let offset = || match number(value) {
             Some(offset) if offset % 4 == 0 => Ok(Some(offset)),
             _ => Err(error(part, "write the offset of a word in bytes, a multiple of four, like 0x8")),
         };
         match (&mut *self, key) {
-            (Self::Virtual { times, .. }, "read") => times.read = span()?,
-            (Self::Virtual { times, .. }, "write") => times.write = span()?,
-            (Self::Virtual { times, .. }, "init") => times.init = span()?,
-            (Self::Virtual { lock, .. }, "lock") => *lock = value.parse().map_err(|why: String| error(part, why))?,
+            (Self::Virtual { read, .. }, "read") => *read = span()?,
+            (Self::Virtual { write, .. }, "write") => *write = span()?,
+            (Self::Virtual { init, .. }, "init") => *init = span()?,
+            (Self::Virtual { lock, .. }, "lock") => {
+                *lock = Some(value.parse().map_err(|why: String| error(part, why))?);
+            }
             (Self::Gpio { outputs, .. }, "out") => *outputs = offsets(part, value)?,
             (Self::Gpio { inputs, .. }, "in") => *inputs = offsets(part, value)?,
             (Self::Comedi { outputs, .. }, "out") => *outputs = lines(part, value)?,
@@ -297,7 +453,7 @@ fn offsets(part: &str, text: &str) -> Result<Vec<u32>, DescriptionError> {
 }
 
 impl fmt::Display for Description {
-    /// As it is read, with everything that is not the usual.
+    /// As it is read, with everything that was said and what drivers need.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.driver.name())?;
         match &self.driver {
@@ -308,47 +464,7 @@ impl fmt::Display for Description {
             | Driver::Comedi { path, .. } => write!(f, "{}", path.display())?,
             Driver::Pci { card, .. } => f.write_str(card)?,
         }
-        match &self.driver {
-            Driver::Virtual { times, .. } => {
-                for (name, span) in [("read", times.read), ("write", times.write), ("init", times.init)] {
-                    if span > Nanos::ZERO {
-                        write!(f, ",{name}={}ns", span.count())?;
-                    }
-                }
-            }
-            Driver::Gpio { outputs, inputs, .. } => {
-                for (name, lines) in
-                    [("out", outputs), ("in", inputs)].into_iter().filter(|(_, lines)| !lines.is_empty())
-                {
-                    let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
-                    write!(f, ",{name}={}", lines.join("+"))?;
-                }
-            }
-            Driver::Comedi { subdevice, outputs, .. } => {
-                write!(f, ",subdevice={subdevice}")?;
-                if *outputs != Lines(0) {
-                    write!(f, ",out={outputs}")?;
-                }
-            }
-            Driver::Pci { bar, output, input, .. } => {
-                write!(f, ",bar={bar}")?;
-                for (name, offset) in [("out", output), ("in", input)] {
-                    if let Some(offset) = offset {
-                        write!(f, ",{name}={offset:#x}")?;
-                    }
-                }
-            }
-            Driver::Parport { .. } | Driver::Serial { .. } => {}
-        }
-        if self.safe != Lines(0) {
-            write!(f, ",safe={}", self.safe)?;
-        }
-        if let Driver::Virtual { lock, .. } = &self.driver
-            && *lock != Protocol::Inherit
-        {
-            write!(f, ",lock={lock}")?;
-        }
-        Ok(())
+        self.settings().iter().try_for_each(|setting| write!(f, ",{setting}"))
     }
 }
 

@@ -11,7 +11,7 @@ pub enum Stamped {
     Sender,
     /// The kernel, when it took the interrupt or the packet.
     Kernel,
-    /// The waiting thread, after it was woken: what went before that is not in any figure.
+    /// The waiting thread, when it had read it: what went before that is not in any figure.
     Wake,
 }
 
@@ -36,6 +36,8 @@ pub struct Event {
     pub stamped: Stamped,
     /// When the waiting thread had it.
     pub wake: Instant,
+    /// It had come before the thread came back to wait for it. Told where the stamp does not: [`Stamped::Wake`].
+    pub waited: bool,
     /// Its number at its source, from 1. Numbers that are left out were merged into it or lost on the way.
     pub sequence: u64,
     /// How many numbers were left out since the event before.

@@ -18,6 +18,11 @@
 //! The times are those of the time base, which is the kernel's clock within its bound: 1 ppm of 10 s are 10 µs, so calibrate for
 //! a second where exposures are long.
 //!
+//! **What comes between is told.** The delay tells what disturbs it; a pause between its return and the closing write is seen by the
+//! stamps; and of two writes of one device the longer one shows what came into it. Within a write nobody knows when the shutter moved, so
+//! that counts as a disturbance of unknown cause. Lock the memory of a long exposure: kernels take pages away that nobody touched for
+//! seconds, and the closing write would wait for them.
+//!
 //! **What ends it otherwise.** A reading that takes longer than the rest: the shutter is closed at once, and the report says
 //! by how much it was too late. A flag that stops the delay: closed at once, and the exposure is shorter than asked. An
 //! instrument that fails changes nothing: the shutter is closed on time, and the report has the error.
@@ -32,7 +37,7 @@
 use hairspring_machine::{Machine, Nanos, Ticks};
 use hairspring_time::{Cause, DelayError, GAP_LEAST, LongDelay, REQUEST_MOST, Report, Timebase, Verdict};
 
-use crate::device::{Device, DeviceError, Lines};
+use crate::device::{Device, DeviceError, Lines, WRITE_SPREAD};
 
 /// An exposure to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,9 +131,18 @@ impl<R> ExposureReport<R> {
         self.delay.map_or(Nanos::ZERO, |delay| self.late() - delay.late)
     }
 
-    /// Whether something disturbed the end of the exposure.
+    /// How much longer one of the writes took than the other, which is as long as a write takes. The shutter may have been open for so
+    /// long beside `late`.
+    pub fn in_writes(&self) -> Nanos {
+        let (open, close) = (self.parts.open_write, self.parts.close_write);
+        open.max(close) - open.min(close)
+    }
+
+    /// Whether something disturbed an end of the exposure, or may have: without, it is longer than asked by no more than
+    /// [`WRITE_SPREAD`] and two writes.
     pub fn is_disturbed(&self) -> bool {
-        !self.verdict().is_clean() || self.before_close() > GAP_LEAST
+        let late = if self.end == End::OnTime { self.late().max(Nanos::ZERO) } else { Nanos::ZERO };
+        !self.verdict().is_clean() || self.before_close() > GAP_LEAST || late + self.in_writes() > WRITE_SPREAD
     }
 
     /// In one word: how it ended, if that was not on time, else the verdict.
@@ -243,6 +257,7 @@ impl Exposure {
         if self.lines == Lines(0) {
             return Err(ExposureError::NoLines);
         }
+        device.check_outputs(self.lines)?;
         let mut shutter = Open::new(device, self.lines);
         let before = timebase.stamp_ordered();
         shutter.open()?;

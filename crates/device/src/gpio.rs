@@ -3,6 +3,9 @@
 //! Outputs and inputs are lists of the chip's own line numbers. Line 0 of the device is the first of the list, line 1 the second,
 //! and so on; that makes a write of several lines one request that the chip's driver carries out as simultaneously as it can.
 //!
+//! **What lasts.** The outputs are in their safe state until they are given back, which they are when the process ends. From then on the
+//! kernel promises nothing: most chips keep the level, others make the line an input. What must be safe then is for a resistor.
+//!
 //! **Loss is counted.** The kernel numbers the edges, over all lines of a request and for each line. It keeps so many until they
 //! are read and throws the oldest away when more come; the missing numbers say how many. [`GpioEdges::lost`] adds them up.
 //!
@@ -85,7 +88,12 @@ impl Device for Gpio {
         self.make_safe()
     }
 
+    fn output_lines(&self) -> Lines {
+        Lines::first(self.outputs.as_ref().map_or(0, |(_, offsets, _)| offsets.len()))
+    }
+
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.check_outputs(mask)?;
         let Some((request, offsets, values)) = &mut self.outputs else { return Ok(()) };
         for (line, offset) in (0..).zip(offsets.iter()).filter(|(line, _)| mask.is_high(*line)) {
             values.set(*offset, state(value.is_high(line)));

@@ -56,7 +56,7 @@ pub use device::{Device, DeviceError, Lines};
 pub use event::{Event, Stamped};
 pub use exposure::{Exposure, ExposureReport};
 pub use gpio::{Gpio, GpioEdge, GpioEdges};
-pub use guarded::Guarded;
+pub use guarded::{Guarded, Lend};
 pub use instrument::{Answer, Instrument};
 pub use lock::{DeviceLock, Guard, LockFile, Lockable, Protocol};
 pub use parport::Parport;

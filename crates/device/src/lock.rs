@@ -7,7 +7,7 @@
 //! **Solution.** A lock in the memory that the processes share. [`Protocol::Inherit`] is the C library's robust,
 //! process-shared mutex with priority inheritance: the owner runs with the priority of the most urgent waiter, and the kernel
 //! tells the next owner if the last one died. [`Protocol::None`] is the same without inheritance, [`Protocol::Fifo`] a ticket
-//! lock: they are there to show the difference.
+//! lock (`order.rs`): they are there to show the difference.
 //!
 //! | protocol | who is next | an owner that is preempted | an owner that dies |
 //! |---|---|---|---|
@@ -15,10 +15,15 @@
 //! | `none` | the most urgent, or who comes just then | keeps everybody waiting | told to the next |
 //! | `fifo` | the first that came | keeps everybody waiting | found out by the next, within 20 ms |
 //!
+//! **Who is told of a death** is told until [`Guard::repaired`]: nobody gets what a dead one has left behind unawares, because another
+//! could not put it in order.
+//!
 //! **Real-time behaviour.** Without contention no system call (`fifo` one, when it is given back with others waiting). With
 //! contention the thread sleeps in the kernel.
 
-#![expect(unsafe_code, reason = "the C library's mutex, whether a thread exists; says what can be shared")]
+#![expect(unsafe_code, reason = "the C library's mutex; says what can be shared")]
+
+mod order;
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -26,12 +31,11 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hairspring_machine::Nanos;
-
-use crate::calls;
 use crate::device::DeviceError;
 use crate::shared::{Page, Zeroed};
+use order::Order;
 
 /// Who waits for whom, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -75,24 +79,19 @@ impl FromStr for Protocol {
 }
 
 /// What is in the first word of a lock's file that is ready: the format and its version.
-const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF1");
-/// Threads that can wait in order at once; later ones wait outside.
-const PLACES: usize = 64;
-/// How often a waiting thread looks whether the owner still lives.
-const LOOK: Nanos = Nanos::from_millis(20);
-/// After so many looks in which nobody has said whose turn it is, that one died before it could.
-const LOOKS: u32 = 10;
+const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF2");
+/// How often who may give up waiting for the mutex looks whether to.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The lock's memory. All zero is a lock that is not made yet.
 #[repr(C)]
 pub(crate) struct Words {
     /// For [`Protocol::None`] and [`Protocol::Inherit`].
     mutex: UnsafeCell<MaybeUninit<libc::pthread_mutex_t>>,
-    /// For [`Protocol::Fifo`]: the next ticket, and the one whose turn it is.
-    next: AtomicU32,
-    turn: AtomicU32,
-    /// The threads that hold the tickets, by ticket modulo [`PLACES`].
-    holders: [AtomicU32; PLACES],
+    /// For [`Protocol::Fifo`].
+    order: Order,
+    /// Whether an owner died with it, and nobody has said since that what it guards is in order.
+    is_left_behind: AtomicU32,
 }
 
 // SAFETY: atomics; and the mutex, which is looked into only by the C library and the kernel, in its cell.
@@ -101,11 +100,17 @@ unsafe impl Zeroed for Words {}
 unsafe impl Sync for Words {}
 
 impl Words {
+    /// Says that an owner died. Before anybody else has the lock.
+    fn leave_behind(&self) {
+        // Relaxed: what passes the lock on publishes it.
+        self.is_left_behind.store(1, Ordering::Relaxed);
+    }
+
     /// Makes the lock, in memory that nobody uses yet.
     pub(crate) fn make(&self, protocol: Protocol) -> Result<(), DeviceError> {
-        self.next.store(0, Ordering::Relaxed);
-        // Release: pairs with the Acquire of the first turn that is seen.
-        self.turn.store(0, Ordering::Release);
+        self.order.make();
+        // Relaxed: published with what it lies in.
+        self.is_left_behind.store(0, Ordering::Relaxed);
         let inheritance = match protocol {
             Protocol::Inherit => libc::PTHREAD_PRIO_INHERIT,
             Protocol::None | Protocol::Fifo => libc::PTHREAD_PRIO_NONE,
@@ -158,7 +163,7 @@ impl LockFile {
     /// # Errors
     /// The file cannot be opened, or is something else.
     pub fn open(path: &Path, protocol: Protocol) -> Result<Self, DeviceError> {
-        let page = Page::of(path, size_of::<Shared>()).map_err(|error| DeviceError {
+        let page = Page::of(path, size_of::<Shared>(), MAGIC).map_err(|error| DeviceError {
             attempted: format!("open the lock {}", path.display()),
             said: error.to_string(),
             remedy: "name a file in a folder that may be written, for instance /dev/shm/lock",
@@ -233,96 +238,61 @@ impl<'m> DeviceLock<'m> {
     /// # Errors
     /// The thread has it already; the C library refuses.
     pub fn lock(&self) -> Result<Guard<'m>, DeviceError> {
-        let owner_died = match self.protocol {
-            Protocol::Fifo if self.is_own_turn() => return Err(refused("lock a device", libc::EDEADLK)),
-            Protocol::Fifo => self.wait_in_order(),
-            Protocol::None | Protocol::Inherit => self.wait_for_mutex()?,
-        };
-        Ok(Guard { lock: *self, owner_died, not_send: std::marker::PhantomData })
+        self.acquire(None)?;
+        Ok(self.guard())
     }
 
-    fn wait_for_mutex(&self) -> Result<bool, DeviceError> {
+    /// Waits for the lock, or until `is_over`: that is asked some ten times a second, and not before others have kept it for a while.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock).
+    pub fn lock_unless(&self, is_over: &mut dyn FnMut() -> bool) -> Result<Option<Guard<'m>>, DeviceError> {
+        Ok(self.acquire(Some(is_over))?.then(|| self.guard()))
+    }
+
+    /// Whether this thread has it now: always, unless it may give up.
+    fn acquire(&self, is_over: Option<&mut dyn FnMut() -> bool>) -> Result<bool, DeviceError> {
+        let (words, thread) = (self.words, own_thread());
+        match self.protocol {
+            Protocol::Fifo if words.order.is_turn_of(thread) => Err(refused("lock a device", libc::EDEADLK)),
+            Protocol::Fifo => Ok(words.order.wait(thread, || words.leave_behind(), is_over.unwrap_or(&mut || false))),
+            Protocol::None | Protocol::Inherit => self.wait_for_mutex(is_over),
+        }
+    }
+
+    /// For who has it.
+    fn guard(&self) -> Guard<'m> {
+        // Relaxed: under the lock.
+        let owner_died = self.words.is_left_behind.load(Ordering::Relaxed) != 0;
+        Guard { lock: *self, owner_died, not_send: std::marker::PhantomData }
+    }
+
+    fn wait_for_mutex(&self, mut is_over: Option<&mut dyn FnMut() -> bool>) -> Result<bool, DeviceError> {
         let mutex = self.words.mutex.get().cast();
-        // SAFETY: the mutex was made before the lock was handed out, and lies in memory that lives as long as `'m`.
-        match unsafe { libc::pthread_mutex_lock(mutex) } {
-            0 => Ok(false),
-            libc::EOWNERDEAD => {
-                // SAFETY: as above, and this thread owns it now.
-                let result = unsafe { libc::pthread_mutex_consistent(mutex) };
-                if result == 0 { Ok(true) } else { Err(refused("repair the lock of a device", result)) }
-            }
-            error => Err(refused("lock a device", error)),
-        }
-    }
-
-    /// Whether this thread has it, in order of coming.
-    fn is_own_turn(&self) -> bool {
-        let turn = self.words.turn.load(Ordering::Relaxed);
-        self.words.holders[turn as usize % PLACES].load(Ordering::Relaxed) == own_thread()
-    }
-
-    /// Takes a ticket and waits for its turn; whether one before it died.
-    fn wait_in_order(&self) -> bool {
-        let words = self.words;
-        let mut somebody_died = false;
-        'ticket: loop {
-            let mine = words.next.fetch_add(1, Ordering::Relaxed);
-            // A place is free when the holder of the ticket that had it before is done.
-            while mine.wrapping_sub(words.turn.load(Ordering::Acquire)) >= PLACES as u32 {
-                somebody_died |= self.pass_the_dead(false);
-                std::thread::yield_now();
-            }
-            words.holders[mine as usize % PLACES].store(own_thread(), Ordering::Release);
-            let mut looks = 0;
-            loop {
-                // Acquire: pairs with the Release of who gave it back.
-                let turn = words.turn.load(Ordering::Acquire);
-                if turn == mine {
-                    return somebody_died;
+        loop {
+            let result = match is_over {
+                // SAFETY: the mutex was made before the lock was handed out, and lies in memory that lives as long as `'m`.
+                None => unsafe { libc::pthread_mutex_lock(mutex) },
+                Some(_) => try_for(mutex, LOOK),
+            };
+            match result {
+                0 => return Ok(true),
+                libc::EOWNERDEAD => {
+                    self.words.leave_behind();
+                    // SAFETY: as above, and this thread owns it now.
+                    let result = unsafe { libc::pthread_mutex_consistent(mutex) };
+                    return if result == 0 { Ok(true) } else { Err(refused("repair the lock of a device", result)) };
                 }
-                if mine.wrapping_sub(turn) > u32::MAX / 2 {
-                    // It was taken for dead before it had written who it is.
-                    continue 'ticket;
-                }
-                if calls::wait_while(&words.turn, turn, LOOK) {
-                    looks = 0;
-                } else {
-                    looks += 1;
-                    somebody_died |= self.pass_the_dead(looks > LOOKS);
-                }
+                libc::ETIMEDOUT if is_over.as_mut().is_some_and(|is_over| is_over()) => return Ok(false),
+                libc::ETIMEDOUT => {}
+                error => return Err(refused("lock a device", error)),
             }
         }
-    }
-
-    /// Lets the next one have its turn if the thread whose turn it is no longer exists, or `also_nobody` has said who it is;
-    /// whether that was so.
-    fn pass_the_dead(&self, also_nobody: bool) -> bool {
-        let turn = self.words.turn.load(Ordering::Acquire);
-        let place = &self.words.holders[turn as usize % PLACES];
-        let holder = place.load(Ordering::Acquire);
-        if (holder == 0 && !also_nobody) || (holder != 0 && exists(holder)) {
-            return false;
-        }
-        // First the place, or else the next one to have it could be taken for the dead.
-        let _ = place.compare_exchange(holder, 0, Ordering::Relaxed, Ordering::Relaxed);
-        let passed = self.words.turn.compare_exchange(turn, turn.wrapping_add(1), Ordering::AcqRel, Ordering::Relaxed);
-        if passed.is_ok() {
-            calls::wake_all(&self.words.turn);
-        }
-        passed.is_ok()
     }
 
     fn give_back(&self) {
         match self.protocol {
-            Protocol::Fifo => {
-                let turn = self.words.turn.load(Ordering::Relaxed);
-                self.words.holders[turn as usize % PLACES].store(0, Ordering::Relaxed);
-                // Release: what was done under the lock is seen by the next one.
-                self.words.turn.store(turn.wrapping_add(1), Ordering::Release);
-                if self.words.next.load(Ordering::Relaxed) != turn.wrapping_add(1) {
-                    calls::wake_all(&self.words.turn);
-                }
-            }
+            Protocol::Fifo => self.words.order.give_back(),
             Protocol::None | Protocol::Inherit => {
                 // SAFETY: this thread owns it: the guard is not `Send`, and exists once.
                 unsafe { libc::pthread_mutex_unlock(self.words.mutex.get().cast()) };
@@ -344,6 +314,13 @@ impl Guard<'_> {
     pub fn owner_died(&self) -> bool {
         self.owner_died
     }
+
+    /// Says that what the dead owner left behind is in order. Until then everybody who gets the lock is told.
+    pub fn repaired(&mut self) {
+        self.owner_died = false;
+        // Relaxed: under the lock.
+        self.lock.words.is_left_behind.store(0, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Guard<'_> {
@@ -361,17 +338,20 @@ fn refused(attempted: &str, error: i32) -> DeviceError {
     DeviceError { attempted: attempted.to_owned(), said: std::io::Error::from_raw_os_error(error).to_string(), remedy }
 }
 
+/// Waits for a mutex that is ready, for so long; `ETIMEDOUT` if it was not to be had.
+fn try_for(mutex: *mut libc::pthread_mutex_t, span: Duration) -> libc::c_int {
+    // By the time of day: with inheritance older kernels know no other. If that is set back, the look comes later by so much.
+    let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + span;
+    let (seconds, nanos) = (until.as_secs().cast_signed(), i64::from(until.subsec_nanos()));
+    let until = libc::timespec { tv_sec: seconds, tv_nsec: nanos };
+    // SAFETY: the caller's word, and the time lives until the call returns.
+    unsafe { libc::pthread_mutex_timedlock(mutex, &raw const until) }
+}
+
 /// The kernel's number of this thread.
 fn own_thread() -> u32 {
     // SAFETY: takes no arguments and cannot fail.
     unsafe { libc::gettid() }.unsigned_abs()
-}
-
-/// Whether a thread of this number exists. A number that was given to another thread since makes a dead one look alive.
-fn exists(thread: u32) -> bool {
-    // SAFETY: signal 0 is none; it is only asked whether it could be sent.
-    let result = unsafe { libc::syscall(libc::SYS_tkill, libc::c_long::from(thread), 0) };
-    result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
 #[cfg(test)]

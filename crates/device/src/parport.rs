@@ -46,6 +46,9 @@ const CONTROL_FIRST: u32 = 8;
 const CONTROL: u32 = 0xf << CONTROL_FIRST;
 const REMEDY: &str = "load the modules parport_pc and ppdev, and name its file, for instance parport:/dev/parport0";
 
+/// The lines that are outputs.
+pub(crate) const OUTPUT_LINES: Lines = Lines(DATA | CONTROL);
+
 /// A parallel port.
 #[derive(Debug)]
 pub struct Parport {
@@ -61,9 +64,24 @@ impl Parport {
     /// # Errors
     /// No such port, no permission, claimed by another driver or process, no port at all.
     pub fn open(path: &Path, safe: Lines) -> Result<Self, DeviceError> {
+        let mut port = Self::claim(path, safe)?;
+        port.init()?;
+        Ok(port)
+    }
+
+    /// Opens and claims a port for its inputs and interrupts alone: its data lines stay as they are. The kernel's driver itself has nInit
+    /// and nStrobe high and nSelectIn low in a port that is claimed. Call [`init`](Device::init) before anything is written to it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn listen(path: &Path) -> Result<Self, DeviceError> {
+        Self::claim(path, Lines(0))
+    }
+
+    fn claim(path: &Path, safe: Lines) -> Result<Self, DeviceError> {
         let node = Node::open(path, "the parallel port", REMEDY)?;
         let claimed = node.command(EXCLUSIVE).and_then(|()| node.command(CLAIM));
-        let mut port = Self { node, safe, outputs: 0 };
+        let port = Self { node, safe, outputs: 0 };
         claimed.map_err(|error| match error.raw_os_error() {
             // The kernel says so where somebody else has it, and cannot be asked who.
             Some(libc::ENXIO | libc::EINVAL) => DeviceError {
@@ -73,7 +91,6 @@ impl Parport {
             },
             _ => port.failed("claim", &error),
         })?;
-        port.init()?;
         Ok(port)
     }
 
@@ -117,7 +134,12 @@ impl Device for Parport {
         self.node.put(DATA_DIRECTION, 0).map_err(|error| self.failed("initialise", &error))
     }
 
+    fn output_lines(&self) -> Lines {
+        OUTPUT_LINES
+    }
+
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.check_outputs(mask)?;
         self.outputs = self.outputs & !mask.0 | value.0 & mask.0;
         let (data, control) = (self.outputs as u8, (self.outputs >> CONTROL_FIRST) as u8 & 0xf ^ CONTROL_INVERTED);
         let writes = [(DATA, WRITE_DATA, data), (CONTROL, WRITE_CONTROL, control)];

@@ -3,11 +3,12 @@
 //!
 //! Words are 32 bits, read and written one at a time, in the order of the program, each exactly once. What a register does is for
 //! who uses it: for digital lines this driver takes one register for the outputs and one for the inputs, of which it knows the
-//! offset and nothing else. The outputs are kept here, so a register that cannot be read back is fine.
+//! offset and nothing else. The outputs are kept here, so a register that cannot be read back is fine; but one process alone can use its
+//! lines, for it sets those that another has set to what it knows of them.
 //!
 //! **A card that goes.** A window that no card answers for reads as all ones, or as zero, by the bridge: values like any others. So
 //! after each of these the kernel is asked whether the card is there; when it is not, this access and all later ones are errors. A
-//! store to a card that is gone is lost without a word: only a load finds out. Where the kernel takes the window away (older ones do so with
+//! store to a card that is gone is lost without a word: only a load finds out, so whoever makes it safe asks the kernel after the store. Where the kernel takes the window away (older ones do so with
 //! the card, newer ones when a driver of theirs claims it), an access would be a bus error, which ends a process. Not here: the window is
 //! replaced by ordinary memory (see `window.rs`), and the access is an error, too.
 //!
@@ -35,9 +36,11 @@ const INTERRUPT_REMEDY: &str =
     "load uio_pci_generic, and write the card's vendor and device numbers into its new_id file";
 /// Where the kernel lists the cards.
 const CARDS: &str = "/sys/bus/pci/devices";
-/// Offset of the command register in the configuration space, and its bits: the window answers; no interrupts.
+/// Offset of the command register in the configuration space, and its bit for no interrupts. Behind it lies the status register, with a
+/// bit in its first byte for a card that asks for an interrupt, whether it may or not.
 const COMMAND: u64 = 4;
 const COMMAND_NO_INTERRUPT: u16 = 1 << 10;
+const STATUS_INTERRUPT: u8 = 1 << 3;
 /// What nothing answers with: all ones, and on some bridges zero.
 const NOBODY: [u32; 2] = [u32::MAX, 0];
 /// Bytes of a word.
@@ -169,7 +172,12 @@ impl Device for Pci {
         self.make_safe()
     }
 
+    fn output_lines(&self) -> Lines {
+        self.outputs.map_or(Lines(0), |_| Lines(u32::MAX))
+    }
+
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.check_outputs(mask)?;
         self.state = Lines(self.state.0 & !mask.0 | value.0 & mask.0);
         self.outputs.map_or(Ok(()), |offset| self.window.write(offset, self.state.0))
     }
@@ -180,6 +188,12 @@ impl Device for Pci {
 
     fn safe_state(&self) -> Lines {
         self.safe
+    }
+
+    fn make_safe(&mut self) -> Result<(), DeviceError> {
+        self.write(self.output_lines(), self.safe)?;
+        // The store gets there before the card answers to this, or neither does.
+        if self.window.answers() { Ok(()) } else { Err(self.window.gone("make safe")) }
     }
 }
 
@@ -207,23 +221,20 @@ impl PciInterrupt {
         Ok(interrupt)
     }
 
-    /// Lets the card interrupt again. The kernel forbids it with each interrupt, because the card goes on asking for it until it
-    /// is served: serve the card first, then call this.
+    /// Lets the card interrupt again; whether it has been asking for that already. The kernel forbids it with each interrupt, because the
+    /// card goes on asking for it until it is served: serve the card first, then call this.
     ///
     /// # Errors
     /// The card is gone.
-    pub fn enable(&self) -> Result<(), DeviceError> {
-        let mut command = [0; 2];
-        let enabled = self.configuration.read_exact_at(&mut command, COMMAND).and_then(|()| {
-            let allowed = u16::from_le_bytes(command) & !COMMAND_NO_INTERRUPT;
+    pub fn enable(&self) -> Result<bool, DeviceError> {
+        let mut registers = [0; 2 * size_of::<u16>()];
+        let enabled = self.configuration.read_exact_at(&mut registers, COMMAND).and_then(|()| {
+            let [low, high, ..] = registers;
+            let allowed = u16::from_le_bytes([low, high]) & !COMMAND_NO_INTERRUPT;
             self.configuration.write_all_at(&allowed.to_le_bytes(), COMMAND)
         });
-        enabled.map_err(|error| self.failed("enable", &error))
-    }
-
-    /// Whether an interrupt has come that [`wait`](Self::wait) has not told of yet.
-    pub(crate) fn has_come(&self) -> Result<bool, DeviceError> {
-        wait_readable(self.node.as_fd(), Nanos::ZERO).map_err(|error| self.failed("wait for", &error))
+        enabled.map_err(|error| self.failed("enable", &error))?;
+        Ok(registers[2] & STATUS_INTERRUPT != 0)
     }
 
     /// Waits for the interrupt, for so long at most; how many came since the last call, 0 if none. Blocks.
@@ -258,6 +269,31 @@ impl AsFd for PciInterrupt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A station on a card that was gone ended with its safe state taken, for it had only written.
+    #[test]
+    fn the_safe_state_of_a_card_that_does_not_answer_is_not_taken() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [window, configuration] = ["resource0", "config"].map(|name| folder.path().join(name));
+        std::fs::write(&window, [0; 16]).expect("written");
+        std::fs::write(&configuration, 0x11e8_1234_u32.to_ne_bytes()).expect("written");
+        let window = PciWindow {
+            window: Window::map(&window, 0, None).expect("mapped"),
+            configuration: File::open(&configuration).expect("opened"),
+            card: "0000:00:04.0".to_owned(),
+            found_gone: AtomicBool::new(false),
+        };
+        let (outputs, safe) = (Some(8), Lines(0b100));
+        let mut card = Pci { window, outputs, inputs: None, state: safe, safe };
+        card.make_safe().expect("it answers");
+        assert_eq!(card.window.read(8), Ok(0b100));
+        card.write(Lines(1), Lines(1)).expect("written");
+        std::fs::write(&configuration, [0xff; WORD]).expect("written");
+        assert!(card.write(Lines(1), Lines(1)).is_ok(), "a store finds nothing out");
+        let error = card.make_safe().expect_err("it is gone").to_string();
+        assert!(error.contains("make safe the card") && error.contains("gone or unplugged"), "{error}");
+        assert!(card.write(Lines(1), Lines(1)).is_err(), "it is known now");
+    }
 
     #[test]
     fn a_card_that_is_not_there_is_told_with_how_to_find_one() {

@@ -3,23 +3,30 @@
 //! **Why it is never too short.** The width is waited out from a reading of the clock that follows the first write, and the
 //! second write follows a reading of the clock that shows it to have passed. The line is up from some moment within the first
 //! write to some moment within the second; so it is up for the time between the two readings at least, and for the time from
-//! before the first write until after the second at most. The report has both.
+//! before the first write until after the second at most. The report has both, and says if the difference is more than its writes
+//! explain: then something came between, and nobody can tell whether the line was up meanwhile.
 //!
 //! **A train keeps to its times.** Pulse *n* of a train is due at `start + n · period`, whatever became of those before it. What
 //! comes too late by more than a period is left out and counted, so that two pulses never run together.
+//!
+//! **A train that is told to stop** lets a pulse that is up come to its end, if it is at most [`CUT_LEAST`] wide. A wider one is cut
+//! short: the line comes down within some 0.1 s, and the report of that pulse is not among the others.
 //!
 //! **Real-time behaviour.** Widths up to [`POLL_MOST`] are polled, longer ones slept out but for their end; the pause of a train,
 //! too. Nothing is allocated between the two writes of a pulse.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Machine, Nanos};
-use hairspring_time::{DelayError, LongDelay, Timebase, Verdict};
+use hairspring_machine::{Machine, Nanos, Ticks};
+use hairspring_time::{DelayError, LongDelay, Report, Timebase, Verdict};
 
-use crate::device::{Device, DeviceError, Lines};
+use crate::device::{Device, DeviceError, Lines, WRITE_SPREAD};
+use crate::guarded::Lend;
 
 /// Widths up to this are polled.
 pub const POLL_MOST: Nanos = Nanos::from_micros(200);
+/// Wider ones are cut short when they are told to stop.
+pub const CUT_LEAST: Nanos = Nanos::from_millis(100);
 
 /// What became of a pulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +39,28 @@ pub struct PulseReport {
     pub at_most: Nanos,
     /// How late it began; zero for a pulse that had no time.
     pub late: Nanos,
-    /// What disturbed it while it was up.
+    /// What disturbed its delay.
     pub verdict: Verdict,
+    /// How much of `at_most` neither the delay nor two writes like the shorter one explain, nor what the scale may be wrong.
+    pub unexplained: Nanos,
+}
+
+impl PulseReport {
+    /// Whether something disturbed it while it was up, or may have.
+    pub fn is_disturbed(&self) -> bool {
+        !self.verdict.is_clean() || self.unexplained > WRITE_SPREAD
+    }
+}
+
+/// A pulse that was cut short: the line came down before the width was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// What was asked for.
+    pub width: Nanos,
+    /// The line was up for at least so long.
+    pub at_least: Nanos,
+    /// And at most so long.
+    pub at_most: Nanos,
 }
 
 /// Why a pulse did not come to its end. The device was told to go to its safe state.
@@ -45,6 +72,8 @@ pub enum PulseError {
     Delay(DelayError),
     /// A train makes no sense: its period is not longer than its pulses.
     Period(Nanos),
+    /// It was told to stop while the line was up.
+    CutShort(Cut),
 }
 
 impl std::fmt::Display for PulseError {
@@ -53,6 +82,12 @@ impl std::fmt::Display for PulseError {
             Self::Device(error) => error.fmt(f),
             Self::Delay(error) => write!(f, "failed to wait out a pulse: {error}"),
             Self::Period(period) => write!(f, "a period of {period} is no longer than the pulses: choose a longer one"),
+            Self::CutShort(Cut { width, at_most, .. }) => {
+                write!(
+                    f,
+                    "failed to make a pulse of {width}: it was told to stop, and cut short after {at_most} at most"
+                )
+            }
         }
     }
 }
@@ -89,13 +124,29 @@ pub struct Train {
     pub left_out: u64,
     /// Whether it was stopped before its end.
     pub stopped: bool,
+    /// The pulse that was cut short by that.
+    pub cut_short: Option<Cut>,
+}
+
+/// What waits out such a width, if it is not polled: made before the line goes up, for it takes some milliseconds to learn how late the
+/// kernel wakes this thread.
+pub(crate) fn delay_for<'t, M: Machine>(
+    width: Nanos,
+    timebase: &'t Timebase<M>,
+    stop: &'t AtomicBool,
+) -> Option<LongDelay<'t, M>> {
+    match width {
+        _ if width > CUT_LEAST => Some(LongDelay::new(timebase).cancelled_by(stop)),
+        _ if width > POLL_MOST => Some(LongDelay::new(timebase)),
+        _ => None,
+    }
 }
 
 impl Pulse {
     /// Makes one pulse now. Blocks for its width.
     ///
     /// # Errors
-    /// The device or the delay fails; then the device is told to go to its safe state.
+    /// The device or the delay fails; then the device is told to go to its safe state. A line that is no output of it: nothing is moved.
     pub fn fire<M: Machine>(&self, device: &mut dyn Device, timebase: &Timebase<M>) -> Result<PulseReport, PulseError> {
         // Before the line is up, for it takes some milliseconds to learn how late the kernel wakes this thread.
         let mut long = (self.width > POLL_MOST).then(|| LongDelay::new(timebase));
@@ -103,16 +154,17 @@ impl Pulse {
     }
 
     /// As [`fire`](Self::fire), with a delay that was made before, for widths above [`POLL_MOST`]: so nothing lies before the line goes
-    /// up. Without one the width is polled, as far as may be polled.
+    /// up. Without one the width is polled, as far as may be polled. A flag that cancels it cuts the pulse short.
     ///
     /// # Errors
-    /// As there.
+    /// As there; it was cut short.
     pub fn fire_with<M: Machine>(
         &self,
         device: &mut dyn Device,
         timebase: &Timebase<M>,
         long: Option<&mut LongDelay<'_, M>>,
     ) -> Result<PulseReport, PulseError> {
+        device.check_outputs(self.lines)?;
         let made = self.up_and_down(device, timebase, long, Nanos::ZERO);
         if made.is_err() {
             // The first error tells more than a second one would.
@@ -122,7 +174,8 @@ impl Pulse {
     }
 
     /// Makes `count` pulses, the first at once, the others at whole periods after it. Blocks until the last, or until `stop` is
-    /// set, but for the end of a pulse that is up.
+    /// set, but for the end of a pulse that is up and not wider than [`CUT_LEAST`]. A device that others use as well is had for
+    /// each pulse anew.
     ///
     /// # Errors
     /// As [`fire`](Self::fire); a period that is not longer than the width.
@@ -130,52 +183,60 @@ impl Pulse {
         &self,
         count: u64,
         period: Nanos,
-        device: &mut dyn Device,
+        device: &mut impl Lend,
         timebase: &Timebase<M>,
         stop: &AtomicBool,
     ) -> Result<Train, PulseError> {
         if period <= self.width {
             return Err(PulseError::Period(period));
         }
+        // Nothing if it was told to stop while others had the device: that shows below.
+        device.lend(|device| device.check_outputs(self.lines))?.unwrap_or(Ok(()))?;
         let mut pause = LongDelay::new(timebase).cancelled_by(stop);
-        // A pulse that is up is not cancelled.
-        let mut long = (self.width > POLL_MOST).then(|| LongDelay::new(timebase));
+        let mut long = delay_for(self.width, timebase, stop);
         let most = usize::try_from(count).unwrap_or(usize::MAX).min(1 << 24);
         let mut train = Train { pulses: Vec::with_capacity(most), ..Train::default() };
         let start = timebase.now_ordered();
-        let mut next = 0_u64;
-        while next < count {
+        for number in 0..count {
             // Relaxed: a plain flag.
             if stop.load(Ordering::Relaxed) {
                 train.stopped = true;
                 break;
             }
-            let due = start + Nanos::new(period.count().saturating_mul(i64::try_from(next).unwrap_or(i64::MAX)));
+            let due = start + Nanos::new(period.count().saturating_mul(i64::try_from(number).unwrap_or(i64::MAX)));
             let waited = pause.delay_until(due);
             let made = waited.map_err(PulseError::from).and_then(|_| {
-                let late = timebase.now_ordered().since(due).map_err(|_| PulseError::Delay(DelayError::OtherEpoch))?;
-                if late > period {
-                    return Ok(None);
-                }
-                self.up_and_down(device, timebase, long.as_mut(), late).map(Some)
+                let made = device.lend(|device| {
+                    let late = timebase.now_ordered().since(due).map_err(|_| DelayError::OtherEpoch)?;
+                    if late > period {
+                        return Ok(None);
+                    }
+                    self.up_and_down(device, timebase, long.as_mut(), late).map(Some)
+                });
+                // Nothing if it was told to stop while others had the device.
+                made?.unwrap_or(Err(DelayError::Cancelled(Nanos::ZERO).into()))
             });
             match made {
                 Ok(Some(report)) => train.pulses.push(report),
                 Ok(None) => train.left_out += 1,
-                Err(PulseError::Delay(DelayError::Cancelled(_))) => {
+                Err(PulseError::Delay(DelayError::Cancelled(_))) => train.stopped = true,
+                Err(PulseError::CutShort(cut)) => {
                     train.stopped = true;
-                    break;
+                    train.cut_short = Some(cut);
                 }
                 Err(error) => {
-                    drop(device.make_safe());
+                    drop(device.lend(|device| device.make_safe()));
                     return Err(error);
                 }
             }
-            next += 1;
+            if train.stopped {
+                break;
+            }
         }
         Ok(train)
     }
 
+    /// The line comes down in any case, as far as the device does what it is told.
     fn up_and_down<M: Machine>(
         &self,
         device: &mut dyn Device,
@@ -186,20 +247,25 @@ impl Pulse {
         let before = timebase.stamp_ordered();
         device.write(self.lines, self.lines)?;
         let up = timebase.stamp_ordered();
-        let report = match long {
-            Some(long) => long.delay(self.width)?,
-            None => timebase.delay(self.width)?,
+        let waited = match long {
+            Some(long) => long.delay(self.width),
+            None => timebase.delay(self.width),
         };
         let over = timebase.stamp_ordered();
-        device.write(self.lines, Lines(0))?;
+        let written = device.write(self.lines, Lines(0));
         let after = timebase.stamp_ordered();
-        let span = |from: hairspring_machine::Ticks, to: hairspring_machine::Ticks| timebase.nanos(to.since(from));
-        Ok(PulseReport {
-            width: self.width,
-            at_least: span(up, over),
-            at_most: span(before, after),
-            late,
-            verdict: report.verdict,
-        })
+        written?;
+        let span = |from: Ticks, to: Ticks| timebase.nanos(to.since(from));
+        let (width, at_least, at_most) = (self.width, span(up, over), span(before, after));
+        match waited {
+            Ok(Report { late: over_late, verdict, .. }) => {
+                let write = span(before, up).min(span(over, after));
+                let explained = width + over_late + write + write + timebase.drift_in(width);
+                let unexplained = (at_most - explained).max(Nanos::ZERO);
+                Ok(PulseReport { width, at_least, at_most, late, verdict, unexplained })
+            }
+            Err(DelayError::Cancelled(_)) => Err(PulseError::CutShort(Cut { width, at_least, at_most })),
+            Err(error) => Err(error.into()),
+        }
     }
 }

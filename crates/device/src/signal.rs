@@ -40,6 +40,8 @@ use words::{Found, Words};
 const LOOK: Nanos = Nanos::from_millis(100);
 /// A poller looks at the stop after so many looks at the word.
 const LOOKS: u32 = 1024;
+/// What is in the first word of a signal's file: the format and its version.
+const MAGIC: u64 = u64::from_le_bytes(*b"hsSignl1");
 /// Size of the file.
 const SIGNAL_BYTES: usize = 4096;
 
@@ -57,14 +59,17 @@ impl Signal {
     /// Opens the signal of this file; the first to do so makes it. A file under `/dev/shm` is memory alone.
     ///
     /// # Errors
-    /// The file cannot be opened.
+    /// The file cannot be opened, or is something else.
     pub fn open(path: &Path) -> Result<Self, DeviceError> {
-        let page = Page::of(path, SIGNAL_BYTES).map_err(|error: io::Error| DeviceError {
+        let page = Page::of(path, SIGNAL_BYTES, MAGIC).map_err(|error: io::Error| DeviceError {
             attempted: format!("open the signal {}", path.display()),
             said: error.to_string(),
             remedy: "name a file in a folder that may be written, for instance /dev/shm/trigger",
         })?;
-        Ok(Self { page, path: path.to_owned() })
+        let signal = Self { page, path: path.to_owned() };
+        // All of its other words are zero in the beginning.
+        signal.page.made_once(&signal.words().magic, MAGIC, path, || Ok(()))?;
+        Ok(signal)
     }
 
     fn words(&self) -> &Words {
@@ -115,7 +120,7 @@ impl<'t, M: Machine> Follower<'t, M> {
         let missed = sequence - self.last - 1;
         self.last = sequence;
         let at = self.timebase.instant(Ticks::new(stamp));
-        Some(Event { at, stamped: Stamped::Sender, wake, sequence, missed, cycle })
+        Some(Event { at, stamped: Stamped::Sender, wake, waited: false, sequence, missed, cycle })
     }
 }
 
@@ -136,6 +141,10 @@ impl<'t, M: Machine> Sleeper<'t, M> {
 impl<M: Machine + Send + Sync> EventSource for Sleeper<'_, M> {
     fn name(&self) -> String {
         format!("signal {}", self.follower.signal.path.display())
+    }
+
+    fn begins_after(&self) -> u64 {
+        self.follower.last
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
@@ -202,6 +211,10 @@ impl<'t, M: Machine> Poller<'t, M> {
 impl<M: Machine + Send + Sync> EventSource for Poller<'_, M> {
     fn name(&self) -> String {
         format!("polled signal {}", self.follower.signal.path.display())
+    }
+
+    fn begins_after(&self) -> u64 {
+        self.follower.last
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {

@@ -12,8 +12,11 @@
 //! | [`Sleeper`](crate::Sleeper) | a [`Signal`](crate::Signal) that somebody fires | who fires it | 63 wait; others are counted |
 //! | [`Poller`](crate::Poller) | the same, by polling | who fires it | 63 wait; others are counted |
 //!
-//! **Numbers.** A source numbers its events from 1. Every number is either that of an event that is handed out, or is counted in
-//! the `missed` of the next one that is.
+//! **Numbers.** A source numbers its events from 1; who joins a signal later begins behind those that were fired before. Every number is
+//! either that of an event that is handed out, or is counted in the `missed` of the next one that is.
+//!
+//! **What came meanwhile.** An event that came while nobody waited is known by its stamp. Where the waiting thread stamps it itself, it
+//! looks first whether there is one already, and says so in `waited`; since when, nobody knows.
 //!
 //! **Real-time behaviour.** Waiting blocks and does not allocate. Each source belongs to one thread.
 
@@ -31,9 +34,12 @@ pub use pps::Pps;
 pub use readable::{Each, Readable};
 pub use timer::{PERIOD_LEAST, PreciseTimer, Timer};
 
+use std::os::fd::BorrowedFd;
+
 use hairspring_machine::{Clock, Machine, Nanos};
 use hairspring_time::{Instant, Timebase};
 
+use crate::calls;
 use crate::device::DeviceError;
 use crate::event::Event;
 use crate::refusal::refusal;
@@ -43,11 +49,21 @@ pub trait EventSource: Send {
     /// What it is, for people.
     fn name(&self) -> String;
 
+    /// The number that comes before the first event.
+    fn begins_after(&self) -> u64 {
+        0
+    }
+
     /// Waits for the next event; `None` when it was told to stop, or there will be no more.
     ///
     /// # Errors
     /// The source is gone or refuses.
     fn wait(&mut self) -> Result<Option<Event>, DeviceError>;
+}
+
+/// Whether there is something to read already.
+fn has_come(from: BorrowedFd<'_>) -> Result<bool, DeviceError> {
+    calls::wait_readable(from, Nanos::ZERO).map_err(|error| failed("look for events", &error))
 }
 
 /// When the kernel took something that it has stamped by its clock of the day, on our scale: as long ago as it is by that clock.

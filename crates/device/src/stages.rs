@@ -9,6 +9,7 @@ use hairspring_machine::Nanos;
 use hairspring_time::Instant;
 
 use crate::event::{Event, Stamped};
+use crate::unit::Counts;
 
 /// What happened when, in one activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Stages {
     pub late: bool,
     /// The event had come before the action before it had ended.
     pub overrun: bool,
+    /// What had become of the unit's events by then, those included whose stamps found no room.
+    pub counts: Counts,
 }
 
 /// The accesses of an activation: the first request of the lock, and the end of what was done last.
@@ -50,7 +53,7 @@ pub struct Access {
 
 impl Stages {
     pub(crate) fn begin(event: &Event, start: Instant) -> Self {
-        let Event { at, stamped, wake, sequence, missed, cycle } = *event;
+        let Event { at, stamped, wake, sequence, missed, cycle, .. } = *event;
         Self {
             sequence,
             cycle,
@@ -63,6 +66,7 @@ impl Stages {
             end: start,
             late: false,
             overrun: false,
+            counts: Counts::default(),
         }
     }
 

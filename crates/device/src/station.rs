@@ -75,6 +75,15 @@ pub enum Act {
 }
 
 impl Act {
+    /// The output lines that it moves.
+    pub fn outputs(&self) -> Lines {
+        match *self {
+            Self::Write(mask, _) => mask,
+            Self::Toggle(line) | Self::Pulse(line, _) => Lines::one(line),
+            Self::Read | Self::Fire(_) => Lines(0),
+        }
+    }
+
     /// Whether it takes a device.
     pub fn takes_device(&self) -> bool {
         !matches!(self, Self::Fire(_))

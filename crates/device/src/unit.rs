@@ -8,9 +8,10 @@
 //! thread's priority is the action's. Each stage is stamped ([`Stages`]) and put into a ring of bounded size, which somebody
 //! else empties; when it is full the stamps are lost, and counted, and nobody waits.
 //!
-//! **What is counted** ([`Counts`]). Every event is either acted upon or missed, and `events = activations + missed` holds at all
-//! times. An activation is *late* if its action began later after the event than allowed, and *overrun* if its event had come
-//! before the action before it had ended. Both still run.
+//! **What is counted** ([`Counts`]). Every event is either acted upon or missed: `events = activations + missed`. Events are counted by
+//! the numbers of their source, before the action runs; so one that was lost on the way, came twice, or whose action panicked shows. An
+//! activation is *late* if its action began later after the event than allowed, and *overrun* if its event had come before the action
+//! before it had ended: by its stamp, or because it was there when the unit came back to wait for it. Both still run.
 //!
 //! **Real-time behaviour.** A [`step`](SchedulingUnit::step) allocates nothing but what the action does. The thread's policy and
 //! CPU are its caller's business ([`RealTime`](hairspring_time::RealTime)).
@@ -33,9 +34,9 @@ pub const RING_USUAL: usize = 4096;
 /// What became of the events of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Numbers that the source has given out.
+    /// Numbers that the source has given out, by its own account.
     pub events: u64,
-    /// Actions that were run.
+    /// Actions that were run to their end, whether they succeeded or not.
     pub activations: u64,
     /// Events that no action was run for.
     pub missed: u64,
@@ -134,6 +135,8 @@ pub struct SchedulingUnit<'a, 'd, M: Machine> {
     timebase: &'a Timebase<M>,
     late_after: Option<Nanos>,
     counts: Counts,
+    /// The number before its first event.
+    before: u64,
     /// When the action before had ended.
     last_end: Option<Instant>,
     ring: Producer<Stages>,
@@ -155,8 +158,9 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         ring: usize,
     ) -> (Self, StageLog) {
         let (producer, consumer) = RingBuffer::new(ring.max(1));
-        let counts = Counts::default();
-        let unit = Self { source, action, device, timebase, late_after: None, counts, last_end: None, ring: producer };
+        let (before, counts) = (source.begins_after(), Counts::default());
+        let (late_after, last_end, ring) = (None, None, producer);
+        let unit = Self { source, action, device, timebase, late_after, counts, before, last_end, ring };
         (unit, StageLog(consumer))
     }
 
@@ -182,6 +186,9 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
     /// The source or the action fails.
     pub fn step(&mut self) -> Result<bool, DeviceError> {
         let Some(event) = self.source.wait()? else { return Ok(false) };
+        // Before it is acted upon: a panic leaves an event that nothing came of.
+        self.counts.events = event.sequence.saturating_sub(self.before);
+        self.counts.missed += event.missed;
         let mut activation = Activation { event, device: self.device, timebase: self.timebase, access: None };
         let start = self.timebase.stamp();
         let result = self.action.run(&mut activation);
@@ -191,23 +198,23 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
             Access { requested, granted, done }
         });
         let mut stages = Stages { access, end, ..Stages::begin(&event, self.timebase.instant(start)) };
-        self.account(&mut stages);
+        self.account(&mut stages, &event);
         if let Err(PushError::Full(_)) = self.ring.push(stages) {
             self.counts.unrecorded += 1;
         }
         result.map(|()| true)
     }
 
-    fn account(&mut self, stages: &mut Stages) {
-        self.counts.events += 1 + stages.missed;
+    fn account(&mut self, stages: &mut Stages, event: &Event) {
         self.counts.activations += 1;
-        self.counts.missed += stages.missed;
         let began = stages.start.since(stages.event).ok();
         stages.late = self.late_after.zip(began).is_some_and(|(allowed, began)| began > allowed);
-        stages.overrun = self.last_end.is_some_and(|end| end.since(stages.event).is_ok_and(|over| over > Nanos::ZERO));
+        let is_over = |end: Instant| event.waited || end.since(event.at).is_ok_and(|over| over > Nanos::ZERO);
+        stages.overrun = self.last_end.is_some_and(is_over);
         self.counts.delayed += u64::from(stages.late);
         self.counts.overrun += u64::from(stages.overrun);
         self.last_end = Some(stages.end);
+        stages.counts = self.counts;
     }
 
     /// Runs until the source ends.

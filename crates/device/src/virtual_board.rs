@@ -43,7 +43,7 @@ impl AccessTimes {
 /// Size of the file.
 const BOARD_BYTES: usize = 4096;
 /// What is in the first word of a board that is ready: the format and its version.
-const MAGIC: u64 = u64::from_le_bytes(*b"hsBoard1");
+const MAGIC: u64 = u64::from_le_bytes(*b"hsBoard2");
 #[repr(C)]
 struct Registers {
     magic: AtomicU64,
@@ -74,7 +74,7 @@ pub struct VirtualBoard<'t, M: Machine> {
 
 impl<'t, M: Machine> VirtualBoard<'t, M> {
     /// Opens the board of this file. The first to do so makes it, with these times, this safe state and this protocol of its
-    /// lock; for the others those count that it was made with. Waits up to a second for one that is just being made.
+    /// lock; for the others those count that it was made with, which the board says. Waits up to a second for one that is just being made.
     ///
     /// # Errors
     /// The file cannot be opened or is no board.
@@ -93,7 +93,7 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
         if [times.read, times.write, times.init].iter().any(|span| *span < Nanos::ZERO || *span > POLL_MOST) {
             return Err(failed(io::Error::other(format!("an access takes between nothing and {POLL_MOST}"))));
         }
-        let page = Page::of(path, BOARD_BYTES).map_err(failed)?;
+        let page = Page::of(path, BOARD_BYTES, MAGIC).map_err(failed)?;
         let board = Self { page, path: path.to_owned(), timebase };
         let registers = board.registers();
         board.page.made_once(&registers.magic, MAGIC, path, || {
@@ -189,6 +189,10 @@ impl<M: Machine + Send + Sync> Device for VirtualBoard<'_, M> {
         self.access(&registers.init_ns);
         registers.initialised.store(1, Ordering::Release);
         Ok(())
+    }
+
+    fn output_lines(&self) -> Lines {
+        Lines(u32::MAX)
     }
 
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {

@@ -26,6 +26,7 @@ use crate::refusal::refusal;
 use revoked::Revocable;
 
 const REMEDY: &str = "name a file or device that may be read and written, and whose length is known or given";
+const READ_REMEDY: &str = "name a file or device that may be read, and whose length is known or given";
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
 /// The largest window that is mapped.
@@ -37,6 +38,7 @@ pub struct Window {
     words: NonNull<u32>,
     bytes: usize,
     revocable: Revocable,
+    writable: bool,
     name: String,
 }
 
@@ -55,7 +57,16 @@ impl Window {
         Self::named(path, offset, bytes, name.clone(), format!("map {name}"), REMEDY)
     }
 
-    /// The same for a file that people know by another name.
+    /// The same for reading only, of what may not be written.
+    ///
+    /// # Errors
+    /// As [`map`](Self::map).
+    pub fn map_read_only(path: &Path, offset: u64, bytes: Option<usize>) -> Result<Self, DeviceError> {
+        let name = path.display().to_string();
+        Self::open(path, offset, bytes, false, name.clone(), format!("map {name}"), READ_REMEDY)
+    }
+
+    /// [`map`](Self::map) for a file that people know by another name.
     pub(crate) fn named(
         path: &Path,
         offset: u64,
@@ -64,9 +75,23 @@ impl Window {
         attempted: String,
         remedy: &'static str,
     ) -> Result<Self, DeviceError> {
+        Self::open(path, offset, bytes, true, name, attempted, remedy)
+    }
+
+    fn open(
+        path: &Path,
+        offset: u64,
+        bytes: Option<usize>,
+        writable: bool,
+        name: String,
+        attempted: String,
+        remedy: &'static str,
+    ) -> Result<Self, DeviceError> {
         let failed = |error: io::Error| refusal(attempted.clone(), &error, remedy);
         let other = |said: String| DeviceError { attempted: attempted.clone(), said, remedy };
-        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_SYNC).open(path).map_err(failed)?;
+        // To open a pipe is not to wait for its other end.
+        let flags = libc::O_SYNC | libc::O_NONBLOCK;
+        let file = OpenOptions::new().read(true).write(writable).custom_flags(flags).open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         // A device has no length of its own, and knows itself how much of it can be mapped.
         let room = metadata.is_file().then(|| metadata.len().saturating_sub(offset));
@@ -84,9 +109,10 @@ impl Window {
             return Err(other(format!("a window has {WORD} to {MOST_BYTES} bytes, not {bytes}")));
         }
         let offset = libc::off_t::try_from(offset).map_err(|_| other(format!("no file has an offset {offset}")))?;
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let access = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
         // SAFETY: a new mapping at an address of the kernel's choice; nothing that exists is touched. Its result is checked.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), offset) };
+        let address =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), offset) };
         if address == libc::MAP_FAILED {
             return Err(failed(io::Error::last_os_error()));
         }
@@ -98,7 +124,7 @@ impl Window {
             unsafe { libc::munmap(address, bytes) };
             failed(error)
         })?;
-        Ok(Self { words, bytes, revocable, name })
+        Ok(Self { words, bytes, revocable, writable, name })
     }
 
     /// Its size: a whole number of words.
@@ -121,11 +147,14 @@ impl Window {
     /// Writes the word at an offset of bytes.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As [`read`](Self::read); mapped for reading only.
     #[inline]
     pub fn write(&self, offset: usize, value: u32) -> Result<(), DeviceError> {
         let word = self.word(offset)?;
-        // SAFETY: as in `read`; the file was opened for writing.
+        if !self.writable {
+            return Err(self.read_only());
+        }
+        // SAFETY: as in `read`; the file was mapped for writing.
         unsafe { word.write_volatile(value) };
         self.kept("write to")
     }
@@ -150,6 +179,15 @@ impl Window {
             attempted: format!("use the word at {offset:#x} of {}", self.name),
             said: format!("the window has {:#x} bytes, in words of {WORD}", self.bytes),
             remedy: "choose an offset within it that is a multiple of four",
+        }
+    }
+
+    #[cold]
+    fn read_only(&self) -> DeviceError {
+        DeviceError {
+            attempted: format!("write to {}", self.name),
+            said: "it was mapped for reading only".to_owned(),
+            remedy: "map it for writing",
         }
     }
 
@@ -192,6 +230,28 @@ mod tests {
         for offset in [2, 4096, usize::MAX - 3] {
             assert!(window.read(offset).is_err_and(|error| error.to_string().contains("multiple of four")), "{offset}");
         }
+    }
+
+    #[test]
+    fn what_is_mapped_for_reading_only_is_read_and_never_written() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), [7; 8]).expect("two words");
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o400)).expect("ours");
+        let window = Window::map_read_only(file.path(), 0, None).expect("mapped");
+        assert_eq!(window.read(4), Ok(0x0707_0707));
+        assert!(window.write(4, 1).is_err_and(|error| error.to_string().contains("reading only")));
+        file.as_file().set_len(0).expect("cut");
+        assert!(window.read(4).is_err_and(|error| error.to_string().contains("was cut")));
+    }
+
+    #[test]
+    fn a_pipe_without_another_end_is_refused_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).expect("a pipe");
+        let error = Window::map_read_only(&path, 0, None).expect_err("no length").to_string();
+        assert!(error.contains("no length"), "{error}");
     }
 
     #[test]

@@ -220,7 +220,7 @@ pub trait Machine {
     /// How the thread is scheduled.
     fn policy(&self) -> Policy;
 
-    /// Changes how the thread is scheduled.
+    /// Changes how the thread is scheduled. On Windows takes a lock.
     ///
     /// # Errors
     /// The system refused; the remedy names the limit or capability.
@@ -241,7 +241,7 @@ pub trait Machine {
     /// The limit on locked memory is too small.
     fn lock_memory(&self) -> Result<(), Refused>;
 
-    /// Takes back [`lock_memory`](Machine::lock_memory).
+    /// Takes back one [`lock_memory`](Machine::lock_memory) that was granted; the last unlocks.
     fn unlock_memory(&self);
 
     /// How late the kernel may make the thread's timers on purpose.

@@ -1,6 +1,7 @@
 //! What a probe works with: the machine, the time base, its share of the time, and where its figures go.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::host::system::Means;
@@ -86,6 +87,8 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) priority: u8,
     /// What the chapters that only this system has work with.
     pub(crate) means: Means,
+    /// What becomes a process of the matrix, and the one that calls from Rust.
+    pub(crate) program: Option<PathBuf>,
     pub(crate) interrupted: &'c AtomicBool,
     pub(crate) progress: &'c mut dyn FnMut(Progress<'_>),
     /// The selected rows, with what was found so far.

@@ -17,6 +17,7 @@
 //! println!("{} rows", sheet.rows().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+mod callers;
 mod clocks;
 mod conditions;
 mod context;

@@ -6,7 +6,7 @@
 use hairspring_sheet::{Diagram, Method, Unit};
 
 use crate::host::system;
-use crate::{clocks, delays, disturbance, sleeps};
+use crate::{callers, clocks, delays, disturbance, sleeps};
 
 /// A chapter's declaration.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl RowDeclaration {
 pub fn registry() -> Vec<ChapterDeclaration> {
     let mut chapters = vec![clocks::declare(), delays::declare(), sleeps::declare()];
     chapters.extend(system::chapters());
-    chapters.push(disturbance::declare());
+    chapters.extend([callers::declare(), disturbance::declare()]);
     chapters
 }
 

@@ -11,7 +11,7 @@ use hairspring_time::{CalibrationError, RealTime, Timebase};
 use crate::context::{Context, Effort, Progress, policy_refused};
 use crate::host::system::{self, Disks};
 use crate::registry::{ChapterDeclaration, registry};
-use crate::{clocks, conditions, delays, disturbance, sleeps};
+use crate::{callers, clocks, conditions, delays, disturbance, sleeps};
 
 /// How well the rate must be known before the first measurement, and how long that may take.
 const BOUND_PPM: f64 = 0.5;
@@ -35,7 +35,7 @@ pub struct Request {
     /// Where disks may be measured; nothing is written to any without.
     pub disks: Option<Disks>,
     /// The program that becomes a process of the matrix when it is given the words of a `reaction::Chain`, and makes the calls of
-    /// Rust when it is told `caller` and what `callers::call` takes: without one, these are absent.
+    /// Rust when it is told `caller` and what `caller::call` takes: without one, these are absent.
     pub program: Option<PathBuf>,
 }
 
@@ -100,6 +100,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         interrupted,
         progress,
         means: system::Means::of(request),
+        program: request.program.clone(),
         rows: BTreeMap::new(),
         series: Vec::new(),
         notes: Vec::new(),
@@ -120,6 +121,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
             "clocks" => clocks::measure(&mut context),
             "delays" => delays::measure(&mut context),
             "sleeps" => sleeps::measure(&mut context),
+            "callers" => callers::measure(&mut context),
             "disturbance" => disturbance::measure(&mut context),
             other => system::measure(other, &mut context),
         }

@@ -12,9 +12,10 @@ fn main() {
         Policy::Other => ("other", 0),
         Policy::Unknown(_) => ("unknown", 0),
     };
-    let answer = |yes: bool| if yes { "yes" } else { "no" };
+    let granted = |setting| guard.grants().contains(&Grant::Granted(setting));
+    let (in_time, locked) = (granted("policy"), granted("lock_memory"));
     println!("policy {policy}");
     println!("priority {priority}");
-    println!("memory_locked {}", answer(guard.grants().contains(&Grant::Granted("lock_memory"))));
-    println!("granted {}", answer(guard.refused().is_none()));
+    println!("memory_locked {}", if locked { "yes" } else { "no" });
+    println!("granted {}", ["none", "some", "all"][usize::from(in_time) + usize::from(locked)]);
 }

@@ -17,7 +17,7 @@
 //! * The *first sleep* may be long, so the CPU falls into a deep idle state and wakes late; its lateness is paid from the
 //!   coarse margin. The *second* is short, so it wakes almost on time.
 //! * The *window* is learned: the lateness that all but one in some hundred of the second sleeps stayed below, per length
-//!   of sleep and policy, the past fading. It is at least a ten-thousandth of the request, which costs nobody anything: long
+//!   of sleep and policy, the past fading. It is at least a two-thousandth of the request, which costs nobody anything: long
 //!   delays are few, so little is learned from them, and after a long rest a kernel now and then wakes later than ever before.
 //!   A budget caps it.
 //! * In the window, 20 µs before the deadline, a bracket ties the counter to the kernel's clock anew, so that an error of
@@ -57,13 +57,14 @@ const COARSE_MOST: Nanos = Nanos::from_millis(4);
 const SECOND_SLEEP: Nanos = Nanos::from_micros(250);
 /// The share of wake-ups that the window covers. The rest come late, and are reported so.
 const COVERED: f64 = 0.995;
-/// The part of a request that may always be polled.
-const FREE_PART: i64 = 10_000;
+/// The part of a request that may always be polled, and the most that it comes to.
+const FREE_PART: i64 = 2_000;
+const FREE_MOST: Nanos = Nanos::from_millis(3);
 /// The least window: a bracket and the entry to the poll must fit.
 const WINDOW_LEAST: Nanos = Nanos::from_micros(5);
 /// The window before anything was learned.
 const WINDOW_UNKNOWN: Nanos = Nanos::from_micros(200);
-/// How much CPU time a delay may spend polling unless told otherwise.
+/// How much CPU time a delay may spend polling unless told otherwise, beside the free part.
 const BUDGET: Nanos = Nanos::from_millis(1);
 /// And at most this part of the request, so that a bad moment of the machine does not turn short delays into mere polling,
 const BUDGET_PART: i64 = 2;
@@ -117,7 +118,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     }
 
     /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns likelier.
-    /// Without it the limit is half of the request, at least 200 µs and at most 1 ms.
+    /// Without it the limit is half of the request, at least 200 µs and at most 1 ms; of requests above 2 s it is a two-thousandth, at
+    /// most 3 ms.
     #[must_use]
     pub fn with_budget(self, budget: Nanos) -> Self {
         Self { budget: Some(budget.max(WINDOW_LEAST).min(POLL_MOST)), ..self }
@@ -288,12 +290,12 @@ impl<'t, M: Machine> LongDelay<'t, M> {
 
     /// How long a delay for this request may poll in any case.
     fn free_for(&self, request: Nanos) -> Nanos {
-        Nanos::new(request.count() / FREE_PART).min(self.budget_for(request))
+        free(request).min(self.budget_for(request))
     }
 
     /// How long a delay for this request may poll.
     fn budget_for(&self, request: Nanos) -> Nanos {
-        let usual = || Nanos::new(request.count() / BUDGET_PART).max(BUDGET_LEAST).min(BUDGET);
+        let usual = || Nanos::new(request.count() / BUDGET_PART).max(BUDGET_LEAST).min(BUDGET).max(free(request));
         self.budget.unwrap_or_else(usual)
     }
 
@@ -304,6 +306,10 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let wanted = late + Nanos::new(late.count() / 8);
         wanted.max(self.free_for(request)).max(WINDOW_LEAST).min(self.budget_for(request))
     }
+}
+
+fn free(request: Nanos) -> Nanos {
+    Nanos::new(request.count() / FREE_PART).min(FREE_MOST)
 }
 
 /// A delay that has come near its goal.

@@ -353,7 +353,7 @@ impl<M: Machine> Timebase<M> {
     }
 
     /// What the rate's bound amounts to over a span.
-    pub(crate) fn drift_in(&self, span: Nanos) -> Nanos {
+    pub fn drift_in(&self, span: Nanos) -> Nanos {
         Nanos::new((span.count().abs() as f64 * self.calibration.bound_ppm * 1e-6).ceil() as i64)
     }
 

@@ -1,7 +1,8 @@
 //! The library from C, Python and Tcl: beside itself from Rust, and beside each language's own clock and sleep.
 //!
 //! Each language has a program in `xtask/peers/callers`, which takes ours and its own in turns; the programs run in turns, too. They use
-//! what is installed: C by pkg-config, Tcl by TCLLIBPATH, Python by its own path.
+//! what is installed: C by pkg-config, Tcl by TCLLIBPATH, Python by its own path. What the import of the Python package takes is told
+//! by fresh processes with and without it. Under the table stands which goals this run has reached.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -20,6 +21,16 @@ const BLOCKS: usize = 50;
 const DELAYS: usize = 40;
 const BLOCK: u32 = 1_000;
 const REQUEST: Nanos = Nanos::from_millis(10);
+/// Starts of Python in a round, with and without the package each.
+const STARTS: usize = 5;
+/// The goals: what C may add to a reading of the clock, in nanoseconds,
+const ADDED_MOST: f64 = 5.0;
+/// how many times its own clock ours may cost in Python and Tcl,
+const RATIO_MOST: f64 = 1.3;
+/// how much later a long delay may be than from Rust,
+const LATER_MOST: f64 = 1_000.0;
+/// and what the import may take.
+const IMPORT_MOST: f64 = 50e6;
 /// What is taken, in this order.
 const KINDS: [&str; 4] = ["now", "clock", "long", "sleep"];
 /// Where the programs lie.
@@ -51,6 +62,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
         language("Tcl", "clock microseconds", "after", script("tclsh", "beside.tcl")),
     ];
     let mut rust = Taken::default();
+    let mut import = Ok(Vec::new());
     let delays = if quick { DELAYS / 4 } else { DELAYS };
     for round in 1..=ROUNDS {
         eprintln!("calls from other languages, round {round} of {ROUNDS}");
@@ -66,6 +78,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
                 Err(why) => language.program = Err(why),
             }
         }
+        import = import.and_then(imported);
     }
     println!("## Calls from other languages\n");
     println!(
@@ -86,19 +99,57 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
         );
     };
     row("Rust", "std::time::Instant", "std::thread::sleep", [now, clock, long, sleep]);
+    let mut goals = Vec::new();
     for language in &mut languages {
+        let name = language.name;
         if let Err(why) = &language.program {
-            println!("| {} | absent: {why} | | | | | |", language.name);
+            println!("| {name} | absent: {why} | | | | | |");
+            goals.push(format!("{name}: absent, so no goal was reached"));
             continue;
         }
         let medians = language.taken.each_mut().map(|samples| median(samples));
-        row(language.name, language.clock, language.sleep, medians);
-        if language.name == "C" {
-            eprintln!("C adds {:.1} ns to a reading of the clock", medians[0] - now);
-        }
+        row(name, language.clock, language.sleep, medians);
+        goals.push(if name == "C" {
+            goal("what C adds to a reading of the clock", medians[0] - now, ADDED_MOST, ns)
+        } else {
+            let what = format!("our now from {name}, in times of its own clock");
+            goal(&what, medians[0] / medians[1], RATIO_MOST, |ratio| format!("{ratio:.2}"))
+        });
+        goals.push(goal(&format!("a long delay from {name}, later than from Rust"), medians[2] - long, LATER_MOST, ns));
     }
+    goals.push(match &mut import {
+        Ok(samples) => goal("the import of the Python package", median(samples), IMPORT_MOST, ns),
+        Err(why) => format!("the import of the Python package: absent, {why}"),
+    });
+    println!("\nGoals in this run:\n");
+    goals.iter().for_each(|goal| println!("* {goal}"));
     println!();
     Ok(())
+}
+
+fn ns(value: f64) -> String {
+    cell(Some(value), Unit::Ns)
+}
+
+/// A goal, and whether what was found reaches it.
+fn goal(what: &str, found: f64, most: f64, shown: impl Fn(f64) -> String) -> String {
+    let word = if found <= most { "reached" } else { "missed" };
+    format!("{what}: {}, at most {} wanted: {word}", shown(found), shown(most))
+}
+
+/// How much longer a fresh Python runs if it imports the package; adds a round to the samples.
+fn imported(mut samples: Vec<f64>) -> Result<Vec<f64>, String> {
+    let run = |code: &str| {
+        let before = Host.read(Clock::Monotonic);
+        let output = Command::new("python3").args(["-c", code]).output().map_err(|error| error.to_string())?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        let complaint = complaint.lines().last().unwrap_or("it failed").to_owned();
+        if output.status.success() { Ok((Host.read(Clock::Monotonic) - before).count() as f64) } else { Err(complaint) }
+    };
+    for _ in 0..STARTS {
+        samples.push(run("import hairspring")? - run("pass")?);
+    }
+    Ok(samples)
 }
 
 /// The same from Rust, in this process.

@@ -14,6 +14,7 @@ mod executive;
 mod exposures;
 mod formats;
 mod fuzz;
+mod installs;
 mod lab;
 mod long_delays;
 mod never_early;
@@ -155,6 +156,8 @@ enum Proof {
         #[arg(long, default_value = "10s")]
         time: hairspring_machine::Nanos,
     },
+    /// Each way to install works as README.md says
+    Installs,
     /// No input makes a parser of the stream crate panic or contradict itself
     Fuzz {
         /// How long for each target
@@ -201,6 +204,7 @@ fn main() -> ExitCode {
         Proof::Reactions { count } => reactions::prove(count),
         Proof::Lab => lab::prove(),
         Proof::Exposures { count, time } => exposures::prove(count, time),
+        Proof::Installs => installs::prove(),
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),
     };

@@ -42,7 +42,7 @@ fn pulses(count: u64, figures: &mut Map<String, serde_json::Value>) -> Result<u6
             for _ in 0..each {
                 let report = pulse.fire(&mut board, &timebase).map_err(|error| error.to_string())?;
                 short += u64::from(report.at_least < width);
-                disturbed += u64::from(!report.verdict.is_clean());
+                disturbed += u64::from(report.is_disturbed());
                 longer.push((report.at_most - width).count() as f64);
             }
             all += each;

@@ -17,7 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("device", &["machine", "time", "stream"]),
     ("sheet", &[]),
     ("suite", &["machine", "time", "exec", "stream", "device", "sheet"]),
-    ("c", &["machine", "time", "sheet"]),
+    ("c", &["machine", "time", "sheet", "device"]),
     ("cli", &["machine", "time", "exec", "stream", "device", "sheet", "suite"]),
 ];
 

@@ -24,6 +24,7 @@ const CRATES: &[&str] = &[
     "hairspring-sheet",
     "hairspring-suite",
     "hairspring-cli",
+    "hairspring-c",
 ];
 
 /// Those whose tests are run: what depends on the processor, and what depends on that.

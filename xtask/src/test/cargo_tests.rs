@@ -16,8 +16,7 @@ const SKIP_MARK: &str = "test-skip: ";
 /// How many lines of a failed case's output are repeated; the backtrace after them is in the log.
 const MOST_WORDS: usize = 25;
 
-/// Runs all tests. Those of the peers run apart, so that their dependencies do not change what the others are
-/// built with, and only when there are any, because building them for nothing takes minutes.
+/// Runs all tests but those of the peers, which take minutes to build: `cargo xtask peers` runs them before it measures.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
     let mut tests = workspace.cargo(&["test", "--workspace", "--exclude", "peers", "--no-fail-fast"]);
@@ -25,19 +24,7 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
         // Without it the test that wants it takes the system's, or skips itself.
         tests.env("HAIRSPRING_PYTHON", needs::python(workspace));
     }
-    let mut tally = count(name, &context.run(name, &mut tests));
-    match workspace.files() {
-        Ok(files) => {
-            let peers = files.iter().filter(|path| path.starts_with("xtask/peers/") && path.ends_with(".rs"));
-            let mut texts = peers.filter_map(|path| std::fs::read_to_string(workspace.root.join(path)).ok());
-            if texts.any(|text| text.contains("#[test]")) {
-                let label = format!("{name} of the peers");
-                tally.add(count(&label, &context.run(&label, &mut workspace.cargo(&["test", "-p", "peers"]))));
-            }
-        }
-        Err(why) => tally.failure(name, why, ""),
-    }
-    tally
+    count(name, &context.run(name, &mut tests))
 }
 
 /// The cases of a run of `cargo test`, as its log tells them.

@@ -6,8 +6,8 @@
 //! * The prefix is an empty folder: `WINEBOOTSTRAPMODE`, with which Wine runs its own set-up, finds every library in Wine's
 //!   folder. A program starts in 0.1 s; a whole prefix would take 7 s and 700 MB.
 //!
-//! What is tried: the command's help, clock, delays, exit codes and a sheet, which must say that it was made under Wine; a C
-//! program on the DLL; the declarations for VBA against the header and the DLL's exports (`windows/vba.rs`).
+//! What is tried: the command's help, clock, delays, exit codes and a sheet, which must say that it was made under Wine and what
+//! calls of the DLL cost; a C program on the DLL; the declarations for VBA against the header and the DLL's exports (`windows/vba.rs`).
 
 mod command;
 mod vba;
@@ -80,6 +80,7 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     if !note(&mut tally, name, stub(&place)) {
         return tally;
     }
+    note(&mut tally, name, caller(&place));
     tally.add(command::check(&place, name));
     note(&mut tally, name, client(&place));
     tally.add(vba::check(&place, name));
@@ -127,12 +128,21 @@ fn stub(place: &Place) -> Result<(), (String, String)> {
 
 /// A program in C on the DLL; it counts and names its own failures.
 fn client(place: &Place) -> Result<(), (String, String)> {
+    on_the_dll(place, "client.exe", &source("client.c"))?;
+    done("client.exe", &place.run("client.exe", ["client.tmp"]))
+}
+
+/// What the chapter *Callers* starts, beside the command.
+fn caller(place: &Place) -> Result<(), (String, String)> {
+    on_the_dll(place, "callers-c.exe", "bindings/callers/callers.c")
+}
+
+fn on_the_dll(place: &Place, program: &str, source: &str) -> Result<(), (String, String)> {
     let mut compile = Command::new(LINKER);
     compile.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", "crates/c/include", "-o"]);
-    compile.arg(place.programs.join("client.exe")).arg(source("client.c")).arg("-L").arg(&place.programs);
+    compile.arg(place.programs.join(program)).arg(source).arg("-L").arg(&place.programs);
     compile.arg("-lhairspring").current_dir(&place.context.workspace.root);
-    done(LINKER, &place.context.run("windows client build", &mut compile))?;
-    done("client.exe", &place.run("client.exe", ["client.tmp"]))
+    done(LINKER, &place.context.run(&format!("windows {program} build"), &mut compile))
 }
 
 impl Place<'_> {

@@ -13,7 +13,7 @@ Three laws hold. *Never early*: a delay returns only when its time is over. *Nev
 
 Seconds are floats; what ends in ``_ns`` is nanoseconds as integers. The functions of this module use a time base that is calibrated
 at their first use, which takes 4 to 5 ms once. Delays of at most ``HELD_MOST_NS`` keep the interpreter's lock; longer ones give it
-up meanwhile. Ctrl-C ends a long delay within a tenth of a second.
+up meanwhile, and a long delay has it back shortly before its end. Ctrl-C ends a long delay or a calibration within 0.15 s.
 
 One interpreter per process can import it, others get an ImportError; a Python without a lock turns it on.
 """

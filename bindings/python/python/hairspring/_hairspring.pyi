@@ -2,11 +2,36 @@
 
 import os
 from types import TracebackType
-from typing import Optional, SupportsFloat, SupportsIndex, TypeVar, Union
+from typing import Optional, SupportsFloat, SupportsIndex, TypeVar, Union, final
 
 _Self = TypeVar("_Self")
 _Seconds = Union[SupportsFloat, SupportsIndex]
 _Path = Union[str, os.PathLike[str]]
+
+__all__ = [
+    "HELD_MOST_NS",
+    "Gaps",
+    "Grant",
+    "LongDelay",
+    "Profile",
+    "RealTime",
+    "Refined",
+    "Report",
+    "Summary",
+    "Timebase",
+    "Trust",
+    "Verdict",
+    "Window",
+    "delay",
+    "delay_ns",
+    "now",
+    "now_ns",
+    "probes",
+    "read_sheet",
+    "render",
+    "take_sheet",
+    "timebase",
+]
 
 HELD_MOST_NS: int
 
@@ -22,6 +47,7 @@ def take_sheet(
     only: list[str], effort: str, cpu: Optional[int], priority: int, redact: bool, program: Optional[_Path]
 ) -> str: ...
 
+@final
 class Timebase:
     @staticmethod
     def calibrate() -> Timebase: ...
@@ -45,6 +71,7 @@ class Timebase:
     @property
     def trust(self) -> Trust: ...
 
+@final
 class Refined:
     @property
     def timebase(self) -> Timebase: ...
@@ -55,6 +82,7 @@ class Refined:
     @property
     def by_ns(self) -> int: ...
 
+@final
 class Trust:
     @property
     def trusted(self) -> bool: ...
@@ -66,6 +94,7 @@ class Trust:
     def reasons(self) -> list[tuple[bool, str]]: ...
     def __bool__(self) -> bool: ...
 
+@final
 class Report:
     @property
     def requested_ns(self) -> int: ...
@@ -90,6 +119,7 @@ class Report:
     @property
     def verdict(self) -> Verdict: ...
 
+@final
 class Verdict:
     @property
     def name(self) -> str: ...
@@ -109,6 +139,7 @@ class Verdict:
     def gaps(self) -> dict[str, Gaps]: ...
     def __bool__(self) -> bool: ...
 
+@final
 class Gaps:
     @property
     def count(self) -> int: ...
@@ -117,6 +148,7 @@ class Gaps:
     @property
     def longest_ns(self) -> int: ...
 
+@final
 class LongDelay:
     def __new__(
         cls,
@@ -149,6 +181,7 @@ class Profile:
     ) -> None: ...
     def summary(self) -> Summary: ...
 
+@final
 class Summary:
     @property
     def count(self) -> int: ...
@@ -165,6 +198,7 @@ class Summary:
     @property
     def stamp_cost_ns(self) -> int: ...
 
+@final
 class RealTime:
     def __new__(
         cls,
@@ -187,6 +221,7 @@ class RealTime:
     @staticmethod
     def now_in_force() -> tuple[str, int]: ...
 
+@final
 class Grant:
     @property
     def setting(self) -> str: ...
@@ -198,6 +233,7 @@ class Grant:
     def remedy(self) -> Optional[str]: ...
     def __bool__(self) -> bool: ...
 
+@final
 class Window:
     def __new__(cls, path: _Path, *, offset: int = 0, bytes: Optional[int] = None) -> Window: ...
     def read(self, offset: int) -> int: ...

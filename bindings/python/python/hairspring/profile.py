@@ -28,7 +28,7 @@ class Profile(_hairspring.Profile):
         for _ in range(_COST_BLOCKS + 1):
             with empty:
                 pass
-        self.block_cost_ns = empty.summary().median_ns
+        self.block_cost_ns = empty.summary().median_ns or 0
 
     def __call__(self, function: _Call) -> _Call:
         @wraps(function)

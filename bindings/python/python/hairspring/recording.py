@@ -36,23 +36,25 @@ class Recording:
             about = self.metadata["global"]
             self._layout = about["hairspring:layout"]
             columns = about["core:num_channels"]
+            if columns < 1 or self.channels < 1:
+                raise ValueError("it has no channels")
             kind = _TYPES[self._layout["container"]]
+            data = _beside(base, ".sigmf-data")
+            length = data.stat().st_size // (numpy.dtype(kind).itemsize * columns)
+            #: The samples as they are in the file: a row for each frame, a column for each channel. Packed samples and bits are bytes:
+            #: ``frames()`` unpacks them.
+            self.data = numpy.memmap(data, kind, "r", shape=(length, columns)) if length else numpy.empty((0, columns), kind)
             rate = about["hairspring:recording"]["rate"]
-            captures = self.metadata["captures"]
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{base} is no recording of hairspring: {error} is not in its metadata") from None
-        data = _beside(base, ".sigmf-data")
-        length = data.stat().st_size // (numpy.dtype(kind).itemsize * columns)
-        #: The samples as they are in the file: a row for each frame, a column for each channel. Packed samples and bits are bytes:
-        #: ``frames()`` unpacks them.
-        self.data = numpy.memmap(data, kind, "r", shape=(length, columns)) if length else numpy.empty((0, columns), kind)
-        #: Frames per second; None without a clock.
-        self.sample_rate: Optional[float] = rate["frames"] / rate["seconds"] if rate else None
-        #: ``complete``, ``stopped``, ``incomplete``, ``unaccounted``, ``recovered``; ``recording`` if it was cut off.
-        self.state: str = about.get("hairspring:state", "recording")
-        self._captures = captures
-        #: What is missing, in order.
-        self.gaps: list[Gap] = self._gaps(about.get("hairspring:result"))
+            #: Frames per second; None without a clock.
+            self.sample_rate: Optional[float] = rate["frames"] / rate["seconds"] if rate else None
+            #: ``complete``, ``stopped``, ``incomplete``, ``unaccounted``, ``recovered``; ``recording`` if it was cut off.
+            self.state: str = about.get("hairspring:state", "recording")
+            self._stretches = list(self._stretches_of(self.metadata["captures"]))
+            #: What is missing, in order.
+            self.gaps: list[Gap] = self._gaps(about.get("hairspring:result"))
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+            said = f"{error} is not in its metadata" if isinstance(error, KeyError) else error
+            raise ValueError(f"{base} is no recording of hairspring: {said}") from None
 
     @property
     def channels(self) -> int:
@@ -61,13 +63,13 @@ class Recording:
 
     def runs(self) -> Iterator[tuple[int, Any]]:
         """The runs of frames without a gap: the number of the first, counted by the source, and the values."""
-        for start, end, first in self._stretches():
+        for start, end, first in self._stretches:
             values = self._unpacked(self.data[start:end])
             yield first * self._per_row(), values
 
     def frames(self) -> Any:
         """All values that are there, a row for each frame: the memory map itself if nothing is to be unpacked or left out."""
-        stretches = list(self._stretches())
+        stretches = self._stretches
         if stretches and stretches[0][0] == 0 and stretches[-1][1] == len(self.data) and self._is_seamless(stretches):
             return self._unpacked(self.data)
         parts = [values for _, values in self.runs()]
@@ -77,10 +79,10 @@ class Recording:
     def _is_seamless(stretches: list[tuple[int, int, int]]) -> bool:
         return all(before[1] == after[0] for before, after in zip(stretches, stretches[1:]))
 
-    def _stretches(self) -> Iterator[tuple[int, int, int]]:
+    def _stretches_of(self, captures: list[dict[str, Any]]) -> Iterator[tuple[int, int, int]]:
         """First row, end, and number of the first, of each run."""
-        starts = [capture["core:sample_start"] for capture in self._captures]
-        for capture, start, end in zip(self._captures, starts, [*starts[1:], len(self.data)]):
+        starts = [capture["core:sample_start"] for capture in captures]
+        for capture, start, end in zip(captures, starts, [*starts[1:], len(self.data)]):
             if "hairspring:frames" in capture and "core:global_index" not in capture:
                 continue  # A hole: the block that was meant for this place is in another file.
             yield start, end, capture.get("core:global_index", start)
@@ -106,7 +108,7 @@ class Recording:
             return [Gap(gap["first_frame"], gap["frames"], gap["cause"]) for gap in result["gaps"]]
         # Cut off: what lies between two runs is missing, whatever became of it.
         gaps, expected = [], 0
-        for start, end, first in self._stretches():
+        for start, end, first in self._stretches:
             if first > expected:
                 gaps.append(Gap(expected * self._per_row(), (first - expected) * self._per_row(), None))
             expected = first + (end - start)

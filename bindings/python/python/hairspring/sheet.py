@@ -17,7 +17,8 @@ _FIGURE = (
 
 
 class Sheet:
-    """A timing data sheet. ``sheet["delays.minimum.fifo.1us.late"]`` is a row; ``sheet.dict`` is the whole document.
+    """A timing data sheet. ``sheet["delays.minimum.fifo.1us.late"]`` is a row, and what is iterated over are the ids of the rows, in
+    reading order; ``sheet.dict`` is the whole document.
 
     The document is described by ``docs/sheet.schema.json``. A row has either a ``figure`` or is ``absent`` with a reason.
     """
@@ -38,6 +39,15 @@ class Sheet:
             if row["id"] == id:
                 return row
         raise KeyError(id)
+
+    def __contains__(self, id: object) -> bool:
+        return any(id == own for own in self)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row["id"] for row in self.rows())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.rows())
 
     def condition(self, id: str) -> Optional[str]:
         """What was read for a fact of the machine, for instance ``cpu.model``; None if it was not."""
@@ -135,7 +145,7 @@ def take_sheet(
 
 def _pandas():
     try:
-        import pandas
+        import pandas  # type: ignore
     except ImportError as error:
         raise ImportError("frames need pandas: pip install pandas; Sheet.dict does without") from error
     return pandas

@@ -45,7 +45,7 @@ pub(crate) struct PulseArguments {
     pub(crate) format: Plain,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ScopeArguments {
     /// The virtual board to watch; it is made if it is not there
     #[arg(long, value_name = "DEVICE", value_parser = parsed::<Description>)]
@@ -90,7 +90,7 @@ pub(crate) struct ServeArguments {
     pub(crate) format: Plain,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ExposeArguments {
     /// How long the shutter is open at least, for instance 10s
     #[arg(value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]

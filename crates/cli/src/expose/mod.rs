@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_device::exposure::{End, ExposureError};
 use hairspring_device::instrument::Answer;
-use hairspring_device::{Device, DeviceError, Exposure, ExposureReport, Instrument, Lines};
+use hairspring_device::{DeviceError, Exposure, ExposureReport, Instrument, Lend, Lines};
 use hairspring_machine::Host;
 use hairspring_time::{DelayError, LongDelay, Nanos, REQUEST_MOST, Timebase};
 
@@ -44,17 +44,20 @@ pub(crate) fn run(arguments: &ExposeArguments) -> Result<Exit, Failure> {
     let opened = arguments.instrument.as_ref().map(|address| Instrument::open(address, OPENING, &timebase));
     let opened = opened.transpose().map_err(|error| Failure::failed(error.to_string()))?;
     let instrument = opened.map(|instrument| instrument.cancelled_by(&stop));
-    let mut board = arguments.device.open(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let board = arguments.device.open_guarded(Lines::one(arguments.line), None, &timebase);
+    let mut board = board.map_err(|error| Failure::bad_request(error.to_string()))?.cancelled_by(&stop);
+    let in_force = arguments.device.in_force(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let arguments = &ExposeArguments { device: in_force, ..arguments.clone() };
     let guard = placement::apply(arguments.priority, arguments.cpu)?;
     // Until here a signal ends the program as usual; from here on there are lines to be left in their safe state.
     interrupt::flag_only(&stop)?;
-    let safe = board.safe_state();
-    let device = MadeSafe { device: board.as_mut(), is_done: false };
-    device.device.init().map_err(|error| Failure::failed(error.to_string()))?;
-    let made = series(arguments, device.device, instrument, &timebase, &stop);
+    let refused = |error: DeviceError| Failure::failed(error.to_string());
+    board.lend(|device| device.init()).and_then(Option::transpose).map_err(refused)?;
+    let made = series(arguments, &mut board, instrument, &timebase, &stop);
     drop(guard);
     let made = made.map_err(|error| Failure::failed(error.to_string()))?;
-    device.finish()?;
+    board.make_safe().map_err(refused)?;
+    let safe = board.safe_state();
     output::print(&match arguments.format {
         Plain::Text => report::text(arguments, &made, safe, output::style(false).width),
         Plain::Json => report::json(arguments, &made, safe),
@@ -100,31 +103,9 @@ fn check(arguments: &ExposeArguments) -> Result<(), Failure> {
     }
 }
 
-/// A device that goes to its safe state in any case.
-struct MadeSafe<'d> {
-    device: &'d mut dyn Device,
-    is_done: bool,
-}
-
-impl MadeSafe<'_> {
-    fn finish(mut self) -> Result<(), Failure> {
-        self.is_done = true;
-        self.device.make_safe().map_err(|error| Failure::failed(error.to_string()))
-    }
-}
-
-impl Drop for MadeSafe<'_> {
-    fn drop(&mut self) {
-        if !self.is_done {
-            // Something else has failed and is told.
-            drop(self.device.make_safe());
-        }
-    }
-}
-
 fn series(
     arguments: &ExposeArguments,
-    device: &mut dyn Device,
+    device: &mut impl Lend,
     mut instrument: Option<Instrument<'_>>,
     timebase: &Timebase,
     stop: &AtomicBool,
@@ -144,25 +125,32 @@ fn series(
             series.stopped = true;
             break;
         }
-        let mut late = Nanos::ZERO;
-        if let Some(period) = arguments.period {
-            let due = start + Nanos::new(period.count().saturating_mul(number));
-            match delay.delay_until(due) {
-                Ok(_) => late = timebase.now_ordered().since(due).map_err(|_| DelayError::OtherEpoch)?,
-                Err(DelayError::Cancelled(_)) => {
-                    series.stopped = true;
-                    break;
-                }
-                Err(error) => return Err(error.into()),
+        let due = arguments.period.map(|period| start + Nanos::new(period.count().saturating_mul(number)));
+        match due.map_or(Ok(()), |due| delay.delay_until(due).map(drop)) {
+            Ok(()) => {}
+            Err(DelayError::Cancelled(_)) => {
+                series.stopped = true;
+                break;
             }
-            if late > period {
-                series.left_out += 1;
-                continue;
-            }
+            Err(error) => return Err(error.into()),
         }
-        let made = exposure.make(device, timebase, &mut delay, &mut reading)?;
-        series.stopped = made.end == End::Stopped;
-        series.exposures.push((late, made));
+        let made = device.lend(|device| {
+            let late = due.map_or(Ok(Nanos::ZERO), |due| timebase.now_ordered().since(due));
+            let late = late.map_err(|_| DelayError::OtherEpoch)?;
+            if arguments.period.is_some_and(|period| late > period) {
+                return Ok(None);
+            }
+            exposure.make(device, timebase, &mut delay, &mut reading).map(|made| Some((late, made)))
+        });
+        match made?.transpose()? {
+            Some(Some((late, made))) => {
+                series.stopped = made.end == End::Stopped;
+                series.exposures.push((late, made));
+            }
+            Some(None) => series.left_out += 1,
+            // Others had the device when it was told to stop.
+            None => series.stopped = true,
+        }
     }
     Ok(series)
 }

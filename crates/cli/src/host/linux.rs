@@ -61,6 +61,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use hairspring_stream::{Bytes, Verdict};
 use hairspring_suite::{Disks, Effort};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
 pub(crate) use device_arguments::{ExposeArguments, PulseArguments, ScopeArguments, ServeArguments};
@@ -174,6 +175,21 @@ impl From<Verdict> for Exit {
             Verdict::Unaccounted => Self::Unreadable,
         }
     }
+}
+
+/// The signals that ask the command to end: Ctrl-C, SIGTERM, Ctrl-\\, and that its terminal has gone, unless whoever started it wants
+/// it to go on without (`nohup`).
+pub(crate) fn asking_to_end() -> impl Iterator<Item = i32> {
+    let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    [SIGINT, SIGTERM, SIGQUIT].into_iter().chain(hangup)
+}
+
+/// Whether this process ignores a signal.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Gives a new file what the caller's umask leaves, as to any other.

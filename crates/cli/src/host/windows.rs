@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use hairspring_suite::{Disks, Effort};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
 
@@ -23,6 +24,11 @@ impl DiskArguments {
     pub(crate) fn disks(&self, _effort: Effort) -> Result<Option<Disks>, Failure> {
         Ok(None)
     }
+}
+
+/// The signals that ask the command to end: Ctrl-C, and what a C library calls SIGTERM.
+pub(crate) fn asking_to_end() -> impl Iterator<Item = i32> {
+    [SIGINT, SIGTERM].into_iter()
 }
 
 /// A new file has the permissions of its folder here.

@@ -58,7 +58,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<Exit, Failure> {
         for (unit, tally) in units.iter_mut().zip(&mut tallies) {
             unit.log.by_ref().for_each(|stages| tally.add(&stages));
         }
-        live.show(elapsed(), || report::table(&station, &tallies, output::style(false).width).trim_end().to_owned());
+        live.show(elapsed(), || {
+            let so_far = tallies.iter().map(|tally| (tally.counts, tally));
+            report::table(&station, so_far, output::style(false).width).trim_end().to_owned()
+        });
         // Relaxed: a plain flag.
         if interrupted.load(Ordering::Relaxed) || arguments.length.is_some_and(|length| elapsed() >= length) {
             stop.set();

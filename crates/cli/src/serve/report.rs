@@ -1,7 +1,7 @@
 //! A station and what became of it, for people and for programs.
 
-use hairspring_device::station::UnitSettings;
-use hairspring_device::{Stamped, Station};
+use hairspring_device::station::{DeviceSettings, UnitSettings};
+use hairspring_device::{Counts, Lines, Stamped, Station};
 use hairspring_time::Nanos;
 use serde_json::{Value, json};
 
@@ -22,13 +22,21 @@ fn device<'s>(station: &'s Station, unit: &UnitSettings) -> Option<&'s str> {
     unit.device.and_then(|index| station.devices.get(index)).map(|device| device.name.as_str())
 }
 
+/// The safe state of a device; `None` where only the board knows it.
+fn safe(settings: &DeviceSettings) -> Option<Lines> {
+    let is_board = settings.driver.driver.name() == "virtual";
+    settings.driver.safe.or_else(|| (!is_board).then_some(Lines(0)))
+}
+
 /// A station as it was understood, with everything that was not said.
 pub(super) fn station(station: &Station, width: usize) -> String {
     let mut listing = Listing::new(width);
     for settings in &station.devices {
         listing.heading(&format!("device {}", settings.name));
         listing.fact("driver", &settings.driver.to_string());
-        listing.fact("safe state", &settings.driver.safe.to_string());
+        let safe = safe(settings);
+        listing
+            .fact("safe state", &safe.map_or_else(|| "as the board was made with".to_owned(), |safe| safe.to_string()));
         let lock = match &settings.lock {
             Some((file, protocol)) => format!("{protocol}, in {}", file.display()),
             None if settings.driver.driver.name() == "virtual" => "on the board".to_owned(),
@@ -70,7 +78,7 @@ pub(super) fn station_json(station: &Station) -> String {
             json!({
                 "name": settings.name,
                 "driver": settings.driver.to_string(),
-                "safe_state": settings.driver.safe.to_string(),
+                "safe_state": safe(settings).map(|safe| safe.to_string()),
                 "lock": settings.lock.as_ref().map(|(file, protocol)| json!({
                     "file": file.display().to_string(), "protocol": protocol.name(),
                 })),
@@ -85,8 +93,12 @@ fn cell(value: Option<Nanos>) -> String {
     value.map_or_else(|| "–".to_owned(), span)
 }
 
-/// How the units react so far.
-pub(super) fn table(station: &Station, tallies: &[Tally], width: usize) -> String {
+/// How the units react: what became of their events, and the reactions whose stamps were seen.
+pub(super) fn table<'t>(
+    station: &Station,
+    units: impl IntoIterator<Item = (Counts, &'t Tally)>,
+    width: usize,
+) -> String {
     let right = |heading| (heading, Side::Right);
     let headings = [
         ("unit", Side::Left),
@@ -102,11 +114,10 @@ pub(super) fn table(station: &Station, tallies: &[Tally], width: usize) -> Strin
     let rows: Vec<Vec<String>> = station
         .units
         .iter()
-        .zip(tallies)
-        .map(|(unit, tally)| {
+        .zip(units)
+        .map(|(unit, (counts, tally))| {
             let mut row = vec![unit.name.clone()];
-            let events = tally.activations + tally.missed;
-            row.extend([events, tally.missed, tally.behind, tally.overrun].map(grouped));
+            row.extend([counts.events, counts.missed, counts.delayed, counts.overrun].map(grouped));
             row.push(cell(tally.wake.quantile(0.5)));
             let total = &tally.total;
             row.extend([total.quantile(0.5), total.quantile(0.99), total.range().map(|(_, most)| most)].map(cell));
@@ -119,7 +130,8 @@ pub(super) fn table(station: &Station, tallies: &[Tally], width: usize) -> Strin
 impl Served<'_> {
     pub(super) fn text(&self, width: usize) -> String {
         let mut text = format!("{} served for {}\n\n", self.arguments.station.display(), clock(self.elapsed));
-        text.push_str(&table(self.station, &self.tallies, width));
+        let counts = self.outcome.units.iter().map(|unit| unit.counts);
+        text.push_str(&table(self.station, counts.zip(&self.tallies), width));
         text.push('\n');
         let mut listing = Listing::new(width);
         for ((unit, tally), outcome) in self.station.units.iter().zip(&self.tallies).zip(&self.outcome.units) {
@@ -136,7 +148,12 @@ impl Served<'_> {
                 listing.fact("medians", &format!("{}; the event by its {by} stamp", stages.join(", ")));
             }
             let counts = outcome.counts;
-            let sound = if counts.holds() { "every event is accounted for" } else { "events are unaccounted for" };
+            let sound = if counts.holds() {
+                "every event is accounted for".to_owned()
+            } else {
+                let unaccounted = counts.events.abs_diff(counts.activations + counts.missed);
+                format!("{} events are unaccounted for", grouped(unaccounted))
+            };
             listing.fact("account", &format!("{sound}; {} stamps lost", grouped(counts.unrecorded)));
             if let Some(error) = &outcome.failed {
                 listing.fact("failed", &error.to_string());
@@ -204,5 +221,33 @@ impl Served<'_> {
             "devices": devices.collect::<Vec<_>>(),
         });
         format!("{value:#}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hairspring_device::Counts;
+    use hairspring_device::station::file;
+    use hairspring_device::station::run::{Outcome, UnitOutcome};
+
+    use super::*;
+    use crate::arguments::{Plain, ServeArguments};
+
+    /// The table was made of the stamps that had found room, and the rest of the events was in the JSON alone.
+    #[test]
+    fn the_table_counts_events_whose_stamps_found_no_room() {
+        let text = "[source.t]\nfrom = \"timer:1s\"\n[unit.u]\non = \"t\"\ndo = { fire = \"/dev/shm/x\" }\n";
+        let station = file::read(text).expect("a station");
+        let counts =
+            Counts { events: 20_007, activations: 20_004, missed: 3, delayed: 41, overrun: 5_000, unrecorded: 20_004 };
+        let unit = UnitOutcome { name: "u".to_owned(), counts, failed: None };
+        let outcome = Outcome { units: vec![unit], devices: Vec::new() };
+        let station_file = "x.toml".into();
+        let arguments =
+            ServeArguments { station: station_file, length: None, check: false, quiet: true, format: Plain::Text };
+        let (tallies, elapsed) = (vec![Tally::default()], Nanos::from_secs(1));
+        let text = Served { arguments: &arguments, station: &station, outcome, tallies, elapsed }.text(100);
+        let row = text.lines().find(|line| line.split_whitespace().next() == Some("u")).expect("a row");
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>()[1..5], ["20,007", "3", "41", "5,000"], "{text}");
     }
 }

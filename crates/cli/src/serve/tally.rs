@@ -1,6 +1,6 @@
 //! What a unit has done so far: counts, and the distributions of its reactions in bounded memory.
 
-use hairspring_device::{Stages, Stamped};
+use hairspring_device::{Counts, Stages, Stamped};
 use hairspring_time::Nanos;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
@@ -59,10 +59,8 @@ impl Spans {
 /// A unit so far.
 #[derive(Default)]
 pub(crate) struct Tally {
-    pub(crate) activations: u64,
-    pub(crate) missed: u64,
-    pub(crate) behind: u64,
-    pub(crate) overrun: u64,
+    /// As of the last stamps that were seen.
+    pub(crate) counts: Counts,
     /// Who stamped its events.
     pub(crate) stamped: Option<Stamped>,
     pub(crate) wake: Spans,
@@ -74,10 +72,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn add(&mut self, stages: &Stages) {
-        self.activations += 1;
-        self.missed += stages.missed;
-        self.behind += u64::from(stages.late);
-        self.overrun += u64::from(stages.overrun);
+        self.counts = stages.counts;
         self.stamped = Some(stages.stamped);
         let access = stages.access;
         let spans = [

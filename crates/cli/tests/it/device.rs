@@ -1,9 +1,12 @@
 //! `hairspring pulse` and `hairspring scope`: two processes at one board.
 
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::expose::lines;
 use crate::{code, folder, hairspring, json, stderr, stdout};
 
 #[track_caller]
@@ -61,6 +64,63 @@ fn pulses_are_drawn_against_a_marker_at_the_width_that_was_asked_for() {
     assert!(std::fs::read_to_string(&seen).expect("written").contains("no pulses"));
 }
 
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+}
+
+/// Starts a command that brings the lines of a board to this, and then does not end by itself.
+#[track_caller]
+fn driving(arguments: &[&str], board: &Path, expected: u32) -> Child {
+    let child = hairspring(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.expect("it starts");
+    while lines(board) != Some(expected) {
+        assert_eq!(child.try_wait().expect("a child"), None, "it has ended by itself");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+/// A signal did nothing until the pulse was over, be it in ten minutes.
+#[test]
+fn a_signal_cuts_a_wide_pulse_short_which_is_told() {
+    for name in ["INT", "TERM"] {
+        let folder = folder();
+        let path = folder.path().join("board");
+        let board = format!("virtual:{},safe=0x00000001", path.display());
+        let arguments = ["pulse", "1h", "--device", &board, "--line", "4", "--format", "json"];
+        let child = driving(&arguments, &path, 0x11);
+        signal(&child, name);
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!((code(&output), stderr(&output)), (130, String::new()), "SIG{name}");
+        let made = json(&stdout(&output));
+        assert_eq!((&made["pulses"], &made["stopped"], &made["too_short"]), (&0.into(), &true.into(), &0.into()));
+        assert!(made["cut_short"]["at_most_ns"].as_u64() >= made["cut_short"]["at_least_ns"].as_u64(), "{made:#}");
+        assert!(made["cut_short"]["at_most_ns"].as_u64() < made["width_ns"].as_u64(), "{made:#}");
+        assert_eq!(lines(&path), Some(1), "SIG{name}");
+    }
+}
+
+/// Whoever came second initialised the board, and so closed the other one's shutter, whose report said nothing.
+#[test]
+fn two_at_one_board_wait_for_each_other() {
+    let folder = folder();
+    let path = folder.path().join("board");
+    let board = format!("virtual:{}", path.display());
+    let exposing = driving(&["expose", "1h", "--device", &board, "--line", "4"], &path, 0x10);
+    let pulsing = ["pulse", "10us", "--device", &board, "--format", "json"];
+    let mut pulsing = hairspring(&pulsing).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    // Much longer than it takes to make the pulse, if the board is to be had.
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_millis(10));
+        assert_eq!((lines(&path), pulsing.try_wait().expect("a child")), (Some(0x10), None));
+    }
+    signal(&exposing, "TERM");
+    assert_eq!(code(&exposing.wait_with_output().expect("it ends")), 130);
+    let made = succeeded(&pulsing.wait_with_output().expect("it ends"));
+    assert_eq!((&made["pulses"], lines(&path)), (&1.into(), Some(0)), "{made:#}");
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_with_what_to_write() {
     let folder = folder();
@@ -71,6 +131,9 @@ fn what_makes_no_sense_is_refused_with_what_to_write() {
         (&["pulse", "10us", "--device", &board, "--line", "32"], "--line"),
         (&["pulse", "10us", "--device", "parallel:0"], "virtual, parport, gpio, serial, comedi, pci"),
         (&["pulse", "10us", "--device", "parport:/dev/nowhere"], "ppdev"),
+        (&["pulse", "10us", "--device", "gpio:/dev/gpiochip0,out=3", "--line", "3"], "its output is line 0"),
+        (&["pulse", "10us", "--device", "serial:/dev/ttyS0", "--line", "2"], "its outputs are lines 0 to 1"),
+        (&["pulse", "10us", "--device", "serial:/dev/ttyS0,safe=0x4"], "its outputs are lines 0 to 1"),
         (&["scope", "--device", "serial:/dev/ttyS0"], "only the lines of a virtual board"),
         (&["pulse", "10us", "--device", "virtual:/nowhere/x"], "may be written"),
         (&["pulse", "10us"], "--device"),

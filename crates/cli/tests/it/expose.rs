@@ -21,7 +21,7 @@ fn instrument(manner: Manner, delay: Duration) -> String {
 }
 
 /// The lines of a board: the lower half of its second word.
-fn lines(board: &Path) -> Option<u32> {
+pub(crate) fn lines(board: &Path) -> Option<u32> {
     let bytes = std::fs::read(board).ok()?;
     bytes.get(8..12)?.try_into().ok().map(u32::from_le_bytes)
 }
@@ -147,6 +147,9 @@ fn what_makes_no_exposure_is_refused_with_what_to_write() {
         (&["expose", "1s", "--device", &board, "--query", "*IDN?"], 2, "--instrument"),
         (&["expose", "1s", "--device", &board, "--instrument", "meter"], 2, "tcp:HOST:PORT"),
         (&["expose", "1s", "--device", "virtual:/nowhere/x"], 2, "may be written"),
+        (&["expose", "1s", "--device", "gpio:/dev/gpiochip0,out=3", "--line", "3"], 2, "its output is line 0"),
+        (&["expose", "1s", "--device", "parport:/dev/parport0", "--line", "12"], 2, "its outputs are lines 0 to 11"),
+        (&["expose", "1s", "--device", "pci:0000:00:04.0,in=0x8"], 2, "it has no outputs"),
         (&["expose", "1s"], 2, "--device"),
         (&["expose", "1s", "--device", &board, "--instrument", "serial:/nowhere/tty"], 1, "check the line's name"),
     ] {

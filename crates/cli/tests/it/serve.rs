@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{code, folder, hairspring, json, stderr, stdout};
+use crate::{HAIRSPRING, code, folder, hairspring, json, stderr, stdout};
 
 /// A station in a folder: a beat, a shutter that lines of a pipe release, and a board whose safe state is line 8.
 fn station(folder: &tempfile::TempDir, more: &str) -> PathBuf {
@@ -60,11 +60,13 @@ fn a_station_serves_events_and_ends_with_every_one_accounted_for() {
 
 #[test]
 fn signals_end_it_cleanly_with_the_device_in_its_safe_state() {
-    for signal in ["INT", "TERM"] {
+    for signal in ["INT", "TERM", "HUP", "QUIT"] {
         let folder = folder();
         let file = station(&folder, "");
-        let mut serve = hairspring(&["serve"]);
-        let serve = serve.arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        // As from a terminal, whatever the tests were started with.
+        let mut serve = Command::new("env");
+        let serve = serve.args(["--default-signal", HAIRSPRING, "serve"]).arg(&file);
+        let serve = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let begun = Instant::now();
         while lines(&folder).is_none_or(|lines| lines & 1 == 0) && begun.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(1));
@@ -79,6 +81,24 @@ fn signals_end_it_cleanly_with_the_device_in_its_safe_state() {
     }
 }
 
+/// Who starts it with `nohup` wants it to go on without the terminal.
+#[test]
+fn a_hangup_that_was_ignored_stays_ignored() {
+    let folder = folder();
+    let file = station(&folder, "");
+    let mut serve = Command::new("env");
+    let serve = serve.args(["--ignore-signal=HUP", HAIRSPRING, "serve", "--for", "1500ms"]).arg(&file);
+    let serve = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let begun = Instant::now();
+    while lines(&folder).is_none_or(|lines| lines & 1 == 0) && begun.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = Command::new("kill").args(["-s", "HUP", &serve.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let output = serve.wait_with_output().expect("it ends");
+    assert_eq!((code(&output), lines(&folder)), (0, Some(0x100)), "{}", stderr(&output));
+}
+
 #[test]
 fn a_unit_that_fails_ends_the_station_and_is_named() {
     let folder = folder();
@@ -87,6 +107,29 @@ fn a_unit_that_fails_ends_the_station_and_is_named() {
     assert_eq!(code(&output), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("wrong: failed to make a pulse"), "{}", stderr(&output));
     assert_eq!(lines(&folder), Some(0x100));
+}
+
+/// There is room for the stack of the first unit's thread and not for that of the second. The command panicked, and waited for
+/// ever for the first one.
+#[test]
+fn a_thread_that_cannot_be_had_ends_the_station_with_the_reason() {
+    let folder = folder();
+    let file = station(&folder, "");
+    let mut serve = Command::new("sh");
+    serve.args(["-c", "ulimit -v 1000000; exec \"$0\" serve \"$1\"", HAIRSPRING]).arg(&file);
+    serve.env("RUST_MIN_STACK", "600000000").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut serve = serve.spawn().expect("it starts");
+    let begun = Instant::now();
+    while serve.try_wait().expect("it can be asked").is_none() {
+        if begun.elapsed() > Duration::from_secs(60) {
+            serve.kill().expect("it runs");
+            panic!("it goes on: {}", stderr(&serve.wait_with_output().expect("it has ended")));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = serve.wait_with_output().expect("it has ended");
+    assert_eq!((code(&output), lines(&folder)), (1, Some(0x100)), "{}", stderr(&output));
+    assert!(stderr(&output).contains("start a thread for the unit shutter"), "{}", stderr(&output));
 }
 
 #[test]

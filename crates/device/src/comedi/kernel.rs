@@ -15,6 +15,7 @@ const INSN_BITS: u32 = 2 | 0x0c00_0000;
 const INSN_CONFIG: u32 = 3 | 0x0c00_0000;
 const CONFIG_INPUT: u32 = 0;
 const CONFIG_OUTPUT: u32 = 1;
+const CONFIG_QUERY: u32 = 28;
 /// Subdevices that we ask for at most. The largest cards have less than 30.
 const MOST_SUBDEVICES: usize = 64;
 /// How often a command may be corrected by the driver before it must be right.
@@ -190,6 +191,13 @@ pub(super) fn bits(node: &Node, subdevice: u32, mask: u32, value: u32) -> io::Re
 pub(super) fn direct(node: &Node, subdevice: u32, line: u32, output: bool) -> io::Result<()> {
     let mut data = [if output { CONFIG_OUTPUT } else { CONFIG_INPUT }];
     instruct(node, INSN_CONFIG, subdevice, line, &mut data)
+}
+
+/// Whether a digital line is an output.
+pub(super) fn is_output(node: &Node, subdevice: u32, line: u32) -> io::Result<bool> {
+    let mut data = [CONFIG_QUERY, CONFIG_INPUT];
+    instruct(node, INSN_CONFIG, subdevice, line, &mut data)?;
+    Ok(data[1] == CONFIG_OUTPUT)
 }
 
 fn instruct(node: &Node, instruction: u32, subdevice: u32, channel: u32, data: &mut [u32]) -> io::Result<()> {

@@ -32,8 +32,45 @@ fn what_is_wrong_is_named_with_what_to_write() {
         assert!(error.starts_with(&format!("'{part}'")) && error.contains(hint), "{text}: {error}");
     }
     let fesa: Description = "virtual:/x,read=1.25us,write=1.25us,init=3.75us".parse().expect("a board");
-    let board = Driver::Virtual { path: "/x".into(), times: AccessTimes::FESA, lock: Protocol::Inherit };
-    assert_eq!(fesa, Description { driver: board, safe: Lines(0) });
+    let AccessTimes { read, write, init } = AccessTimes::FESA;
+    let [read, write, init] = [read, write, init].map(Some);
+    let board = Driver::Virtual { path: "/x".into(), read, write, init, lock: None };
+    assert_eq!(fesa, Description { driver: board, safe: None });
+}
+
+/// A board that had been made by somebody who wrote nothing was opened with access times and a safe state all the same: those were printed,
+/// and not in force.
+#[test]
+fn what_is_written_of_a_board_is_in_force_or_refused_and_the_rest_is_as_it_was_made() {
+    let timebase = Timebase::calibrate(hairspring_machine::Host).expect("a time base");
+    let folder = tempfile::tempdir().expect("a folder");
+    let described = |name: &str, settings: &str| -> Description {
+        format!("virtual:{}{settings}", folder.path().join(name).display()).parse().expect(settings)
+    };
+    let check = |name: &str, settings: &str, expected: Result<&str, &str>| {
+        let opened = described(name, settings).open(&timebase);
+        match expected {
+            Ok(in_force) => {
+                let shown = described(name, settings).in_force(&timebase).expect(settings);
+                assert_eq!(shown, described(name, in_force), "{settings}");
+                let safe = opened.map(|device| device.safe_state());
+                assert_eq!(safe, Ok(shown.safe.unwrap_or_default()), "{settings}");
+            }
+            Err(made) => {
+                let error = opened.map(drop).expect_err(settings).to_string();
+                assert!(error.contains(&format!("made with {made}; ")) && error.contains("remove its file"), "{error}");
+            }
+        }
+    };
+    check("plain", "", Ok(""));
+    check("plain", ",safe=0x0,write=0us,lock=inherit", Ok(",write=0ns,safe=0x00000000,lock=inherit"));
+    check("plain", ",safe=0x100,write=1.25us,read=0us", Err("write=0ns,safe=0x00000000"));
+    check("plain", ",lock=fifo", Err("lock=inherit"));
+    check("made", ",safe=0x100,write=1.25us,lock=fifo", Ok(",write=1250ns,safe=0x00000100,lock=fifo"));
+    check("made", "", Ok(",write=1250ns,safe=0x00000100,lock=fifo"));
+    check("made", ",safe=0x100", Ok(",write=1250ns,safe=0x00000100,lock=fifo"));
+    check("made", ",safe=0", Err("safe=0x00000100"));
+    check("made", ",init=1us", Err("init=0ns"));
 }
 
 #[test]
@@ -71,9 +108,9 @@ fn any_driver() -> impl Strategy<Value = Driver> {
     let line_numbers = || proptest::collection::btree_set(any::<u32>(), 1..=16);
     let word = || proptest::option::of((0..u32::MAX / 4).prop_map(|word| word * 4));
     prop_oneof![
-        (path(), any::<[u32; 3]>(), 0..3_usize).prop_map(|(path, times, lock)| {
-            let [read, write, init] = times.map(|nanos| Nanos::new((nanos % 100_000_001).into()));
-            Driver::Virtual { path, times: AccessTimes { read, write, init }, lock: Protocol::ALL[lock] }
+        (path(), any::<[Option<u32>; 3]>(), 0..4_usize).prop_map(|(path, times, lock)| {
+            let [read, write, init] = times.map(|span| span.map(|nanos| Nanos::new((nanos % 100_000_001).into())));
+            Driver::Virtual { path, read, write, init, lock: Protocol::ALL.get(lock).copied() }
         }),
         path().prop_map(|path| Driver::Parport { path }),
         path().prop_map(|path| Driver::Serial { path }),
@@ -95,8 +132,8 @@ fn any_driver() -> impl Strategy<Value = Driver> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_again(driver in any_driver(), safe in any::<u32>()) {
-        let described = Description { driver, safe: Lines(safe) };
+    fn what_is_printed_is_read_again(driver in any_driver(), safe in any::<Option<u32>>()) {
+        let described = Description { driver, safe: safe.map(Lines) };
         prop_assert_eq!(described.to_string().parse(), Ok(described));
     }
 

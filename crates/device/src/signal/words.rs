@@ -29,6 +29,8 @@ struct Place {
 /// All of it.
 #[repr(C)]
 pub(super) struct Words {
+    /// Says that this is a signal. None of what the model explores.
+    pub(super) magic: std::sync::atomic::AtomicU64,
     /// How many were fired: numbers that were given out.
     fired: AtomicU64,
     /// Changes with every event; what sleepers sleep on.
@@ -126,6 +128,7 @@ mod loom_checks {
     fn words() -> Words {
         let place = |()| Place { sequence: AtomicU64::new(0), stamp: AtomicU64::new(0), cycle: AtomicU64::new(0) };
         Words {
+            magic: std::sync::atomic::AtomicU64::new(0),
             fired: AtomicU64::new(0),
             bell: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
@@ -146,7 +149,7 @@ mod loom_checks {
                     let words = Arc::clone(&words);
                     // Who fires it, and the how manyth it is: both in the stamp and in the cycle.
                     let value = move |of| number * 100 + of;
-                    let fire = move || (1..=*count).for_each(|of| drop(words.put(value(of), Some(value(of)))));
+                    let fire = move || (1..=*count).for_each(|of| _ = words.put(value(of), Some(value(of))));
                     thread::spawn(fire)
                 })
                 .collect();

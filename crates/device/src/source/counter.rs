@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hairspring_machine::Machine;
 use hairspring_time::Timebase;
 
-use super::{EventSource, failed};
+use super::{EventSource, failed, has_come};
 use crate::calls::{self, Ready};
 use crate::device::DeviceError;
 use crate::event::{Event, Stamped};
@@ -80,6 +80,7 @@ impl<M: Machine + Send + Sync> EventSource for Counter<'_, M> {
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
+        let waited = has_come((*self.counter).as_fd())?;
         let count = if self.stop.is_set() { 0 } else { self.read()? };
         let wake = self.timebase.now();
         // One was added by the stop, which may have come with others.
@@ -90,6 +91,6 @@ impl<M: Machine + Send + Sync> EventSource for Counter<'_, M> {
         }
         self.last = self.last.saturating_add(count);
         let missed = count - 1;
-        Ok(Some(Event { at: wake, stamped: Stamped::Wake, wake, sequence: self.last, missed, cycle: None }))
+        Ok(Some(Event { at: wake, stamped: Stamped::Wake, wake, waited, sequence: self.last, missed, cycle: None }))
     }
 }

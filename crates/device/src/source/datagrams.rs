@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use hairspring_machine::{Clock, Machine, Nanos};
 use hairspring_time::Timebase;
 
-use super::{EventSource, failed, taken};
+use super::{EventSource, failed, has_come, taken};
 use crate::calls::{self, Ready, Received};
 use crate::device::DeviceError;
 use crate::event::{Event, Stamped};
@@ -72,6 +72,7 @@ impl<M: Machine + Send + Sync> EventSource for Datagrams<'_, M> {
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         let mut buffer = [0; DATAGRAM_BYTES];
+        let waited = !self.kernel_stamps && has_come(self.socket.as_fd())?;
         loop {
             let ready = calls::wait(self.socket.as_fd(), self.stop.bell());
             if ready.map_err(|error| failed(format!("wait on {}", self.listen), &error))? == Ready::Bell {
@@ -93,7 +94,7 @@ impl<M: Machine + Send + Sync> EventSource for Datagrams<'_, M> {
             let digits = buffer[..bytes].iter().take_while(|byte| byte.is_ascii_digit()).count();
             let cycle = std::str::from_utf8(&buffer[..digits]).ok().and_then(|number| number.parse().ok());
             let missed = u64::from(missed);
-            return Ok(Some(Event { at, stamped, wake, sequence: self.last, missed, cycle }));
+            return Ok(Some(Event { at, stamped, wake, waited, sequence: self.last, missed, cycle }));
         }
     }
 }

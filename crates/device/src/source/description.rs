@@ -24,7 +24,7 @@ use hairspring_time::Timebase;
 use super::interrupt::{Edge, Interrupt, Line};
 use super::{Datagrams, EventSource, PERIOD_LEAST, Pps, PreciseTimer, Readable, Timer};
 use crate::description::{DescriptionError, error};
-use crate::device::{DeviceError, Lines};
+use crate::device::DeviceError;
 use crate::gpio::GpioEdges;
 use crate::parport::Parport;
 use crate::pci::PciInterrupt;
@@ -111,7 +111,7 @@ impl Description {
             Self::Poll(path) => Box::new(Poller::new(Signal::open(path)?, timebase, stop)?),
             Self::Gpio { path, line, edge } => interrupt(Line::Gpio(GpioEdges::watch(path, &[*line], 0)?, *edge)),
             Self::Pps(path) => Box::new(Pps::open(path, timebase, stop)?),
-            Self::Parport(path) => interrupt(Line::Parport(Parport::open(path, Lines(0))?)),
+            Self::Parport(path) => interrupt(Line::Parport(Parport::listen(path)?)),
             Self::Uio { path, card } => interrupt(Line::Uio(PciInterrupt::open(path, card)?)),
         })
     }

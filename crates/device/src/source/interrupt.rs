@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use hairspring_machine::{Machine, Nanos};
 use hairspring_time::Timebase;
 
-use super::{EventSource, failed};
+use super::{EventSource, failed, has_come};
 use crate::calls::{self, Ready};
 use crate::device::DeviceError;
 use crate::event::{Event, Stamped};
@@ -93,12 +93,12 @@ impl<M: Machine + Send + Sync> EventSource for Interrupt<'_, M> {
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
-        // A card that has interrupted and was not served goes on asking: allowed to, it would interrupt a second time for the same.
-        if let Line::Uio(interrupt) = &self.line
-            && !interrupt.has_come()?
-        {
-            interrupt.enable()?;
-        }
+        let waited = match &self.line {
+            Line::Gpio(..) => false,
+            // A card that has interrupted and was not served goes on asking: allowed to, it would interrupt a second time for the same.
+            Line::Uio(interrupt) => has_come(interrupt.as_fd())? || interrupt.enable()?,
+            Line::Parport(port) => has_come(port.as_fd())?,
+        };
         loop {
             let ready = calls::wait(self.line.as_fd(), self.stop.bell());
             if ready.map_err(|error| failed(format!("wait for {}", self.name), &error))? == Ready::Bell {
@@ -118,7 +118,7 @@ impl<M: Machine + Send + Sync> EventSource for Interrupt<'_, M> {
                 Some(at) => (wake + (at - wake.as_monotonic()), Stamped::Kernel),
                 None => (wake, Stamped::Wake),
             };
-            return Ok(Some(Event { at, stamped, wake, sequence: self.last, missed, cycle: None }));
+            return Ok(Some(Event { at, stamped, wake, waited, sequence: self.last, missed, cycle: None }));
         }
     }
 }

@@ -160,7 +160,8 @@ impl<M: Machine + Send + Sync> EventSource for Pps<'_, M> {
                 let realtime = Nanos::new(seconds * 1_000_000_000 + i64::from(nanoseconds));
                 let at = taken(self.timebase, realtime, wake);
                 let (sequence, missed) = (self.last, count - 1);
-                return Ok(Some(Event { at, stamped: Stamped::Kernel, wake, sequence, missed, cycle: None }));
+                let stamped = Stamped::Kernel;
+                return Ok(Some(Event { at, stamped, wake, waited: false, sequence, missed, cycle: None }));
             }
             if self.stop.is_set() {
                 return Ok(None);

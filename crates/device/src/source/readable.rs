@@ -6,9 +6,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use hairspring_machine::Machine;
-use hairspring_time::Timebase;
+use hairspring_time::{Instant, Timebase};
 
-use super::{EventSource, failed};
+use super::{EventSource, failed, has_come};
 use crate::calls::{self, Ready};
 use crate::device::DeviceError;
 use crate::event::{Event, Stamped};
@@ -40,6 +40,8 @@ pub struct Readable<'t, M: Machine> {
     buffer: Box<[u8; READ_BYTES]>,
     /// What was read and not yet looked through.
     rest: std::ops::Range<usize>,
+    /// When that was read: of a line that waits its turn this is the time.
+    read_at: Instant,
     line: Line,
 }
 
@@ -70,7 +72,8 @@ impl<'t, M: Machine> Readable<'t, M> {
     /// Waits for this descriptor, whose name is for people.
     pub fn new(from: OwnedFd, name: &str, each: Each, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
         let buffer = Box::new([0; READ_BYTES]);
-        Self { from, name: name.to_owned(), each, timebase, stop, last: 0, buffer, rest: 0..0, line: Line::default() }
+        let (name, read_at, line) = (name.to_owned(), timebase.now(), Line::default());
+        Self { from, name, each, timebase, stop, last: 0, buffer, rest: 0..0, read_at, line }
     }
 
     /// Waits for lines that are written into the named pipe of this path, which exists (`mkfifo`).
@@ -93,10 +96,10 @@ impl<'t, M: Machine> Readable<'t, M> {
         Ok(Self::new(file.into(), &format!("pipe {}", path.display()), Each::Line, timebase, stop))
     }
 
-    fn event(&mut self, cycle: Option<u64>) -> Event {
+    fn event(&mut self, cycle: Option<u64>, waited: bool) -> Event {
         self.last += 1;
-        let wake = self.timebase.now();
-        Event { at: wake, stamped: Stamped::Wake, wake, sequence: self.last, missed: 0, cycle }
+        let (at, wake) = (self.read_at, self.timebase.now());
+        Event { at, stamped: Stamped::Wake, wake, waited, sequence: self.last, missed: 0, cycle }
     }
 
     /// The next line among what was read.
@@ -120,17 +123,26 @@ impl<M: Machine + Send + Sync> EventSource for Readable<'_, M> {
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
+        // Lines that were read before it was told to stop are for nobody.
+        if self.stop.is_set() {
+            return Ok(None);
+        }
+        // As long as every piece is there when it is asked for.
+        let mut waited = true;
         loop {
             if let Some(cycle) = self.next_line() {
-                return Ok(Some(self.event(cycle)));
+                return Ok(Some(self.event(cycle, waited)));
             }
+            waited = waited && has_come(self.from.as_fd())?;
             let ready = calls::wait(self.from.as_fd(), self.stop.bell());
             if ready.map_err(|error| failed(format!("wait for {}", self.name), &error))? == Ready::Bell {
                 return Ok(None);
             }
-            match calls::read(self.from.as_fd(), &mut self.buffer[..]) {
+            let read = calls::read(self.from.as_fd(), &mut self.buffer[..]);
+            self.read_at = self.timebase.now();
+            match read {
                 Ok(0) => return Ok(None),
-                Ok(_) if self.each == Each::Read => return Ok(Some(self.event(None))),
+                Ok(_) if self.each == Each::Read => return Ok(Some(self.event(None, waited))),
                 Ok(bytes) => self.rest = 0..bytes,
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(failed(format!("read {}", self.name), &error)),

@@ -88,7 +88,7 @@ impl<M: Machine + Send + Sync> EventSource for Timer<'_, M> {
         }
         let wake = self.timebase.now();
         self.schedule.last = sequence;
-        Ok(Some(Event { at, stamped: Stamped::Due, wake, sequence, missed, cycle: None }))
+        Ok(Some(Event { at, stamped: Stamped::Due, wake, waited: false, sequence, missed, cycle: None }))
     }
 }
 
@@ -138,6 +138,6 @@ impl<M: Machine + Send + Sync> EventSource for PreciseTimer<'_, M> {
         }
         self.schedule.last = sequence;
         let wake = self.timebase.now();
-        Ok(Some(Event { at, stamped: Stamped::Due, wake, sequence, missed, cycle: None }))
+        Ok(Some(Event { at, stamped: Stamped::Due, wake, waited: false, sequence, missed, cycle: None }))
     }
 }

@@ -191,6 +191,13 @@ fn station(file: File) -> Result<Station, Wrong> {
                 format!("each event of {source} is for one unit alone, and {other} has it: fire a signal from there");
             return Err((unit.on.span(), what));
         }
+        if let SourceDescription::Parport(path) = &settings.on
+            && file.device.values().any(|Device { driver: Text(driver), .. }| driver.driver.is_parport(path))
+        {
+            let what =
+                format!("{} is a device of this station, and a claimed port cannot be a source, too", path.display());
+            return Err((unit.on.span(), format!("{what}: take another port, or another source")));
+        }
         units.push(settings);
     }
     let devices = file.device.into_iter().map(|(name, device)| device_settings(name, device));
@@ -200,6 +207,10 @@ fn station(file: File) -> Result<Station, Wrong> {
 fn device_settings(name: String, Device { driver: Text(driver), lock }: Device) -> Result<DeviceSettings, Wrong> {
     if let (Driver::Virtual { .. }, Some(lock)) = (&driver.driver, &lock) {
         return Err((lock.span(), "a virtual board has its own lock: write lock= behind its file".to_owned()));
+    }
+    if let (Driver::Pci { .. }, Some(lock)) = (&driver.driver, &lock) {
+        let what = "the lines of a card are for one process alone, which knows what they are: leave the lock out";
+        return Err((lock.span(), what.to_owned()));
     }
     let lock = lock.map(|lock| {
         let Lock { file, protocol } = lock.into_inner();
@@ -228,6 +239,9 @@ fn settings(name: &str, unit: &Unit, file: &File, devices: &[&String]) -> Result
     let act = act(&unit.act)?;
     if act.takes_device() && device.is_none() {
         return Err((unit.act.span(), "it takes a device: write device = \"NAME\"".to_owned()));
+    }
+    if let Some(Device { driver: Text(driver), .. }) = device.and_then(|index| file.device.get(devices[index])) {
+        driver.check_outputs(act.outputs()).map_err(|error| (unit.act.span(), error.to_string()))?;
     }
     let priority = match &unit.priority {
         Some(wanted) if !(1..=99).contains(wanted.get_ref()) => {

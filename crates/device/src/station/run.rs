@@ -1,19 +1,22 @@
 //! Runs a station: a thread for each unit, until it is told to stop or one of them fails.
+//!
+//! Each unit's thread takes its place, says so, and waits for the word to go. It comes when all are in their places; if it cannot
+//! come any more, because one was refused or whoever was to give it has gone, the thread ends.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 use hairspring_machine::{Machine, Nanos, Policy};
-use hairspring_time::{LongDelay, RealTime, Timebase};
+use hairspring_time::{RealTime, Timebase};
 
 use super::{Act, DeviceSettings, Station, UnitSettings};
-use crate::description::Driver;
-use crate::device::{Device, DeviceError, Lines};
+use crate::device::{DeviceError, Lines};
 use crate::guarded::Guarded;
-use crate::lock::{LockFile, Lockable};
-use crate::pulse::{POLL_MOST, Pulse, PulseError};
+use crate::pulse::{Pulse, PulseError, delay_for};
+use crate::refusal::refusal;
 use crate::signal::Signal;
 use crate::source::EventSource;
 use crate::stop::Stop;
@@ -71,38 +74,50 @@ impl Station {
     /// a thread for each unit; they end within the call, and so do the devices' lives: their outputs are safe then.
     ///
     /// # Errors
-    /// It did not begin: a device or a source cannot be opened, a priority is refused. No event was acted upon.
+    /// It did not begin: a device or a source cannot be opened, a priority is refused, a thread cannot be had. No event was acted
+    /// upon.
+    ///
+    /// # Panics
+    /// As `watch` does. The units have ended then, and the devices were told to go to their safe states.
     pub fn run<M: Machine + Send + Sync + Clone>(
         &self,
         timebase: &Timebase<M>,
         stop: &Stop,
         watch: &mut dyn FnMut(&mut [Watched]),
     ) -> Result<Outcome, DeviceError> {
-        let devices = self.devices.iter().map(|settings| open(settings, timebase));
+        let driven = |index| self.units.iter().filter(move |unit| unit.device == Some(index));
+        let moved = |index| Lines(driven(index).fold(0, |lines, unit| lines | unit.act.outputs().0));
+        let devices = self.devices.iter().enumerate();
+        let devices = devices.map(|(index, settings)| open(settings, moved(index), timebase, stop));
         let devices = devices.collect::<Result<Vec<_>, _>>()?;
         let mut outcome = Outcome::default();
-        let mut began = Ok(());
-        {
+        let ran = {
             let mut threads = Vec::new();
             for settings in &self.units {
                 let device = settings.device.and_then(|index| devices.get(index));
                 let source = settings.on.open(timebase, stop)?;
-                threads.push((settings, unit(settings, source, device, timebase)?));
+                threads.push((settings, unit(settings, source, device, timebase, stop)?));
             }
             std::thread::scope(|scope| {
+                // However this ends: the scope waits for the units.
+                let _ends_all = EndsAll(stop);
                 let (placed, in_place) = channel();
                 let mut running = Vec::new();
+                let mut waiting = Vec::new();
                 let mut watched = Vec::new();
                 for (settings, (unit, log)) in threads {
+                    let (go, told_to_go) = channel();
+                    waiting.push(go);
                     watched.push(Watched { name: settings.name.clone(), log });
                     let placed = placed.clone();
-                    running.push((settings, scope.spawn(move || serve(settings, unit, &placed, stop))));
+                    let unit = move || serve(settings, unit, placed, &told_to_go, stop);
+                    let thread = Builder::new().spawn_scoped(scope, unit);
+                    running.push((settings, thread.map_err(|error| no_thread(settings, &error))?));
                 }
                 drop(placed);
-                began = all_in_place(&in_place, running.len());
-                if began.is_err() {
-                    stop.set();
-                }
+                all_in_place(&in_place, running.len())?;
+                // One that has gone by itself is found out when it is joined.
+                waiting.iter().for_each(|go| drop(go.send(Go)));
                 while !stop.is_set() {
                     watch(&mut watched);
                     std::thread::sleep(LOOK);
@@ -115,36 +130,30 @@ impl Station {
                     outcome.units.push(UnitOutcome { name, counts, failed });
                 }
                 watch(&mut watched);
-            });
-        }
-        for (settings, device) in self.devices.iter().zip(devices) {
-            let safe = device.lock().and_then(|mut held| {
-                held.device().make_safe()?;
-                Ok(held.device().safe_state())
-            });
+                Ok(())
+            })
+        };
+        for (settings, mut device) in self.devices.iter().zip(devices) {
+            let made_safe = device.make_safe();
             outcome.devices.push(DeviceOutcome {
                 name: settings.name.clone(),
-                safe: safe.clone().unwrap_or(settings.driver.safe),
-                unsafe_because: safe.err(),
+                safe: device.safe_state(),
+                unsafe_because: made_safe.err(),
                 recovered: device.recovered(),
             });
         }
-        began.map(|()| outcome)
+        ran.map(|()| outcome)
     }
 }
 
-/// Opens a device with its lock, and initialises it.
+/// Opens a device whose lines are to be moved, with its lock, and initialises it.
 fn open<'t, M: Machine + Send + Sync>(
-    DeviceSettings { driver, lock, .. }: &DeviceSettings,
+    settings: &DeviceSettings,
+    moved: Lines,
     timebase: &'t Timebase<M>,
+    stop: &'t Stop,
 ) -> Result<Guarded<'t>, DeviceError> {
-    let device: Box<dyn Device + 't> = driver.open(timebase)?;
-    let lock: Box<dyn Lockable + Send + Sync + 't> = match (&driver.driver, lock) {
-        (Driver::Virtual { .. }, _) => Box::new(driver.open_board(timebase)?),
-        (_, Some((file, protocol))) => Box::new(LockFile::open(file, *protocol)?),
-        (_, None) => Box::new(LockFile::of_process()?),
-    };
-    let guarded = Guarded::new(device, lock);
+    let guarded = settings.driver.open_guarded(moved, settings.lock.as_ref(), timebase)?.cancelled_by(stop.flag());
     guarded.lock()?.device().init()?;
     Ok(guarded)
 }
@@ -155,8 +164,9 @@ fn unit<'a, 'd, M: Machine + Send + Sync>(
     source: Box<dyn EventSource + 'a>,
     device: Option<&'a Guarded<'d>>,
     timebase: &'a Timebase<M>,
+    stop: &'a Stop,
 ) -> Result<(SchedulingUnit<'a, 'd, M>, StageLog), DeviceError> {
-    let (unit, log) = SchedulingUnit::new(source, action(&settings.act, timebase)?, device, timebase, STAMPS);
+    let (unit, log) = SchedulingUnit::new(source, action(&settings.act, timebase, stop)?, device, timebase, STAMPS);
     let unit = match settings.late_after {
         Some(late_after) => unit.late_after(late_after),
         None => unit,
@@ -167,6 +177,7 @@ fn unit<'a, 'd, M: Machine + Send + Sync>(
 fn action<'a, M: Machine + Send + Sync>(
     act: &Act,
     timebase: &'a Timebase<M>,
+    stop: &'a Stop,
 ) -> Result<Box<dyn Action<M> + 'a>, DeviceError> {
     type Of<'a, 'b, 'c, M> = &'a mut Activation<'b, 'c, M>;
     Ok(match *act {
@@ -181,8 +192,7 @@ fn action<'a, M: Machine + Send + Sync>(
         }
         Act::Pulse(line, width) => {
             let pulse = Pulse { lines: Lines::one(line), width };
-            // It learns for milliseconds when it is made.
-            let mut long = (width > POLL_MOST).then(|| LongDelay::new(timebase));
+            let mut long = delay_for(width, timebase, stop.flag());
             Box::new(move |of: Of<'_, '_, '_, M>| {
                 of.device(|device| pulse.fire_with(device, timebase, long.as_mut()).map(drop).map_err(failed_pulse))
             })
@@ -200,6 +210,11 @@ fn action<'a, M: Machine + Send + Sync>(
 fn failed_pulse(error: PulseError) -> DeviceError {
     match error {
         PulseError::Device(error) => error,
+        PulseError::CutShort(cut) => DeviceError {
+            attempted: format!("make a pulse of {}", cut.width),
+            said: format!("it was cut short after {} at most, for the station was told to stop", cut.at_most),
+            remedy: "stop the station between two pulses",
+        },
         other => DeviceError {
             attempted: "make a pulse".to_owned(),
             said: other.to_string(),
@@ -208,11 +223,15 @@ fn failed_pulse(error: PulseError) -> DeviceError {
     }
 }
 
-/// Puts the thread into its place, says so, and reacts.
+/// The word that all are in their places.
+struct Go;
+
+/// Puts the thread into its place, says so, and reacts when it is told to go.
 fn serve<M: Machine>(
     settings: &UnitSettings,
     mut unit: SchedulingUnit<'_, '_, M>,
-    placed: &Sender<Option<DeviceError>>,
+    placed: Sender<Result<(), DeviceError>>,
+    told_to_go: &Receiver<Go>,
     stop: &Stop,
 ) -> (Counts, Option<DeviceError>) {
     // Also when the action panics: the others stop then.
@@ -224,15 +243,19 @@ fn serve<M: Machine>(
         slack: settings.priority.map(|_| Nanos::new(1)),
     };
     let guard = place.apply(unit.machine());
-    let refused = guard.refused().map(|refused| DeviceError {
-        attempted: format!("{} for the unit {}", refused.attempted, settings.name),
-        said: refused.said.clone(),
-        remedy: "run as root, allow it (ulimit -r), or leave out priority and cpu",
+    let in_place = guard.refused().map_or(Ok(()), |refused| {
+        Err(DeviceError {
+            attempted: format!("{} for the unit {}", refused.attempted, settings.name),
+            said: refused.said.clone(),
+            remedy: "run as root, allow it (ulimit -r), or leave out priority and cpu",
+        })
     });
-    // Nobody listens only if the caller has gone.
-    drop(placed.send(refused.clone()));
-    if refused.is_some() {
-        return (Counts::default(), refused);
+    // Nobody listens only if the caller has gone, who then does not give the word either.
+    drop(placed.send(in_place.clone()));
+    // Who listens is not to wait for more.
+    drop(placed);
+    if in_place.is_err() || told_to_go.recv().is_err() {
+        return (Counts::default(), in_place.err());
     }
     // Caught here, where the account of what went before is still to be had.
     let ran = catch_unwind(AssertUnwindSafe(|| unit.run()));
@@ -261,12 +284,22 @@ impl Drop for EndsAll<'_> {
 }
 
 /// Waits for so many to be in their places.
-fn all_in_place(placed: &Receiver<Option<DeviceError>>, count: usize) -> Result<(), DeviceError> {
-    (0..count).try_for_each(|_| match placed.recv() {
-        Ok(Some(refused)) => Err(refused),
-        // One that has gone without a word is found out when it is joined.
-        Ok(None) | Err(_) => Ok(()),
-    })
+fn all_in_place(placed: &Receiver<Result<(), DeviceError>>, count: usize) -> Result<(), DeviceError> {
+    let gone = || DeviceError {
+        attempted: "put the units into their places".to_owned(),
+        said: "a thread has ended before it was there".to_owned(),
+        remedy: "this is a defect of hairspring: report it",
+    };
+    (0..count).try_for_each(|_| placed.recv().unwrap_or_else(|_| Err(gone())))
+}
+
+/// Why there is no thread for a unit.
+fn no_thread(settings: &UnitSettings, error: &std::io::Error) -> DeviceError {
+    refusal(
+        format!("start a thread for the unit {}", settings.name),
+        error,
+        "allow more threads and memory (ulimit -u, ulimit -v), or take fewer units",
+    )
 }
 
 #[cfg(test)]
@@ -297,9 +330,11 @@ mod tests {
             late_after: None,
         };
         let (unit, _log) = SchedulingUnit::new(Box::new(timer), Box::new(action), None, &timebase, 8);
-        let (placed, _in_place) = channel();
-        let (counts, failed) = serve(&settings, unit, &placed, &stop);
-        assert_eq!((counts.activations, counts.holds(), stop.is_set()), (2, true, true));
+        let ((placed, _in_place), (go, told_to_go)) = (channel(), channel());
+        go.send(Go).expect("somebody listens");
+        let (counts, failed) = serve(&settings, unit, placed, &told_to_go, &stop);
+        // The third had come, and nothing came of it.
+        assert_eq!((counts.events, counts.activations, counts.holds(), stop.is_set()), (3, 2, false, true));
         let failed = failed.expect("it panicked").to_string();
         assert!(failed.contains("run the unit x: it panicked: at the third"), "{failed}");
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_device::exposure::{End, ExposureError};
 use hairspring_device::instrument::Instrument;
-use hairspring_device::{Device, DeviceError, Exposure, ExposureReport, Lines, Protocol};
+use hairspring_device::{Device, DeviceError, Exposure, ExposureReport, Lines, Protocol, Pulse};
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Cpu, Nanos, Sim};
 use hairspring_time::{GAP_LEAST, LongDelay, Timebase};
@@ -51,6 +51,10 @@ impl Device for Shutter {
 
     fn init(&mut self) -> Result<(), DeviceError> {
         Ok(())
+    }
+
+    fn output_lines(&self) -> Lines {
+        Lines(SHUTTER.0 | OTHER.0)
     }
 
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
@@ -146,15 +150,21 @@ fn what_disturbs_the_end_is_told_and_what_disturbs_the_rest_does_not_matter() {
 
 #[test]
 fn whenever_the_thread_is_preempted_no_exposure_is_short_and_a_long_one_says_why() {
-    // In steps that fall on every part of the end, from the last sleep to the closing write; the finest shorter than a look at
-    // the counter. The time counts from after the opening write of 1.25 µs.
+    // In steps that fall on every part of both ends: the opening write, and from the last sleep to after the closing write; the finest
+    // shorter than a look at the counter. The time counts from after the opening write of 1.25 µs.
     let time = Nanos::from_millis(2);
-    let coarse = (-10_000..1_000).step_by(100);
-    for at in coarse.chain((1_000..2_000).step_by(5)).map(|nanos| time + Nanos::new(nanos)) {
+    let end = |nanos| time + Nanos::new(nanos);
+    let coarse = (-10_000..1_000).step_by(100).chain((2_000..5_000).step_by(50));
+    let fine = (1_000..2_000).step_by(5);
+    for at in (0..3_000).step_by(50).map(Nanos::new).chain(coarse.chain(fine).map(end)) {
         let preempt = Disturbance::Preempt(Nanos::from_micros(200));
-        let (report, _) = exposed(time, Nanos::from_micros(100), |sim, start| sim.disturb(start + at, preempt));
+        let (report, shutter) = exposed(time, Nanos::from_micros(100), |sim, start| sim.disturb(start + at, preempt));
         check(&report);
         assert!(report.late() <= GAP_LEAST + GAP_LEAST || report.is_disturbed(), "{at}: {report:?}");
+        // Two writes of 1.25 µs. The truth, too: within a write the shutter moves at once, and nobody can tell.
+        let most = time + Nanos::from_micros(5);
+        assert!(report.at_most() <= most && shutter.was_open() <= most || report.is_disturbed(), "{at}: {report:?}");
+        assert_eq!(report.is_disturbed(), report.name() != "clean", "{report:?}");
     }
 }
 
@@ -254,6 +264,15 @@ fn what_is_no_exposure_is_refused_and_moves_nothing() {
         let refused = exposure.make(&mut shutter, &timebase, &mut delay, |_| Ok(0)).expect_err("refused");
         assert!(refused.to_string().contains(hint), "{refused}");
     }
+    let exposure = Exposure { lines: Lines(SHUTTER.0 | 1 << 4), time: Nanos::new(9) };
+    let refused = exposure.make(&mut shutter, &timebase, &mut delay, |_| Ok(0)).expect_err("no such line");
+    assert!(refused.to_string().contains("line 4 of shutter: its outputs are lines 2 to 3"), "{refused}");
+    let pulse = Pulse { lines: Lines(1), width: Nanos::new(9) };
+    let refused = pulse.fire(&mut shutter, &timebase).expect_err("no such line").to_string();
+    assert!(refused.contains("write to line 0"), "{refused}");
+    let stop = AtomicBool::new(false);
+    let refused = pulse.train(1, Nanos::from_secs(1), &mut shutter, &timebase, &stop).expect_err("no such line");
+    assert!(refused.to_string().contains("write to line 0"), "{refused}");
     let absurd = Exposure { lines: SHUTTER, time: Nanos::MAX };
     let refused = absurd.make(&mut shutter, &timebase, &mut delay, |_| Ok(0)).expect_err("300 years");
     assert!(matches!(refused, ExposureError::Delay(_)) && shutter.writes.is_empty(), "{refused}");

@@ -1,10 +1,10 @@
 //! The lock of a device, between threads and processes.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use hairspring_device::{Device, Guarded, Lines, Lockable, Protocol};
+use hairspring_device::{Device, DeviceError, Guarded, Lines, Lockable, Protocol, VirtualBoard};
 use hairspring_machine::{Host, Machine, Policy};
 
 use crate::process::{Other, count};
@@ -52,13 +52,16 @@ fn threads_and_processes_exclude_each_other() {
 }
 
 #[test]
-fn the_death_of_an_owner_is_told_to_the_next_one_alone() {
+fn the_death_of_an_owner_is_told_until_somebody_has_repaired_what_it_left() {
     for protocol in Protocol::ALL {
         let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
         let board = board(folder.path(), protocol, &timebase);
         for _ in 0..3 {
             Other::start("hold", folder.path(), protocol).kill();
-            assert!(board.lock().lock().expect("the lock").owner_died(), "{protocol}");
+            for _ in 0..2 {
+                assert!(board.lock().lock().expect("the lock").owner_died(), "{protocol}");
+            }
+            board.lock().lock().expect("the lock").repaired();
             assert!(!board.lock().lock().expect("the lock").owner_died(), "{protocol}");
         }
     }
@@ -182,5 +185,142 @@ fn a_thread_that_has_the_lock_is_not_made_to_wait_for_itself() {
         let _guard = board.lock().lock().expect("the lock");
         let error = board.lock().lock().expect_err("not again");
         assert!(error.to_string().contains("give it back first"), "{error}");
+    }
+}
+
+#[test]
+fn who_gives_up_waiting_keeps_nobody_waiting() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let board = board(folder.path(), protocol, &timebase);
+        let (thread, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let guard = board.lock().lock().expect("the lock");
+            let first = scope.spawn(|| {
+                thread.store(own_thread(), Ordering::Release);
+                let given = board.lock().lock_unless(&mut || is_over.load(Ordering::Acquire)).expect("no error");
+                given.is_some()
+            });
+            wait_until("the waiting", || field(thread.load(Ordering::Acquire), 3) == "S");
+            let second = scope.spawn(|| board.lock().lock().is_ok_and(|guard| !guard.owner_died()));
+            is_over.store(true, Ordering::Release);
+            assert!(!first.join().expect("no panic"), "{protocol}: it was had all the time");
+            drop(guard);
+            assert!(second.join().expect("no panic"), "{protocol}");
+        });
+        // Nobody has it any more.
+        assert!(board.lock().lock_unless(&mut || true).is_ok_and(|guard| guard.is_some()), "{protocol}");
+    }
+}
+
+/// A board whose initialisation fails so often.
+struct Stubborn<'t>(VirtualBoard<'t, Host>, u32);
+
+impl Device for Stubborn<'_> {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        if self.1 > 0 {
+            self.1 -= 1;
+            let (attempted, said) = ("initialise".to_owned(), "not now".to_owned());
+            return Err(DeviceError { attempted, said, remedy: "try again" });
+        }
+        self.0.init()
+    }
+
+    fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.0.write(mask, value)
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        self.0.read()
+    }
+
+    fn output_lines(&self) -> Lines {
+        self.0.output_lines()
+    }
+
+    fn safe_state(&self) -> Lines {
+        self.0.safe_state()
+    }
+}
+
+/// A device that could not be initialised after its owner's death was handed out as it was to the next who asked, in any process: the
+/// lock had told of the death already.
+#[test]
+fn a_device_that_cannot_be_initialised_after_its_owners_death_is_had_by_nobody() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let open = || board(folder.path(), protocol, &timebase);
+        let guarded = |fails| Guarded::new(Box::new(Stubborn(open(), fails)), Box::new(open()));
+        open().init().expect("initialised");
+        open().write(Lines(1), Lines(1)).expect("written");
+        Other::start("hold", folder.path(), protocol).kill();
+        let (device, another) = (guarded(2), guarded(0));
+        for _ in 0..2 {
+            let refused = device.lock().map(drop).expect_err("as long as it fails");
+            assert!(refused.to_string().contains("not now"), "{refused}");
+        }
+        assert_eq!((open().outputs().0, device.recovered()), (Lines(1), 0), "{protocol}");
+        drop(another.lock().expect("this one can"));
+        assert_eq!((open().outputs().0, another.recovered()), (Lines(0), 1), "{protocol}");
+        drop(device.lock().expect("it is in order"));
+        assert_eq!(device.recovered(), 0, "{protocol}");
+    }
+}
+
+/// Whoever dropped a device wrote to it without its lock, once more when it was safe already: a pulse of another process, up at that
+/// moment, was cut short, and its report said nothing.
+#[test]
+fn who_goes_does_not_touch_what_another_has() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let open = || board(folder.path(), protocol, &timebase);
+        let guarded = || Guarded::new(Box::new(open()), Box::new(open()));
+        let (going, safe, idle, staying) = (guarded(), guarded(), guarded(), guarded());
+        for device in [&going, &safe] {
+            device.lock().and_then(|mut held| held.device().init()).expect("initialised");
+        }
+        assert_eq!(safe.make_safe(), Ok(()));
+        let mut held = staying.lock().expect("the lock");
+        held.device().write(Lines(1), Lines(1)).expect("written");
+        let writes = open().outputs().1;
+        drop((safe, idle));
+        assert_eq!(open().outputs(), (Lines(1), writes), "{protocol}: safe already, and never used");
+        // One waits until the lock is given back, if that is not too long.
+        let error =
+            std::thread::scope(|scope| scope.spawn(|| going.make_safe()).join()).expect("no panic").expect_err("had");
+        assert!(error.to_string().contains("another kept its lock"), "{error}");
+        assert_eq!(open().outputs(), (Lines(1), writes), "{protocol}");
+        drop(held);
+        drop(going);
+        assert_eq!(open().outputs(), (Lines(0), writes + 1), "{protocol}: made safe under the lock");
+    }
+}
+
+#[test]
+fn a_wait_for_a_device_is_ended_by_its_flag() {
+    for protocol in Protocol::ALL {
+        let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+        let (open, stop) = (|| board(folder.path(), protocol, &timebase), AtomicBool::new(false));
+        let device = Guarded::new(Box::new(open()), Box::new(open())).cancelled_by(&stop);
+        let (lock, thread) = (open(), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            let guard = lock.lock().lock().expect("the lock");
+            let waiting = scope.spawn(|| {
+                thread.store(own_thread(), Ordering::Release);
+                (device.lock().map(drop), device.lock_or_stop().map(|held| held.is_none()))
+            });
+            wait_until("the waiting", || field(thread.load(Ordering::Acquire), 3) == "S");
+            stop.store(true, Ordering::Release);
+            let (refused, nothing) = waiting.join().expect("no panic");
+            assert!(refused.is_err_and(|error| error.to_string().contains("told to stop")), "{protocol}");
+            assert_eq!(nothing, Ok(true), "{protocol}");
+            drop(guard);
+        });
+        // A flag that is set does not keep from what is free.
+        assert!(device.lock().is_ok(), "{protocol}");
     }
 }

@@ -1,11 +1,16 @@
 //! Pulses of a board, and what an observer sees of them.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_device::{AccessTimes, Device, Edge, Lines, Lockable, Protocol, Pulse, Scope, Traced, VirtualBoard};
-use hairspring_machine::sim::Script;
+use hairspring_device::pulse::{CUT_LEAST, POLL_MOST, PulseError};
+use hairspring_device::{
+    AccessTimes, Device, DeviceError, Edge, Lines, LockFile, Lockable, Protocol, Pulse, Scope, Signal, Traced,
+    VirtualBoard,
+};
+use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos, Sim};
-use hairspring_time::Timebase;
+use hairspring_time::{LongDelay, Timebase};
 
 use crate::{board, skip, timebase};
 
@@ -45,7 +50,31 @@ fn in_virtual_time_a_pulse_is_as_long_as_asked_whether_it_is_polled_or_slept_out
         for report in train.pulses.iter().chain([&fired]) {
             assert!(report.at_least >= width && report.at_least < width + Nanos::from_micros(1), "{report:?}");
             // Two writes of 1.25 µs.
-            assert!(report.at_most < width + Nanos::from_micros(5) && report.verdict.is_clean(), "{report:?}");
+            assert!(report.at_most < width + Nanos::from_micros(5) && !report.is_disturbed(), "{report:?}");
+        }
+    }
+}
+
+/// A pulse whose thread was preempted within a write, or between one and the delay, was longer by that, and called undisturbed.
+#[test]
+fn whenever_the_thread_is_preempted_no_pulse_is_short_and_a_long_one_says_so() {
+    for width in [Nanos::from_micros(20), Nanos::from_millis(2)] {
+        let begin = (0..4_000).step_by(100).map(Nanos::new);
+        let end = (-3_000..5_000).step_by(100).map(|nanos| width + Nanos::new(nanos));
+        for at in begin.chain(end) {
+            let (folder, sim) = (tempfile::tempdir().expect("a folder"), Sim::new(Script::default()));
+            let timebase = Timebase::calibrate_to(sim.clone(), 0.1, Nanos::from_secs(1)).expect("a time base");
+            let path = folder.path().join("board");
+            let board = VirtualBoard::open(&path, AccessTimes::FESA, Lines(0), Protocol::None, &timebase);
+            let mut board = board.expect("a board");
+            board.init().expect("initialised");
+            let mut long = LongDelay::new(&timebase);
+            sim.disturb(sim.true_time() + at, Disturbance::Preempt(Nanos::from_micros(200)));
+            let pulse = Pulse { lines: Lines::one(1), width };
+            let long = (width > POLL_MOST).then_some(&mut long);
+            let report = pulse.fire_with(&mut board, &timebase, long).expect("a pulse");
+            assert!(report.at_least >= width, "{at}: {report:?}");
+            assert!(report.at_most <= width + Nanos::from_micros(6) || report.is_disturbed(), "{at}: {report:?}");
         }
     }
 }
@@ -87,6 +116,86 @@ fn a_train_that_is_stopped_says_so_and_leaves_the_line_down() {
     assert_eq!((train.stopped, train.pulses.len(), board.outputs().0), (true, 1, Lines(0)));
 }
 
+/// A flag that is set while the line is up cut no pulse short, however wide: Ctrl-C did nothing for ten minutes.
+#[test]
+fn a_wide_pulse_is_cut_short_by_the_flag_and_told_apart() {
+    let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
+    let (mut driven, seen) =
+        (board(folder.path(), Protocol::None, &timebase), board(folder.path(), Protocol::None, &timebase));
+    driven.init().expect("initialised");
+    let stop = AtomicBool::new(false);
+    let pulse = Pulse { lines: Lines::one(0), width: Nanos::from_secs(3600) };
+    let stopped_when_up = || {
+        while seen.outputs().0 == Lines(0) {
+            std::thread::yield_now();
+        }
+        stop.store(true, Ordering::Release);
+    };
+    let train = std::thread::scope(|scope| {
+        scope.spawn(stopped_when_up);
+        pulse.train(1, pulse.width + pulse.width, &mut driven, &timebase, &stop).expect("a train")
+    });
+    let cut = train.cut_short.expect("it was up");
+    assert_eq!((train.stopped, train.pulses.len(), seen.outputs().0), (true, 0, Lines(0)));
+    assert!(cut.at_most < cut.width && cut.at_least <= cut.at_most, "{cut:?}");
+    // A single one, with a delay that a flag cancels.
+    let mut long = LongDelay::new(&timebase).cancelled_by(&stop);
+    let error = pulse.fire_with(&mut driven, &timebase, Some(&mut long)).expect_err("cut short");
+    assert!(matches!(error, PulseError::CutShort(cut) if cut.at_most < cut.width), "{error}");
+    assert_eq!(seen.outputs().0, Lines(0));
+}
+
+/// Lines that set a flag when one of them goes up.
+struct Stopping<'s> {
+    stop: &'s AtomicBool,
+    lines: Lines,
+}
+
+impl Device for Stopping<'_> {
+    fn name(&self) -> String {
+        "lines".to_owned()
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn write(&mut self, _: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.lines = value;
+        self.stop.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        Ok(self.lines)
+    }
+
+    fn output_lines(&self) -> Lines {
+        Lines(u32::MAX)
+    }
+
+    fn safe_state(&self) -> Lines {
+        Lines(0)
+    }
+}
+
+#[test]
+fn a_pulse_that_soon_ends_is_not_cut_short() {
+    let sim = Sim::new(Script::default());
+    let timebase = Timebase::calibrate(sim.clone()).expect("a time base");
+    for (width, is_cut) in [(CUT_LEAST, false), (CUT_LEAST + Nanos::new(1), true)] {
+        let pulse = Pulse { lines: Lines::one(0), width };
+        let stop = AtomicBool::new(false);
+        let mut device = Stopping { stop: &stop, lines: Lines(0) };
+        let train = pulse.train(2, Nanos::from_secs(1), &mut device, &timebase, &stop).expect("a train");
+        assert_eq!(
+            (train.stopped, train.cut_short.is_some(), train.pulses.len()),
+            (true, is_cut, usize::from(!is_cut))
+        );
+        assert_eq!(device.lines, Lines(0));
+    }
+}
+
 #[test]
 fn accesses_take_as_long_as_the_boards_do() {
     let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
@@ -115,16 +224,47 @@ fn accesses_take_as_long_as_the_boards_do() {
     assert_eq!(first.outputs().0, Lines(0b10));
 }
 
+/// A letter that was named instead of a board was refused, but with zeros behind its end; the file of a signal had no word to know it by,
+/// so firing one overwrote whatever was named.
 #[test]
-fn what_is_no_board_is_refused() {
+fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
+    type Opened<'a> = &'a dyn Fn(&Path) -> Result<(), DeviceError>;
     let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
-    let open = |name: &str| {
-        let path = folder.path().join(name);
-        VirtualBoard::open(&path, AccessTimes::ZERO, Lines(0), Protocol::None, &timebase).map(drop)
-    };
-    std::fs::write(folder.path().join("letter"), "Dear Sir or Madam").expect("written");
-    assert!(open("letter").expect_err("a letter").to_string().contains("something else"));
-    assert!(open("nowhere/board").expect_err("no folder").to_string().contains("No such file"));
+    let board =
+        |path: &Path| VirtualBoard::open(path, AccessTimes::ZERO, Lines(0), Protocol::None, &timebase).map(drop);
+    let signal = |path: &Path| Signal::open(path).map(drop);
+    let lock = |path: &Path| LockFile::open(path, Protocol::None).map(drop);
+    let kinds: [(&str, Opened<'_>); 3] = [("board", &board), ("signal", &signal), ("lock", &lock)];
+    for (name, open) in kinds {
+        let file = folder.path().join(name);
+        std::fs::write(&file, "").expect("written");
+        // An empty file is as good as none, and what was made is taken again.
+        for _ in 0..2 {
+            open(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        assert!(
+            open(&folder.path().join("none").join(name)).is_err_and(|error| error.to_string().contains("No such file"))
+        );
+    }
+    let length = |name: &str| std::fs::metadata(folder.path().join(name)).expect("a file").len() as usize;
+    let mut letters = vec![b"Dear Sir or Madam".to_vec(), vec![0; 5000], vec![b'x'; 10_000]];
+    for name in ["board", "lock"] {
+        // As long as what it is taken for, also with a beginning of zeros.
+        letters.extend([vec![b'x'; length(name)], [vec![0; 8], vec![b'x'; length(name) - 8]].concat()]);
+    }
+    letters.extend(kinds.map(|(name, _)| std::fs::read(folder.path().join(name)).expect("read")));
+    let letter = folder.path().join("letter");
+    for content in letters {
+        for (name, open) in kinds {
+            if std::fs::read(folder.path().join(name)).expect("read") == content {
+                continue;
+            }
+            std::fs::write(&letter, &content).expect("written");
+            let error = open(&letter).expect_err("it is something else").to_string();
+            assert!(error.contains("something else") && error.contains("name a"), "{name}: {error}");
+            assert!(std::fs::read(&letter).expect("read") == content, "{name}: it was changed");
+        }
+    }
 }
 
 #[test]

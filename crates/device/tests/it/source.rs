@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use hairspring_device::signal::PLACES;
 use hairspring_device::source::{Counter, Datagrams, Each, PreciseTimer, Readable, Timer};
-use hairspring_device::{Event, EventSource, Poller, Signal, Sleeper, Stamped, Stop};
+use hairspring_device::{
+    Activation, Counts, Event, EventSource, Poller, SchedulingUnit, Signal, Sleeper, Stages, Stamped, Stop,
+};
 use hairspring_machine::{Host, Machine, Nanos, Policy};
 use hairspring_time::Timebase;
 
@@ -102,6 +104,83 @@ fn lines_of_a_pipe_are_events_with_their_numbers_as_cycles() {
         let error = Readable::fifo(&folder.path().join(name), &timebase, &stop).expect_err("no pipe");
         assert!(error.to_string().contains(why), "{error}");
     }
+}
+
+/// What an activation takes below.
+const ACTION: Nanos = Nanos::from_millis(2);
+
+/// Runs a unit on a source until so many activations are over, each of which takes a while.
+fn run<'t>(
+    source: Box<dyn EventSource + 't>,
+    timebase: &'t Timebase<Host>,
+    stop: &'t Stop,
+    mut act: impl FnMut(u64) + Send,
+    most: u64,
+) -> (Counts, Vec<Stages>) {
+    let mut activations = 0;
+    let action = |activation: &mut Activation<'_, '_, Host>| {
+        activations += 1;
+        act(activations);
+        let done = activation.timebase().now() + ACTION;
+        while activation.timebase().now().since(done).is_ok_and(|after| after < Nanos::ZERO) {}
+        if activations == most {
+            stop.set();
+        }
+        Ok(())
+    };
+    let (mut unit, log) = SchedulingUnit::new(source, Box::new(action), None, timebase, 64);
+    unit = unit.late_after(ACTION);
+    unit.run().expect("nothing fails");
+    (unit.counts(), log.collect())
+}
+
+/// Lines that are written at once wait for each other's actions. Stamped when it was their turn they would all look prompt.
+#[test]
+fn lines_that_wait_for_the_action_before_are_overrun_and_late() {
+    const LINES: u64 = 6;
+    let (timebase, stop) = (timebase(), Stop::new().expect("a stop"));
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let source = Readable::new(OwnedFd::from(reader), "a pipe", Each::Line, &timebase, &stop);
+    writer.write_all(&b"go\n".repeat(LINES as usize)).expect("written");
+    let (counts, stages) = run(Box::new(source), &timebase, &stop, |_| (), LINES);
+    let overrun = LINES - 1;
+    // The first one may be, too, where this thread has lost its CPU.
+    assert!(counts.overrun == overrun && (overrun..=LINES).contains(&counts.delayed), "{counts:?}");
+    for (before, one) in (0..).zip(&stages) {
+        let waited = one.wake.since(one.event).expect("one epoch");
+        assert!(waited >= Nanos::new(ACTION.count() * before), "behind {before} others: {waited}");
+    }
+}
+
+/// A buffer of lines, each with a long action, is not to be acted upon when the end has come.
+#[test]
+fn lines_that_wait_are_not_acted_upon_after_the_stop() {
+    let (timebase, stop) = (timebase(), Stop::new().expect("a stop"));
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let source = Readable::new(OwnedFd::from(reader), "a pipe", Each::Line, &timebase, &stop);
+    writer.write_all(b"go\ngo\ngo\ngo\n").expect("written");
+    let (counts, _) = run(Box::new(source), &timebase, &stop, |_| (), 2);
+    assert_eq!((counts.activations, counts.holds()), (2, true), "{counts:?}");
+}
+
+/// What is read only when the action before is over was there before, too, and nobody knows since when.
+#[test]
+fn what_comes_while_an_action_runs_is_overrun_though_nobody_stamped_it() {
+    const PIECES: u64 = 4;
+    let timebase = timebase();
+    let stop = Stop::new().expect("a stop");
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let source = Readable::new(OwnedFd::from(reader), "a pipe", Each::Read, &timebase, &stop);
+    let mut write = move |_| writer.write_all(b"go").expect("written");
+    write(0);
+    let (counts, _) = run(Box::new(source), &timebase, &stop, write, PIECES);
+    assert_eq!((counts.activations, counts.overrun), (PIECES, PIECES - 1), "{counts:?}");
+    let stop = Stop::new().expect("a stop");
+    let (source, firing) = Counter::new(&timebase, &stop).expect("an eventfd");
+    firing.fire().expect("fired");
+    let fire = |_| (0..3).for_each(|_| firing.fire().expect("fired"));
+    let (counts, _) = run(Box::new(source), &timebase, &stop, fire, PIECES);
+    assert_eq!((counts.activations, counts.missed, counts.overrun), (PIECES, 2 * (PIECES - 1), PIECES - 1));
 }
 
 #[test]

@@ -87,6 +87,25 @@ fn a_unit_that_fails_ends_the_station_with_its_reason_and_safe_outputs() {
     assert!(outcome.units[0].failed.is_none() && outcome.devices[0].unsafe_because.is_none(), "{outcome:?}");
 }
 
+/// A station whose pulse was ten minutes wide ended after ten minutes, whatever it was told.
+#[test]
+fn a_wide_pulse_does_not_keep_a_station_from_its_end_and_is_told_to_be_cut_short() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        "[source.tick]\nfrom = \"timer:10ms\"\n{BOARD}[unit.wide]\non = \"tick\"\ndevice = \"board\"\ndo = {{ pulse = {{ \
+         line = 1, width = \"10h\" }} }}\n"
+    );
+    let (outcome, _) = run(&station(&folder, &text), Duration::from_millis(500), || {});
+    let outcome = outcome.expect("it began");
+    let failed = outcome.units[0].failed.as_ref().expect("it was up").to_string();
+    assert!(failed.contains("cut short"), "{failed}");
+    assert!(outcome.units[0].counts.holds() && outcome.devices[0].unsafe_because.is_none(), "{outcome:?}");
+    let board = folder.path().join("board");
+    let timebase = timebase();
+    let board = VirtualBoard::open(&board, AccessTimes::ZERO, Lines(0), Protocol::None, &timebase).expect("a board");
+    assert_eq!(board.outputs().0, Lines(0x100), "safe");
+}
+
 #[test]
 fn what_cannot_begin_does_not() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -103,4 +122,40 @@ fn what_cannot_begin_does_not() {
         let error = outcome.expect_err("it did not begin").to_string();
         assert!(error.contains(hint) && stages.is_empty(), "{error}");
     }
+}
+
+/// A unit that is in its place acted at once, while others were still refused theirs, and what it had done was in no report.
+#[test]
+fn no_unit_acts_before_all_are_in_their_places() {
+    const EARLY: usize = 8;
+    let folder = tempfile::tempdir().expect("a folder");
+    let unit = |name: &str| format!("[unit.{name}]\non = \"tick\"\ndo = {{ fire = \"FOLDER/acted\" }}\n");
+    let early: String = (0..EARLY).map(|number| unit(&format!("early{number}"))).collect();
+    let text = format!("[source.tick]\nfrom = \"timer:10us\"\n{early}{}cpu = 4095\n", unit("refused"));
+    let station = station(&folder, &text);
+    let acted = Signal::open(&folder.path().join("acted")).expect("a signal");
+    let (outcome, stages) = run(&station, Duration::from_secs(20), || {});
+    let error = outcome.expect_err("it did not begin").to_string();
+    assert!(error.contains("for the unit refused"), "{error}");
+    assert_eq!((acted.fired(), stages.len()), (0, 0));
+}
+
+/// The units were told to stop by who watches them alone: when that one panicked they went on, and nobody could end them.
+#[test]
+fn a_panic_of_who_watches_ends_the_units_and_leaves_the_outputs_safe() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let unit = "[unit.blink]\non = \"tick\"\ndevice = \"board\"\ndo = { toggle = { line = 0 } }\n";
+    let station = station(&folder, &format!("[source.tick]\nfrom = \"timer:1ms\"\n{BOARD}{unit}"));
+    let (tell, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (timebase, stop) = (timebase(), Stop::new().expect("a stop"));
+        let watch = &mut |_: &mut [Watched]| panic!("who watches has had enough");
+        let run = std::panic::AssertUnwindSafe(|| station.run(&timebase, &stop, watch));
+        let panicked = std::panic::catch_unwind(run).is_err();
+        tell.send(panicked && stop.is_set()).expect("somebody waits");
+    });
+    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true), "it goes on, or has not panicked");
+    let (board, timebase) = (folder.path().join("board"), timebase());
+    let board = VirtualBoard::open(&board, AccessTimes::ZERO, Lines(0), Protocol::None, &timebase).expect("a board");
+    assert_eq!(board.outputs().0, Lines(0x100), "safe");
 }

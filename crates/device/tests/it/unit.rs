@@ -39,7 +39,8 @@ impl EventSource for Scripted<'_> {
         self.at += 1;
         let (at, wake) = (self.start + *time, self.timebase.now());
         let sequence = self.at as u64;
-        Ok(Some(Event { at, stamped: Stamped::Due, wake, sequence, missed: missed as u64, cycle: Some(sequence * 10) }))
+        let (missed, cycle) = (missed as u64, Some(sequence * 10));
+        Ok(Some(Event { at, stamped: Stamped::Due, wake, waited: false, sequence, missed, cycle }))
     }
 }
 
@@ -103,6 +104,45 @@ fn what_the_source_cannot_keep_is_missed_and_counted() {
     assert_eq!(numbers, 100);
     // Numbers go on where the missed ones end.
     assert!(stages.windows(2).all(|two| two[1].sequence == two[0].sequence + 1 + two[1].missed));
+}
+
+/// Numbers as they are given here, with none said to be missed.
+struct Numbers<'t>(std::vec::IntoIter<u64>, &'t Timebase<Sim>);
+
+impl EventSource for Numbers<'_> {
+    fn name(&self) -> String {
+        "numbers".to_owned()
+    }
+
+    fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
+        let now = self.1.now();
+        let event = |sequence| Event {
+            at: now,
+            stamped: Stamped::Due,
+            wake: now,
+            waited: false,
+            sequence,
+            missed: 0,
+            cycle: None,
+        };
+        Ok(self.0.next().map(event))
+    }
+}
+
+/// An account that adds up what it was told by itself would hold whatever the source does.
+#[test]
+fn a_number_that_is_lost_or_comes_twice_shows_in_the_account() {
+    for (numbers, holds) in [(vec![1, 2, 3], true), (vec![2, 3], false), (vec![1, 2, 4], false), (vec![1, 2, 2], false)]
+    {
+        let timebase = sim();
+        let last = *numbers.last().expect("some");
+        let source = Numbers(numbers.clone().into_iter(), &timebase);
+        let action = |_: &mut Activation<'_, '_, Sim>| Ok(());
+        let (mut unit, _log) = SchedulingUnit::new(Box::new(source), Box::new(action), None, &timebase, 8);
+        unit.run().expect("nothing fails");
+        let counts = unit.counts();
+        assert_eq!((counts.holds(), counts.events), (holds, last), "{numbers:?}: {counts:?}");
+    }
 }
 
 #[test]

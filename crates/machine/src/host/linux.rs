@@ -2,6 +2,7 @@
 
 use std::io::Error;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Host, arch, linux_facts, sentinel};
 use crate::facts::{Facts, Unread};
@@ -12,6 +13,9 @@ use crate::{
 
 /// The kernel's unit in /proc/stat: USER_HZ is 100 on every architecture that has a back-end here.
 const USER_TICK: Nanos = Nanos::from_millis(10);
+
+/// Locks of the memory in force: the kernel has one for the process, and does not count.
+static MEMORY_LOCKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Reads of the counter from which the least cost is taken; enough that one of them is undisturbed.
 const COST_READS: usize = 64;
@@ -182,19 +186,24 @@ impl Machine for Host {
     }
 
     fn lock_memory(&self) -> Result<(), Refused> {
-        // SAFETY: mlockall changes no memory, only whether it may be paged out.
-        refusal(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, || {
-            (
-                "lock memory".to_owned(),
-                "run as root, or raise the limit memlock: `ulimit -l unlimited` or /etc/security/limits.conf"
-                    .to_owned(),
-            )
-        })
+        lock_all()?;
+        MEMORY_LOCKS.fetch_add(1, Ordering::SeqCst);
+        // Once more, now that it is counted: somebody's unlocking may have undone the first.
+        lock_all().inspect_err(|_| self.unlock_memory())
     }
 
     fn unlock_memory(&self) {
+        let before = MEMORY_LOCKS.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |locks| locks.checked_sub(1));
+        if before != Ok(1) {
+            return;
+        }
         // SAFETY: munlockall changes no memory, only whether it may be paged out.
         unsafe { libc::munlockall() };
+        // Who has been counted since the count was zero may have locked before the unlocking; who is counted after this look locks
+        // after it. SeqCst: the counts and the looks of both are in one order.
+        if MEMORY_LOCKS.load(Ordering::SeqCst) > 0 {
+            let _ = lock_all();
+        }
     }
 
     fn timer_slack(&self) -> Nanos {
@@ -263,7 +272,10 @@ impl Machine for Host {
 
     fn published_rates(&self) -> Vec<PublishedRate> {
         let mut rates = arch::published_rates();
-        rates.extend(kernel_rates());
+        // Under an emulator another counter than the one that the kernel's log is about is read.
+        if arch::COUNTER_NAME == "tsc" {
+            rates.extend(kernel_rates());
+        }
         rates
     }
 
@@ -289,6 +301,16 @@ impl Machine for Host {
     fn facts(&self) -> Facts {
         linux_facts::read(&linux_facts::Root::default())
     }
+}
+
+fn lock_all() -> Result<(), Refused> {
+    // SAFETY: mlockall changes no memory, only whether it may be paged out.
+    refusal(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, || {
+        (
+            "lock memory".to_owned(),
+            "run as root, or raise the limit memlock: `ulimit -l unlimited` or /etc/security/limits.conf".to_owned(),
+        )
+    })
 }
 
 fn affinity_set() -> libc::cpu_set_t {

@@ -31,6 +31,8 @@ mod linux_facts;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "on the ledger: the area that a thread shares with the kernel")]
 mod sentinel;
+#[cfg(any(target_os = "windows", test))]
+mod windows_class;
 #[cfg(target_os = "windows")]
 #[expect(unsafe_code, reason = "on the ledger: calls of ntdll and kernel32, the page that the kernel shares")]
 mod windows_facts;

@@ -13,7 +13,8 @@
 //! # Priorities
 //! A real-time policy is a level of `REALTIME_PRIORITY_CLASS`, 16 to 31: strictly by priority, with a time slice among
 //! equals. Windows has no other; `Fifo` is granted as that and read back as `RoundRobin`. The class belongs to the process
-//! and stays while any of its threads has such a policy, and threads at normal level are lifted with it.
+//! and stays while any of its threads has such a policy (`windows_class.rs`); other threads are lifted with it, which is not
+//! told as their policy.
 //!
 //! # Under Wine
 //! Wine answers all these calls and passes only some on. What it keeps to itself (priorities) is refused here.
@@ -21,7 +22,7 @@
 use std::cell::Cell;
 use std::io::Error;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, HANDLE, WAIT_OBJECT_0};
 use windows_sys::Win32::System::Kernel::PROCESSOR_NUMBER;
@@ -34,6 +35,7 @@ use windows_sys::Win32::System::Threading::{
     SetThreadPriority, SetWaitableTimer, Sleep, THREAD_PRIORITY_NORMAL, TIMER_ALL_ACCESS, WaitForSingleObject,
 };
 
+use super::windows_class::{Class, System};
 use super::windows_levels::{level_of, packed, priority_of, unpacked};
 use super::{Host, windows_facts, x86_64};
 use crate::facts::{Facts, Unread};
@@ -139,8 +141,7 @@ impl Machine for Host {
     fn sentinel_disarm(&self) {}
 
     fn policy(&self) -> Policy {
-        let (class, level) = class_and_level();
-        match (class, level) {
+        match HOLDS_CLASS.with(|holds| CLASS.of(&Kernel, holds)) {
             (NORMAL_PRIORITY_CLASS, THREAD_PRIORITY_NORMAL) => Policy::Other,
             (REALTIME_PRIORITY_CLASS, level) => Policy::RoundRobin(priority_of(level)),
             (class, level) => Policy::Unknown(packed(class, level)),
@@ -348,8 +349,8 @@ thread_local! {
     static HOLDS_CLASS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The threads of this process with a real-time policy. One that ended with it is never taken off.
-static HOLDERS: AtomicU32 = AtomicU32::new(0);
+/// The real-time class of this process.
+static CLASS: Class = Class::new();
 
 /// A waitable timer of one thread.
 struct Timer(HANDLE);
@@ -388,52 +389,40 @@ impl Drop for Timer {
     }
 }
 
-fn class_and_level() -> (u32, i32) {
-    // SAFETY: the handles mean this process and the calling thread, which may always be asked.
-    unsafe { (GetPriorityClass(GetCurrentProcess()), GetThreadPriority(GetCurrentThread())) }
-}
+/// This process and the calling thread.
+struct Kernel;
 
-/// Sets both, and says what the system said if it did not.
-fn set_class_and_level(class: u32, level: i32) -> Result<(), String> {
-    // SAFETY: the handles mean this process and the calling thread; the rest are plain numbers.
-    let done = unsafe {
-        SetPriorityClass(GetCurrentProcess(), class) != 0 && SetThreadPriority(GetCurrentThread(), level) != 0
-    };
-    if done { Ok(()) } else { Err(Error::last_os_error().to_string()) }
+impl System for Kernel {
+    fn class_and_level(&self) -> (u32, i32) {
+        // SAFETY: the handles mean this process and the calling thread, which may always be asked.
+        unsafe { (GetPriorityClass(GetCurrentProcess()), GetThreadPriority(GetCurrentThread())) }
+    }
+
+    fn set_class(&self, class: u32) -> Result<(), String> {
+        // SAFETY: the handle means this process; the rest is a plain number.
+        let done = unsafe { SetPriorityClass(GetCurrentProcess(), class) };
+        if done != 0 { Ok(()) } else { Err(Error::last_os_error().to_string()) }
+    }
+
+    fn set_level(&self, level: i32) -> Result<(), String> {
+        // SAFETY: the handle means the calling thread; the rest is a plain number.
+        let done = unsafe { SetThreadPriority(GetCurrentThread(), level) };
+        if done != 0 { Ok(()) } else { Err(Error::last_os_error().to_string()) }
+    }
 }
 
 fn real_time(policy: Policy, priority: u8) -> Result<(), String> {
     if !(1..=99).contains(&priority) {
         return Err(format!("there is no {policy:?}"));
     }
-    let before = class_and_level();
-    let level = level_of(priority);
-    set_class_and_level(REALTIME_PRIORITY_CLASS, level)?;
-    let now = class_and_level();
-    // Without the right to it Windows grants the next lower class and says nothing.
-    let refusal = match windows_facts::wine() {
-        Some(wine) => Some(format!("{wine} keeps priorities to itself: its host does not schedule by them")),
-        None if now != (REALTIME_PRIORITY_CLASS, level) => Some("the real-time class was not granted".to_owned()),
-        None => None,
-    };
-    if let Some(said) = refusal {
-        set_class_and_level(before.0, before.1)?;
-        return Err(said);
+    if let Some(wine) = windows_facts::wine() {
+        return Err(format!("{wine} keeps priorities to itself: its host does not schedule by them"));
     }
-    if !HOLDS_CLASS.replace(true) {
-        // Relaxed, here and below: the count carries no data.
-        HOLDERS.fetch_add(1, Ordering::Relaxed);
-    }
-    Ok(())
+    HOLDS_CLASS.with(|holds| CLASS.raise(&Kernel, holds, level_of(priority)))
 }
 
-/// Leaves the real-time class, unless another thread still needs it.
 fn ordinary(class: u32, level: i32) -> Result<(), String> {
-    if HOLDS_CLASS.replace(false) {
-        HOLDERS.fetch_sub(1, Ordering::Relaxed);
-    }
-    let class = if HOLDERS.load(Ordering::Relaxed) > 0 { REALTIME_PRIORITY_CLASS } else { class };
-    set_class_and_level(class, level)
+    HOLDS_CLASS.with(|holds| CLASS.lower(&Kernel, holds, class, level))
 }
 
 fn group_affinity() -> GROUP_AFFINITY {

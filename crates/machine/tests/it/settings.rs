@@ -107,3 +107,25 @@ fn memory_is_locked_and_unlocked_or_refused_with_the_limit() {
         refused => check_refusal(refused, "lock memory"),
     }
 }
+
+#[test]
+fn memory_stays_locked_until_the_last_who_asked_for_it_unlocks() {
+    // The kernel knows one lock for the whole process: the first of two to unlock took it from the other, too.
+    let locked = || {
+        let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("a line VmLck").to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") > 0
+    };
+    for _ in 0..2 {
+        if let Err(refused) = Host.lock_memory() {
+            return skip("settings::memory_stays_locked_until_the_last_who_asked_for_it_unlocks", &refused.to_string());
+        }
+    }
+    Host.unlock_memory();
+    assert!(locked(), "one is left");
+    Host.unlock_memory();
+    Host.unlock_memory();
+    Host.lock_memory().expect("granted before");
+    assert!(locked(), "what was unlocked too often has no debts");
+    Host.unlock_memory();
+}

@@ -2,12 +2,10 @@
 //! the first call of a process apart from the later ones.
 //!
 //! Each language has a small program of ours that makes the calls and prints what they took, a JSON object for a way to
-//! call; so all of them run as a user's program does, in processes of their own, on the CPU of the sheet. Who is not installed
-//! is absent.
+//! call; so all of them run as a user's program does, in processes of their own. Who is not installed is absent.
 
 mod program;
 mod rows;
-mod rust;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -17,9 +15,11 @@ use hairspring_sheet::{Absent, Figure, Method, Unit};
 use hairspring_time::RealTime;
 
 use crate::context::{Context, Effort};
-use program::{PROGRAMS, Program};
+use crate::host::system;
+#[cfg(test)]
+pub(crate) use program::understood;
+pub(crate) use program::{Program, Start};
 pub(crate) use rows::declare;
-pub use rust::{CallerError, call};
 
 /// Processes of each program: as many first calls.
 const RUNS: usize = 10;
@@ -40,10 +40,10 @@ pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context
         Effort::Normal => RUNS,
         Effort::Thorough => RUNS_THOROUGH,
     };
-    // What is started from here inherits the place.
+    // What is started from here inherits the place, on Linux.
     let settings = RealTime { policy: Some(Policy::Other), cpu: Some(context.cpu), ..RealTime::default() };
     let guard = settings.apply(&Host);
-    for program in PROGRAMS {
+    for program in system::PROGRAMS {
         if context.wants(&format!("callers.{}", program.language)) {
             context.say(&format!("calls from {}", program.language));
             of(context, &program, runs);
@@ -60,7 +60,7 @@ pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context
 fn of<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, program: &Program, runs: usize) {
     let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for _ in 0..runs {
-        match program.run(context.means.program.as_deref(), LATER) {
+        match program.run(context.program.as_deref(), LATER) {
             Ok(taken) => taken.into_iter().for_each(|(id, mut some)| samples.entry(id).or_default().append(&mut some)),
             Err(absent) => return context.absent_under(&format!("callers.{}", program.language), &absent),
         }

@@ -20,86 +20,65 @@ const FOLDER: &str = "HAIRSPRING_LIBEXEC";
 /// What is mapped.
 const MAPPED_BYTES: usize = 4096;
 
-const PYTHON: &str = include_str!("../../../../bindings/callers/callers.py");
-const TCL: &str = include_str!("../../../../bindings/callers/callers.tcl");
-
 /// A program that calls.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     /// Who calls, in ids.
-    pub(super) language: &'static str,
-    kind: Kind,
+    pub(crate) language: &'static str,
+    /// How it is started, or why it is not on this system.
+    pub(crate) start: Result<Start, &'static str>,
 }
 
+/// How a program is started.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
-    /// The command itself.
-    Ourselves,
-    /// Installed with the command, under this name; what it is told last.
-    Installed(&'static str, Option<&'static str>),
-    /// A script: its interpreter, its text, and what provides the package that it needs.
-    Script(&'static str, &'static str, &'static str),
-    /// Not for this system.
-    Elsewhere(&'static str),
+pub(crate) struct Start {
+    /// The name of a program that is installed with the command, or of a script's interpreter; the command itself if there is none.
+    pub(crate) program: Option<&'static str>,
+    pub(crate) script: Option<&'static str>,
+    /// What it is told last.
+    pub(crate) last: Option<&'static str>,
+    /// How one has what is not there.
+    pub(crate) remedy: &'static str,
 }
-
-pub(super) const PROGRAMS: [Program; 6] = [
-    Program { language: "rust", kind: Kind::Ourselves },
-    Program { language: "c", kind: Kind::Installed("callers-c", None) },
-    Program { language: "c_pointer", kind: Kind::Installed("callers-c", Some("pointer")) },
-    Program {
-        language: "python",
-        kind: Kind::Script("python3", PYTHON, "`pip install ./bindings/python` in the project"),
-    },
-    Program {
-        language: "tcl",
-        kind: Kind::Script("tclsh", TCL, "`cargo xtask install --prefix DIR`, and DIR/lib in TCLLIBPATH"),
-    },
-    Program { language: "dll", kind: Kind::Elsewhere("the DLL is called on Windows") },
-];
 
 impl Program {
     /// Runs it once: samples in nanoseconds by the ids of their rows. `ourselves` is the command that makes the calls of Rust when
     /// it is told `caller`. Blocks until the program ends, or is ended for taking too long.
     pub(super) fn run(&self, ourselves: Option<&Path>, calls: usize) -> Result<Vec<(String, Vec<f64>)>, Absent> {
+        let start = self.start.map_err(Absent::final_)?;
         let failed = |error: std::io::Error| Absent::final_(format!("failed to prepare a mapped file: {error}"));
         let folder = folder().map_err(failed)?;
         let (mapped, script) = (folder.path().join("mapped"), folder.path().join("script"));
         std::fs::write(&mapped, [0; MAPPED_BYTES]).map_err(failed)?;
-        let mut command = self.command(ourselves, &script)?;
+        let mut command = start.command(ourselves, &script)?;
         command.arg(&mapped).arg(calls.to_string());
-        if let Kind::Installed(_, last) = self.kind {
-            command.args(last);
-        }
-        let said = self.said(command, folder.path())?;
+        command.args(start.last);
+        let said = start.said(command, folder.path())?;
         understood(&said, self.language).ok_or_else(|| {
             Absent::final_(format!("the program said nothing that could be understood: {}", said.trim()))
         })
     }
+}
 
+impl Start {
     fn command(&self, ourselves: Option<&Path>, script: &Path) -> Result<Command, Absent> {
-        match self.kind {
-            Kind::Ourselves => {
-                let none = || Absent::new("no program was named that makes the calls", "take the sheet by the command");
-                let mut command = Command::new(ourselves.ok_or_else(none)?);
-                command.arg("caller");
-                Ok(command)
-            }
-            Kind::Installed(name, _) => installed(name, ourselves).map(Command::new).ok_or_else(|| {
-                Absent::new(
-                    format!("`{name}` is not installed"),
-                    format!("`cargo xtask install --prefix DIR` and take the sheet by DIR/bin/hairspring, or name its folder in {FOLDER}"),
-                )
-            }),
-            Kind::Script(interpreter, text, _) => {
-                let failed = |error| Absent::final_(format!("failed to write a script: {error}"));
-                std::fs::write(script, text).map_err(failed)?;
-                let mut command = Command::new(interpreter);
-                command.arg(script);
-                Ok(command)
-            }
-            Kind::Elsewhere(reason) => Err(Absent::final_(reason)),
+        let Some(program) = self.program else {
+            let none = || Absent::new("no program was named that makes the calls", "take the sheet by the command");
+            let mut command = Command::new(ourselves.ok_or_else(none)?);
+            command.arg("caller");
+            return Ok(command);
+        };
+        if let Some(text) = self.script {
+            std::fs::write(script, text)
+                .map_err(|error| Absent::final_(format!("failed to write a script: {error}")))?;
+            let mut command = Command::new(program);
+            command.arg(script);
+            return Ok(command);
         }
+        installed(program, ourselves).map(Command::new).ok_or_else(|| {
+            let remedy = format!("{}, or name its folder in {FOLDER}", self.remedy);
+            Absent::new(format!("`{program}` is not installed"), remedy)
+        })
     }
 
     /// What it printed, if it ended well. It prints into files: a pipe that nobody reads would hold it up.
@@ -132,9 +111,9 @@ impl Program {
             Some(_) => format!("{name} failed: {last}"),
             None => format!("{name} did not end within {} s", PATIENCE.as_secs()),
         };
-        Err(match self.kind {
-            Kind::Script(_, _, provides) => Absent::new(reason, provides),
-            _ => Absent::final_(reason),
+        Err(match self.script {
+            Some(_) => Absent::new(reason, self.remedy),
+            None => Absent::final_(reason),
         })
     }
 }
@@ -145,15 +124,15 @@ fn folder() -> std::io::Result<TempDir> {
     if shared.is_dir() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() }
 }
 
-/// Where a program of ours is that is installed with the command.
+/// Where a program of ours is that is installed with the command: in its folder for such programs, or beside it.
 fn installed(name: &str, ourselves: Option<&Path>) -> Option<PathBuf> {
     let named = std::env::var_os(FOLDER).map(PathBuf::from);
-    let beside = ourselves.and_then(Path::parent).map(|bin| bin.join("../libexec/hairspring"));
-    named.into_iter().chain(beside).map(|folder| folder.join(name)).find(|path| path.is_file())
+    let beside = ourselves.and_then(Path::parent).map(|bin| [bin.join("../libexec/hairspring"), bin.to_owned()]);
+    named.into_iter().chain(beside.into_iter().flatten()).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 /// The samples in what a program printed, one object in a line. Nothing if a call is missing, or a sample is no time.
-pub(super) fn understood(said: &str, language: &str) -> Option<Vec<(String, Vec<f64>)>> {
+pub(crate) fn understood(said: &str, language: &str) -> Option<Vec<(String, Vec<f64>)>> {
     let objects = said.lines().filter_map(|line| serde_json::from_str(line).ok());
     let object = objects.into_iter().find(|object: &Value| object["language"] == language)?;
     let mut samples = Vec::new();
@@ -200,14 +179,19 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_or_fails_is_absent_with_what_to_do() {
-        let of = |kind| Program { language: "c", kind }.run(None, 1).expect_err("there is none");
-        let absent = of(Kind::Installed("no-such-program", None));
-        assert!(absent.remedy.is_some_and(|remedy| remedy.contains("cargo xtask install")));
-        let absent = of(Kind::Script("sh", "echo a reason >&2; exit 3", "installing it"));
-        assert_eq!((absent.reason.as_str(), absent.remedy.as_deref()), ("sh failed: a reason", Some("installing it")));
-        let absent = of(Kind::Script("sh", "echo nonsense", "installing it"));
+        let of = |program, script| {
+            let start = Start { program, script, last: None, remedy: "install it" };
+            Program { language: "c", start: Ok(start) }.run(None, 1).expect_err("there is none")
+        };
+        let absent = of(Some("no-such-program"), None);
+        assert!(absent.remedy.is_some_and(|remedy| remedy.starts_with("install it, or")));
+        let absent = of(Some("sh"), Some("echo a reason >&2; exit 3"));
+        assert_eq!((absent.reason.as_str(), absent.remedy.as_deref()), ("sh failed: a reason", Some("install it")));
+        let absent = of(Some("sh"), Some("echo nonsense"));
         assert!(absent.reason.contains("nonsense"), "{absent:?}");
-        assert!(of(Kind::Script("no-such-interpreter", "", "")).reason.contains("does not start"));
-        assert!(of(Kind::Ourselves).remedy.is_some());
+        assert!(of(Some("no-such-interpreter"), Some("")).reason.contains("does not start"));
+        assert!(of(None, None).remedy.is_some());
+        let absent = Program { language: "c", start: Err("elsewhere") }.run(None, 1).expect_err("it is elsewhere");
+        assert_eq!(absent, Absent::final_("elsewhere"));
     }
 }

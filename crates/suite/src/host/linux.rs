@@ -2,8 +2,8 @@
 
 #[path = "../caches.rs"]
 pub(crate) mod caches;
-#[path = "../callers/mod.rs"]
-pub mod callers;
+#[path = "../caller.rs"]
+pub mod caller;
 #[path = "../executive/mod.rs"]
 pub mod executive;
 #[path = "../reaction/mod.rs"]
@@ -11,11 +11,10 @@ pub mod reaction;
 #[path = "../transfer/mod.rs"]
 pub mod transfer;
 
-use std::path::PathBuf;
-
 use hairspring_machine::{Clock, ClockCall, Machine, SleepCall};
 use hairspring_sheet::{Conditions, Note};
 
+use crate::callers::{Program, Start};
 use crate::clocks::Read;
 use crate::context::Context;
 use crate::registry::ChapterDeclaration;
@@ -68,23 +67,53 @@ pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
 pub(crate) const UNTRUSTED: &str =
     "see `hairspring clock`; a kernel started with `clocksource=tsc tsc=reliable` uses it all the same";
 
+/// Who calls the library.
+pub(crate) const PROGRAMS: [Program; 6] = [
+    Program { language: "rust", start: Ok(Start { program: None, ..CALLERS_C }) },
+    Program { language: "c", start: Ok(CALLERS_C) },
+    Program { language: "c_pointer", start: Ok(Start { last: Some("pointer"), ..CALLERS_C }) },
+    Program {
+        language: "python",
+        start: Ok(Start {
+            program: Some("python3"),
+            script: Some(include_str!("../../../../bindings/callers/callers.py")),
+            last: None,
+            remedy: "`pip install ./bindings/python` in the project",
+        }),
+    },
+    Program {
+        language: "tcl",
+        start: Ok(Start {
+            program: Some("tclsh"),
+            script: Some(include_str!("../../../../bindings/callers/callers.tcl")),
+            last: None,
+            remedy: "`cargo xtask install --prefix DIR`, and DIR/lib in TCLLIBPATH",
+        }),
+    },
+    Program { language: "dll", start: Err("the DLL is called on Windows") },
+];
+const CALLERS_C: Start = Start {
+    program: Some("callers-c"),
+    script: None,
+    last: None,
+    remedy: "`cargo xtask install --prefix DIR` and take the sheet by DIR/bin/hairspring",
+};
+
 /// What they work with beside the machine.
 pub(crate) struct Means {
     /// Where disks may be measured.
     pub(crate) disks: Option<Disks>,
-    /// What becomes a process of the matrix, or the one that calls from Rust.
-    pub(crate) program: Option<PathBuf>,
 }
 
 impl Means {
     pub(crate) fn of(request: &Request) -> Self {
-        Self { disks: request.disks.clone(), program: request.program.clone() }
+        Self { disks: request.disks.clone() }
     }
 }
 
 /// The chapters that only this system has.
 pub(crate) fn chapters() -> Vec<ChapterDeclaration> {
-    vec![executive::declare(), reaction::declare(), transfer::declare(), callers::declare()]
+    vec![executive::declare(), reaction::declare(), transfer::declare()]
 }
 
 /// Measures one of them.
@@ -93,7 +122,6 @@ pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(chapter: &str, contex
         "executive" => executive::measure(context),
         "reaction" => reaction::measure(context),
         "transfer" => transfer::measure(context),
-        "callers" => callers::measure(context),
         other => unreachable!("the registry has no chapter {other}"),
     }
 }

@@ -5,6 +5,7 @@
 use hairspring_machine::{Clock, ClockCall, Machine, SleepCall};
 use hairspring_sheet::{Conditions, Note, NoteKind};
 
+use crate::callers::{Program, Start};
 use crate::clocks::Read;
 use crate::context::Context;
 use crate::registry::ChapterDeclaration;
@@ -45,6 +46,25 @@ pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
 pub(crate) const UNTRUSTED: &str =
     "see `hairspring clock`; `bcdedit /deletevalue useplatformclock` lets Windows choose the counter again";
 
+/// Who calls the library: `callers.c`, linked to the DLL. Rust's program needs `hairspring-device`, which is for Linux.
+pub(crate) const PROGRAMS: [Program; 6] = [
+    Program { language: "rust", start: Err("mapped devices in Rust are for Linux; see clocks.read and delays") },
+    Program { language: "c", start: Err(DLL) },
+    Program { language: "c_pointer", start: Err(DLL) },
+    Program { language: "python", start: Err("the Python package is for Linux") },
+    Program { language: "tcl", start: Err("the Tcl package is for Linux") },
+    Program {
+        language: "dll",
+        start: Ok(Start {
+            program: Some("callers-c.exe"),
+            script: None,
+            last: None,
+            remedy: "compile `bindings/callers/callers.c` against hairspring.dll, and put both beside hairspring.exe",
+        }),
+    },
+];
+const DLL: &str = "on Windows C calls the DLL: see callers.dll";
+
 /// Disks that may be measured: there are none on this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disks {}
@@ -75,7 +95,7 @@ pub(crate) fn notes(conditions: &Conditions) -> Vec<Note> {
     let mut notes = vec![Note {
         kind: NoteKind::Remark,
         text: "In this sheet CLOCK_MONOTONIC is QueryPerformanceCounter, SCHED_FIFO a level of the real-time priority class, \
-               SCHED_OTHER the normal class, and clock_nanosleep a waitable timer of high resolution."
+               SCHED_OTHER the normal class, and clock_nanosleep a waitable timer of high resolution. Programs that call the library run on any CPU."
             .to_owned(),
         remedy: None,
     }];

@@ -81,8 +81,8 @@ impl EventSource for Ready<'_> {
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         self.sequence += 1;
         let wake = self.timebase.now();
-        let sequence = self.sequence;
-        Ok(Some(Event { at: wake, stamped: Stamped::Wake, wake, sequence, missed: 0, cycle: None }))
+        let (sequence, stamped) = (self.sequence, Stamped::Wake);
+        Ok(Some(Event { at: wake, stamped, wake, waited: true, sequence, missed: 0, cycle: None }))
     }
 }
 

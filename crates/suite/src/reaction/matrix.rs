@@ -52,7 +52,13 @@ pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, t
         Effort::Normal => ROUNDS,
         Effort::Thorough => ROUNDS_THOROUGH,
     };
-    let experiment = Experiment { program: context.means.program.clone(), cpu: context.cpu.0, rounds, timebase };
+    if rounds < modes::SAMPLES_LEAST as u64 {
+        context.remark(format!(
+            "Steps in a distribution are looked for from {} events on: `--thorough` takes {ROUNDS_THOROUGH}.",
+            modes::SAMPLES_LEAST
+        ));
+    }
+    let experiment = Experiment { program: context.program.clone(), cpu: context.cpu.0, rounds, timebase };
     for protocol in Protocol::ALL {
         for labels in ROWS {
             let ids: Vec<String> = (1..=labels.len())

@@ -8,7 +8,7 @@
 use hairspring_machine::Nanos;
 
 /// Fewer samples say nothing about peaks.
-const SAMPLES_LEAST: usize = 400;
+pub(super) const SAMPLES_LEAST: usize = 400;
 /// The tail beyond these shares of the samples would stretch the bins without showing a peak.
 const INNER: (f64, f64) = (0.005, 0.98);
 /// A peak has at least this share of the samples.

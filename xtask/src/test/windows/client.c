@@ -124,7 +124,8 @@ static void sheet(void) {
     double median = 0;
     CHECK(hs_sheet_take("clocks.read.now.later", 1, &sheet) == HS_OK);
     CHECK(hs_sheet_contents(sheet, &contents) == HS_OK && contents.rows == 1 && contents.absent == 0);
-    CHECK(hs_sheet_median(sheet, "clocks.read.now.later", &median) == HS_OK && median > 0);
+    // Less than the empty loop is told as nothing, which happens where the CPUs are busy.
+    CHECK(hs_sheet_median(sheet, "clocks.read.now.later", &median) == HS_OK && median >= 0);
     CHECK(hs_sheet_median(sheet, "clocks.read.nothing", &median) == HS_E_NOT_FOUND);
     CHECK(hs_sheet_free(sheet) == HS_OK);
 }

@@ -105,9 +105,15 @@ fn sheet(text: &str) -> Result<(), String> {
     expect(list(&sheet["notes"]).iter().any(warned), "it says what it does not say")?;
     let chapters = list(&sheet["chapters"]);
     let ids: Vec<&str> = chapters.iter().filter_map(|chapter| chapter["id"].as_str()).collect();
-    expect(ids == ["clocks", "delays", "sleeps", "disturbance"], &format!("the chapters, which are {ids:?}"))?;
+    expect(
+        ids == ["clocks", "delays", "sleeps", "callers", "disturbance"],
+        &format!("the chapters, which are {ids:?}"),
+    )?;
     let tables = chapters.iter().flat_map(|chapter| list(&chapter["tables"]));
     let rows: Vec<Value> = tables.flat_map(|table| list(&table["rows"])).collect();
+    let called =
+        |row: &Value| row["id"].as_str().is_some_and(|id| id.starts_with("callers.dll.")) && row["figure"].is_object();
+    expect(rows.iter().filter(|row| called(row)).count() == 8, "what calls of the DLL cost")?;
     let mut figures = 0;
     for row in &rows {
         let absent = row["absent"]["reason"].as_str().is_some_and(|reason| !reason.is_empty());

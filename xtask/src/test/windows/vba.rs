@@ -1,9 +1,9 @@
 //! `bindings/vba/Hairspring.bas` against `hairspring.h` and the exports of the DLL.
 //!
 //! VBA calls whatever it is told to, with whatever it is told to push; a wrong `Declare` is a crash in somebody's workbook. So
-//! each is compared with the header: that the function exists, its arguments' names, number and kinds, its result; each
-//! `Type` with the structure of its name, member by member; each constant with its value. Everything in the header is
-//! declared, and everything declared is exported.
+//! each is compared with the header: that the function exists, its arguments' names, number and kinds, its result, which
+//! results may be NULL; each `Type` with the structure of its name, member by member; each constant with its value.
+//! Everything in the header is declared, and everything declared is exported.
 
 use std::collections::BTreeMap;
 
@@ -84,9 +84,16 @@ fn exports(dump: &str) -> Vec<String> {
 struct Function {
     result: String,
     parameters: Vec<(String, String)>,
+    /// The comment before it.
+    comment: String,
 }
 
 impl Function {
+    /// Whether a result need not be wanted: a `report` never need, others where the comment says so.
+    fn may_be_null(&self, argument: &str) -> bool {
+        argument == "report" || self.comment.contains(&format!("`{argument}` may be NULL"))
+    }
+
     fn compare(&self, name: &str, declared: &Declared, header: &Header) -> Vec<String> {
         let mut faults = Vec::new();
         if result(&self.result) != Some(declared.result.as_str()) {
@@ -102,6 +109,9 @@ impl Function {
             }
             if !header.passed(kind).iter().any(|allowed| allowed == passed) {
                 faults.push(format!("{name}: {argument} is {kind}, not {passed}"));
+            } else if (passed == "ByRef Any") != self.may_be_null(argument) {
+                let not = if passed == "ByRef Any" { "must not" } else { "may" };
+                faults.push(format!("{name}: {argument} {not} be NULL, and is {passed}"));
             }
         }
         faults
@@ -138,9 +148,9 @@ impl Header {
         for declaration in after.split(';') {
             let Some((head, arguments)) = declaration.trim().trim_end_matches(')').split_once('(') else { continue };
             let Some((name, result)) = typed(head) else { continue };
-            header
-                .functions
-                .insert(name, Function { result, parameters: arguments.split(',').filter_map(typed).collect() });
+            let comment = comment_of(text, &name);
+            let parameters = arguments.split(',').filter_map(typed).collect();
+            header.functions.insert(name, Function { result, parameters, comment });
         }
         header
     }
@@ -165,6 +175,16 @@ impl Header {
             },
         }
     }
+}
+
+/// The lines of comment before a function's declaration, as one.
+fn comment_of(text: &str, function: &str) -> String {
+    let begins = format!("{function}(");
+    let lines: Vec<&str> = text.lines().collect();
+    let declared =
+        lines.iter().position(|line| line.split("//").next().is_some_and(|code| code.contains(&begins))).unwrap_or(0);
+    let comment = lines[..declared].iter().rev().map_while(|line| line.strip_prefix("// "));
+    comment.fold(String::new(), |after, line| format!("{line} {after}"))
 }
 
 /// A declaration of C split into its name and its type without `const` and `struct`; `name[N]` keeps its brackets in the
@@ -275,28 +295,33 @@ fn declared(line: &str) -> Option<(String, Declared)> {
 mod tests {
     use super::*;
 
+    const EXPORTED: [&str; 3] = ["hs_look", "hs_wait", "hs_word"];
+
     const C: &str = "#define HS_OK 0\n#define HS_E_NAN -6\ntypedef struct hs_base hs_base;\n\
-                     typedef struct hs_report {\n    // Late.\n    int64_t late_ns;\n    bool gone;\n} hs_report;\n\
+                     typedef struct hs_report {\n    // Late.\n    int64_t late_ns;\n    // See hs_look().\n    bool gone;\n} hs_report;\n\
                      extern \"C\" {\n// Waits.\nint hs_wait(const struct hs_base *base,\n    double span_us, struct hs_report *report);\n\
+                     // Looks. `lead_ns` may\n// be NULL.\nint hs_look(struct hs_report *seen, int64_t *lead_ns);\n\
                      const char *hs_word(void);\n}\n";
 
     const BAS: &str = "Public Const HS_OK As Long = 0\r\nPublic Const HS_E_NAN As Long = -6\r\nPublic Type hs_report\r\n    \
                        late_ns As LongLong\r\n    gone As Byte\r\nEnd Type\r\n\
                        Public Declare PtrSafe Function hs_wait_of Lib \"hairspring\" Alias \"hs_wait\" ( _\r\n    \
                        ByVal base As LongPtr, ByVal span_us As Double, ByRef report As Any) As Long\r\n\
+                       Public Declare PtrSafe Function hs_look Lib \"hairspring\" ( _\r\n    \
+                       ByRef seen As hs_report, ByRef lead_ns As Any) As Long\r\n\
                        Public Declare PtrSafe Function hs_word Lib \"hairspring\" () As LongPtr\r\n";
 
     #[track_caller]
     fn check(from: &str, to: &str, fault: &str) {
         assert!(BAS.contains(from), "{from}");
-        let exported = ["hs_wait", "hs_word"].map(str::to_owned);
+        let exported = EXPORTED.map(str::to_owned);
         let found = faults(&Header::read(C), &BAS.replacen(from, to, 1), &exported);
         assert!(found.iter().any(|found| found.contains(fault)), "{found:?}");
     }
 
     #[test]
     fn a_module_that_agrees_has_no_faults() {
-        let exported = ["hs_wait", "hs_word"].map(str::to_owned);
+        let exported = EXPORTED.map(str::to_owned);
         assert_eq!(faults(&Header::read(C), BAS, &exported), Vec::<String>::new());
     }
 
@@ -311,9 +336,11 @@ mod tests {
         check("PtrSafe Function hs_word", "Function hs_word", "hs_word is not declared");
         check("gone As Byte", "gone As Boolean", "gone is not gone");
         check("late_ns As LongLong\r\n    gone As Byte", "gone As Byte", "1 members instead of 2");
+        check("ByRef seen As hs_report", "ByRef seen As Any", "seen must not be NULL");
+        check("ByRef lead_ns As Any", "ByRef lead_ns As LongLong", "lead_ns may be NULL");
         check("= -6", "= -7", "HS_E_NAN is not -6");
         check("End Type\r\n", "End Type\n", "CR LF");
-        let gone = faults(&Header::read(C), BAS, &["hs_wait".to_owned()]);
+        let gone = faults(&Header::read(C), BAS, &["hs_look", "hs_wait"].map(str::to_owned));
         assert_eq!(gone, ["the DLL does not export hs_word"]);
     }
 

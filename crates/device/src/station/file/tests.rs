@@ -78,8 +78,11 @@ fn every_mistake_is_found_where_it_is() {
     check("from = \"timer:1ms\"", "form = \"timer:1ms\"", (3, 1), "unknown field `form`");
     check("on = \"trigger\"", "on = \"triger\"", (14, 6), "there is no source \"triger\"; there are tick, trigger");
     check("device = \"port\"", "device = \"prt\"", (15, 10), "there is no device \"prt\"; there are board, port");
+    check("udp:127.0.0.1:5000", "parport:/dev/parport0", (14, 6), "a claimed port cannot be a source, too");
     check("device = \"port\"\n", "", (15, 6), "it takes a device");
     check("line = 3", "line = 32", (16, 25), "line 32: there are 0 to 31");
+    check("line = 3", "line = 12", (16, 6), "its outputs are lines 0 to 11");
+    check("parport:/dev/parport0", "serial:/dev/ttyS0", (16, 6), "its outputs are lines 0 to 1");
     check("line = 3", "line = -3", (16, 25), "invalid value");
     check("\"10us\"", "\"10\"", (16, 36), "unit");
     check("\"10us\"", "\"-10us\"", (16, 36), "negative");
@@ -97,6 +100,7 @@ fn every_mistake_is_found_where_it_is() {
         (9, 8),
         "a virtual board has its own lock",
     );
+    check("parport:/dev/parport0", "pci:0000:00:04.0,out=0x8", (11, 8), "for one process alone");
 }
 
 #[test]

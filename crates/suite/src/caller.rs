@@ -100,7 +100,7 @@ mod tests {
         assert!(call(&mapped, 1).is_err(), "there is no file");
         std::fs::write(&mapped, [0; 4096]).expect("a file");
         let said = call(&mapped, 300).expect("calls");
-        let samples = super::super::program::understood(&said, "rust").expect("the chapter reads it");
+        let samples = crate::callers::understood(&said, "rust").expect("the chapter reads it");
         assert_eq!(samples.len(), 8);
         let later = |call: &str| {
             let id = format!("callers.rust.{call}.later");

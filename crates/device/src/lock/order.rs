@@ -1,0 +1,298 @@
+//! [`Order`]: one at a time, in the order of coming, by tickets in memory that processes share.
+//!
+//! **How it works.** Who comes takes the next ticket and writes into the ticket's place who it is; it has the lock when the turn is its
+//! ticket's. Who gives it back lets the next ticket have its turn. The places are used in rounds, so each says of which ticket it speaks.
+//!
+//! **Who never comes back** is passed by those who wait: a thread that no longer exists; one that gave up waiting; and one that took a
+//! ticket and has written nothing for [`LOOKS`] looks.
+//!
+//! **Why there are never two.** Such a silent ticket is passed only by who has written [`GONE`] into its place, and its holder has the lock
+//! only if it has written itself there. Both write by comparing: one of them finds the other's word, and gives way. The model in
+//! `loom_checks` breaks if either just stores.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+#[cfg(not(loom))]
+use hairspring_machine::Nanos;
+
+/// Threads that can wait in order at once; later ones wait outside. The model has less, so that places are used again in a few steps.
+const PLACES: u32 = if cfg!(loom) { 2 } else { 64 };
+/// How often a waiting thread looks whether the owner still lives.
+#[cfg(not(loom))]
+const LOOK: Nanos = Nanos::from_millis(20);
+/// After so many looks in which nobody has said whose turn it is, that one died before it could. In the model it may only be slow.
+const LOOKS: u32 = if cfg!(loom) { 0 } else { 10 };
+/// Stands for a thread that does not wait any more. No thread has this number.
+const GONE: u32 = u32::MAX;
+
+/// Its memory. All zero is nobody.
+#[repr(C)]
+pub(super) struct Order {
+    /// The next ticket, and the one whose turn it is.
+    next: AtomicU32,
+    turn: AtomicU32,
+    /// By ticket modulo [`PLACES`]: the ticket in the upper half, the thread that holds it in the lower; 0 is no thread.
+    places: [AtomicU64; PLACES as usize],
+}
+
+fn packed(ticket: u32, thread: u32) -> u64 {
+    u64::from(ticket) << 32 | u64::from(thread)
+}
+
+/// Who is said in a place to hold this ticket: nobody yet, a thread, or, if the place is a later ticket's already, [`GONE`].
+fn holder(found: u64, ticket: u32) -> Option<u32> {
+    let (of, thread) = ((found >> 32) as u32, found as u32);
+    let is_older = ticket.wrapping_sub(of).wrapping_sub(1) < u32::MAX / 2;
+    match thread {
+        0 => None,
+        _ if is_older => None,
+        _ => Some(if of == ticket { thread } else { GONE }),
+    }
+}
+
+impl Order {
+    /// Makes it anew, in memory that nobody uses yet.
+    pub(super) fn make(&self) {
+        self.next.store(0, Ordering::Relaxed);
+        self.places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+        // Release: pairs with the first load of a turn.
+        self.turn.store(0, Ordering::Release);
+    }
+
+    fn place(&self, ticket: u32) -> &AtomicU64 {
+        &self.places[(ticket % PLACES) as usize]
+    }
+
+    /// Whether this thread has it.
+    pub(super) fn is_turn_of(&self, thread: u32) -> bool {
+        // Relaxed: only the thread itself can have written what makes this true.
+        let turn = self.turn.load(Ordering::Relaxed);
+        self.place(turn).load(Ordering::Relaxed) == packed(turn, thread)
+    }
+
+    /// Takes a ticket and waits for its turn. `false` if `is_over`, which is asked each time that nothing has happened for a look.
+    /// `died` is called before the turn of a thread passes on that died, so that the next one sees what it has done.
+    pub(super) fn wait(&self, thread: u32, died: impl Fn(), is_over: &mut dyn FnMut() -> bool) -> bool {
+        'ticket: loop {
+            // SeqCst: who gives back now either sees that there is one more, or has stored the turn before it is looked at here.
+            let mine = self.next.fetch_add(1, Ordering::SeqCst);
+            let (mut is_written, mut looks) = (false, 0);
+            loop {
+                let turn = self.turn.load(Ordering::SeqCst);
+                let ahead = mine.wrapping_sub(turn);
+                // A place is free when the holder of the ticket that had it before is done.
+                let is_passed = ahead > u32::MAX / 2 || !is_written && ahead < PLACES && !self.write(mine, thread);
+                if is_passed {
+                    continue 'ticket;
+                }
+                is_written |= ahead < PLACES;
+                if is_written && turn == mine {
+                    return true;
+                }
+                if sleep_while(&self.turn, turn) {
+                    looks = 0;
+                    continue;
+                }
+                looks += 1;
+                self.pass(looks > LOOKS, &died);
+                if is_over() {
+                    if is_written {
+                        self.leave(mine, thread);
+                    }
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Writes into a ticket's place who holds it; `false` if the ticket was passed.
+    fn write(&self, ticket: u32, thread: u32) -> bool {
+        let change = |found| holder(found, ticket).is_none().then_some(packed(ticket, thread));
+        self.place(ticket).fetch_update(Ordering::AcqRel, Ordering::Acquire, change).is_ok()
+    }
+
+    /// Lets the next one have its turn if the thread whose turn it is no longer exists, or `also_nobody` has said who it is.
+    fn pass(&self, also_nobody: bool, died: impl Fn()) {
+        let turn = self.turn.load(Ordering::SeqCst);
+        let place = self.place(turn);
+        let found = place.load(Ordering::Acquire);
+        match holder(found, turn) {
+            Some(GONE) => {}
+            Some(thread) if exists(thread) => return,
+            Some(_) => died(),
+            None if !also_nobody => return,
+            None => {
+                let passed = packed(turn, GONE);
+                if place.compare_exchange(found, passed, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                    return;
+                }
+            }
+        }
+        self.turn_over(turn);
+    }
+
+    /// Waits no longer.
+    fn leave(&self, ticket: u32, thread: u32) {
+        let (mine, gone) = (packed(ticket, thread), packed(ticket, GONE));
+        // SeqCst: who lets this ticket have its turn now either sees that it is gone, or has stored the turn before it is looked at.
+        if self.place(ticket).compare_exchange(mine, gone, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+            self.skip();
+        }
+    }
+
+    /// Passes those who are gone.
+    fn skip(&self) {
+        loop {
+            let turn = self.turn.load(Ordering::SeqCst);
+            if self.place(turn).load(Ordering::SeqCst) != packed(turn, GONE) {
+                return;
+            }
+            self.turn_over(turn);
+        }
+    }
+
+    /// Lets the ticket after this one have its turn, if nobody else has done so.
+    fn turn_over(&self, turn: u32) {
+        if self.turn.compare_exchange(turn, turn.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+            wake_all(&self.turn);
+        }
+    }
+
+    /// Gives it back: for who has it.
+    pub(super) fn give_back(&self) {
+        let next = self.turn.load(Ordering::Relaxed).wrapping_add(1);
+        // SeqCst, like all that follows: pairs with who comes, and with who leaves. What was done under the lock is seen by the next.
+        self.turn.store(next, Ordering::SeqCst);
+        self.skip();
+        if self.next.load(Ordering::SeqCst) != next {
+            wake_all(&self.turn);
+        }
+    }
+}
+
+#[cfg(not(loom))]
+fn sleep_while(turn: &AtomicU32, value: u32) -> bool {
+    crate::calls::wait_while(turn, value, LOOK)
+}
+
+#[cfg(not(loom))]
+fn wake_all(turn: &AtomicU32) {
+    crate::calls::wake_all(turn);
+}
+
+#[cfg(not(loom))]
+use crate::calls::thread_exists as exists;
+
+/// In the model nobody sleeps, and everybody lives.
+#[cfg(loom)]
+fn sleep_while(_: &AtomicU32, _: u32) -> bool {
+    loom::thread::yield_now();
+    false
+}
+
+#[cfg(loom)]
+fn wake_all(_: &AtomicU32) {}
+
+#[cfg(loom)]
+fn exists(_: u32) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn fresh() -> Order {
+        let places = std::array::from_fn(|_| AtomicU64::new(0));
+        Order { next: AtomicU32::new(0), turn: AtomicU32::new(0), places }
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn a_ticket_is_had_by_its_holder_or_passed_and_never_both() {
+        let order = fresh();
+        let turn = || order.turn.load(Ordering::Relaxed);
+        // Somebody has taken a ticket and not written who it is: it is passed, and comes too late.
+        order.next.store(2, Ordering::Relaxed);
+        order.pass(false, || panic!("nobody died"));
+        assert_eq!(turn(), 0);
+        order.pass(true, || panic!("nobody died"));
+        assert_eq!((turn(), order.write(0, 7)), (1, false));
+        // Also when the place is another's already.
+        assert!(order.write(PLACES, 8) && !order.write(0, 7));
+        // Who was in time is not passed: this thread lives.
+        let own = std::process::id();
+        assert!(order.write(1, own));
+        order.pass(true, || panic!("it lives"));
+        assert!(turn() == 1 && order.is_turn_of(own) && !order.is_turn_of(8));
+        order.give_back();
+        assert_eq!(turn(), 2);
+    }
+
+    #[cfg(not(loom))]
+    #[test]
+    fn tickets_are_older_or_newer_across_the_end_of_their_numbers() {
+        let last = u32::MAX;
+        assert_eq!(holder(packed(last, 7), last), Some(7));
+        assert_eq!(holder(packed(last, 7), last.wrapping_add(PLACES)), None);
+        assert_eq!(holder(packed(PLACES - 1, 7), last), Some(GONE));
+        assert_eq!(holder(0, 0), None);
+    }
+}
+
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_checks {
+    //! All interleavings of those who come, wait, give back and give up, where everybody who is slow is taken for dead.
+
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// Switches between threads that are not forced.
+    const PREEMPTIONS: usize = 3;
+
+    /// Two who come; one of them may give up at its first look.
+    fn check(gives_up: bool) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(PREEMPTIONS);
+        model.check(move || {
+            let shared = Arc::new((tests::fresh(), UnsafeCell::new(0_u32)));
+            let come = |thread: u32, gives_up: bool| {
+                let shared = Arc::clone(&shared);
+                move || {
+                    let (order, cell) = &*shared;
+                    let is_had = order.wait(thread, || panic!("nobody died"), &mut || gives_up);
+                    if is_had {
+                        // Who is here with another is told by loom.
+                        cell.with_mut(|_| ());
+                        order.give_back();
+                    }
+                    is_had
+                }
+            };
+            let (first, second) = (come(1, false), come(2, gives_up));
+            let other = thread::spawn(second);
+            assert!(first());
+            assert!(other.join().is_ok_and(|is_had| is_had || gives_up));
+            // Nobody is left for whom another would have to wait.
+            let order = &shared.0;
+            assert_eq!(order.turn.load(Ordering::SeqCst), order.next.load(Ordering::SeqCst));
+        });
+    }
+
+    #[test]
+    fn there_are_never_two_and_nobody_waits_for_ever() {
+        check(false);
+    }
+
+    #[test]
+    fn who_gives_up_is_passed_at_once() {
+        check(true);
+    }
+}
