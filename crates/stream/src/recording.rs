@@ -27,6 +27,7 @@ use crate::store::{Store, StoreError, Ways};
 use crate::timeline::Timeline;
 use crate::units::{Bytes, Frames};
 
+pub(crate) use members::frames_agree;
 pub use reader::{Reader, Unproven};
 
 /// The pieces of the stored stream that would be missing if only these blocks, ascending by index, were there.

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 
 use crate::gap::Gap;
 use crate::ledger::{Ledger, Verdict};
-use crate::recording::{Reader, Recording, RecordingError, Unproven};
+use crate::recording::{Reader, Recording, RecordingError, Unproven, frames_agree};
 use crate::store::Store;
 use crate::units::Bytes;
 use crate::verify::Progress;
@@ -104,6 +104,12 @@ pub fn recover(
         return Err(RecordingError::Limit(format!(
             "{faults}: nothing was changed; to keep what stands before the damage and give up what stands behind it, \
              recover with --cut-journal"
+        )));
+    }
+    if !recording.members().iter().all(|member| frames_agree(recording.about(), member)) {
+        return Err(RecordingError::Limit(format!(
+            "{}: nothing was changed; put right in the metadata what describes the data, then recover again",
+            recording.faults().join("; ")
         )));
     }
     let bad = prove(store, &recording, options, progress)?;

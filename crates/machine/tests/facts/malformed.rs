@@ -55,6 +55,15 @@ fn blank_files_are_no_values_except_where_blank_is_an_answer() {
 }
 
 #[test]
+fn an_option_of_the_kernel_without_a_value_is_no_empty_value() {
+    let tree = workstation::tree().file("proc/cmdline", "rcu_nocbs= nohz_full=\n");
+    let facts = super::super::read(&tree.root());
+    check_form(&facts);
+    let fact = facts.facts.iter().find(|fact| fact.id == "cpu.rcu_nocbs").unwrap();
+    assert_eq!(fact.value.as_deref().ok(), Some("none"));
+}
+
+#[test]
 fn huge_numbers_are_no_reason_to_panic() {
     for digits in ["4294967295", "9223372036854775807", "18446744073709551615", "99999999999999999999999999999999"] {
         read_all(&changed(|_, content| {

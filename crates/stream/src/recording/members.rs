@@ -63,8 +63,7 @@ pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording
 }
 
 fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) -> Result<Recording, RecordingError> {
-    let Some(first) = members.first() else { return Err(RecordingError::Nothing) };
-    let mut about = first.about.clone();
+    let Some(mut about) = believed(&members) else { return Err(RecordingError::Nothing) };
     if about.block > MOST_BLOCK {
         return Err(RecordingError::Limit(format!(
             "the recording is in blocks of {}, and at most {MOST_BLOCK} are read at once",
@@ -96,16 +95,41 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
     })
 }
 
+/// What the recording is: by the first metadata that the journal beside them bears out. Records of journals have checksums and
+/// metadata have none, so where no metadata agree the journal's size of blocks stands.
+fn believed(members: &[Member]) -> Option<About> {
+    let borne_out = |member: &&Member| block_by_journal(&member.about, member) == Some(member.about.block);
+    let first = members.iter().find(borne_out).or(members.first())?;
+    let block = block_by_journal(&first.about, first).unwrap_or(first.about.block);
+    Some(About { block, ..first.about.clone() })
+}
+
+/// The size of blocks that a member's journal begins with, if it is of this recording and of these frames.
+fn block_by_journal(about: &About, member: &Member) -> Option<Bytes> {
+    let Record::Start { id, block_bytes, .. } = *member.journal.records.first()? else { return None };
+    (id == about.id && frames_agree(about, member)).then_some(Bytes(block_bytes.into()))
+}
+
+/// Whether a member's journal is of frames as these metadata describe them; one that cannot be read does not contradict.
+pub(crate) fn frames_agree(about: &About, member: &Member) -> bool {
+    let grain = about.layout.grain();
+    match member.journal.records.first() {
+        Some(Record::Start { grain_bytes, grain_frames, .. }) => {
+            (u64::from(*grain_bytes), u64::from(*grain_frames)) == (grain.bytes, grain.frames)
+        }
+        _ => true,
+    }
+}
+
 /// What a member's files say that does not agree with the recording.
 fn disagreements(about: &About, member: &Member) -> Vec<String> {
     let mut faults = Vec::new();
-    let grain = about.layout.grain();
     let files = Files::of(&member.base);
     match member.journal.records.first() {
-        Some(Record::Start { id, block_bytes, grain_bytes, grain_frames, member: number, members, .. }) => {
+        Some(Record::Start { id, block_bytes, member: number, members, .. }) => {
             let agrees = *id == about.id
                 && u64::from(*block_bytes) == about.block.0
-                && (u64::from(*grain_bytes), u64::from(*grain_frames)) == (grain.bytes, grain.frames)
+                && frames_agree(about, member)
                 && usize::from(*number) == member.number
                 && usize::from(*members) == about.members.len();
             if !agrees {
@@ -116,7 +140,7 @@ fn disagreements(about: &About, member: &Member) -> Vec<String> {
     }
     let own = &member.about;
     if own.layout != about.layout || own.block != about.block || own.rate != about.rate {
-        faults.push(format!("{} describes other data than that of member 1", files.meta.display()));
+        faults.push(format!("{} describes other data than journals and other members do", files.meta.display()));
     }
     faults
 }

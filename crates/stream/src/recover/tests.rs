@@ -259,6 +259,38 @@ fn blocks_move_safely_over_holes_that_are_smaller_than_they_are() {
     }
 }
 
+/// A recording whose first metadata have another text wherever this one was.
+fn misdescribed(spec: &Spec, from: &str, to: &str) -> Image {
+    let mut image = spec.make();
+    let meta = Files::of(&Spec::base(0)).meta;
+    let text = String::from_utf8(image.read(&meta).expect("metadata")).expect("text");
+    assert!(text.contains(from), "{text}");
+    image.put(&meta, text.replace(from, to).as_bytes());
+    image
+}
+
+#[test]
+fn the_journal_knows_the_size_of_blocks_better_than_damaged_metadata() {
+    for members in [1, 3] {
+        let spec = Spec { members, ..Spec::plain() };
+        let image = misdescribed(&spec, "\"block_bytes\": 4096", "\"block_bytes\": 5096");
+        let (recovered, after) = check(&spec, &image, Options::default());
+        assert!(recovered.changed.iter().any(|change| change.contains("describes other data")), "{recovered:?}");
+        assert_eq!((recovered.lost, recovered.damaged_blocks), (Lost::Known(Bytes(0)), 0));
+        assert_eq!(after.read(Files::of(&Spec::base(0)).data), spec.make().read(Files::of(&Spec::base(0)).data));
+    }
+}
+
+#[test]
+fn metadata_of_other_frames_than_the_journals_are_not_acted_upon() {
+    let spec = Spec::plain();
+    let image = misdescribed(&spec, "channels\": 2", "channels\": 1");
+    let disk = disk(&image, Vec::new());
+    let refused = run(&disk, Options::default()).expect_err("refused").to_string();
+    assert!(refused.contains("nothing was changed"), "{refused}");
+    assert_eq!(disk.image_after_kill(0), image);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

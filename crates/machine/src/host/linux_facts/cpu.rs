@@ -275,5 +275,6 @@ fn isolated(root: &Root, file: &str, option: &str, built: &str) -> Result<String
 
 /// The CPUs whose RCU callbacks run elsewhere, as far as the command line asks for it.
 fn rcu_nocbs(root: &Root) -> Result<String, Unread> {
-    Ok(kernel::option(root, "rcu_nocbs")?.unwrap_or_else(|| "none".to_owned()))
+    // An option without a list is one of no CPUs.
+    Ok(kernel::option(root, "rcu_nocbs")?.filter(|list| !list.is_empty()).unwrap_or_else(|| "none".to_owned()))
 }
