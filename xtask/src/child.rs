@@ -61,10 +61,24 @@ impl fmt::Display for Ending {
     }
 }
 
+/// How much of the CPUs a child gets when others want them, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// As much as the others.
+    Equal,
+    /// What they leave.
+    Leftover,
+}
+
 /// Runs `command` to its end, at most for `limit`; both streams go to `log`.
 pub(crate) fn run(label: &str, command: &mut Command, limit: Duration, log: &Path) -> Ended {
+    run_with(label, command, limit, log, Share::Equal)
+}
+
+/// The same with a share of the CPUs.
+pub(crate) fn run_with(label: &str, command: &mut Command, limit: Duration, log: &Path, share: Share) -> Ended {
     let begun = Instant::now();
-    let how = match start(command, log) {
+    let how = match start(command, log, share) {
         Ok(mut child) => wait(label, &mut child, begun, limit, log),
         Err(error) => Ending::NotStarted(format!("{}: {error}", command.get_program().to_string_lossy())),
     };
@@ -96,14 +110,19 @@ pub(crate) fn interrupted() -> bool {
     flag.load(Ordering::Relaxed)
 }
 
-fn start(command: &mut Command, log: &Path) -> std::io::Result<Child> {
+fn start(command: &mut Command, log: &Path, share: Share) -> std::io::Result<Child> {
     interrupted();
     if let Some(folder) = log.parent() {
         fs::create_dir_all(folder)?;
     }
     let file = File::create(log)?;
     // The clone shares the file offset, so the streams follow each other instead of overwriting.
-    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0).spawn()
+    let child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0).spawn()?;
+    if share == Share::Leftover {
+        // It is only slower for the others if this fails.
+        let _ = rustix::process::setpriority_process(Some(pid(&child)), 19);
+    }
+    Ok(child)
 }
 
 fn wait(label: &str, child: &mut Child, begun: Instant, limit: Duration, log: &Path) -> Ending {
@@ -134,11 +153,13 @@ fn wait(label: &str, child: &mut Child, begun: Instant, limit: Duration, log: &P
 
 /// Kills the child and everything it started, and takes its exit status off the kernel.
 fn end_group(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        // It fails only when the whole group has just ended, which is what is wanted.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
+    // It fails only when the whole group has just ended, which is what is wanted.
+    let _ = rustix::process::kill_process_group(pid(child), rustix::process::Signal::KILL);
     let _ = child.wait();
+}
+
+fn pid(child: &Child) -> rustix::process::Pid {
+    rustix::process::Pid::from_child(child)
 }
 
 fn last_line(log: &Path) -> String {
@@ -195,6 +216,19 @@ mod tests {
         let ended =
             run("test", &mut Command::new("no-such-program"), Duration::from_secs(1), &folder.path().join("log"));
         assert!(matches!(ended.how, Ending::NotStarted(_)), "{}", ended.how);
+    }
+
+    #[test]
+    fn what_gets_what_is_left_is_nice_and_so_is_what_it_starts() {
+        for (share, nice) in
+            [(Share::Equal, rustix::process::getpriority_process(None).unwrap()), (Share::Leftover, 19)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let log = folder.path().join("log");
+            let limit = Duration::from_secs(20);
+            let ended = run_with("test", Command::new("sh").args(["-c", "sleep 0.3; nice"]), limit, &log, share);
+            assert_eq!(ended.output.trim(), nice.to_string(), "{share:?}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod windows;
 
 use std::time::{Duration, Instant};
 
-use crate::child;
+use crate::child::{self, Share};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 use steps::{Run, STEPS, Step};
@@ -30,10 +30,22 @@ use steps::{Run, STEPS, Step};
 /// fails: a check that was left out for lack of time is not a check that passed.
 const WHOLE_RUN: Duration = Duration::from_secs(20 * 60);
 
-/// What runs beside a step that leaves a CPU idle most of its time, if it follows it in the table: the optimised build ends with
-/// minutes on one CPU, and the page and the README's commands mostly wait.
-const ALONGSIDE: [(&str, &[&str]); 3] =
-    [("command", &["qemu", "windows"]), ("html", &["examples", "c", "tcl"]), ("readme", &["python", "shapes", "lab"])];
+/// What runs beside a step that leaves the CPUs idle much of its time, if it follows it in the table.
+struct Alongside {
+    step: &'static str,
+    beside: &'static [&'static str],
+    share: Share,
+}
+
+const ALONGSIDE: [Alongside; 5] = [
+    // Waits for downloads.
+    Alongside { step: "setup", beside: &["lint", "doc"], share: Share::Equal },
+    // A third of it is sleep, and what is left belongs to the tests: some look at the clock.
+    Alongside { step: "tests", beside: &["aarch64", "command"], share: Share::Leftover },
+    Alongside { step: "qemu", beside: &["windows"], share: Share::Equal },
+    Alongside { step: "html", beside: &["examples", "c", "tcl"], share: Share::Equal },
+    Alongside { step: "readme", beside: &["python", "shapes", "lab"], share: Share::Equal },
+];
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -54,6 +66,7 @@ pub(crate) struct Context<'a> {
     pub(crate) workspace: &'a Workspace,
     begun: Instant,
     limit: Duration,
+    share: Share,
 }
 
 impl Context<'_> {
@@ -76,7 +89,7 @@ impl Context<'_> {
     ) -> child::Ended {
         let name: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(80).collect();
         let log = self.workspace.scratch("logs").join(format!("{name}.log"));
-        child::run(label, command, limit.min(self.limit()), &log)
+        child::run_with(label, command, limit.min(self.limit()), &log, self.share)
     }
 }
 
@@ -92,18 +105,18 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     let begun = Instant::now();
     let mut total = Tally::default();
-    if arguments.setup {
-        total.add(timed(workspace, &setup::STEP, begun));
-    }
-    let mut rest = chosen.as_slice();
+    let steps: Vec<&Step> = arguments.setup.then_some(&setup::STEP).into_iter().chain(chosen).collect();
+    let mut rest = steps.as_slice();
     while let [step, after @ ..] = rest {
-        let beside = ALONGSIDE.iter().find(|(name, _)| *name == step.name).map_or(&[][..], |(_, beside)| beside);
-        let count = after.iter().take_while(|next| beside.contains(&next.name)).count();
+        let alongside = ALONGSIDE.iter().find(|alongside| alongside.step == step.name);
+        let (names, share) = alongside.map_or((&[][..], Share::Equal), |found| (found.beside, found.share));
+        let count = after.iter().take_while(|next| names.contains(&next.name)).count();
         let (beside, after) = after.split_at(count);
         rest = after;
         std::thread::scope(|scope| {
-            let beside = scope.spawn(|| beside.iter().map(|step| timed(workspace, step, begun)).collect::<Vec<_>>());
-            total.add(timed(workspace, step, begun));
+            let beside =
+                scope.spawn(|| beside.iter().map(|step| timed(workspace, step, begun, share)).collect::<Vec<_>>());
+            total.add(timed(workspace, step, begun, Share::Equal));
             let beside = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             beside.into_iter().for_each(|tally| total.add(tally));
         });
@@ -129,13 +142,13 @@ fn choose(only: &[String]) -> Result<Vec<&'static Step>, String> {
 }
 
 /// Runs one step and prints its name, outcome and time.
-fn timed(workspace: &Workspace, step: &Step, run_began: Instant) -> Tally {
+fn timed(workspace: &Workspace, step: &Step, run_began: Instant, share: Share) -> Tally {
     if child::interrupted() {
         return Tally::fail(step.name, "interrupted before it began", "");
     }
     println!("begin  {:<10} {}", step.name, step.about);
     let begun = Instant::now();
-    let tally = attempt(workspace, step, run_began);
+    let tally = attempt(workspace, step, run_began, share);
     let verdict = match (tally.failures.is_empty(), tally.passed, tally.skips.is_empty()) {
         (false, _, _) => "FAIL",
         (true, 0, false) => "skip",
@@ -145,13 +158,13 @@ fn timed(workspace: &Workspace, step: &Step, run_began: Instant) -> Tally {
     tally
 }
 
-fn attempt(workspace: &Workspace, step: &Step, begun: Instant) -> Tally {
+fn attempt(workspace: &Workspace, step: &Step, begun: Instant, share: Share) -> Tally {
     let missing: Vec<_> = step.needs.iter().filter_map(|need| need.missing(workspace)).collect();
     if !missing.is_empty() {
         let reasons: Vec<String> = missing.iter().map(ToString::to_string).collect();
         return Tally::skip(step.name, reasons.join("; "), missing.iter().all(|missing| missing.installable));
     }
-    let context = Context { workspace, begun, limit: Duration::from_secs(step.limit_s) };
+    let context = Context { workspace, begun, limit: Duration::from_secs(step.limit_s), share };
     if context.limit().is_zero() {
         return Tally::fail(step.name, format!("no time left of the run's {} s", WHOLE_RUN.as_secs()), "");
     }
@@ -195,10 +208,10 @@ mod tests {
 
     #[test]
     fn what_runs_beside_a_step_follows_it() {
-        for (name, beside) in ALONGSIDE {
-            let at = STEPS.iter().position(|step| step.name == name).unwrap();
-            let following: Vec<&str> = STEPS[at + 1..].iter().take(beside.len()).map(|step| step.name).collect();
-            assert_eq!(following, beside, "beside {name}");
+        let names: Vec<&str> = std::iter::once(&setup::STEP).chain(STEPS).map(|step| step.name).collect();
+        for Alongside { step, beside, .. } in ALONGSIDE {
+            let at = names.iter().position(|name| *name == step).unwrap();
+            assert_eq!(&names[at + 1..][..beside.len()], beside, "beside {step}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The Python package: `pip install` of it as people do, then its tests under pytest, counted one by one.
 //!
-//! It is built unoptimised but for the level that the tests' profile has, so that most of what they have built is used again. The
-//! virtual environment is the one that setup makes.
+//! It is built with the profile of the tests, so that most of what they have built is used again. The virtual environment is the
+//! one that setup makes.
 
 use std::process::Command;
 
@@ -20,14 +20,14 @@ const INSTALL: [&str; 9] = [
     "--disable-pip-version-check",
     "--no-deps",
     "--no-build-isolation",
-    "--config-settings=build-args=--profile=dev",
+    "--config-settings=build-args=--profile=test",
     FOLDER,
 ];
 
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
     let mut install = python(context);
-    install.args(INSTALL).env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    install.args(INSTALL);
     let ended = context.run(&format!("{name} install"), &mut install);
     if !ended.succeeded() {
         return Tally::fail(name, format!("pip install: {} after {} s", ended.how, ended.took.as_secs()), ended.tail());

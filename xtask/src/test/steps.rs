@@ -41,6 +41,16 @@ pub(crate) const STEPS: &[Step] = &[
         run: Run::Call(|context, name| lint::check(context.workspace, name)),
     },
     Step {
+        name: "doc",
+        about: "the documentation builds without warnings",
+        needs: &[],
+        limit_s: 300,
+        run: Run::Cargo {
+            arguments: &["doc", "--workspace", "--exclude", "peers", "--no-deps"],
+            environment: &[("RUSTDOCFLAGS", "-Dwarnings")],
+        },
+    },
+    Step {
         name: "fmt",
         about: "the layout of all Rust files",
         needs: &[Need::Component("rustfmt", "fmt")],
@@ -68,14 +78,11 @@ pub(crate) const STEPS: &[Step] = &[
         },
     },
     Step {
-        name: "doc",
-        about: "the documentation builds without warnings",
+        name: "build",
+        about: "the tests are built",
         needs: &[],
-        limit_s: 300,
-        run: Run::Cargo {
-            arguments: &["doc", "--workspace", "--exclude", "peers", "--no-deps"],
-            environment: &[("RUSTDOCFLAGS", "-Dwarnings")],
-        },
+        limit_s: 600,
+        run: Run::Cargo { arguments: &["test", "--workspace", "--exclude", "peers", "--no-run"], environment: &[] },
     },
     Step {
         name: "tests",

@@ -43,6 +43,9 @@ struct Answer {
 
 pub(crate) fn run(arguments: &MaxrateArguments) -> Result<Exit, Failure> {
     let recordings = recordings(arguments)?;
+    if let Some(limit) = arguments.limit {
+        recordings.can_be(limit).map_err(refused)?;
+    }
     let stop = interrupt::watch()?;
     let mut shown = Shown::new(arguments.quiet);
     let first = recordings.unpaced(&stop, &mut |doing| shown.show("unpaced", doing)).map_err(refused);

@@ -96,6 +96,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_written() {
         let output = command.args(arguments).current_dir(folder.path()).output().expect("it starts");
         assert_eq!((code(&output), stdout(&output)), (2, String::new()), "{arguments:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(hint), "{arguments:?} said {:?}, without {hint:?}", stderr(&output));
+        assert!(!stderr(&output).contains("unpaced"), "{arguments:?} recorded something: {}", stderr(&output));
     }
     for (arguments, hint) in [
         (["--for", "0s", "--to", "."], "--for 0s"),

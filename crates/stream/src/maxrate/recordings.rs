@@ -15,7 +15,7 @@ use crate::session::{Config, Input, Progress, RecordError, Recorded, record};
 use crate::source::virtual_card::UnpacedCard;
 use crate::source::{OnOverrun, Source};
 use crate::store::best;
-use crate::units::{ByteRate, Bytes};
+use crate::units::{ByteRate, Bytes, SampleRate};
 use crate::verify::{self, Options, verify};
 
 /// A run moves at least so many times what could hide in the buffers.
@@ -139,8 +139,7 @@ impl Recordings {
     ) -> Result<Probe, ProbeError> {
         self.check()?;
         let layout = self.card.layout();
-        let frames = layout.sample_rate(rate).ok_or(ProbeError::Rate(rate))?;
-        let card = self.card.at_rate(frames).ok_or(ProbeError::Rate(rate))?;
+        let (frames, card) = self.card_at(rate)?;
         // The card's clock counts whole frames.
         let rate = layout.byte_rate(frames);
         let volume = Bytes(rate.volume_in(self.length).0.clamp(self.least_run().0, self.volume.0));
@@ -167,6 +166,19 @@ impl Recordings {
             worst_stall: outcome.worst_stall,
             read_back,
         })
+    }
+
+    /// Whether a card can be had at this rate; writes nothing.
+    ///
+    /// # Errors
+    /// [`ProbeError::Rate`] if not.
+    pub fn can_be(&self, rate: ByteRate) -> Result<(), ProbeError> {
+        self.card_at(rate).map(drop)
+    }
+
+    fn card_at(&self, rate: ByteRate) -> Result<(SampleRate, Card), ProbeError> {
+        let frames = self.card.layout().sample_rate(rate).ok_or(ProbeError::Rate(rate))?;
+        Ok((frames, self.card.at_rate(frames).ok_or(ProbeError::Rate(rate))?))
     }
 
     fn check(&self) -> Result<(), ProbeError> {
