@@ -30,22 +30,32 @@ use steps::{Run, STEPS, Step};
 /// fails: a check that was left out for lack of time is not a check that passed.
 const WHOLE_RUN: Duration = Duration::from_secs(20 * 60);
 
-/// What runs beside a step that leaves the CPUs idle much of its time, if it follows it in the table.
-struct Alongside {
-    step: &'static str,
+/// Steps that follow each other in the table and run in two lanes, because those of one leave CPUs idle.
+struct Together {
+    lane: &'static [&'static str],
     beside: &'static [&'static str],
+    /// What the second lane gets.
     share: Share,
 }
 
-const ALONGSIDE: [Alongside; 5] = [
+const TOGETHER: [Together; 4] = [
     // Waits for downloads.
-    Alongside { step: "setup", beside: &["lint", "doc"], share: Share::Equal },
-    // A third of it is sleep, and what is left belongs to the tests: some look at the clock.
-    Alongside { step: "tests", beside: &["aarch64", "command"], share: Share::Leftover },
-    Alongside { step: "qemu", beside: &["windows"], share: Share::Equal },
-    Alongside { step: "html", beside: &["examples", "c", "tcl"], share: Share::Equal },
-    Alongside { step: "readme", beside: &["python", "shapes", "lab"], share: Share::Equal },
+    Together { lane: &["setup"], beside: &["lint", "doc"], share: Share::Equal },
+    // A third of the tests' time is sleep. What else they leave is for the optimised build, which ends with minutes on one CPU; some
+    // tests look at the clock.
+    Together { lane: &["tests", "aarch64", "qemu", "windows"], beside: &["command"], share: Share::Leftover },
+    Together { lane: &["html"], beside: &["examples", "c", "tcl"], share: Share::Equal },
+    Together { lane: &["readme"], beside: &["python", "shapes", "lab"], share: Share::Equal },
 ];
+
+impl Together {
+    /// How many of these steps are of this group, from the first on; none if the first is of none.
+    fn of(steps: &[&Step]) -> Option<(&'static Together, usize)> {
+        let has = |group: &Together, step: &Step| group.lane.iter().chain(group.beside).any(|name| *name == step.name);
+        let group = TOGETHER.iter().find(|group| has(group, steps[0]))?;
+        Some((group, steps.iter().take_while(|step| has(group, step)).count()))
+    }
+}
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -105,20 +115,22 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     let begun = Instant::now();
     let mut total = Tally::default();
-    let steps: Vec<&Step> = arguments.setup.then_some(&setup::STEP).into_iter().chain(chosen).collect();
+    let steps: Vec<&'static Step> = arguments.setup.then_some(&setup::STEP).into_iter().chain(chosen).collect();
     let mut rest = steps.as_slice();
-    while let [step, after @ ..] = rest {
-        let alongside = ALONGSIDE.iter().find(|alongside| alongside.step == step.name);
-        let (names, share) = alongside.map_or((&[][..], Share::Equal), |found| (found.beside, found.share));
-        let count = after.iter().take_while(|next| names.contains(&next.name)).count();
-        let (beside, after) = after.split_at(count);
+    while !rest.is_empty() {
+        let (beside, share, count) =
+            Together::of(rest).map_or((&[][..], Share::Equal, 1), |(group, count)| (group.beside, group.share, count));
+        let (now, after) = rest.split_at(count);
         rest = after;
+        let (second, first): (Vec<&Step>, Vec<&Step>) = now.iter().partition(|step| beside.contains(&step.name));
+        let lane = |steps: Vec<&'static Step>, share: Share| {
+            move || steps.into_iter().map(|step| timed(workspace, step, begun, share)).collect::<Vec<_>>()
+        };
         std::thread::scope(|scope| {
-            let beside =
-                scope.spawn(|| beside.iter().map(|step| timed(workspace, step, begun, share)).collect::<Vec<_>>());
-            total.add(timed(workspace, step, begun, Share::Equal));
-            let beside = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            beside.into_iter().for_each(|tally| total.add(tally));
+            let second = scope.spawn(lane(second, share));
+            lane(first, Share::Equal)().into_iter().for_each(|tally| total.add(tally));
+            let second = second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            second.into_iter().for_each(|tally| total.add(tally));
         });
     }
     if in_ci {
@@ -207,11 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_beside_a_step_follows_it() {
-        let names: Vec<&str> = std::iter::once(&setup::STEP).chain(STEPS).map(|step| step.name).collect();
-        for Alongside { step, beside, .. } in ALONGSIDE {
-            let at = names.iter().position(|name| *name == step).unwrap();
-            assert_eq!(&names[at + 1..][..beside.len()], beside, "beside {step}");
+    fn steps_that_run_together_follow_each_other() {
+        let steps: Vec<&Step> = std::iter::once(&setup::STEP).chain(STEPS).collect();
+        for group in &TOGETHER {
+            let at = steps.iter().position(|step| step.name == group.lane[0]).unwrap();
+            let (found, count) = Together::of(&steps[at..]).unwrap();
+            assert_eq!((found.lane, count), (group.lane, group.lane.len() + group.beside.len()));
         }
     }
 

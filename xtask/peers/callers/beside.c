@@ -41,14 +41,16 @@ int main(int count, char **arguments)
 {
     int blocks = count == 3 ? atoi(arguments[1]) : 0, delays = count == 3 ? atoi(arguments[2]) : 0;
     hs_timebase *timebase;
-    hs_long_delay *longs;
-    if (blocks <= 0 || delays <= 0 || hs_calibrate(&timebase) != HS_OK || hs_long_delay_new(timebase, &longs) != HS_OK) {
+    hs_long_delay *longs, *tuned;
+    if (blocks <= 0 || delays <= 0 || hs_calibrate(&timebase) != HS_OK || hs_long_delay_new(timebase, &longs) != HS_OK ||
+        hs_long_delay_new(timebase, &tuned) != HS_OK || hs_long_delay_tune(tuned, NULL) != HS_OK) {
         fprintf(stderr, "%s\n", hs_last_error());
         return 1;
     }
     double *now = calloc((size_t)blocks, sizeof *now), *clock = calloc((size_t)blocks, sizeof *clock);
     double *late = calloc((size_t)delays, sizeof *late), *slept = calloc((size_t)delays, sizeof *slept);
-    if (!now || !clock || !late || !slept)
+    double *exact = calloc((size_t)delays, sizeof *exact);
+    if (!now || !clock || !late || !slept || !exact)
         return 1;
     for (int n = 0; n < blocks; n++) {
         now[n] = SAMPLE(hs_now_ns(timebase));
@@ -61,6 +63,10 @@ int main(int count, char **arguments)
             return 1;
         late[n] = (double)(clock_ns() - before - REQUEST_NS);
         before = clock_ns();
+        if (hs_long_delay_ns(tuned, REQUEST_NS, NULL) != HS_OK)
+            return 1;
+        exact[n] = (double)(clock_ns() - before - REQUEST_NS);
+        before = clock_ns();
         nanosleep(&request, NULL);
         slept[n] = (double)(clock_ns() - before - REQUEST_NS);
     }
@@ -68,7 +74,9 @@ int main(int count, char **arguments)
     print("now", now, blocks, ",");
     print("clock", clock, blocks, ",");
     print("long", late, delays, ",");
+    print("tuned", exact, delays, ",");
     print("sleep", slept, delays, "}\n");
+    hs_long_delay_free(tuned);
     hs_long_delay_free(longs);
     hs_timebase_free(timebase);
     return 0;

@@ -1,7 +1,7 @@
 """Ours beside Python's own, in turns: beside.py BLOCKS DELAYS prints one JSON object of samples in nanoseconds.
 
-`now` and `clock` are blocks of calls in a loop, less the same loop without a call, divided by their number; `long` and `sleep` are how
-much longer than 10 ms a call took, by time.monotonic_ns() around it.
+`now` and `clock` are blocks of calls in a loop, less the same loop without a call, divided by their number; `long`, `tuned` and
+`sleep` are how much longer than 10 ms a call took, by time.monotonic_ns() around it.
 """
 
 import json
@@ -40,12 +40,15 @@ def main() -> None:
     blocks, delays = int(sys.argv[1]), int(sys.argv[2])
     timebase = Timebase.calibrate_to(1.0)
     long = LongDelay(timebase)
-    taken = {"now": [], "clock": [], "long": [], "sleep": []}
+    tuned = LongDelay(timebase)
+    tuned.tune()
+    taken = {"now": [], "clock": [], "long": [], "tuned": [], "sleep": []}
     for _ in range(blocks):
         taken["now"].append(block(timebase.now_ns))
         taken["clock"].append(block(perf_counter_ns))
     for _ in range(delays):
         taken["long"].append(late(long.delay_ns, REQUEST_NS))
+        taken["tuned"].append(late(tuned.delay_ns, REQUEST_NS))
         taken["sleep"].append(late(sleep, REQUEST_NS / 1e9))
     print(json.dumps(taken))
 

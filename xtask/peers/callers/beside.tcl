@@ -20,12 +20,15 @@ proc late {timebase long call} {
 lassign $argv blocks delays
 set timebase [hairspring calibrate]
 set long [hairspring long_delay $timebase]
+set tuned [hairspring long_delay $timebase]
+$tuned tune
 for {set n 0} {$n < $blocks} {incr n} {
     lappend now [block $timebase {$timebase now_ns}]
     lappend clock [block $timebase {clock microseconds}]
 }
 for {set n 0} {$n < $delays} {incr n} {
     lappend longs [late $timebase $long {$long delay_ns 10000000}]
+    lappend tuneds [late $timebase $tuned {$long delay_ns 10000000}]
     lappend sleeps [late $timebase $long {after 10}]
 }
-puts "{\"now\":\[[join $now ,]\],\"clock\":\[[join $clock ,]\],\"long\":\[[join $longs ,]\],\"sleep\":\[[join $sleeps ,]\]}"
+puts "{\"now\":\[[join $now ,]\],\"clock\":\[[join $clock ,]\],\"long\":\[[join $longs ,]\],\"tuned\":\[[join $tuneds ,]\],\"sleep\":\[[join $sleeps ,]\]}"

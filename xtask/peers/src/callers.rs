@@ -27,12 +27,12 @@ const STARTS: usize = 5;
 const ADDED_MOST: f64 = 5.0;
 /// how many times its own clock ours may cost in Python and Tcl,
 const RATIO_MOST: f64 = 1.3;
-/// how much later a long delay may be than from Rust,
-const LATER_MOST: f64 = 1_000.0;
+/// how far a long delay may be from one from Rust, untuned or tuned,
+const APART_MOST: f64 = 1_000.0;
 /// and what the import may take.
 const IMPORT_MOST: f64 = 50e6;
 /// What is taken, in this order.
-const KINDS: [&str; 4] = ["now", "clock", "long", "sleep"];
+const KINDS: [&str; 5] = ["now", "clock", "long", "tuned", "sleep"];
 /// Where the programs lie.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/callers");
 
@@ -83,27 +83,27 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
     println!("## Calls from other languages\n");
     println!(
         "Medians of {ROUNDS} rounds in turns. Clocks: {BLOCK} calls in a loop less the same loop without them. Delays: how much longer \
-         than {REQUEST} a call took, as the caller sees it.\n"
+         than {REQUEST} a call took, as the caller sees it; tuned: after `tune`, which puts their median where the request is.\n"
     );
-    let [now, clock, long, sleep] = rust.each_mut().map(|samples| median(samples));
+    let rust = rust.each_mut().map(|samples| median(samples));
+    let [now, _, long, tuned, _] = rust;
     println!(
-        "| from | our now | its own clock | ratio | our long delay, late | more than from Rust | its own sleep, late |"
+        "| from | our now | its own clock | ratio | our long delay, late | more than from Rust | tuned | its own sleep, late |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|");
-    let row = |name: &str, clocks: &str, sleeps: &str, [own_now, own_clock, own_long, own_sleep]: [f64; 4]| {
-        let cells = [own_now, own_clock, own_long, own_long - long, own_sleep].map(|value| cell(Some(value), Unit::Ns));
-        let ratio = own_now / own_clock;
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    let row = |name: &str, clocks: &str, sleeps: &str, medians: [f64; KINDS.len()]| {
+        let [own_now, own_clock, own_long, own_tuned, own_sleep] = medians.map(ns);
+        let (ratio, more) = (medians[0] / medians[1], ns(medians[2] - long));
         println!(
-            "| {name} | {} | {clocks} {} | {ratio:.2} | {} | {} | {sleeps} {} |",
-            cells[0], cells[1], cells[2], cells[3], cells[4]
+            "| {name} | {own_now} | {clocks} {own_clock} | {ratio:.2} | {own_long} | {more} | {own_tuned} | {sleeps} {own_sleep} |"
         );
     };
-    row("Rust", "std::time::Instant", "std::thread::sleep", [now, clock, long, sleep]);
+    row("Rust", "std::time::Instant", "std::thread::sleep", rust);
     let mut goals = Vec::new();
     for language in &mut languages {
         let name = language.name;
         if let Err(why) = &language.program {
-            println!("| {name} | absent: {why} | | | | | |");
+            println!("| {name} | absent: {why} | | | | | | |");
             goals.push(format!("{name}: absent, so no goal was reached"));
             continue;
         }
@@ -115,7 +115,9 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
             let what = format!("our now from {name}, in times of its own clock");
             goal(&what, medians[0] / medians[1], RATIO_MOST, |ratio| format!("{ratio:.2}"))
         });
-        goals.push(goal(&format!("a long delay from {name}, later than from Rust"), medians[2] - long, LATER_MOST, ns));
+        goals.push(goal(&format!("a long delay from {name}, later than from Rust"), medians[2] - long, APART_MOST, ns));
+        let apart = (medians[3] - tuned).abs();
+        goals.push(goal(&format!("a tuned long delay from {name}, apart from one from Rust"), apart, APART_MOST, ns));
     }
     goals.push(match &mut import {
         Ok(samples) => goal("the import of the Python package", median(samples), IMPORT_MOST, ns),
@@ -169,14 +171,18 @@ fn ours(timebase: &Timebase, delays: usize, taken: &mut Taken) -> Result<(), Str
         taken[0].push(sample(&|calls| (0..calls).for_each(|_| keep(timebase.now()))));
         taken[1].push(sample(&|calls| (0..calls).for_each(|_| keep(instant()))));
     }
-    let mut long = LongDelay::new(timebase);
+    let (mut long, mut tuned) = (LongDelay::new(timebase), LongDelay::new(timebase));
+    tuned.tune().map_err(|error| error.to_string())?;
     for _ in 0..delays {
         let before = clock();
         long.delay(REQUEST).map_err(|error| error.to_string())?;
         taken[2].push((clock() - before - REQUEST).count() as f64);
         let before = clock();
-        std::thread::sleep(Duration::from_nanos(REQUEST.count().unsigned_abs()));
+        tuned.delay(REQUEST).map_err(|error| error.to_string())?;
         taken[3].push((clock() - before - REQUEST).count() as f64);
+        let before = clock();
+        std::thread::sleep(Duration::from_nanos(REQUEST.count().unsigned_abs()));
+        taken[4].push((clock() - before - REQUEST).count() as f64);
     }
     Ok(())
 }
@@ -212,6 +218,6 @@ fn printed(command: &mut Command) -> Result<Taken, String> {
     let printed: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
     let samples = |kind: &str| printed[kind].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
     let all = KINDS.map(|kind| samples(kind).ok_or_else(|| format!("no samples of {kind}")));
-    let [now, clock, long, sleep] = all;
-    Ok([now?, clock?, long?, sleep?])
+    let [now, clock, long, tuned, sleep] = all;
+    Ok([now?, clock?, long?, tuned?, sleep?])
 }

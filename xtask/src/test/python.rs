@@ -1,7 +1,7 @@
 //! The Python package: `pip install` of it as people do, then its tests under pytest, counted one by one.
 //!
-//! It is built with the profile of the tests, so that most of what they have built is used again. The virtual environment is the
-//! one that setup makes.
+//! It is built unoptimised, so that most libraries that the tests have built are used again. The virtual environment is the one that
+//! setup makes.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ const INSTALL: [&str; 9] = [
     "--disable-pip-version-check",
     "--no-deps",
     "--no-build-isolation",
-    "--config-settings=build-args=--profile=test",
+    "--config-settings=build-args=--profile=dev",
     FOLDER,
 ];
 

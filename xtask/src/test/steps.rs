@@ -99,13 +99,6 @@ pub(crate) const STEPS: &[Step] = &[
         run: Run::Call(aarch64::check),
     },
     Step {
-        name: COMMAND,
-        about: "the release build of the command",
-        needs: &[],
-        limit_s: 420,
-        run: Run::Cargo { arguments: &["build", "--release", "-p", "hairspring-cli"], environment: &[] },
-    },
-    Step {
         name: "qemu",
         about: "the tests of machine and time on aarch64, emulated",
         needs: &[Need::Aarch64, Need::Aarch64Run],
@@ -118,6 +111,13 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[Need::Windows],
         limit_s: 300,
         run: Run::Call(windows::check),
+    },
+    Step {
+        name: COMMAND,
+        about: "the release build of the command",
+        needs: &[],
+        limit_s: 420,
+        run: Run::Cargo { arguments: &["build", "--release", "-p", "hairspring-cli"], environment: &[] },
     },
     Step {
         name: "gen",
