@@ -134,6 +134,13 @@ pub(crate) const STEPS: &[Step] = &[
         run: Run::Call(html::check),
     },
     Step {
+        name: "readme",
+        about: "each command in README.md runs",
+        needs: &[],
+        limit_s: 420,
+        run: Run::Call(readme::run),
+    },
+    Step {
         name: "examples",
         about: "each example builds and runs to its end",
         needs: &[],
@@ -160,13 +167,6 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[Need::Tcl],
         limit_s: 300,
         run: Run::Call(clients::install),
-    },
-    Step {
-        name: "readme",
-        about: "each command in README.md runs",
-        needs: &[],
-        limit_s: 420,
-        run: Run::Call(readme::run),
     },
     Step {
         name: "python",
