@@ -23,6 +23,10 @@
 //! that counts as a disturbance of unknown cause. Lock the memory of a long exposure: kernels take pages away that nobody touched for
 //! seconds, and the closing write would wait for them.
 //!
+//! **The closing write is rehearsed.** While the end is polled the open state is written once more, which moves nothing: so what the
+//! closing write needs is in the caches, and in the memory of a virtual machine's host, which locks nothing. It is left out below a
+//! second, and where little time is left beside what the opening write took.
+//!
 //! **What ends it otherwise.** A reading that takes longer than the rest: the shutter is closed at once, and the report says
 //! by how much it was too late. A flag that stops the delay: closed at once, and the exposure is shorter than asked. An
 //! instrument that fails changes nothing: the shutter is closed on time, and the report has the error.
@@ -38,6 +42,11 @@ use hairspring_machine::{Machine, Nanos, Ticks};
 use hairspring_time::{Cause, DelayError, GAP_LEAST, LongDelay, REQUEST_MOST, Report, Timebase, Verdict};
 
 use crate::device::{Device, DeviceError, Lines, WRITE_SPREAD};
+
+/// The shortest exposure whose closing write is rehearsed: before that little has gone cold.
+const REHEARSED_LEAST: Nanos = Nanos::from_secs(1);
+/// What must be left for it beside twice what the opening write took: a cold write takes some 100 µs more.
+const REHEARSAL_LEAST: Nanos = Nanos::from_micros(200);
 
 /// An exposure to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,6 +223,11 @@ impl<'d> Open<'d> {
         self.device.write(self.lines, Lines(!self.closed.0 & self.lines.0))
     }
 
+    /// Writes what is written already; what fails here fails again when it closes.
+    fn rehearse(&mut self) {
+        drop(self.device.write(self.lines, Lines(!self.closed.0 & self.lines.0)));
+    }
+
     fn close(&mut self) -> Result<(), DeviceError> {
         self.device.write(self.lines, self.closed)?;
         self.is_open = false;
@@ -271,7 +285,12 @@ impl Exposure {
         if first.is_ok() {
             read = Some(reading(end.since(timebase.instant(from)).unwrap_or(Nanos::ZERO)));
             to = timebase.stamp_ordered();
-            last = delay.delay_until(end);
+            let opening = timebase.nanos(up.since(before));
+            last = delay.delay_until_prepared(end, |left| {
+                if self.time >= REHEARSED_LEAST && left > REHEARSAL_LEAST + opening.times(2) {
+                    shutter.rehearse();
+                }
+            });
         }
         // At once: whatever stood between would lengthen the exposure by its way into the caches.
         let over = timebase.stamp_ordered();

@@ -173,7 +173,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         // The first reading may be almost a step old; a nanosecond of that is what every reading leaves out.
         let began = began + machine.clock_step() - Nanos::new(1);
         let goal = Goal::KernelClock(began + (request - self.lead).max(Nanos::ZERO));
-        self.run(goal, began, request)
+        self.run(goal, began, request, &mut |_| ())
     }
 
     /// Waits until `deadline` on this time base's scale (minus the lead), asleep for all but the last stretch: without a
@@ -183,6 +183,22 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// An instant of another epoch, absurdly distant deadlines; cancelled by its flag.
     #[inline(always)]
     pub fn delay_until(&mut self, deadline: Instant) -> Result<Report, DelayError> {
+        self.delay_until_prepared(deadline, |_| ())
+    }
+
+    /// The same, and calls `prepare` once between the last wake-up and the polled end, with the time that is left. There a
+    /// caller does for nothing what it is about to do at the deadline: after seconds asleep its code and data are far away, be it in
+    /// the caches, in the kernel or in the host of a virtual machine, and their way back takes up to some 100 µs. What it takes
+    /// beyond the time left makes the delay late, which the report tells. It is not called for a deadline that has passed.
+    ///
+    /// # Errors
+    /// As [`delay_until`](Self::delay_until).
+    #[inline(always)]
+    pub fn delay_until_prepared(
+        &mut self,
+        deadline: Instant,
+        mut prepare: impl FnMut(Nanos),
+    ) -> Result<Report, DelayError> {
         let began = self.timebase.machine().read(Clock::Monotonic);
         let now = self.timebase.now_ordered();
         let ahead = deadline.since(now).map_err(|_| DelayError::OtherEpoch)?;
@@ -195,12 +211,18 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             return Ok(Report { requested, actual: none, late, slept: none, polled: none, window: none, verdict });
         }
         let latest = began + ahead - self.lead + self.timebase.drift_in(ahead) + SCALE_LAG;
-        self.run(Goal::OurScale(target, latest), began, ahead)
+        self.run(Goal::OurScale(target, latest), began, ahead, &mut prepare)
     }
 
     /// All but the end: sleeps, and polls until just before the goal.
     #[inline(never)]
-    fn come_near(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Near, DelayError> {
+    fn come_near(
+        &mut self,
+        goal: Goal,
+        began: Nanos,
+        request: Nanos,
+        prepare: &mut dyn FnMut(Nanos),
+    ) -> Result<Near, DelayError> {
         let timebase = self.timebase;
         let machine = timebase.machine();
         let quiet = Quiet::begin(machine);
@@ -221,6 +243,9 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             wake = goal.wake(timebase, now);
         }
         drop(quiet);
+        if wake > now {
+            prepare(wake - now);
+        }
         let mut verdict = goal.approach(timebase);
         verdict.overslept = if was_ahead { (now - wake).max(Nanos::ZERO) } else { Nanos::ZERO };
         let slept = now - asleep_from;
@@ -236,8 +261,15 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// which the delay returns is in the caches again before the deadline, not after it: after a long sleep that alone
     /// would cost most of a microsecond.
     #[inline(always)]
-    fn run(&mut self, goal: Goal, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
-        let Near { mut report, goal, began, awake_from, sentinel, at, left } = self.come_near(goal, began, request)?;
+    fn run(
+        &mut self,
+        goal: Goal,
+        began: Nanos,
+        request: Nanos,
+        prepare: &mut dyn FnMut(Nanos),
+    ) -> Result<Report, DelayError> {
+        let near = self.come_near(goal, began, request, prepare)?;
+        let Near { mut report, goal, began, awake_from, sentinel, at, left } = near;
         let timebase = self.timebase;
         let end = goal.confirm(timebase);
         let broken = sentinel && !timebase.machine().sentinel_intact();

@@ -40,9 +40,11 @@ const BEYOND_MOST: usize = 10;
 /// After so many exposures the time base is refined.
 const BLOCK: u32 = 10;
 
-/// A board that reads the kernel's clock before each opening write and after each closing one.
+/// A board that reads the kernel's clock before the write that opens and after the one that closes; between them the open state is
+/// written again, which is a rehearsal.
 struct Clocked<D> {
     board: D,
+    is_open: bool,
     opening: Nanos,
     closed: Nanos,
 }
@@ -61,11 +63,12 @@ impl<D: Device> Device for Clocked<D> {
     }
 
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
-        if value != Lines(0) {
+        if !self.is_open {
             self.opening = Host.read(Clock::Monotonic);
         }
         let written = self.board.write(mask, value);
         self.closed = Host.read(Clock::Monotonic);
+        self.is_open = value != Lines(0);
         written
     }
 
@@ -121,7 +124,7 @@ fn samples(count: u32, time: Nanos, figures: &mut Map<String, Value>) -> Result<
         drop(std::fs::remove_file(&path));
         let board = VirtualBoard::open(&path, AccessTimes::FESA, Lines(0), Protocol::None, &timebase);
         let board = board.map_err(|error| told(&error))?;
-        let mut device = Clocked { board, opening: Nanos::ZERO, closed: Nanos::ZERO };
+        let mut device = Clocked { board, is_open: false, opening: Nanos::ZERO, closed: Nanos::ZERO };
         device.init().map_err(|error| told(&error))?;
         let opened = Instrument::open(&address, Nanos::from_secs(5), &timebase);
         let mut instrument = opened.map_err(|error| told(&error))?;

@@ -97,11 +97,20 @@ fn check<R: std::fmt::Debug>(report: &ExposureReport<R>) {
 
 /// An exposure in virtual time; the reading works for so long, and `script` is told when the exposure will have begun.
 fn exposed(time: Nanos, reading: Nanos, disturb: impl FnOnce(&Sim, Nanos)) -> (ExposureReport<&'static str>, Shutter) {
+    exposed_with(time, reading, |sim, began, _| disturb(sim, began))
+}
+
+/// The same; `script` may change the shutter, too.
+fn exposed_with(
+    time: Nanos,
+    reading: Nanos,
+    script: impl FnOnce(&Sim, Nanos, &mut Shutter),
+) -> (ExposureReport<&'static str>, Shutter) {
     let sim = Sim::new(Script::default());
     let timebase = Timebase::calibrate_to(sim.clone(), 0.1, Nanos::from_secs(1)).expect("a time base");
     let mut delay = LongDelay::new(&timebase);
     let mut shutter = Shutter::new(&sim);
-    disturb(&sim, sim.true_time());
+    script(&sim, sim.true_time(), &mut shutter);
     let exposure = Exposure { lines: SHUTTER, time };
     let made = exposure.make(&mut shutter, &timebase, &mut delay, |left| {
         assert!(left <= time, "{left} of {time}");
@@ -109,6 +118,19 @@ fn exposed(time: Nanos, reading: Nanos, disturb: impl FnOnce(&Sim, Nanos)) -> (E
         Ok("42 mW")
     });
     (made.expect("an exposure"), shutter)
+}
+
+#[test]
+fn the_closing_write_of_a_long_exposure_is_rehearsed_and_moves_nothing() {
+    for failing in [0..0, 1..2] {
+        let time = Nanos::from_secs(10);
+        let (report, shutter) = exposed_with(time, Nanos::from_millis(1), |_, _, shutter| shutter.failing = failing);
+        check(&report);
+        assert_eq!(shutter.writes.iter().map(|(_, lines)| lines.0).collect::<Vec<_>>(), [0b1100, 0b1100, 0b1000]);
+        assert!(shutter.writes[1].0 - shutter.writes[0].0 < time, "{report:?}");
+        assert!(shutter.was_open() >= time && shutter.was_open() < report.at_most(), "{report:?}");
+        assert!(!report.is_disturbed(), "{report:?}");
+    }
 }
 
 #[test]
@@ -189,7 +211,7 @@ fn tried(
     if let Some(stop) = stop {
         delay = delay.cancelled_by(stop);
     }
-    Exposure { lines: SHUTTER, time: Nanos::from_secs(1) }.make(shutter, &timebase, &mut delay, reading)
+    Exposure { lines: SHUTTER, time: Nanos::from_millis(900) }.make(shutter, &timebase, &mut delay, reading)
 }
 
 #[test]

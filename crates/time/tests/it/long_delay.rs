@@ -157,6 +157,38 @@ fn delay_until_is_exact_on_a_scale_that_runs_away_from_the_kernels_clock() {
 }
 
 #[test]
+fn a_caller_prepares_once_when_it_is_awake_and_before_the_end_is_watched() {
+    let (sim, timebase) = calibrated(waking((20, 60), 0, true));
+    let mut long = LongDelay::new(&timebase);
+    for request in REQUESTS {
+        let (deadline, mut told) = (timebase.now() + Nanos::new(request), Vec::new());
+        let report =
+            long.delay_until_prepared(deadline, |left| told.push((left, deadline.since(timebase.now_ordered()))));
+        let report = report.expect("this epoch");
+        // A request of some hundred nanoseconds is over before.
+        assert!(told.len() == 1 || request < 1_000 && told.is_empty(), "{request} {told:?}");
+        for (left, found) in told {
+            let found = found.expect("one epoch");
+            assert!(left > Nanos::ZERO && left <= report.window.max(Nanos::new(request)), "{left} {report:?}");
+            assert!((left - found).count().abs() < 1_000, "{left} was told when it was {found}");
+        }
+        assert!(request < 50_000 || report.late < micros(1), "{report:?}");
+    }
+    // What fits into the window costs nothing, and what does not is told.
+    for (work, late) in [(micros(100), micros(0)), (millis(5), millis(4))] {
+        let window = micros(400);
+        let mut long = LongDelay::new(&timebase).with_budget(window);
+        for _ in 0..40 {
+            check(&sim, &mut long, millis(20));
+        }
+        let deadline = timebase.now() + Nanos::from_secs(2);
+        let report = long.delay_until_prepared(deadline, |_| sim.work(work)).expect("this epoch");
+        assert!(report.late >= late && report.late < late + millis(1), "{work}: {report:?}");
+        assert_eq!(late == Nanos::ZERO, report.verdict.is_clean(), "{report:?}");
+    }
+}
+
+#[test]
 fn a_deadline_that_has_passed_returns_at_once_with_its_lateness() {
     let (sim, timebase) = calibrated(Script::default());
     let mut long = LongDelay::new(&timebase);
