@@ -61,18 +61,27 @@ fn samples_that_a_small_mailbox_cannot_take_are_lost_and_counted_and_the_sampler
     assert_eq!((small.skipped, small.overruns), (0, 0));
 }
 
+/// How often an experiment is made again that a pause of the host has spoilt.
+const ATTEMPTS: usize = 5;
+
 #[test]
 fn a_shutter_is_never_closed_early_and_an_exposure_that_hangs_is_aborted() {
     for backend in BACKENDS {
-        let ProgramRun { report, finish, .. } = exposed(backend);
-        assert_eq!((finish.stopped, report.exposures.len()), (Stopped::Finished, 3), "{backend}");
-        // One that was aborted, as the host's pauses can make it be, is closed whenever that happens.
-        let is_right = |exposure: &shutter::Exposure| exposure.aborted || exposure.measured() >= report.wanted;
-        assert!(report.exposures.iter().all(is_right), "{backend}: {report}");
-        assert!(report.exposures[1].aborted, "{backend}: {report}");
-        let aborted = report.exposures.iter().filter(|exposure| exposure.aborted).count();
-        let killed = finish.mishaps.iter().filter(|mishap| matches!(mishap.what, Misfortune::Ended(..))).count();
-        assert_eq!(aborted, killed, "{backend}: {report}");
+        // A pause of more than the limit can cost an order its exposure: the sequence is killed before it has opened.
+        let is_whole = (0..ATTEMPTS).any(|_| {
+            let ProgramRun { report, finish, .. } = exposed(backend);
+            assert_eq!(finish.stopped, Stopped::Finished, "{backend}");
+            // One that was aborted, as the host's pauses can make it be, is closed whenever that happens.
+            let is_right = |exposure: &shutter::Exposure| exposure.aborted || exposure.measured() >= report.wanted;
+            assert!(report.exposures.iter().all(is_right), "{backend}: {report}");
+            let aborted = report.exposures.iter().filter(|exposure| exposure.aborted).count();
+            let killed = finish.mishaps.iter().filter(|mishap| matches!(mishap.what, Misfortune::Ended(..))).count();
+            let is_whole = report.exposures.len() == 3;
+            assert!(if is_whole { aborted == killed } else { aborted <= killed }, "{backend}: {report}");
+            assert!(!is_whole || report.exposures[1].aborted, "{backend}: {report}");
+            is_whole
+        });
+        assert!(is_whole, "{backend}: an exposure is missing in each of {ATTEMPTS} runs");
     }
 }
 
