@@ -10,8 +10,8 @@ fn main() {
     };
     let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let compiler = said(&rustc, &["--version"]).unwrap_or_else(|| "rustc of unknown version".to_owned());
-    // A tree with changes is not the commit.
-    let dirty = said("git", &["status", "--porcelain", "--untracked-files=no"]).is_some();
+    // A tree with changes is not the commit. Without its locks git leaves the index alone, whose change would have all built again.
+    let dirty = said("git", &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]).is_some();
     let commit = said("git", &["rev-parse", "--short=12", "HEAD"]).map(|c| if dirty { c + "-dirty" } else { c });
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let flags = format!(
