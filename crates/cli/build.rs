@@ -14,8 +14,15 @@ fn main() {
     let dirty = said("git", &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]).is_some();
     let commit = said("git", &["rev-parse", "--short=12", "HEAD"]).map(|c| if dirty { c + "-dirty" } else { c });
     let variable = |name: &str| env::var(name).unwrap_or_default();
+    // Set in place of what the manifest says, these change what calls cost.
+    let overridden: String = ["LTO", "CODEGEN_UNITS"]
+        .map(|setting| format!("CARGO_PROFILE_{}_{setting}", variable("PROFILE").to_uppercase()))
+        .iter()
+        .inspect(|name| println!("cargo:rerun-if-env-changed={name}"))
+        .filter_map(|name| Some(format!(", {name}={}", env::var(name).ok()?)))
+        .collect();
     let flags = format!(
-        "{}, opt-level {}, {}{}",
+        "{}, opt-level {}, {}{overridden}{}",
         variable("PROFILE"),
         variable("OPT_LEVEL"),
         variable("TARGET"),
