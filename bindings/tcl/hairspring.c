@@ -76,14 +76,8 @@ COMMAND(new_long_delay)
     hs_long_delay *made;
     if (have_words(interp, count, words, 1, 0, "timebase") != TCL_OK || get_object(interp, words[1], &timebase_noun, &timebase) != TCL_OK)
         return TCL_ERROR;
-    hs_timebase *poller;
-    TRY(hs_timebase_refine(timebase->handle, &poller, NULL));
-    int code = hs_long_delay_new(timebase->handle, &made);
-    if (code != HS_OK) {
-        hs_timebase_free(poller);
-        return failed(interp, code);
-    }
-    return new_object(data, interp, &long_delay_noun, made, poller);
+    TRY(hs_long_delay_new(timebase->handle, &made));
+    return new_object(data, interp, &long_delay_noun, made, timebase);
 }
 
 COMMAND(profile)
@@ -219,6 +213,8 @@ static void delete_package(ClientData data, Tcl_Interp *interp)
     (void)interp;
     struct package *package = data;
     Tcl_DecrRefCount(package->rehearsal);
+    for (int word = 0; word < 3; word++)
+        Tcl_DecrRefCount(package->nothing[word]);
     ckfree((char *)package);
 }
 
@@ -239,6 +235,11 @@ DLLEXPORT int Hairspring_Init(Tcl_Interp *interp)
     // A command with a result, and a variable that takes it: what mostly follows a delay.
     package->rehearsal = Tcl_NewStringObj("set ::hairspring::rehearsed [::hairspring::difference_ns {0 0} {0 0}]", -1);
     Tcl_IncrRefCount(package->rehearsal);
+    package->nothing[0] = Tcl_NewStringObj("long_delay", -1);
+    package->nothing[1] = Tcl_NewStringObj("delay_ns", -1);
+    package->nothing[2] = Tcl_NewWideIntObj(0);
+    for (int word = 0; word < 3; word++)
+        Tcl_IncrRefCount(package->nothing[word]);
     Tcl_SetAssocData(interp, "hairspring", delete_package, package);
 
     Tcl_Namespace *namespace = Tcl_CreateNamespace(interp, "::hairspring", NULL, NULL);

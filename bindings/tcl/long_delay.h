@@ -2,62 +2,94 @@
 #ifndef LONG_DELAY_H
 #define LONG_DELAY_H
 
-#include <time.h>
-
 // How long before the end of a long delay the rehearsal is: it takes some 20 us when all is cold.
 #define AHEAD_NS INT64_C(100000)
 
-static int64_t kernel_clock_ns(void)
+// A long delay leaves the caches cold, and it would be some microseconds before Tcl has noticed its end. So the library ends it a little
+// earlier, Tcl does then what it is about to do, for nothing, and the rest is polled. A trace on what is rehearsed may run anything, and
+// even delete the object, which stays until the delay is over.
+static void rehearse(struct object *object, Tcl_Interp *interp)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    call_object(object, interp, 3, object->package->nothing);
+    Tcl_EvalObjEx(interp, object->package->rehearsal, 0);
 }
 
-// A long delay leaves the caches cold, and it would be some microseconds before Tcl has noticed its end. So the library ends it a little
-// earlier, Tcl does then what it is about to do, for nothing, and the rest is polled. It is never early: the rest is what the kernel's
-// clock leaves of the request when the rehearsal is over. A trace on what is rehearsed may run anything, and even delete the object,
-// whose handle is not used after that.
-static int long_delay(struct object *object, Tcl_Interp *interp, int64_t request_ns, hs_report *report)
+// The report on a delay in two parts: the verdict is on the end, as with every long delay.
+static void join(hs_report *report, const hs_report *end, int64_t request_ns, int64_t late_ns)
+{
+    const hs_report begin = *report;
+    *report = *end;
+    report->slept_ns += begin.slept_ns;
+    report->polled_ns += begin.polled_ns;
+    report->window_ns = begin.window_ns;
+    report->requested_ns = request_ns;
+    report->actual_ns = request_ns + late_ns;
+    report->late_ns = late_ns;
+}
+
+// It is never early: the rest is what the kernel's clock leaves of the request, counted from when the command came in, when the
+// rehearsal is over.
+static int long_delay(struct object *object, Tcl_Interp *interp, int64_t start_ns, int64_t request_ns, hs_report *report)
 {
     int64_t lead_ns = 0;
     int code = hs_long_delay_lead_ns(object->handle, &lead_ns);
-    int64_t start_ns = kernel_clock_ns();
     int64_t early_ns = request_ns > AHEAD_NS && request_ns - AHEAD_NS > lead_ns ? AHEAD_NS : 0;
     if (code == HS_OK)
         code = hs_long_delay_ns(object->handle, request_ns - early_ns, report);
     if (code != HS_OK || early_ns == 0)
         return code;
-    hs_report *end, *rehearsed;
-    Tcl_Obj *value = new_report(&rehearsed);
-    Tcl_EvalObjEx(interp, object->package->rehearsal, 0);
-    return_report(interp, HS_OK, value);
-    value = new_report(&end);
+    hs_report end;
+    code = hs_delay_ns(object->timebase->handle, 0, &end);
+    rehearse(object, interp);
     int64_t passed_ns = kernel_clock_ns() - start_ns;
     int64_t rest_ns = request_ns - lead_ns - passed_ns;
     if (rest_ns > 0) {
-        code = hs_delay_ns(object->poller, rest_ns, end);
-        // The verdict is on the end, as with every long delay.
-        end->slept_ns = report->slept_ns + end->slept_ns;
-        end->polled_ns = report->polled_ns + end->polled_ns;
-        end->window_ns = report->window_ns;
-        *report = *end;
-        passed_ns += report->actual_ns;
+        code = hs_delay_ns(object->timebase->handle, rest_ns, &end);
+        passed_ns += end.actual_ns;
+    } else {
+        end = *report;
+        end.slept_ns = end.polled_ns = 0;
     }
-    report->requested_ns = request_ns;
-    report->actual_ns = passed_ns;
-    report->late_ns = passed_ns - request_ns;
-    Tcl_DecrRefCount(value);
+    join(report, &end, request_ns, passed_ns - request_ns);
     return code;
 }
 
-static int long_delay_us_of(struct object *object, Tcl_Interp *interp, double request_us, hs_report *report)
+static int long_delay_until_of(struct object *object, Tcl_Interp *interp, hs_instant deadline, hs_report *report)
+{
+    // Before the machine was started there is no time, and what overflows.
+    if (deadline.monotonic_ns < AHEAD_NS)
+        return hs_long_delay_until(object->handle, &deadline, report);
+    int64_t lead_ns = 0;
+    hs_instant early = { .monotonic_ns = deadline.monotonic_ns - AHEAD_NS, .epoch = deadline.epoch };
+    int code = hs_long_delay_lead_ns(object->handle, &lead_ns);
+    if (code == HS_OK)
+        code = hs_long_delay_until(object->handle, &early, report);
+    if (code != HS_OK)
+        return code;
+    int64_t late_ns = report->late_ns - AHEAD_NS;
+    int64_t request_ns = report->requested_ns > 0 ? report->requested_ns + AHEAD_NS : late_ns < 0 ? -late_ns : 0;
+    hs_report end = *report;
+    end.slept_ns = end.polled_ns = 0;
+    if (late_ns < 0 && lead_ns < -late_ns) {
+        deadline.monotonic_ns -= lead_ns;
+        hs_delay_until(object->timebase->handle, &early, &end);
+        rehearse(object, interp);
+        code = hs_delay_until(object->timebase->handle, &deadline, &end);
+        late_ns = end.late_ns - lead_ns;
+    }
+    join(report, &end, request_ns, late_ns);
+    if (request_ns == 0)
+        report->actual_ns = 0;
+    return code;
+}
+
+static int long_delay_us_of(struct object *object, Tcl_Interp *interp, int64_t start_ns, double request_us, hs_report *report)
 {
     // What is no time, or more than can be asked for, is the library's to refuse.
     if (!(request_us >= 0 && request_us < 1e15))
         return hs_long_delay_us(object->handle, request_us, report);
     int64_t request_ns = (int64_t)(request_us * 1e3);
-    return long_delay(object, interp, request_ns + ((double)request_ns < request_us * 1e3), report);
+    return long_delay(object, interp, start_ns, request_ns + ((double)request_ns < request_us * 1e3), report);
 }
 
 #endif

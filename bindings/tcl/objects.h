@@ -4,6 +4,7 @@
 
 #include "report.h"
 #include <stdlib.h>
+#include <time.h>
 
 // Tcl 9 counts in Tcl_Size, Tcl 8.6 in int.
 #ifndef TCL_SIZE_MAX
@@ -14,8 +15,9 @@ typedef int Tcl_Size;
 struct package {
     // How many objects were made, for their names.
     unsigned long made;
-    // What a long delay evaluates shortly before its end.
+    // What a long delay evaluates shortly before its end, and the words of a long delay of nothing.
     Tcl_Obj *rehearsal;
+    Tcl_Obj *nothing[3];
 };
 
 // An object: the handle of one noun.
@@ -23,10 +25,10 @@ struct object {
     struct package *package;
     const struct noun *noun;
     void *handle;
-    // The end of a long delay is polled on a time base of its own; NULL for the other nouns.
-    hs_timebase *poller;
+    // The time base on which the end of a long delay is polled; NULL for the other nouns.
+    struct object *timebase;
     Tcl_Command token;
-    // The command, and the calls under way: what a call evaluates may delete the command.
+    // The command, the calls under way, for what a call evaluates may delete the command, and the long delays on a time base.
     int users;
 };
 
@@ -70,6 +72,13 @@ static int return_object(Tcl_Interp *interp, Tcl_Obj *value)
 {
     Tcl_SetObjResult(interp, value);
     return TCL_OK;
+}
+
+static int64_t kernel_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 static int get_wide(Tcl_Interp *interp, Tcl_Obj *word, int64_t *value)
@@ -120,7 +129,9 @@ static void release(struct object *object)
 {
     if (--object->users > 0)
         return;
-    hs_timebase_free(object->poller);
+    object->noun->free(object->handle);
+    if (object->timebase)
+        release(object->timebase);
     ckfree((char *)object);
 }
 
@@ -147,13 +158,11 @@ static int call_object(ClientData data, Tcl_Interp *interp, int count, Tcl_Obj *
 
 static void delete_object(ClientData data)
 {
-    struct object *object = data;
-    object->noun->free(object->handle);
-    release(object);
+    release(data);
 }
 
-// Makes the object command of a handle, and returns its name.
-static int new_object(struct package *package, Tcl_Interp *interp, const struct noun *noun, void *handle, hs_timebase *poller)
+// Makes the object command of a handle, and returns its name. What it is made from stays as long as it.
+static int new_object(struct package *package, Tcl_Interp *interp, const struct noun *noun, void *handle, struct object *timebase)
 {
     Tcl_Obj *name = NULL;
     Tcl_CmdInfo taken;
@@ -164,7 +173,9 @@ static int new_object(struct package *package, Tcl_Interp *interp, const struct 
         Tcl_IncrRefCount(name);
     } while (Tcl_GetCommandInfo(interp, Tcl_GetString(name), &taken));
     struct object *object = (struct object *)ckalloc(sizeof *object);
-    *object = (struct object){ .package = package, .noun = noun, .handle = handle, .poller = poller, .users = 1 };
+    *object = (struct object){ .package = package, .noun = noun, .handle = handle, .timebase = timebase, .users = 1 };
+    if (timebase)
+        timebase->users++;
     object->token = Tcl_CreateObjCommand(interp, Tcl_GetString(name), call_object, object, delete_object);
     Tcl_SetObjResult(interp, name);
     Tcl_DecrRefCount(name);
@@ -201,6 +212,8 @@ static int get_object(Tcl_Interp *interp, Tcl_Obj *word, const struct noun *noun
     METHOD(name)                                                \
     {                                                           \
         (void)count;                                            \
+        int64_t start_ns = kernel_clock_ns();                   \
+        (void)start_ns;                                         \
         hs_report *report;                                      \
         type request;                                           \
         if (get(interp, words[0], &request) != TCL_OK)          \
@@ -215,9 +228,9 @@ DELAY(timebase_delay_until, hs_instant, get_instant, hs_delay_until(object->hand
 
 #include "long_delay.h"
 
-DELAY(long_delay_ns, int64_t, get_wide, long_delay(object, interp, request, report))
-DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, long_delay_us_of(object, interp, request, report))
-DELAY(long_delay_until, hs_instant, get_instant, hs_long_delay_until(object->handle, &request, report))
+DELAY(long_delay_ns, int64_t, get_wide, long_delay(object, interp, start_ns, request, report))
+DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, long_delay_us_of(object, interp, start_ns, request, report))
+DELAY(long_delay_until, hs_instant, get_instant, long_delay_until_of(object, interp, request, report))
 
 // ---- the time base -------------------------------------------------------------------------------------------------------------------
 
@@ -301,9 +314,10 @@ static const struct method timebase_methods[] = {
 
 // ---- the long delay ------------------------------------------------------------------------------------------------------------------
 
-// The delays that `tune` looks at, and their length.
+// The delays that `tune` looks at, as the library does: so many where they take no longer than a second, and never fewer than 11.
 #define TUNE_DELAYS 51
-#define TUNE_DELAY_NS INT64_C(1000000)
+#define TUNE_DELAYS_LEAST 11
+#define TUNE_TIME_NS INT64_C(1000000000)
 
 static int ascending(const void *one, const void *other)
 {
@@ -314,24 +328,28 @@ static int ascending(const void *one, const void *other)
 // The library's own tuning would find the lead for a caller in C. So the delays are commands here, as they are for a script.
 METHOD(long_delay_tune)
 {
-    UNUSED_WORDS;
-    int64_t late_ns[TUNE_DELAYS];
+    (void)count;
+    int64_t late_ns[TUNE_DELAYS], request_ns, delays = TUNE_DELAYS;
+    if (get_wide(interp, words[0], &request_ns) != TCL_OK)
+        return TCL_ERROR;
+    if (request_ns > TUNE_TIME_NS / TUNE_DELAYS)
+        delays = request_ns > TUNE_TIME_NS / TUNE_DELAYS_LEAST ? TUNE_DELAYS_LEAST : TUNE_TIME_NS / request_ns;
     TRY(hs_long_delay_set_lead_ns(object->handle, 0));
-    Tcl_Obj *parts[] = { Tcl_NewObj(), Tcl_NewStringObj("delay_ns", -1), Tcl_NewWideIntObj(TUNE_DELAY_NS) };
+    Tcl_Obj *parts[] = { Tcl_NewObj(), Tcl_NewStringObj("delay_ns", -1), words[0] };
     Tcl_GetCommandFullName(interp, object->token, parts[0]);
     Tcl_Obj *script = Tcl_NewListObj(3, parts);
     Tcl_IncrRefCount(script);
     int code = TCL_OK;
-    for (int delay = 0; code == TCL_OK && delay < TUNE_DELAYS; delay++) {
+    for (int64_t delay = 0; code == TCL_OK && delay < delays; delay++) {
         int64_t start_ns = kernel_clock_ns();
         code = Tcl_EvalObjEx(interp, script, TCL_EVAL_GLOBAL);
-        late_ns[delay] = kernel_clock_ns() - start_ns - TUNE_DELAY_NS;
+        late_ns[delay] = kernel_clock_ns() - start_ns - request_ns;
     }
     Tcl_DecrRefCount(script);
     if (code != TCL_OK)
         return TCL_ERROR;
-    qsort(late_ns, TUNE_DELAYS, sizeof *late_ns, ascending);
-    int64_t lead_ns = late_ns[TUNE_DELAYS / 2] > 0 ? late_ns[TUNE_DELAYS / 2] : 0;
+    qsort(late_ns, (size_t)delays, sizeof *late_ns, ascending);
+    int64_t lead_ns = late_ns[delays / 2] > 0 ? late_ns[delays / 2] : 0;
     TRY(hs_long_delay_set_lead_ns(object->handle, lead_ns));
     return return_wide(interp, lead_ns);
 }
@@ -366,7 +384,7 @@ static const struct method long_delay_methods[] = {
     { "delay_us", long_delay_us, 1, "us" },
     { "destroy", destroy, 0, NULL },
     { "lead_ns", long_delay_lead_ns, 1, "ns" },
-    { "tune", long_delay_tune, 0, NULL },
+    { "tune", long_delay_tune, 1, "ns" },
     { "window_ns", long_delay_window_ns, 1, "ns" },
     { NULL, NULL, 0, NULL },
 };

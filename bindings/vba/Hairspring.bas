@@ -192,7 +192,7 @@ Public Declare PtrSafe Function hs_long_delay_us_of Lib "hairspring" Alias "hs_l
 Public Declare PtrSafe Function hs_long_delay_until Lib "hairspring" ( _
     ByVal long_delay As LongPtr, ByRef deadline As hs_instant, ByRef report As Any) As Long
 Public Declare PtrSafe Function hs_long_delay_tune Lib "hairspring" ( _
-    ByVal long_delay As LongPtr, ByRef lead_ns As Any) As Long
+    ByVal long_delay As LongPtr, ByVal request_ns As LongLong, ByRef lead_ns As Any) As Long
 Public Declare PtrSafe Function hs_long_delay_set_lead_ns Lib "hairspring" ( _
     ByVal long_delay As LongPtr, ByVal lead_ns As LongLong) As Long
 Public Declare PtrSafe Function hs_long_delay_lead_ns Lib "hairspring" ( _

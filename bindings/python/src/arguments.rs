@@ -1,6 +1,7 @@
 //! Times as Python gives them: seconds as any real number, nanoseconds as whole numbers; nothing else, and no booleans.
 
-use hairspring_time::{DelayError, Nanos};
+use hairspring_machine::Clock;
+use hairspring_time::{DelayError, Host, Machine, Nanos};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
@@ -13,6 +14,21 @@ pub(crate) struct Seconds(pub(crate) Nanos);
 
 /// A span in nanoseconds.
 pub(crate) struct Whole(pub(crate) Nanos);
+
+/// A span that is counted from when the call came in, by the kernel's clock: after a rest the way from here to the delay takes a while.
+pub(crate) struct FromNow<T> {
+    pub(crate) began: Nanos,
+    pub(crate) span: T,
+}
+
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for FromNow<T> {
+    type Error = T::Error;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self, T::Error> {
+        let began = Host.read(Clock::Monotonic);
+        T::extract(object).map(|span| Self { began, span })
+    }
+}
 
 impl<'py> FromPyObject<'_, 'py> for Seconds {
     type Error = PyErr;

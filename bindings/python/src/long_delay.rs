@@ -2,18 +2,14 @@
 
 use std::sync::{Arc, Mutex, TryLockError};
 
-use hairspring_time::{Host, Nanos};
+use hairspring_time::{Host, Nanos, lead_for};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::arguments::{Seconds, Whole, either};
+use crate::arguments::{FromNow, Seconds, Whole, either};
 use crate::report::Report;
 use crate::timebase::{Timebase, given_or_default, instant};
 use crate::waiting::{self, Ending, Goal};
-
-/// Delays by which the lead is found, and their length.
-const TUNE_DELAYS: usize = 51;
-const TUNE_DELAY: Nanos = Nanos::from_millis(1);
 
 type Borrowing<'t> = hairspring_time::LongDelay<'t, Host>;
 
@@ -49,16 +45,22 @@ impl LongDelay {
         }
     }
 
-    fn wait(&self, py: Python<'_>, goal: impl FnOnce(&hairspring_time::Timebase) -> Goal + Send) -> PyResult<Report> {
-        self.with(|State { owned, ending }| {
-            let waited =
-                owned.with_dependent_mut(|timebase, long| waiting::sleep(py, timebase, long, ending, goal(timebase)));
-            waited.map(Report)
-        })
+    fn wait(slf: &Bound<'_, Self>, goal: impl FnOnce(&hairspring_time::Timebase) -> Goal) -> PyResult<Report> {
+        let (py, this) = (slf.py(), slf.get());
+        let (slept, timebase) = this.with(|State { owned, ending }| {
+            let slept = owned
+                .with_dependent_mut(|timebase, long| waiting::sleep(py, timebase, long, *ending, goal(timebase)))?;
+            Ok((slept, Arc::clone(owned.borrow_owner())))
+        })?;
+        if slept.is_early() {
+            // With the very method that is to return: nobody waits with it now.
+            waiting::late_ns(py)?.call1((slf.getattr("delay_ns")?, 0))?;
+        }
+        slept.end(&timebase).map(Report)
     }
 
-    /// The lead by which delays are on time in the middle, as a caller in Python sees them.
-    fn tuned(slf: &Bound<'_, Self>) -> PyResult<Nanos> {
+    /// The lead by which delays of this length are on time in the middle, as a caller in Python sees them.
+    fn tuned(slf: &Bound<'_, Self>, request: Nanos) -> PyResult<Nanos> {
         let set = |lead| {
             slf.get().with(|state| {
                 state.ending.lead = lead;
@@ -67,12 +69,7 @@ impl LongDelay {
         };
         set(Nanos::ZERO)?;
         let (late_ns, delay_ns) = (waiting::late_ns(slf.py())?, slf.getattr("delay_ns")?);
-        let mut late = [Nanos::ZERO; TUNE_DELAYS];
-        for slot in &mut late {
-            *slot = Nanos::new(late_ns.call1((&delay_ns, TUNE_DELAY.count()))?.extract()?);
-        }
-        late.sort_unstable();
-        set(late[TUNE_DELAYS / 2].max(Nanos::ZERO))
+        set(lead_for(request, || Ok::<_, PyErr>(Nanos::new(late_ns.call1((&delay_ns, request.count()))?.extract()?)))?)
     }
 }
 
@@ -93,7 +90,7 @@ impl LongDelay {
         let (lead, budget) = (either("lead", lead, lead_ns)?, either("budget", budget, budget_ns)?);
         let timebase = given_or_default(py, timebase)?;
         let lead = lead.unwrap_or(Nanos::ZERO);
-        let (ending, budget) = Ending::new(py, Timebase(Arc::clone(&timebase)), lead, budget)?;
+        let (ending, budget) = Ending::new(lead, budget);
         let owned = py.detach(|| {
             Owned::new(timebase, |timebase| {
                 let long = hairspring_time::LongDelay::new(timebase);
@@ -107,33 +104,34 @@ impl LongDelay {
     }
 
     /// Waits at least so many seconds (without a lead), asleep for all but the end.
-    fn delay(&self, py: Python<'_>, seconds: Seconds) -> PyResult<Report> {
-        self.wait(py, |_| Goal::For(seconds.0))
+    fn delay(slf: &Bound<'_, Self>, seconds: FromNow<Seconds>) -> PyResult<Report> {
+        Self::wait(slf, |_| Goal::For { began: seconds.began, request: seconds.span.0 })
     }
 
     /// Waits at least so many nanoseconds (without a lead), asleep for all but the end.
-    fn delay_ns(&self, py: Python<'_>, ns: Whole) -> PyResult<Report> {
-        self.wait(py, |_| Goal::For(ns.0))
+    fn delay_ns(slf: &Bound<'_, Self>, ns: FromNow<Whole>) -> PyResult<Report> {
+        Self::wait(slf, |_| Goal::For { began: ns.began, request: ns.span.0 })
     }
 
     /// Waits until the time base's now() is not before `deadline`. One that has passed returns at once, with its lateness.
-    fn delay_until(&self, py: Python<'_>, deadline: Seconds) -> PyResult<Report> {
-        self.wait(py, |timebase| Goal::Until(instant(timebase, deadline.0)))
+    fn delay_until(slf: &Bound<'_, Self>, deadline: Seconds) -> PyResult<Report> {
+        Self::wait(slf, |timebase| Goal::Until(instant(timebase, deadline.0)))
     }
 
     /// Waits until the time base's now_ns() is not before `deadline_ns`.
-    fn delay_until_ns(&self, py: Python<'_>, deadline_ns: Whole) -> PyResult<Report> {
-        self.wait(py, |timebase| Goal::Until(instant(timebase, deadline_ns.0)))
+    fn delay_until_ns(slf: &Bound<'_, Self>, deadline_ns: Whole) -> PyResult<Report> {
+        Self::wait(slf, |timebase| Goal::Until(instant(timebase, deadline_ns.0)))
     }
 
-    /// Finds the lead by which the median delay comes out exact, and sets it; in seconds. Takes some 50 ms.
-    fn tune(slf: &Bound<'_, Self>) -> PyResult<f64> {
-        Self::tuned(slf).map(Nanos::as_secs_f64)
+    /// Finds the lead by which the median delay of so many seconds comes out exact, and sets it; in seconds. Takes 51 delays, above
+    /// 20 ms as many as fit into a second, but at least 11.
+    fn tune(slf: &Bound<'_, Self>, seconds: Seconds) -> PyResult<f64> {
+        Self::tuned(slf, seconds.0).map(Nanos::as_secs_f64)
     }
 
     /// As tune(); in nanoseconds.
-    fn tune_ns(slf: &Bound<'_, Self>) -> PyResult<i64> {
-        Self::tuned(slf).map(Nanos::count)
+    fn tune_ns(slf: &Bound<'_, Self>, ns: Whole) -> PyResult<i64> {
+        Self::tuned(slf, ns.0).map(Nanos::count)
     }
 
     /// The lead in force, in seconds.

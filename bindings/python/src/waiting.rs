@@ -9,7 +9,7 @@
 //!
 //! **The end of a long delay.** After some milliseconds asleep the interpreter's code and data are cold in the caches, and the caller would
 //! see the end some microseconds late. So the library ends the delay [`AHEAD`] before, the lock comes back, Python does for nothing what
-//! it is about to do (makes a report, reads a clock, subtracts), and the rest is polled with the lock kept. If the lock comes back
+//! it is about to do (ends a long delay of nothing, makes a report, reads a clock, subtracts), and the rest is polled with the lock kept. If the lock comes back
 //! after the end, the delay is over at once; from its end on it is [`Waited::lock`]. A rehearsal that was interrupted beyond the end
 //! makes it late.
 //!
@@ -21,7 +21,6 @@ use hairspring_time::{DelayError, Host, Instant, LongDelay, Machine, Nanos, REQU
 use pyo3::prelude::*;
 
 use crate::arguments::refused;
-use crate::timebase::Timebase;
 
 /// The longest delay that keeps the interpreter's lock.
 pub(crate) const HELD_MOST: Nanos = Nanos::from_micros(50);
@@ -48,7 +47,7 @@ pub(crate) struct Waited {
 /// What is waited for.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
-    For(Nanos),
+    For { began: Nanos, request: Nanos },
     Until(Instant),
 }
 
@@ -83,37 +82,24 @@ pub(crate) fn poll_until(py: Python<'_>, timebase: &hairspring_time::Timebase, d
 }
 
 /// How the long delays of an object end.
+#[derive(Clone, Copy)]
 pub(crate) struct Ending {
     /// How much earlier than asked.
     pub(crate) lead: Nanos,
     /// How long before that the rehearsal begins, for a request that is long enough; zero for none.
     ahead: Nanos,
-    /// The Python function that is rehearsed, and the delay for it.
-    late_ns: Py<PyAny>,
-    delay_ns: Py<PyAny>,
 }
 
 impl Ending {
-    /// With a time base to delay nothing on, and what a budget leaves for the polling before the rehearsal.
-    pub(crate) fn new(
-        py: Python<'_>,
-        timebase: Timebase,
-        lead: Nanos,
-        budget: Option<Nanos>,
-    ) -> PyResult<(Self, Option<Nanos>)> {
+    /// With what a budget leaves for the polling before the rehearsal.
+    pub(crate) fn new(lead: Nanos, budget: Option<Nanos>) -> (Self, Option<Nanos>) {
         let ahead = if budget.is_some_and(|budget| budget < AHEAD.times(2)) { Nanos::ZERO } else { AHEAD };
-        let late_ns = late_ns(py)?.unbind();
-        let delay_ns = Bound::new(py, timebase)?.getattr("delay_ns")?.unbind();
-        Ok((Self { lead, ahead, late_ns, delay_ns }, budget.map(|budget| budget - ahead)))
+        (Self { lead, ahead }, budget.map(|budget| budget - ahead))
     }
 
     /// How much earlier the library is to end a delay.
     pub(crate) fn ahead(&self, request: Nanos) -> Nanos {
         if request - self.lead > REHEARSED_LEAST { self.ahead } else { Nanos::ZERO }
-    }
-
-    fn rehearse(&self, py: Python<'_>) -> PyResult<()> {
-        self.late_ns.call1(py, (&self.delay_ns, 0)).map(drop)
     }
 }
 
@@ -133,18 +119,31 @@ pub(crate) fn nap(py: Python<'_>, until: Nanos) -> PyResult<Nanos> {
     Ok(slept)
 }
 
-/// A delay that sleeps.
+/// A long delay that has slept: the lock is back, and what is left of it, if anything, is to be rehearsed and polled.
+pub(crate) struct Slept {
+    ending: Ending,
+    goal: Goal,
+    /// From the call.
+    request: Nanos,
+    /// When it is to end, by the kernel's clock.
+    end: Nanos,
+    /// How far beyond its end it is; negative before.
+    over: Nanos,
+    lock: Nanos,
+    report: Report,
+}
+
+/// The part of a long delay that sleeps.
 pub(crate) fn sleep(
     py: Python<'_>,
     timebase: &hairspring_time::Timebase,
     long: &mut LongDelay<'_, Host>,
-    ending: &Ending,
+    ending: Ending,
     goal: Goal,
-) -> PyResult<Waited> {
-    let began = Host.read(Clock::Monotonic);
-    let request = match goal {
-        Goal::For(request) => request,
-        Goal::Until(deadline) => left(timebase, deadline).max(Nanos::ZERO),
+) -> PyResult<Slept> {
+    let (began, request) = match goal {
+        Goal::For { began, request } => (began, request),
+        Goal::Until(deadline) => (Host.read(Clock::Monotonic), left(timebase, deadline).max(Nanos::ZERO)),
     };
     if request.is_negative() {
         return Err(refused(DelayError::Negative(request)));
@@ -152,8 +151,7 @@ pub(crate) fn sleep(
     if request > REQUEST_MOST {
         return Err(refused(DelayError::Absurd(request)));
     }
-    let (lead, ahead, end, mut slept) =
-        (ending.lead, ending.ahead(request), began + request - ending.lead, Nanos::ZERO);
+    let (ahead, end, mut slept) = (ending.ahead(request), began + request - ending.lead, Nanos::ZERO);
     loop {
         let now = Host.read(Clock::Monotonic);
         if end - now <= PIECE + END {
@@ -161,53 +159,58 @@ pub(crate) fn sleep(
         }
         slept = slept + nap(py, now + PIECE)?;
     }
-    let (waited, lock) = unlocked(py, timebase, || {
-        let begun = Host.read(Clock::Monotonic);
-        let report = match goal {
-            // Counted from the first reading, and not from this one, it ends on time; the kernel's clock sees to it either way.
-            Goal::For(_) => long.delay((end - ahead - begun).max(Nanos::ZERO)),
-            Goal::Until(deadline) => long.delay_until(deadline - lead - ahead),
-        };
-        report.map(|report| (begun, report))
-    });
-    let (begun, mut report) = waited.map_err(refused)?;
-    // How far beyond the end it is.
+    let mut run = || match goal {
+        Goal::For { .. } => long.delay_since(began, (end - ahead - began).max(Nanos::ZERO)),
+        Goal::Until(deadline) => long.delay_until(deadline - ending.lead - ahead),
+    };
+    let (waited, lock) = if request <= HELD_MOST { (run(), Nanos::ZERO) } else { unlocked(py, timebase, run) };
+    let mut report = waited.map_err(refused)?;
     let over = match goal {
-        Goal::For(_) => begun + report.actual - end,
+        Goal::For { .. } => began + report.actual - end,
         Goal::Until(_) => report.late - ahead,
     };
     report.slept = slept + report.slept;
     report.window = report.window + ahead;
     report.verdict.overslept = (report.verdict.overslept - ahead).max(Nanos::ZERO);
-    let ended = |over: Nanos, lock: Nanos, report: Report| {
+    Ok(Slept { ending, goal, request, end, over, lock, report })
+}
+
+impl Slept {
+    /// Whether its end is to be rehearsed: the lock came back before it.
+    pub(crate) fn is_early(&self) -> bool {
+        self.over + self.lock < Nanos::ZERO
+    }
+
+    /// Polls what is left, and tells the whole.
+    pub(crate) fn end(self, timebase: &hairspring_time::Timebase) -> PyResult<Waited> {
+        if !self.is_early() {
+            // What the lock took within the delay is part of it.
+            let over =
+                if self.ending.ahead(self.request) > Nanos::ZERO { self.over.max(Nanos::ZERO) } else { self.over };
+            return Ok(self.told(over, self.over + self.lock - over, self.report));
+        }
+        let (over, last) = match self.goal {
+            Goal::For { .. } => {
+                let left = self.end - Host.read(Clock::Monotonic);
+                let last = timebase.delay(left.max(Nanos::ZERO)).map_err(refused)?;
+                (last.late - left.min(Nanos::ZERO), last)
+            }
+            Goal::Until(deadline) => {
+                let last = timebase.delay_until(deadline - self.ending.lead).map_err(refused)?;
+                (last.late, last)
+            }
+        };
+        let (slept, polled) = (self.report.slept + last.slept, self.report.polled + last.polled);
+        Ok(self.told(over, Nanos::ZERO, Report { slept, polled, verdict: last.verdict, ..self.report }))
+    }
+
+    fn told(&self, over: Nanos, lock: Nanos, report: Report) -> Waited {
         // Without a wait there is nothing to add up.
-        let none = matches!(goal, Goal::Until(_)) && request == Nanos::ZERO;
-        let late = over - lead;
-        let actual = if none { report.actual } else { request + late };
-        Waited { report: Report { requested: request, actual, late, ..report }, lock }
-    };
-    if ahead == Nanos::ZERO {
-        return Ok(ended(over, lock, report));
+        let none = matches!(self.goal, Goal::Until(_)) && self.request == Nanos::ZERO;
+        let late = over - self.ending.lead;
+        let actual = if none { report.actual } else { self.request + late };
+        Waited { report: Report { requested: self.request, actual, late, ..report }, lock }
     }
-    if over + lock >= Nanos::ZERO {
-        // The lock came back after the end.
-        let end = over.max(Nanos::ZERO);
-        return Ok(ended(end, over + lock - end, report));
-    }
-    ending.rehearse(py)?;
-    let (over, last) = match goal {
-        Goal::For(_) => {
-            let left = end - Host.read(Clock::Monotonic);
-            let last = timebase.delay(left.max(Nanos::ZERO)).map_err(refused)?;
-            (last.late - left.min(Nanos::ZERO), last)
-        }
-        Goal::Until(deadline) => {
-            let last = timebase.delay_until(deadline - lead).map_err(refused)?;
-            (last.late, last)
-        }
-    };
-    let (slept, polled) = (report.slept + last.slept, report.polled + last.polled);
-    Ok(ended(over, Nanos::ZERO, Report { slept, polled, verdict: last.verdict, ..report }))
 }
 
 /// How far ahead an instant is; an instant of this time base has a distance from now.

@@ -451,9 +451,12 @@ int hs_long_delay_until(struct hs_long_delay *long_delay,
                         const struct hs_instant *deadline,
                         struct hs_report *report);
 
-// Finds the lead by which the median of delays comes out exact as their caller sees them, and sets it: an average around the target
-// in place of a guaranteed minimum. Takes some 50 ms. `lead_ns` may be NULL. HS_E_CANCELLED.
+// Finds the lead by which the median of delays of this length comes out exact as their caller sees them, and sets it: an average
+// around the target in place of a guaranteed minimum. The longer the thread has slept, the later it sees the end, so a lead is good
+// for its length. Takes 51 delays, above 20 ms as many as fit into a second, but at least 11. `lead_ns` may be NULL. HS_E_NEGATIVE,
+// HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_tune(struct hs_long_delay *long_delay,
+                       int64_t request_ns,
                        int64_t *lead_ns);
 
 // Ends every delay earlier by so much (0 or more): delays may then be early. 0 makes them guaranteed minima again. HS_E_NEGATIVE.

@@ -9,17 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Clock, Machine};
-use hairspring_time::{Host, LongDelay, Nanos, Report, Timebase};
+use hairspring_time::{Host, LongDelay, Nanos, Report, Timebase, lead_for};
 
 use crate::delay::hs_report;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_PANIC, HS_OK, door};
 use crate::handle::{Alone, Kind, Shared, find, free, make};
 use crate::pointer::{Place, micros, read};
 use crate::timebase::{hs_instant, hs_timebase};
-
-/// The delays that tuning looks at, and their length.
-const TUNE_DELAYS: usize = 51;
-const TUNE_DELAY: Nanos = Nanos::from_millis(1);
 
 /// Delays that sleep first and poll last, and learn how late the kernel wakes the thread. One thread at a time.
 pub struct hs_long_delay(());
@@ -80,11 +76,13 @@ pub extern "C" fn hs_long_delay_free(long_delay: *mut hs_long_delay) -> c_int {
 fn wait(
     long_delay: *mut hs_long_delay,
     report: *mut hs_report,
-    delay: impl FnOnce(&mut OwnedLongDelay) -> Result<Report, Failure>,
+    delay: impl FnOnce(&mut OwnedLongDelay, Nanos) -> Result<Report, Failure>,
 ) -> c_int {
+    // Before anything else, for after a rest the way from here to the delay takes a while.
+    let began = Host.read(Clock::Monotonic);
     door(|| {
         let place = Place::wanted(report)?;
-        let result = delay(&mut *Alone::of(long_delay)?)?;
+        let result = delay(&mut *Alone::of(long_delay)?, began)?;
         if let Some(place) = place {
             place.put(hs_report::new(&result));
         }
@@ -96,15 +94,15 @@ fn wait(
 /// `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_ns(long_delay: *mut hs_long_delay, request_ns: i64, report: *mut hs_report) -> c_int {
-    wait(long_delay, report, |owned| Ok(owned.delay()?.delay(Nanos::new(request_ns))?))
+    wait(long_delay, report, |owned, began| Ok(owned.delay()?.delay_since(began, Nanos::new(request_ns))?))
 }
 
 /// The same in microseconds, rounded up to a nanosecond. HS_E_NAN besides.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_us(long_delay: *mut hs_long_delay, request_us: f64, report: *mut hs_report) -> c_int {
-    wait(long_delay, report, |owned| {
+    wait(long_delay, report, |owned, began| {
         let request = micros(request_us)?;
-        Ok(owned.delay()?.delay(request)?)
+        Ok(owned.delay()?.delay_since(began, request)?)
     })
 }
 
@@ -116,30 +114,29 @@ pub extern "C" fn hs_long_delay_until(
     deadline: *const hs_instant,
     report: *mut hs_report,
 ) -> c_int {
-    wait(long_delay, report, |owned| {
+    wait(long_delay, report, |owned, _| {
         let deadline = read(deadline)?.on(&owned.timebase)?;
         Ok(owned.delay()?.delay_until(deadline)?)
     })
 }
 
-/// Finds the lead by which the median of delays comes out exact as their caller sees them, and sets it: an average around the target
-/// in place of a guaranteed minimum. Takes some 50 ms. `lead_ns` may be NULL. HS_E_CANCELLED.
+/// Finds the lead by which the median of delays of this length comes out exact as their caller sees them, and sets it: an average
+/// around the target in place of a guaranteed minimum. The longer the thread has slept, the later it sees the end, so a lead is good
+/// for its length. Takes 51 delays, above 20 ms as many as fit into a second, but at least 11. `lead_ns` may be NULL. HS_E_NEGATIVE,
+/// HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
-pub extern "C" fn hs_long_delay_tune(long_delay: *mut hs_long_delay, lead_ns: *mut i64) -> c_int {
+pub extern "C" fn hs_long_delay_tune(long_delay: *mut hs_long_delay, request_ns: i64, lead_ns: *mut i64) -> c_int {
     door(|| {
         let place = Place::wanted(lead_ns)?;
         // By the very calls that C makes: what they cost is part of what it sees.
         let done = |code| if code == HS_OK { Ok(()) } else { Err(Failure::told(code)) };
         done(hs_long_delay_set_lead_ns(long_delay, 0))?;
-        let mut late = [Nanos::ZERO; TUNE_DELAYS];
         let mut report = MaybeUninit::uninit();
-        for slot in &mut late {
+        let lead = lead_for::<Failure>(Nanos::new(request_ns), || {
             let before = Host.read(Clock::Monotonic);
-            done(hs_long_delay_ns(long_delay, TUNE_DELAY.count(), report.as_mut_ptr()))?;
-            *slot = Host.read(Clock::Monotonic) - before - TUNE_DELAY;
-        }
-        late.sort_unstable();
-        let lead = late[TUNE_DELAYS / 2].max(Nanos::ZERO);
+            done(hs_long_delay_ns(long_delay, request_ns, report.as_mut_ptr()))?;
+            Ok(Host.read(Clock::Monotonic) - before - Nanos::new(request_ns))
+        })?;
         done(hs_long_delay_set_lead_ns(long_delay, lead.count()))?;
         if let Some(place) = place {
             place.put(lead.count());

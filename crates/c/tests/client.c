@@ -192,7 +192,7 @@ static void tuned(hs_timebase *timebase)
     IS(HS_OK, hs_long_delay_new(timebase, &tuned));
     for (int round = 0; round < 10 && early == 0; round++) {
         int64_t lead_ns = -1, in_force_ns;
-        IS(HS_OK, hs_long_delay_tune(tuned, &lead_ns));
+        IS(HS_OK, hs_long_delay_tune(tuned, 1000000, &lead_ns));
         IS(HS_OK, hs_long_delay_lead_ns(tuned, &in_force_ns));
         CHECK(lead_ns > 0 && lead_ns == in_force_ns);
         for (int pair = 0; pair < 51; pair++) {
@@ -201,7 +201,9 @@ static void tuned(hs_timebase *timebase)
         }
     }
     CHECK(early > 0);
-    IS(HS_OK, hs_long_delay_tune(plain, NULL));
+    IS(HS_OK, hs_long_delay_tune(plain, 0, NULL));
+    IS(HS_E_NEGATIVE, hs_long_delay_tune(plain, -1, NULL));
+    IS(HS_E_RANGE, hs_long_delay_tune(plain, INT64_MAX, NULL));
     IS(HS_OK, hs_long_delay_free(plain));
     IS(HS_OK, hs_long_delay_free(tuned));
 }

@@ -60,7 +60,7 @@ pub use calibration::{BRACKETS, Bracket, Calibration};
 pub use delay::{DelayError, POLL_MOST, REQUEST_MOST, Report};
 pub use hairspring_machine::{Cpu, Host, Machine, Nanos, Policy, Refused, Sim, Ticks};
 pub use instant::{Epoch, EpochMismatch, Instant};
-pub use long_delay::LongDelay;
+pub use long_delay::{LongDelay, lead_for};
 pub use poll::Watch;
 pub use profile::{Ordering, Profile, Start, Summary};
 pub use real_time::{Grant, RealTime, RealTimeGuard};

@@ -78,9 +78,10 @@ const LESSON: Nanos = Nanos::from_micros(300);
 const CANCEL_LOOK: Nanos = Nanos::from_millis(100);
 /// How much later than our scale says the kernel's clock may be found at a goal, beside what the rate's bound amounts to.
 const SCALE_LAG: Nanos = Nanos::from_micros(10);
-/// Delays by which [`LongDelay::tune`] finds the lead, and their length.
+/// Delays by which a lead is found: so many where they take no longer than [`TUNE_TIME`], and never fewer than the second.
 const TUNE_DELAYS: usize = 51;
-const TUNE_DELAY: Nanos = Nanos::from_millis(1);
+const TUNE_DELAYS_LEAST: usize = 11;
+const TUNE_TIME: Nanos = Nanos::from_secs(1);
 
 /// Delays that sleep first and poll last, and learn how late this kernel wakes this thread.
 #[derive(Debug)]
@@ -142,22 +143,20 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.window_for(self.timebase.machine().policy(), request.min(COARSE_LEAST), request)
     }
 
-    /// Finds the lead by which the median of the delays, as a caller sees them, comes out exact, and sets it. Takes some
-    /// 50 ms. Returns the lead.
+    /// Finds the lead by which the median of delays of this length, as a caller sees them, comes out exact, and sets it. The length
+    /// matters: the longer the thread has slept, the colder are its caches, and the later its caller sees the end. Takes 51 delays,
+    /// above 20 ms as many as fit into a second, but at least 11. Returns the lead.
     ///
     /// # Errors
-    /// Cancelled by its flag.
-    pub fn tune(&mut self) -> Result<Nanos, DelayError> {
+    /// Negative and absurd requests; cancelled by its flag.
+    pub fn tune(&mut self, request: Nanos) -> Result<Nanos, DelayError> {
         self.lead = Nanos::ZERO;
-        let mut late = [Nanos::ZERO; TUNE_DELAYS];
-        for slot in &mut late {
+        self.lead = lead_for(request, || {
             let before = self.timebase.stamp_ordered();
-            self.delay(TUNE_DELAY)?;
+            self.delay(request)?;
             let after = self.timebase.stamp_ordered();
-            *slot = self.timebase.nanos(after.since(before)) - TUNE_DELAY;
-        }
-        late.sort_unstable();
-        self.lead = late[TUNE_DELAYS / 2].max(Nanos::ZERO);
+            Ok(self.timebase.nanos(after.since(before)) - request)
+        })?;
         Ok(self.lead)
     }
 
@@ -167,11 +166,19 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// Negative and absurd requests; cancelled by its flag.
     #[inline(always)]
     pub fn delay(&mut self, request: Nanos) -> Result<Report, DelayError> {
-        let machine = self.timebase.machine();
-        let began = machine.read(Clock::Monotonic);
+        self.delay_since(self.timebase.machine().read(Clock::Monotonic), request)
+    }
+
+    /// The same, counted from `began`: a reading of [`Clock::Monotonic`] that the caller took before what it had to do first. A binding
+    /// checks arguments and takes locks, which costs microseconds after a rest; what is counted from before that is no later for it.
+    ///
+    /// # Errors
+    /// As [`delay`](Self::delay).
+    #[inline(always)]
+    pub fn delay_since(&mut self, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
         check(request)?;
         // The first reading may be almost a step old; a nanosecond of that is what every reading leaves out.
-        let began = began + machine.clock_step() - Nanos::new(1);
+        let began = began + self.timebase.machine().clock_step() - Nanos::new(1);
         let goal = Goal::KernelClock(began + (request - self.lead).max(Nanos::ZERO));
         self.run(goal, began, request, &mut |_| ())
     }
@@ -338,6 +345,19 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let wanted = late + Nanos::new(late.count() / 8);
         wanted.max(self.free_for(request)).max(WINDOW_LEAST).min(self.budget_for(request))
     }
+}
+
+/// The lead by which the median of delays comes out exact, found as [`LongDelay::tune`] does, where `late` makes a delay and says how
+/// much longer than `request` it took: for callers that make and time their delays in a way of their own.
+///
+/// # Errors
+/// That of a delay.
+pub fn lead_for<E>(request: Nanos, late: impl FnMut() -> Result<Nanos, E>) -> Result<Nanos, E> {
+    let fitting = TUNE_TIME.count() / request.count().max(1);
+    let delays = usize::try_from(fitting).unwrap_or(0).clamp(TUNE_DELAYS_LEAST, TUNE_DELAYS);
+    let mut late: Vec<Nanos> = std::iter::repeat_with(late).take(delays).collect::<Result<_, E>>()?;
+    late.sort_unstable();
+    Ok(late[delays / 2].max(Nanos::ZERO))
 }
 
 fn free(request: Nanos) -> Nanos {

@@ -43,14 +43,14 @@ int main(int count, char **arguments)
     hs_timebase *timebase;
     hs_long_delay *longs, *tuned;
     if (blocks <= 0 || delays <= 0 || hs_calibrate(&timebase) != HS_OK || hs_long_delay_new(timebase, &longs) != HS_OK ||
-        hs_long_delay_new(timebase, &tuned) != HS_OK || hs_long_delay_tune(tuned, NULL) != HS_OK) {
+        hs_long_delay_new(timebase, &tuned) != HS_OK || hs_long_delay_tune(tuned, REQUEST_NS, NULL) != HS_OK) {
         fprintf(stderr, "%s\n", hs_last_error());
         return 1;
     }
     double *now = calloc((size_t)blocks, sizeof *now), *clock = calloc((size_t)blocks, sizeof *clock);
     double *late = calloc((size_t)delays, sizeof *late), *slept = calloc((size_t)delays, sizeof *slept);
-    double *exact = calloc((size_t)delays, sizeof *exact);
-    if (!now || !clock || !late || !slept || !exact)
+    double *exact = calloc((size_t)delays, sizeof *exact), *told = calloc((size_t)delays, sizeof *told);
+    if (!now || !clock || !late || !slept || !exact || !told)
         return 1;
     for (int n = 0; n < blocks; n++) {
         now[n] = SAMPLE(hs_now_ns(timebase));
@@ -58,10 +58,12 @@ int main(int count, char **arguments)
     }
     const struct timespec request = {0, REQUEST_NS};
     for (int n = 0; n < delays; n++) {
+        hs_report report;
         int64_t before = clock_ns();
-        if (hs_long_delay_ns(longs, REQUEST_NS, NULL) != HS_OK)
+        if (hs_long_delay_ns(longs, REQUEST_NS, &report) != HS_OK)
             return 1;
         late[n] = (double)(clock_ns() - before - REQUEST_NS);
+        told[n] = (double)report.late_ns;
         before = clock_ns();
         if (hs_long_delay_ns(tuned, REQUEST_NS, NULL) != HS_OK)
             return 1;
@@ -73,6 +75,7 @@ int main(int count, char **arguments)
     printf("{");
     print("now", now, blocks, ",");
     print("clock", clock, blocks, ",");
+    print("told", told, delays, ",");
     print("long", late, delays, ",");
     print("tuned", exact, delays, ",");
     print("sleep", slept, delays, "}\n");

@@ -11,24 +11,31 @@ proc block {timebase call} {
         expr {(2 * \$between - \$before - \[\$timebase now_ns\]) / 1000.0}"] $timebase
 }
 
+# How late it is as the caller sees it, and what it returns.
 proc late {timebase long call} {
     apply [list {timebase long} "set before \[\$timebase now_ns\]
-        $call
-        expr {\[\$timebase now_ns\] - \$before - 10000000}"] $timebase $long
+        set report \[$call\]
+        set after \[\$timebase now_ns\]
+        list \[expr {\$after - \$before - 10000000}\] \$report"] $timebase $long
 }
 
 lassign $argv blocks delays
 set timebase [hairspring calibrate]
 set long [hairspring long_delay $timebase]
 set tuned [hairspring long_delay $timebase]
-$tuned tune
+$tuned tune 10000000
 for {set n 0} {$n < $blocks} {incr n} {
     lappend now [block $timebase {$timebase now_ns}]
     lappend clock [block $timebase {clock microseconds}]
 }
 for {set n 0} {$n < $delays} {incr n} {
-    lappend longs [late $timebase $long {$long delay_ns 10000000}]
-    lappend tuneds [late $timebase $tuned {$long delay_ns 10000000}]
-    lappend sleeps [late $timebase $long {after 10}]
+    lassign [late $timebase $long {$long delay_ns 10000000}] late report
+    lappend longs $late
+    lappend tolds [dict get $report late_ns]
+    lappend tuneds [lindex [late $timebase $tuned {$long delay_ns 10000000}] 0]
+    lappend sleeps [lindex [late $timebase $long {after 10}] 0]
 }
-puts "{\"now\":\[[join $now ,]\],\"clock\":\[[join $clock ,]\],\"long\":\[[join $longs ,]\],\"tuned\":\[[join $tuneds ,]\],\"sleep\":\[[join $sleeps ,]\]}"
+foreach {name samples} [list now $now clock $clock told $tolds long $longs tuned $tuneds sleep $sleeps] {
+    lappend members "\"$name\":\[[join $samples ,]\]"
+}
+puts "{[join $members ,]}"

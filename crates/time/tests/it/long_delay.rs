@@ -212,12 +212,47 @@ fn tune_makes_the_average_exact_for_the_caller() {
     let mut long = LongDelay::new(&timebase);
     let mut untuned: Vec<Nanos> = (0..101).map(|_| outer_late(&timebase, &mut long)).collect();
     untuned.sort_unstable();
-    let lead = long.tune().expect("nobody cancels");
+    let lead = long.tune(millis(1)).expect("nobody cancels");
     assert!(lead > Nanos::ZERO && lead == long.lead());
     let mut tuned: Vec<Nanos> = (0..101).map(|_| outer_late(&timebase, &mut long)).collect();
     tuned.sort_unstable();
     assert!(untuned[0] > Nanos::ZERO, "without a lead it is never early");
     assert!(tuned[50] > Nanos::new(-30) && tuned[50] < Nanos::new(30), "{} instead of {}", tuned[50], untuned[50]);
+}
+
+#[test]
+fn a_lead_is_the_median_of_as_many_delays_as_fit_into_a_second() {
+    for (request, delays) in [(0, 51), (1, 51), (19_000_000, 51), (25_000_000, 40), (1_000_000_000, 11), (i64::MAX, 11)] {
+        let mut made = 0;
+        let lead = hairspring_time::lead_for::<()>(Nanos::new(request), || {
+            made += 1;
+            Ok(Nanos::new(made))
+        });
+        assert_eq!((made, lead), (delays, Ok(Nanos::new(delays / 2 + 1))), "{request}");
+    }
+    let sorted = |late: &[i64]| {
+        let mut late = late.iter().cycle();
+        hairspring_time::lead_for(Nanos::ZERO, || late.next().map(|&late| Nanos::new(late)).ok_or(()))
+    };
+    assert_eq!(sorted(&[9, 5, 700]), Ok(Nanos::new(9)));
+    assert_eq!(sorted(&[-9]), Ok(Nanos::ZERO));
+    assert_eq!(sorted(&[]), Err(()));
+}
+
+#[test]
+fn a_delay_counts_from_the_reading_that_it_is_given() {
+    let (sim, timebase) = calibrated(waking((20, 60), 0, true));
+    let mut long = LongDelay::new(&timebase);
+    for (work, late) in [(Nanos::ZERO, Nanos::ZERO), (millis(3), Nanos::ZERO), (millis(25), millis(15))] {
+        let began = sim.read(Clock::Monotonic);
+        sim.work(work);
+        let report = long.delay_since(began, millis(10)).expect("in bounds");
+        let took = sim.read(Clock::Monotonic) - began;
+        assert!(report.late >= late && report.late < late + micros(1), "{work}: {report:?}");
+        assert!(took >= report.actual && took < report.actual + micros(1), "{took} {report:?}");
+        assert_eq!(report.slept > Nanos::ZERO, late == Nanos::ZERO, "{report:?}");
+    }
+    assert!(long.delay_since(sim.read(Clock::Monotonic), Nanos::new(-1)).is_err());
 }
 
 #[test]
