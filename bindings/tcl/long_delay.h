@@ -4,6 +4,8 @@
 
 // How long before the end of a long delay the rehearsal is: it takes some 20 us when all is cold.
 #define AHEAD_NS INT64_C(100000)
+// How late a delay may be without a reason.
+#define GAP_NS 1000
 
 // A long delay leaves the caches cold, and it would be some microseconds before Tcl has noticed its end. So the library ends it a little
 // earlier, Tcl does then what it is about to do, for nothing, and the rest is polled. A trace on what is rehearsed may run anything, and
@@ -14,8 +16,9 @@ static void rehearse(struct object *object, Tcl_Interp *interp)
     Tcl_EvalObjEx(interp, object->package->rehearsal, 0);
 }
 
-// The report on a delay in two parts: the verdict is on the end, as with every long delay.
-static void join(hs_report *report, const hs_report *end, int64_t request_ns, int64_t late_ns)
+// The report on a delay in two parts, so much later than asked and than its lead allows: the verdict is on the end, as with every long
+// delay. What of its lateness nothing explains was the rehearsal.
+static void join(hs_report *report, const hs_report *end, int64_t request_ns, int64_t late_ns, int64_t over_ns)
 {
     const hs_report begin = *report;
     *report = *end;
@@ -25,6 +28,11 @@ static void join(hs_report *report, const hs_report *end, int64_t request_ns, in
     report->requested_ns = request_ns;
     report->actual_ns = request_ns + late_ns;
     report->late_ns = late_ns;
+    if (over_ns > GAP_NS && report->verdict == HS_VERDICT_CLEAN) {
+        report->verdict = HS_VERDICT_UNKNOWN;
+        report->gaps[HS_VERDICT_UNKNOWN - HS_VERDICT_INTERRUPTED] =
+            (hs_gaps){ .count = 1, .total_ns = over_ns, .longest_ns = over_ns };
+    }
 }
 
 // It is never early: the rest is what the kernel's clock leaves of the request, counted from when the command came in, when the
@@ -50,7 +58,7 @@ static int long_delay(struct object *object, Tcl_Interp *interp, int64_t start_n
         end = *report;
         end.slept_ns = end.polled_ns = 0;
     }
-    join(report, &end, request_ns, passed_ns - request_ns);
+    join(report, &end, request_ns, passed_ns - request_ns, passed_ns - request_ns + lead_ns);
     return code;
 }
 
@@ -77,7 +85,8 @@ static int long_delay_until_of(struct object *object, Tcl_Interp *interp, hs_ins
         code = hs_delay_until(object->timebase->handle, &deadline, &end);
         late_ns = end.late_ns - lead_ns;
     }
-    join(report, &end, request_ns, late_ns);
+    // What had passed before is nobody's gap.
+    join(report, &end, request_ns, late_ns, request_ns > 0 && late_ns > -lead_ns ? late_ns + lead_ns : 0);
     if (request_ns == 0)
         report->actual_ns = 0;
     return code;

@@ -25,7 +25,11 @@ self_cell::self_cell!(
 /// Delays that sleep first and poll last; never early. It learns how late the kernel wakes the thread, so each thread is to have
 /// its own: a call while another thread waits with it is a RuntimeError.
 #[pyclass(frozen, module = "hairspring")]
-pub(crate) struct LongDelay(Mutex<State>);
+pub(crate) struct LongDelay {
+    state: Mutex<State>,
+    /// The Python function that is rehearsed; to look for it each time takes longer than the rehearsal.
+    late_ns: Py<PyAny>,
+}
 
 struct State {
     owned: Owned,
@@ -35,7 +39,7 @@ struct State {
 impl LongDelay {
     /// Has it, unless somebody else has: their delay may take long.
     fn with<R>(&self, run: impl FnOnce(&mut State) -> PyResult<R>) -> PyResult<R> {
-        match self.0.try_lock() {
+        match self.state.try_lock() {
             Ok(mut state) => run(&mut state),
             // What a panic has left behind is still a delay.
             Err(TryLockError::Poisoned(left)) => run(&mut left.into_inner()),
@@ -54,7 +58,7 @@ impl LongDelay {
         })?;
         if slept.is_early() {
             // With the very method that is to return: nobody waits with it now.
-            waiting::late_ns(py)?.call1((slf.getattr("delay_ns")?, 0))?;
+            this.late_ns.call1(py, (slf.getattr("delay_ns")?, 0))?;
         }
         slept.end(&timebase).map(Report)
     }
@@ -68,8 +72,9 @@ impl LongDelay {
             })
         };
         set(Nanos::ZERO)?;
-        let (late_ns, delay_ns) = (waiting::late_ns(slf.py())?, slf.getattr("delay_ns")?);
-        set(lead_for(request, || Ok::<_, PyErr>(Nanos::new(late_ns.call1((&delay_ns, request.count()))?.extract()?)))?)
+        let (py, late_ns, delay_ns) = (slf.py(), &slf.get().late_ns, slf.getattr("delay_ns")?);
+        let late = || late_ns.call1(py, (&delay_ns, request.count()))?.extract(py).map(Nanos::new);
+        set(lead_for(request, late)?)
     }
 }
 
@@ -100,7 +105,8 @@ impl LongDelay {
                 }
             })
         });
-        Ok(Self(Mutex::new(State { owned, ending })))
+        let late_ns = py.import("hairspring._caller")?.getattr("late_ns")?.unbind();
+        Ok(Self { state: Mutex::new(State { owned, ending }), late_ns })
     }
 
     /// Waits at least so many seconds (without a lead), asleep for all but the end.

@@ -103,11 +103,6 @@ impl Ending {
     }
 }
 
-/// The Python function that says how late a delay is for its caller.
-pub(crate) fn late_ns(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    py.import("hairspring._caller")?.getattr("late_ns")
-}
-
 /// Sleeps without the lock until then or until a signal, which Python then handles; returns how long it slept.
 pub(crate) fn nap(py: Python<'_>, until: Nanos) -> PyResult<Nanos> {
     let slept = py.detach(|| {
@@ -201,7 +196,10 @@ impl Slept {
             }
         };
         let (slept, polled) = (self.report.slept + last.slept, self.report.polled + last.polled);
-        Ok(self.told(over, Nanos::ZERO, Report { slept, polled, verdict: last.verdict, ..self.report }))
+        let mut verdict = last.verdict;
+        // A rehearsal that went beyond the end.
+        verdict.explain(over, timebase);
+        Ok(self.told(over, Nanos::ZERO, Report { slept, polled, verdict, ..self.report }))
     }
 
     fn told(&self, over: Nanos, lock: Nanos, report: Report) -> Waited {

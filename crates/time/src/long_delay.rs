@@ -295,10 +295,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             let cause = if left > Nanos::ZERO { timebase.cause(sentinel, broken) } else { Cause::Unknown };
             report.verdict.add(cause, unseen);
         }
-        if report.late + self.lead > timebase.gap_least() && report.verdict.is_clean() {
-            // Or between the wake-up and the watch.
-            report.verdict.add(Cause::Unknown, report.late + self.lead);
-        }
+        // Or it was between the wake-up and the watch.
+        report.verdict.explain(report.late + self.lead, timebase);
         Ok(report)
     }
 

@@ -5,7 +5,9 @@
 //! system call nothing tells more. So a gap is *preempted* if the sentinel broke, else *interrupted*, except on a guest,
 //! where the hypervisor can take the time just as well and nobody inside can tell: *interrupted or stolen*.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Machine, Nanos};
+
+use crate::timebase::Timebase;
 
 /// The shortest pause between two looks at the counter that counts as a gap. A hundred times a poll step, and shorter
 /// than any interrupt. Where time is taken from a kernel clock so slow that a look takes that long itself, four looks.
@@ -76,6 +78,14 @@ impl Verdict {
         gaps.count += 1;
         gaps.total = gaps.total + length;
         gaps.longest = gaps.longest.max(length);
+    }
+
+    /// If the end came so long after where it was to be and nothing tells why, adds that as a gap of unknown cause: for who puts the
+    /// end of a delay together of parts, each of which may be clean.
+    pub fn explain<M: Machine>(&mut self, over: Nanos, timebase: &Timebase<M>) {
+        if over > timebase.gap_least() && self.is_clean() {
+            self.add(Cause::Unknown, over);
+        }
     }
 
     /// This stretch and the one after it as one.
