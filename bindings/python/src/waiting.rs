@@ -155,7 +155,7 @@ pub(crate) fn sleep(
         slept = slept + nap(py, now + PIECE)?;
     }
     let mut run = || match goal {
-        Goal::For { .. } => long.delay_since(began, (end - ahead - began).max(Nanos::ZERO)),
+        Goal::For { .. } => long.delay_since(began, (end - ahead - began).max(Nanos::ZERO), |_| ()),
         Goal::Until(deadline) => long.delay_until(deadline - ending.lead - ahead),
     };
     let (waited, lock) = if request <= HELD_MOST { (run(), Nanos::ZERO) } else { unlocked(py, timebase, run) };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Clock, Machine};
-use hairspring_time::{Host, LongDelay, Nanos, Report, Timebase, lead_for};
+use hairspring_time::{Host, LongDelay, Nanos, Report, Timebase, Verdict, lead_for};
 
 use crate::delay::hs_report;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_PANIC, HS_OK, door};
@@ -71,21 +71,37 @@ pub extern "C" fn hs_long_delay_free(long_delay: *mut hs_long_delay) -> c_int {
     door(|| free(long_delay))
 }
 
+/// Writes a report, if one is wanted. Not inlined, for it is done twice by the same code: before the end for nothing, so that it is in the
+/// caches after it.
+#[inline(never)]
+fn tell(report: &Report, place: Option<&Place<hs_report>>) {
+    if let Some(place) = place {
+        place.put(hs_report::new(report));
+    }
+}
+
+/// What is told for nothing.
+fn rehearse(place: Option<&Place<hs_report>>) {
+    let (none, verdict) = (Nanos::ZERO, Verdict::default());
+    tell(
+        &Report { requested: none, actual: none, late: none, slept: none, polled: none, window: none, verdict },
+        place,
+    );
+}
+
 /// Runs a delay and reports.
 #[inline(always)]
 fn wait(
     long_delay: *mut hs_long_delay,
     report: *mut hs_report,
-    delay: impl FnOnce(&mut OwnedLongDelay, Nanos) -> Result<Report, Failure>,
+    delay: impl FnOnce(&mut OwnedLongDelay, Nanos, Option<&Place<hs_report>>) -> Result<Report, Failure>,
 ) -> c_int {
     // Before anything else, for after a rest the way from here to the delay takes a while.
     let began = Host.read(Clock::Monotonic);
     door(|| {
         let place = Place::wanted(report)?;
-        let result = delay(&mut *Alone::of(long_delay)?, began)?;
-        if let Some(place) = place {
-            place.put(hs_report::new(&result));
-        }
+        let result = delay(&mut *Alone::of(long_delay)?, began, place.as_ref())?;
+        tell(&result, place.as_ref());
         Ok(())
     })
 }
@@ -94,15 +110,17 @@ fn wait(
 /// `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_ns(long_delay: *mut hs_long_delay, request_ns: i64, report: *mut hs_report) -> c_int {
-    wait(long_delay, report, |owned, began| Ok(owned.delay()?.delay_since(began, Nanos::new(request_ns))?))
+    wait(long_delay, report, |owned, began, place| {
+        Ok(owned.delay()?.delay_since(began, Nanos::new(request_ns), |_| rehearse(place))?)
+    })
 }
 
 /// The same in microseconds, rounded up to a nanosecond. HS_E_NAN besides.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_us(long_delay: *mut hs_long_delay, request_us: f64, report: *mut hs_report) -> c_int {
-    wait(long_delay, report, |owned, began| {
+    wait(long_delay, report, |owned, began, place| {
         let request = micros(request_us)?;
-        Ok(owned.delay()?.delay_since(began, request)?)
+        Ok(owned.delay()?.delay_since(began, request, |_| rehearse(place))?)
     })
 }
 
@@ -114,9 +132,9 @@ pub extern "C" fn hs_long_delay_until(
     deadline: *const hs_instant,
     report: *mut hs_report,
 ) -> c_int {
-    wait(long_delay, report, |owned, _| {
+    wait(long_delay, report, |owned, _, place| {
         let deadline = read(deadline)?.on(&owned.timebase)?;
-        Ok(owned.delay()?.delay_until(deadline)?)
+        Ok(owned.delay()?.delay_until_prepared(deadline, |_| rehearse(place))?)
     })
 }
 

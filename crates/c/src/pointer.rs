@@ -29,7 +29,7 @@ impl<T> Place<T> {
         if pointer.is_null() { Ok(None) } else { Self::new(pointer).map(Some) }
     }
 
-    pub(crate) fn put(self, value: T) {
+    pub(crate) fn put(&self, value: T) {
         // SAFETY: not NULL and aligned, as `new` saw; the header asks the caller for a place of this type that may be written to.
         unsafe { self.0.write(value) };
     }

@@ -166,21 +166,27 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// Negative and absurd requests; cancelled by its flag.
     #[inline(always)]
     pub fn delay(&mut self, request: Nanos) -> Result<Report, DelayError> {
-        self.delay_since(self.timebase.machine().read(Clock::Monotonic), request)
+        self.delay_since(self.timebase.machine().read(Clock::Monotonic), request, |_| ())
     }
 
     /// The same, counted from `began`: a reading of [`Clock::Monotonic`] that the caller took before what it had to do first. A binding
     /// checks arguments and takes locks, which costs microseconds after a rest; what is counted from before that is no later for it.
+    /// `prepare` is called as by [`delay_until_prepared`](Self::delay_until_prepared).
     ///
     /// # Errors
     /// As [`delay`](Self::delay).
     #[inline(always)]
-    pub fn delay_since(&mut self, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
+    pub fn delay_since(
+        &mut self,
+        began: Nanos,
+        request: Nanos,
+        mut prepare: impl FnMut(Nanos),
+    ) -> Result<Report, DelayError> {
         check(request)?;
         // The first reading may be almost a step old; a nanosecond of that is what every reading leaves out.
         let began = began + self.timebase.machine().clock_step() - Nanos::new(1);
         let goal = Goal::KernelClock(began + (request - self.lead).max(Nanos::ZERO));
-        self.run(goal, began, request, &mut |_| ())
+        self.run(goal, began, request, &mut prepare)
     }
 
     /// Waits until `deadline` on this time base's scale (minus the lead), asleep for all but the last stretch: without a

@@ -222,7 +222,8 @@ fn tune_makes_the_average_exact_for_the_caller() {
 
 #[test]
 fn a_lead_is_the_median_of_as_many_delays_as_fit_into_a_second() {
-    for (request, delays) in [(0, 51), (1, 51), (19_000_000, 51), (25_000_000, 40), (1_000_000_000, 11), (i64::MAX, 11)] {
+    for (request, delays) in [(0, 51), (1, 51), (19_000_000, 51), (25_000_000, 40), (1_000_000_000, 11), (i64::MAX, 11)]
+    {
         let mut made = 0;
         let lead = hairspring_time::lead_for::<()>(Nanos::new(request), || {
             made += 1;
@@ -246,13 +247,13 @@ fn a_delay_counts_from_the_reading_that_it_is_given() {
     for (work, late) in [(Nanos::ZERO, Nanos::ZERO), (millis(3), Nanos::ZERO), (millis(25), millis(15))] {
         let began = sim.read(Clock::Monotonic);
         sim.work(work);
-        let report = long.delay_since(began, millis(10)).expect("in bounds");
+        let report = long.delay_since(began, millis(10), |_| ()).expect("in bounds");
         let took = sim.read(Clock::Monotonic) - began;
         assert!(report.late >= late && report.late < late + micros(1), "{work}: {report:?}");
         assert!(took >= report.actual && took < report.actual + micros(1), "{took} {report:?}");
         assert_eq!(report.slept > Nanos::ZERO, late == Nanos::ZERO, "{report:?}");
     }
-    assert!(long.delay_since(sim.read(Clock::Monotonic), Nanos::new(-1)).is_err());
+    assert!(long.delay_since(sim.read(Clock::Monotonic), Nanos::new(-1), |_| ()).is_err());
 }
 
 #[test]
