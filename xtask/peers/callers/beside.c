@@ -17,6 +17,11 @@ static int64_t clock_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+__attribute__((noinline)) static void nothing(void)
+{
+    __asm__ volatile("");
+}
+
 static void print(const char *name, const double *samples, int count, const char *end)
 {
     printf("\"%s\":[", name);
@@ -50,7 +55,8 @@ int main(int count, char **arguments)
     double *now = calloc((size_t)blocks, sizeof *now), *clock = calloc((size_t)blocks, sizeof *clock);
     double *late = calloc((size_t)delays, sizeof *late), *slept = calloc((size_t)delays, sizeof *slept);
     double *exact = calloc((size_t)delays, sizeof *exact), *told = calloc((size_t)delays, sizeof *told);
-    if (!now || !clock || !late || !slept || !exact || !told)
+    double *empty = calloc((size_t)delays, sizeof *empty);
+    if (!now || !clock || !late || !slept || !exact || !told || !empty)
         return 1;
     for (int n = 0; n < blocks; n++) {
         now[n] = SAMPLE(hs_now_ns(timebase));
@@ -71,6 +77,11 @@ int main(int count, char **arguments)
         before = clock_ns();
         nanosleep(&request, NULL);
         slept[n] = (double)(clock_ns() - before - REQUEST_NS);
+        nanosleep(&request, NULL);
+        before = clock_ns();
+        nothing();
+        empty[n] = (double)(clock_ns() - before);
+        nanosleep(&request, NULL);
     }
     printf("{");
     print("now", now, blocks, ",");
@@ -78,6 +89,7 @@ int main(int count, char **arguments)
     print("told", told, delays, ",");
     print("long", late, delays, ",");
     print("tuned", exact, delays, ",");
+    print("empty", empty, delays, ",");
     print("sleep", slept, delays, "}\n");
     hs_long_delay_free(tuned);
     hs_long_delay_free(longs);

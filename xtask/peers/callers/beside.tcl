@@ -19,6 +19,14 @@ proc late {timebase long call} {
         list \[expr {\$after - \$before - 10000000}\] \$report"] $timebase $long
 }
 
+proc nothing {} {}
+
+proc empty_call {timebase} {
+    set before [$timebase now_ns]
+    nothing
+    expr {[$timebase now_ns] - $before}
+}
+
 lassign $argv blocks delays
 set timebase [hairspring calibrate]
 set long [hairspring long_delay $timebase]
@@ -34,8 +42,11 @@ for {set n 0} {$n < $delays} {incr n} {
     lappend tolds [dict get $report late_ns]
     lappend tuneds [lindex [late $timebase $tuned {$long delay_ns 10000000}] 0]
     lappend sleeps [lindex [late $timebase $long {after 10}] 0]
+    after 10
+    lappend empties [empty_call $timebase]
+    after 10
 }
-foreach {name samples} [list now $now clock $clock told $tolds long $longs tuned $tuneds sleep $sleeps] {
+foreach {name samples} [list now $now clock $clock told $tolds long $longs tuned $tuneds empty $empties sleep $sleeps] {
     lappend members "\"$name\":\[[join $samples ,]\]"
 }
 puts "{[join $members ,]}"

@@ -32,7 +32,7 @@ const APART_MOST: f64 = 1_000.0;
 /// and what the import may take.
 const IMPORT_MOST: f64 = 50e6;
 /// What is taken, in this order.
-const KINDS: [&str; 6] = ["now", "clock", "told", "long", "tuned", "sleep"];
+const KINDS: [&str; 7] = ["now", "clock", "told", "long", "tuned", "empty", "sleep"];
 /// Where the programs lie.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/callers");
 
@@ -84,24 +84,27 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
     println!(
         "Medians of {ROUNDS} rounds in turns. Clocks: {BLOCK} calls in a loop less the same loop without them. Delays: how much longer \
          than {REQUEST} a call took, as its report tells and as its caller sees it, whose caches are cold after a sleep; tuned: after \
-         `tune`, which puts their median where the request is for the caller, and lets half of them be early.\n"
+         `tune`, which puts their median where the request is for the caller, and lets half of them be early. An empty call: how long a call \
+         that does nothing takes between two readings of the clock after a sleep of {REQUEST}, which is what a language is late by itself.\n"
     );
     let rust = rust.each_mut().map(|samples| median(samples));
     println!(
-        "| from | our now | its own clock | ratio | our long delay, late by its report | as seen | tuned, as seen | its own sleep, as seen |"
+        "| from | our now | its own clock | ratio | our long delay, late by its report | as seen | tuned, as seen | an empty call after a sleep | its own sleep, as seen |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     let row = |name: &str, clocks: &str, sleeps: &str, medians: [f64; KINDS.len()]| {
-        let [now, clock, told, long, tuned, sleep] = medians.map(ns);
+        let [now, clock, told, long, tuned, empty, sleep] = medians.map(ns);
         let ratio = medians[0] / medians[1];
-        println!("| {name} | {now} | {clocks} {clock} | {ratio:.2} | {told} | {long} | {tuned} | {sleeps} {sleep} |");
+        println!(
+            "| {name} | {now} | {clocks} {clock} | {ratio:.2} | {told} | {long} | {tuned} | {empty} | {sleeps} {sleep} |"
+        );
     };
     row("Rust", "std::time::Instant", "std::thread::sleep", rust);
     let mut goals = Vec::new();
     for language in &mut languages {
         let name = language.name;
         if let Err(why) = &language.program {
-            println!("| {name} | absent: {why} | | | | | | |");
+            println!("| {name} | absent: {why} | | | | | | | |");
             goals.push(format!("{name}: absent, so no goal was reached"));
             continue;
         }
@@ -143,9 +146,8 @@ fn imported(mut samples: Vec<f64>) -> Result<Vec<f64>, String> {
     let run = |code: &str| {
         let before = Host.read(Clock::Monotonic);
         let output = Command::new("python3").args(["-c", code]).output().map_err(|error| error.to_string())?;
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        let complaint = complaint.lines().last().unwrap_or("it failed").to_owned();
-        if output.status.success() { Ok((Host.read(Clock::Monotonic) - before).count() as f64) } else { Err(complaint) }
+        let passed = Host.read(Clock::Monotonic) - before;
+        if output.status.success() { Ok(passed.count() as f64) } else { Err(complaint(&output.stderr)) }
     };
     for _ in 0..STARTS {
         samples.push(run("import hairspring")? - run("pass")?);
@@ -165,6 +167,7 @@ fn ours(timebase: &Timebase, delays: usize, taken: &mut Taken) -> Result<(), Str
         }
         ((between - before) - (clock() - between)).count() as f64 / f64::from(BLOCK)
     };
+    let sleep = || std::thread::sleep(Duration::from_nanos(REQUEST.count().unsigned_abs()));
     for _ in 0..BLOCKS {
         let instant = std::time::Instant::now;
         taken[0].push(sample(&|calls| (0..calls).for_each(|_| keep(timebase.now()))));
@@ -181,10 +184,20 @@ fn ours(timebase: &Timebase, delays: usize, taken: &mut Taken) -> Result<(), Str
         tuned.delay(REQUEST).map_err(|error| error.to_string())?;
         taken[4].push((clock() - before - REQUEST).count() as f64);
         let before = clock();
-        std::thread::sleep(Duration::from_nanos(REQUEST.count().unsigned_abs()));
-        taken[5].push((clock() - before - REQUEST).count() as f64);
+        sleep();
+        taken[6].push((clock() - before - REQUEST).count() as f64);
+        sleep();
+        let before = clock();
+        nothing();
+        taken[5].push((clock() - before).count() as f64);
+        sleep();
     }
     Ok(())
+}
+
+#[inline(never)]
+fn nothing() {
+    black_box(());
 }
 
 /// Has the compiler make what nobody uses.
@@ -196,8 +209,8 @@ fn keep<T>(value: T) {
 fn compiled(folder: &Path) -> Result<Command, String> {
     let said = |command: &mut Command| {
         let output = command.output().map_err(|error| error.to_string())?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+        let text = || String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if output.status.success() { Ok(text()) } else { Err(complaint(&output.stderr)) }
     };
     let flags = said(Command::new("pkg-config").args(["--cflags", "--libs", "hairspring"]))?;
     let libraries = said(Command::new("pkg-config").args(["--variable=libdir", "hairspring"]))?;
@@ -208,16 +221,22 @@ fn compiled(folder: &Path) -> Result<Command, String> {
     Ok(Command::new(std::path::absolute(program).map_err(|error| error.to_string())?))
 }
 
+/// The line that says why a program failed: the first that is no part of a trace.
+fn complaint(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let mut lines = text.lines().filter(|line| !line.starts_with([' ', '\t']) && !line.starts_with("Traceback"));
+    lines.next().unwrap_or("it failed").to_owned()
+}
+
 /// What a program printed.
 fn printed(command: &mut Command) -> Result<Taken, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(complaint.lines().last().unwrap_or("it failed").to_owned());
+        return Err(complaint(&output.stderr));
     }
     let printed: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
     let samples = |kind: &str| printed[kind].as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
     let all = KINDS.map(|kind| samples(kind).ok_or_else(|| format!("no samples of {kind}")));
-    let [now, clock, told, long, tuned, sleep] = all;
-    Ok([now?, clock?, told?, long?, tuned?, sleep?])
+    let [now, clock, told, long, tuned, empty, sleep] = all;
+    Ok([now?, clock?, told?, long?, tuned?, empty?, sleep?])
 }
