@@ -2,8 +2,10 @@
 #ifndef LONG_DELAY_H
 #define LONG_DELAY_H
 
-// How long before the end of a long delay the rehearsal is: it takes some 20 us when all is cold.
-#define AHEAD_NS INT64_C(100000)
+// How long before the end of a long delay the rehearsal is, at least and at most: twice what it takes, which is some 40 us when all is cold,
+// and more on a slow machine.
+#define AHEAD_LEAST_NS INT64_C(100000)
+#define AHEAD_MOST_NS INT64_C(500000)
 // How late a delay may be without a reason.
 #define GAP_NS 1000
 
@@ -12,8 +14,20 @@
 // even delete the object, which stays until the delay is over.
 static void rehearse(struct object *object, Tcl_Interp *interp)
 {
+    int64_t start_ns = kernel_clock_ns();
     call_object(object, interp, 3, object->package->nothing);
     Tcl_EvalObjEx(interp, object->package->rehearsal, 0);
+    // Learns quickly that it takes longer, for then delays are late, and slowly that it does not.
+    int64_t took_ns = kernel_clock_ns() - start_ns;
+    if (took_ns > AHEAD_MOST_NS)
+        took_ns = AHEAD_MOST_NS;
+    object->rehearsal_ns += (took_ns - object->rehearsal_ns) / (took_ns > object->rehearsal_ns ? 2 : 16);
+}
+
+static int64_t ahead_ns(const struct object *object)
+{
+    int64_t ns = 2 * object->rehearsal_ns;
+    return ns < AHEAD_LEAST_NS ? AHEAD_LEAST_NS : ns > AHEAD_MOST_NS ? AHEAD_MOST_NS : ns;
 }
 
 // The report on a delay in two parts, so much later than asked and than its lead allows: the verdict is on the end, as with every long
@@ -41,7 +55,9 @@ static int long_delay(struct object *object, Tcl_Interp *interp, int64_t start_n
 {
     int64_t lead_ns = 0;
     int code = hs_long_delay_lead_ns(object->handle, &lead_ns);
-    int64_t early_ns = request_ns > AHEAD_NS && request_ns - AHEAD_NS > lead_ns ? AHEAD_NS : 0;
+    int64_t early_ns = ahead_ns(object);
+    if (request_ns < early_ns || request_ns - early_ns <= lead_ns)
+        early_ns = 0;
     if (code == HS_OK)
         code = hs_long_delay_ns(object->handle, request_ns - early_ns, report);
     if (code != HS_OK || early_ns == 0)
@@ -65,17 +81,18 @@ static int long_delay(struct object *object, Tcl_Interp *interp, int64_t start_n
 static int long_delay_until_of(struct object *object, Tcl_Interp *interp, hs_instant deadline, hs_report *report)
 {
     // Before the machine was started there is no time, and what overflows.
-    if (deadline.monotonic_ns < AHEAD_NS)
+    const int64_t early_ns = ahead_ns(object);
+    if (deadline.monotonic_ns < early_ns)
         return hs_long_delay_until(object->handle, &deadline, report);
     int64_t lead_ns = 0;
-    hs_instant early = { .monotonic_ns = deadline.monotonic_ns - AHEAD_NS, .epoch = deadline.epoch };
+    hs_instant early = { .monotonic_ns = deadline.monotonic_ns - early_ns, .epoch = deadline.epoch };
     int code = hs_long_delay_lead_ns(object->handle, &lead_ns);
     if (code == HS_OK)
         code = hs_long_delay_until(object->handle, &early, report);
     if (code != HS_OK)
         return code;
-    int64_t late_ns = report->late_ns - AHEAD_NS;
-    int64_t request_ns = report->requested_ns > 0 ? report->requested_ns + AHEAD_NS : late_ns < 0 ? -late_ns : 0;
+    int64_t late_ns = report->late_ns - early_ns;
+    int64_t request_ns = report->requested_ns > 0 ? report->requested_ns + early_ns : late_ns < 0 ? -late_ns : 0;
     hs_report end = *report;
     end.slept_ns = end.polled_ns = 0;
     if (late_ns < 0 && lead_ns < -late_ns) {

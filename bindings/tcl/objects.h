@@ -27,6 +27,8 @@ struct object {
     void *handle;
     // The time base on which the end of a long delay is polled; NULL for the other nouns.
     struct object *timebase;
+    // What the rehearsal of a long delay takes.
+    int64_t rehearsal_ns;
     Tcl_Command token;
     // The command, the calls under way, for what a call evaluates may delete the command, and the long delays on a time base.
     int users;
@@ -208,12 +210,12 @@ static int get_object(Tcl_Interp *interp, Tcl_Obj *word, const struct noun *noun
 #define METHOD(name) static int name(struct object *object, Tcl_Interp *interp, int count, Tcl_Obj *const words[])
 #define UNUSED_WORDS (void)count, (void)words
 
-#define DELAY(name, type, get, call)                            \
+// What it does first comes before it looks at its words.
+#define DELAY(name, type, get, first, call)                     \
     METHOD(name)                                                \
     {                                                           \
         (void)count;                                            \
-        int64_t start_ns = kernel_clock_ns();                   \
-        (void)start_ns;                                         \
+        first;                                                  \
         hs_report *report;                                      \
         type request;                                           \
         if (get(interp, words[0], &request) != TCL_OK)          \
@@ -222,15 +224,16 @@ static int get_object(Tcl_Interp *interp, Tcl_Obj *word, const struct noun *noun
         int code = (call);                                      \
         return return_report(interp, code, value);              \
     }
-DELAY(timebase_delay_ns, int64_t, get_wide, hs_delay_ns(object->handle, request, report))
-DELAY(timebase_delay_us, double, Tcl_GetDoubleFromObj, hs_delay_us(object->handle, request, report))
-DELAY(timebase_delay_until, hs_instant, get_instant, hs_delay_until(object->handle, &request, report))
+DELAY(timebase_delay_ns, int64_t, get_wide, , hs_delay_ns(object->handle, request, report))
+DELAY(timebase_delay_us, double, Tcl_GetDoubleFromObj, , hs_delay_us(object->handle, request, report))
+DELAY(timebase_delay_until, hs_instant, get_instant, , hs_delay_until(object->handle, &request, report))
 
 #include "long_delay.h"
 
-DELAY(long_delay_ns, int64_t, get_wide, long_delay(object, interp, start_ns, request, report))
-DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, long_delay_us_of(object, interp, start_ns, request, report))
-DELAY(long_delay_until, hs_instant, get_instant, long_delay_until_of(object, interp, request, report))
+#define START int64_t start_ns = kernel_clock_ns()
+DELAY(long_delay_ns, int64_t, get_wide, START, long_delay(object, interp, start_ns, request, report))
+DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, START, long_delay_us_of(object, interp, start_ns, request, report))
+DELAY(long_delay_until, hs_instant, get_instant, , long_delay_until_of(object, interp, request, report))
 
 // ---- the time base -------------------------------------------------------------------------------------------------------------------
 

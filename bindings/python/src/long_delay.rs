@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, TryLockError};
 
-use hairspring_time::{Host, Nanos, lead_for};
+use hairspring_machine::Clock;
+use hairspring_time::{Host, Machine, Nanos, lead_for};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -56,9 +57,16 @@ impl LongDelay {
                 .with_dependent_mut(|timebase, long| waiting::sleep(py, timebase, long, *ending, goal(timebase)))?;
             Ok((slept, Arc::clone(owned.borrow_owner())))
         })?;
-        if slept.is_early() {
-            // With the very method that is to return: nobody waits with it now.
+        // With the very method that is to return. It is free now, unless another thread has come that should have one of its own.
+        if slept.is_early() && this.with(|_| Ok(())).is_ok() {
+            let before = Host.read(Clock::Monotonic);
             this.late_ns.call1(py, (slf.getattr("delay_ns")?, 0))?;
+            let took = Host.read(Clock::Monotonic) - before;
+            // Whoever has it now learns by itself.
+            let _ = this.with(|state| {
+                state.ending.note(took);
+                Ok(())
+            });
         }
         slept.end(&timebase).map(Report)
     }

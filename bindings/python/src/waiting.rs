@@ -8,10 +8,10 @@
 //! ([`Waited::lock`]), which is not part of its lateness.
 //!
 //! **The end of a long delay.** After some milliseconds asleep the interpreter's code and data are cold in the caches, and the caller would
-//! see the end some microseconds late. So the library ends the delay [`AHEAD`] before, the lock comes back, Python does for nothing what
-//! it is about to do (ends a long delay of nothing, makes a report, reads a clock, subtracts), and the rest is polled with the lock kept. If the lock comes back
-//! after the end, the delay is over at once; from its end on it is [`Waited::lock`]. A rehearsal that was interrupted beyond the end
-//! makes it late.
+//! see the end some microseconds late. So the library ends the delay [`Ending::ahead`] before, the lock comes back, Python does for nothing what
+//! it is about to do (returns from a long delay of nothing with a report, reads a clock, subtracts), and the rest is polled with the lock
+//! kept. If the lock comes back after the end, the delay is over at once; from its end on it is [`Waited::lock`]. A rehearsal that was
+//! interrupted beyond the end makes it late.
 //!
 //! **Signals.** Python runs its handlers in the main thread, between two of its instructions. So long delays sleep in pieces of
 //! [`PIECE`], woken early by a signal, until [`END`] is left, and then wait that out in one. What a handler raises ends the delay.
@@ -25,11 +25,10 @@ use crate::arguments::refused;
 /// The longest delay that keeps the interpreter's lock.
 pub(crate) const HELD_MOST: Nanos = Nanos::from_micros(50);
 
-/// How long before the end of a long delay the lock is to be back: the rehearsal takes some 20 µs where all is cold. Keeping it so
-/// long holds up others for a fiftieth of what any of them may hold it.
-const AHEAD: Nanos = Nanos::from_micros(100);
-/// The shortest request with a rehearsal: shorter ones hardly sleep.
-const REHEARSED_LEAST: Nanos = Nanos::from_micros(200);
+/// How long before the end of a long delay the lock is to be back, at least and at most: twice what rehearsals take, which is 30 µs where
+/// all is cold, and more on a slow machine. Keeping it so long holds up others for a tenth of what any of them may hold it, at most.
+const AHEAD_LEAST: Nanos = Nanos::from_micros(100);
+const AHEAD_MOST: Nanos = Nanos::from_micros(500);
 
 /// How often a long delay looks for signals.
 const PIECE: Nanos = Nanos::from_millis(100);
@@ -86,20 +85,30 @@ pub(crate) fn poll_until(py: Python<'_>, timebase: &hairspring_time::Timebase, d
 pub(crate) struct Ending {
     /// How much earlier than asked.
     pub(crate) lead: Nanos,
-    /// How long before that the rehearsal begins, for a request that is long enough; zero for none.
-    ahead: Nanos,
+    /// The longest time before that at which a rehearsal may begin; zero for none.
+    most: Nanos,
+    /// What rehearsals take.
+    takes: Nanos,
 }
 
 impl Ending {
     /// With what a budget leaves for the polling before the rehearsal.
     pub(crate) fn new(lead: Nanos, budget: Option<Nanos>) -> (Self, Option<Nanos>) {
-        let ahead = if budget.is_some_and(|budget| budget < AHEAD.times(2)) { Nanos::ZERO } else { AHEAD };
-        (Self { lead, ahead }, budget.map(|budget| budget - ahead))
+        let half = budget.map_or(AHEAD_MOST, |budget| Nanos::new(budget.count() / 2));
+        let most = if half < AHEAD_LEAST { Nanos::ZERO } else { half.min(AHEAD_MOST) };
+        (Self { lead, most, takes: Nanos::ZERO }, budget.map(|budget| budget - most))
     }
 
-    /// How much earlier the library is to end a delay.
+    /// How much earlier the library is to end a delay; zero for one that hardly sleeps.
     pub(crate) fn ahead(&self, request: Nanos) -> Nanos {
-        if request - self.lead > REHEARSED_LEAST { self.ahead } else { Nanos::ZERO }
+        let ahead = self.takes.times(2).max(AHEAD_LEAST).min(self.most);
+        if request - self.lead > ahead.times(2) { ahead } else { Nanos::ZERO }
+    }
+
+    /// Learns from a rehearsal: quickly that they take longer, for then delays are late, and slowly that they do not.
+    pub(crate) fn note(&mut self, took: Nanos) {
+        let (difference, share) = (took.min(AHEAD_MOST) - self.takes, if took > self.takes { 2 } else { 16 });
+        self.takes = self.takes + Nanos::new(difference.count() / share);
     }
 }
 

@@ -152,6 +152,23 @@ def test_a_rehearsal_brings_the_end_of_a_long_delay_to_its_caller_sooner():
     assert any(is_sooner() for _ in range(3))
 
 
+def test_a_rehearsal_that_takes_long_begins_sooner(monkeypatch):
+    # As on a slow machine: with the same time for all, every delay was late, and told clean.
+    from hairspring import _caller
+
+    plain = _caller.late_ns
+
+    def slow(delay_ns, request_ns):
+        hairspring.delay_ns(200_000)
+        return plain(delay_ns, request_ns)
+
+    monkeypatch.setattr(_caller, "late_ns", slow)
+    long = LongDelay()
+    first = long.delay_ns(5_000_000)
+    assert first.late_ns >= 100_000 and first.verdict.name != "clean"
+    assert median(long.delay_ns(5_000_000).late_ns for _ in range(21)) < 50_000
+
+
 def test_a_budget_limits_the_window():
     assert LongDelay(budget_ns=10_000).window_ns(10_000_000) <= 10_000
     assert LongDelay(budget=20e-6).window_ns(10_000_000) <= 20_000

@@ -238,24 +238,28 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     ) -> Result<Near, DelayError> {
         let timebase = self.timebase;
         let machine = timebase.machine();
-        let quiet = Quiet::begin(machine);
-        let asleep_from = machine.read(Clock::Monotonic);
-        let (mut now, mut wake) = (asleep_from, goal.wake(timebase, asleep_from));
-        let was_ahead = asleep_from < wake;
-        let mut coarse = self.coarse(quiet.policy, request);
-        if matches!(goal, Goal::OurScale(..)) {
-            coarse = coarse + timebase.drift_in(request);
+        let mut now = machine.read(Clock::Monotonic);
+        let mut wake = goal.wake(timebase, now);
+        let (mut asleep_from, mut window) = (now, Nanos::ZERO);
+        let was_ahead = now < wake;
+        if was_ahead {
+            let quiet = Quiet::begin(machine);
+            now = machine.read(Clock::Monotonic);
+            asleep_from = now;
+            let mut coarse = self.coarse(quiet.policy, request);
+            if matches!(goal, Goal::OurScale(..)) {
+                coarse = coarse + timebase.drift_in(request);
+            }
+            if wake - now > coarse + SECOND_SLEEP {
+                now = self.sleep(&quiet, now, wake - coarse, began)?;
+                wake = goal.wake(timebase, now);
+            }
+            window = self.window_for(quiet.policy, wake - now, request);
+            if wake - now > window {
+                now = self.sleep(&quiet, now, wake - window, began)?;
+                wake = goal.wake(timebase, now);
+            }
         }
-        if wake - now > coarse + SECOND_SLEEP {
-            now = self.sleep(&quiet, now, wake - coarse, began)?;
-            wake = goal.wake(timebase, now);
-        }
-        let window = self.window_for(quiet.policy, wake - now, request);
-        if wake - now > window {
-            now = self.sleep(&quiet, now, wake - window, began)?;
-            wake = goal.wake(timebase, now);
-        }
-        drop(quiet);
         if wake > now {
             prepare(wake - now);
         }
