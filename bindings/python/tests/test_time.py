@@ -117,8 +117,8 @@ def in_turns(longs, ns):
 def test_a_lead_is_asked_for_in_seconds_or_nanoseconds():
     long = LongDelay()
     assert long.lead_ns == 0
-    lead = long.tune(0.001)
-    assert long.lead == lead > 0 and "lead" in repr(long)
+    lead = long.tune(0.003)
+    assert long.lead == lead and 0 < lead < 0.001 and "lead" in repr(long)
     with pytest.raises(ValueError, match="negative"):
         long.tune_ns(-1)
     assert LongDelay(lead=2e-6).lead_ns == 2_000

@@ -80,7 +80,7 @@ fn tell(report: &Report, place: Option<&Place<hs_report>>) {
     }
 }
 
-/// What is told for nothing.
+/// What is told for nothing. Nothing can fail after it, so there is never an error for which a report has been written.
 fn rehearse(place: Option<&Place<hs_report>>) {
     let (none, verdict) = (Nanos::ZERO, Verdict::default());
     tell(

@@ -202,6 +202,9 @@ static void tuned(hs_timebase *timebase)
     }
     CHECK(early > 0);
     IS(HS_OK, hs_long_delay_tune(plain, 0, NULL));
+    int64_t lead_ns;
+    IS(HS_OK, hs_long_delay_tune(plain, 3000000, &lead_ns));
+    CHECK(lead_ns > 0 && lead_ns < 1000000);
     IS(HS_E_NEGATIVE, hs_long_delay_tune(plain, -1, NULL));
     IS(HS_E_RANGE, hs_long_delay_tune(plain, INT64_MAX, NULL));
     IS(HS_OK, hs_long_delay_free(plain));

@@ -212,6 +212,8 @@ fn tune_makes_the_average_exact_for_the_caller() {
     let mut long = LongDelay::new(&timebase);
     let mut untuned: Vec<Nanos> = (0..101).map(|_| outer_late(&timebase, &mut long)).collect();
     untuned.sort_unstable();
+    let longer = long.tune(millis(3)).expect("nobody cancels");
+    assert!(longer > Nanos::ZERO && longer < micros(1), "{longer}");
     let lead = long.tune(millis(1)).expect("nobody cancels");
     assert!(lead > Nanos::ZERO && lead == long.lead());
     let mut tuned: Vec<Nanos> = (0..101).map(|_| outer_late(&timebase, &mut long)).collect();
