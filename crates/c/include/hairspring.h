@@ -516,7 +516,7 @@ int hs_real_time_free(struct hs_real_time *real_time);
 // Maps a whole file as it is, up to a GiB: an ordinary one, or the memory of a PCI card (/sys/bus/pci/devices/…/resource0, enabled
 // before). Who writes to it writes to the file. `writable` 0 maps it for reading only. If the file is cut or the card goes, accesses
 // are HS_E_IO: on Linux a handler of SIGBUS sees to that, which the first window installs and which passes on what it does not know;
-// a process has 64 windows at most. On Windows nobody can cut a file that is mapped. HS_E_IO, HS_E_RANGE (shorter than a word).
+// a process has 256 windows at most. On Windows nobody can cut a file that is mapped. HS_E_IO, HS_E_RANGE (shorter than a word).
 int hs_window_open(const char *path,
                    int writable,
                    struct hs_window **window);

@@ -47,6 +47,12 @@ pub(crate) fn run(arguments: &ScopeArguments) -> Result<Exit, Failure> {
         Plain::Text => text(arguments, &traced, output::style(false).width),
         Plain::Json => json(arguments, &traced),
     })?;
+    if traced.board_gone {
+        return Err(Failure::failed(
+            "failed to watch the board to the end: somebody truncated its file; remove the file and start all its users again"
+                .to_owned(),
+        ));
+    }
     Ok(Exit::Success)
 }
 

@@ -4,8 +4,9 @@
 //! is handed out; as long as that fails, nobody gets it.
 //!
 //! **How it is left.** When it is dropped, also because of a panic, the device is told to go to its safe state: under its lock, unless
-//! another keeps that for more than [`PATIENCE`]. That one is in command then, and its lines are not touched. Who wants to know what
-//! became of it calls [`make_safe`](Guarded::make_safe).
+//! another keeps that for more than [`PATIENCE`]. That one is in command then, and its lines are not touched. If the lock was lost
+//! because somebody truncated its file, nobody is in command any more, and the device is made safe without it.
+//! [`make_safe`](Guarded::make_safe) does the same and returns what became of it.
 
 #![expect(unsafe_code, reason = "a device is reached by whoever has its lock")]
 
@@ -77,12 +78,12 @@ impl<'d> Guarded<'d> {
             Some(stop) => self.lock.lock().lock_unless(&mut || stop.load(Ordering::Relaxed))?,
         };
         let Some(guard) = guard else { return Ok(None) };
-        let mut held = self.held(guard)?;
+        let mut held = self.held(Some(guard))?;
         held.recover()?;
         Ok(Some(held))
     }
 
-    fn held<'g>(&'g self, guard: Guard<'g>) -> Result<Held<'g, 'd>, DeviceError> {
+    fn held<'g>(&'g self, guard: Option<Guard<'g>>) -> Result<Held<'g, 'd>, DeviceError> {
         // Acquire: pairs with the Release of who had it before.
         if self.is_held.swap(true, Ordering::Acquire) {
             return Err(DeviceError {
@@ -107,12 +108,16 @@ impl<'d> Guarded<'d> {
             return Ok(());
         }
         let mut since = None;
-        let guard = self.lock.lock().lock_unless(&mut || {
+        let lock = self.lock.lock();
+        let guard = lock.lock_unless(&mut || {
             // Relaxed: a plain flag.
             let is_told = self.stop.is_none_or(|stop| stop.load(Ordering::Relaxed));
             is_told && since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
-        })?;
-        let guard = guard.ok_or_else(|| kept("make a device safe", "for too long"))?;
+        });
+        let guard = match guard {
+            Err(_) if lock.is_lost() => None,
+            guard => Some(guard?.ok_or_else(|| kept("make a device safe", "for too long"))?),
+        };
         let mut held = self.held(guard)?;
         let recovered = held.recover();
         // Also if it cannot be initialised.
@@ -179,8 +184,8 @@ impl Lend for Guarded<'_> {
 /// Has the device until it is dropped.
 pub struct Held<'g, 'd> {
     guarded: &'g Guarded<'d>,
-    /// Given back after `is_held` is.
-    guard: Guard<'g>,
+    /// Given back after `is_held` is. None if the lock was lost.
+    guard: Option<Guard<'g>>,
 }
 
 impl fmt::Debug for Held<'_, '_> {
@@ -199,9 +204,9 @@ impl<'d> Held<'_, 'd> {
 
     /// Initialises the device if an owner died with it.
     fn recover(&mut self) -> Result<(), DeviceError> {
-        if self.guard.owner_died() {
+        if self.guard.as_ref().is_some_and(Guard::owner_died) {
             self.device().init()?;
-            self.guard.repaired();
+            self.guard.iter_mut().for_each(Guard::repaired);
             self.guarded.recovered.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())

@@ -21,6 +21,7 @@
 //! * A pulse is preempted: it is longer than asked, never shorter, and its report says by how much it may be.
 //! * A device is unplugged while it is used: the next access is an error that says so.
 //! * An instrument is silent or slow during an exposure: the shutter is closed on time, or at once, and the report says so.
+//! * Somebody truncates the file of a board, a lock or a signal: the next access is an error that says so, and no user dies of it.
 //! * The scope is preempted: edges that it did not see are counted, for the board numbers them.
 
 mod calls;
@@ -38,6 +39,7 @@ pub mod parport;
 pub mod pci;
 pub mod pulse;
 mod refusal;
+mod revoked;
 pub mod scope;
 pub mod serial;
 mod shared;

@@ -15,8 +15,15 @@
 //! | `none` | the most urgent, or who comes just then | keeps everybody waiting | told to the next |
 //! | `fifo` | the first that came | keeps everybody waiting | found out by the next, within 20 ms |
 //!
-//! **Who is told of a death** is told until [`Guard::repaired`]: nobody gets what a dead one has left behind unawares, because another
-//! could not put it in order.
+//! **The death of an owner** is reported to every later owner until one calls [`Guard::repaired`], also if an earlier one failed to
+//! repair the device.
+//!
+//! **One PID namespace.** All three protocols know an owner by its thread number, which means nothing in another PID namespace: there an
+//! owner that lives looks dead, and two threads have one number. A process of another namespace than the one in which the lock was made
+//! (another container that shares `/dev/shm`) is refused.
+//!
+//! **A file that is truncated** takes the lock with it: whoever has it or waits for it in a process gets an error, or finds it out with
+//! the next call, and nobody dies of it.
 //!
 //! **Real-time behaviour.** Without contention no system call (`fifo` one, when it is given back with others waiting). With
 //! contention the thread sleeps in the kernel.
@@ -79,7 +86,7 @@ impl FromStr for Protocol {
 }
 
 /// What is in the first word of a lock's file that is ready: the format and its version.
-const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF2");
+const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF3");
 /// How often who may give up waiting for the mutex looks whether to.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -92,6 +99,8 @@ pub(crate) struct Words {
     order: Order,
     /// Whether an owner died with it, and nobody has said since that what it guards is in order.
     is_left_behind: AtomicU32,
+    /// The PID namespace of its maker.
+    namespace: AtomicU64,
 }
 
 // SAFETY: atomics; and the mutex, which is looked into only by the C library and the kernel, in its cell.
@@ -107,8 +116,10 @@ impl Words {
     }
 
     /// Makes the lock, in memory that nobody uses yet.
-    pub(crate) fn make(&self, protocol: Protocol) -> Result<(), DeviceError> {
+    pub(crate) fn make(&self, protocol: Protocol, page: &Page) -> Result<(), DeviceError> {
         self.order.make();
+        // Relaxed: published with what it lies in.
+        self.namespace.store(page.namespace(), Ordering::Relaxed);
         // Relaxed: published with what it lies in.
         self.is_left_behind.store(0, Ordering::Relaxed);
         let inheritance = match protocol {
@@ -189,7 +200,7 @@ impl LockFile {
         page.made_once(&shared.magic, MAGIC, path, || {
             // Relaxed: published when it is made.
             shared.protocol.store(protocol as u32, Ordering::Relaxed);
-            shared.lock.make(protocol)
+            shared.lock.make(protocol, &page)
         })?;
         Ok(Self(page))
     }
@@ -198,13 +209,14 @@ impl LockFile {
 impl Lockable for LockFile {
     fn lock(&self) -> DeviceLock<'_> {
         let shared: &Shared = self.0.as_ref();
-        DeviceLock::of(&shared.lock, &shared.protocol)
+        DeviceLock::of(&self.0, &shared.lock, &shared.protocol)
     }
 }
 
 /// The lock.
 #[derive(Clone, Copy)]
 pub struct DeviceLock<'m> {
+    page: &'m Page,
     words: &'m Words,
     protocol: Protocol,
 }
@@ -216,8 +228,8 @@ impl fmt::Debug for DeviceLock<'_> {
 }
 
 impl<'m> DeviceLock<'m> {
-    /// The lock of these words, made with the protocol that was written beside them.
-    pub(crate) fn of(words: &'m Words, protocol: &AtomicU32) -> Self {
+    /// The lock of these words in a page, made with the protocol that was written beside them.
+    pub(crate) fn of(page: &'m Page, words: &'m Words, protocol: &AtomicU32) -> Self {
         const NONE: u32 = Protocol::None as u32;
         const FIFO: u32 = Protocol::Fifo as u32;
         let protocol = match protocol.load(Ordering::Relaxed) {
@@ -225,7 +237,7 @@ impl<'m> DeviceLock<'m> {
             FIFO => Protocol::Fifo,
             _ => Protocol::Inherit,
         };
-        Self { words, protocol }
+        Self { page, words, protocol }
     }
 
     /// Its protocol.
@@ -233,13 +245,21 @@ impl<'m> DeviceLock<'m> {
         self.protocol
     }
 
+    /// Whether it was lost because somebody truncated its file. Correct after a call of it.
+    pub fn is_lost(&self) -> bool {
+        self.page.is_revoked()
+    }
+
     /// Waits for the lock. It is given back when the guard is dropped.
     ///
     /// # Errors
-    /// The thread has it already; the C library refuses.
+    /// The thread has it already; the lock is one of another PID namespace; its file was truncated; the C library refuses.
     pub fn lock(&self) -> Result<Guard<'m>, DeviceError> {
-        self.acquire(None)?;
-        Ok(self.guard())
+        loop {
+            if self.acquire(&mut || false)? {
+                return Ok(self.guard());
+            }
+        }
     }
 
     /// Waits for the lock, or until `is_over`: that is asked some ten times a second, and not before others have kept it for a while.
@@ -247,35 +267,39 @@ impl<'m> DeviceLock<'m> {
     /// # Errors
     /// As [`lock`](Self::lock).
     pub fn lock_unless(&self, is_over: &mut dyn FnMut() -> bool) -> Result<Option<Guard<'m>>, DeviceError> {
-        Ok(self.acquire(Some(is_over))?.then(|| self.guard()))
+        Ok(self.acquire(is_over)?.then(|| self.guard()))
     }
 
-    /// Whether this thread has it now: always, unless it may give up.
-    fn acquire(&self, is_over: Option<&mut dyn FnMut() -> bool>) -> Result<bool, DeviceError> {
-        let (words, thread) = (self.words, own_thread());
-        match self.protocol {
-            Protocol::Fifo if words.order.is_turn_of(thread) => Err(refused("lock a device", libc::EDEADLK)),
-            Protocol::Fifo => Ok(words.order.wait(thread, || words.leave_behind(), is_over.unwrap_or(&mut || false))),
-            Protocol::None | Protocol::Inherit => self.wait_for_mutex(is_over),
-        }
+    /// Whether this thread has it now; `false` only if `is_over`.
+    fn acquire(&self, is_over: &mut dyn FnMut() -> bool) -> Result<bool, DeviceError> {
+        let (page, words, thread) = (self.page, self.words, own_thread());
+        let of_maker = words.namespace.load(Ordering::Relaxed);
+        page.kept("lock")?;
+        page.check_namespace(of_maker)?;
+        // A thread that sleeps in the kernel does not notice that the memory goes.
+        let mut is_over = || page.is_revoked() || is_over();
+        let is_had = match self.protocol {
+            Protocol::Fifo if words.order.is_turn_of(thread) => return Err(refused("lock a device", libc::EDEADLK)),
+            Protocol::Fifo => words.order.wait(thread, || words.leave_behind(), &mut is_over),
+            Protocol::None | Protocol::Inherit => self.wait_for_mutex(&mut is_over)?,
+        };
+        // What was locked in the memory that has replaced the page is nobody else's lock.
+        page.kept("lock")?;
+        Ok(is_had)
     }
 
     /// For who has it.
     fn guard(&self) -> Guard<'m> {
         // Relaxed: under the lock.
         let owner_died = self.words.is_left_behind.load(Ordering::Relaxed) != 0;
+        self.page.guard_made();
         Guard { lock: *self, owner_died, not_send: std::marker::PhantomData }
     }
 
-    fn wait_for_mutex(&self, mut is_over: Option<&mut dyn FnMut() -> bool>) -> Result<bool, DeviceError> {
+    fn wait_for_mutex(&self, is_over: &mut dyn FnMut() -> bool) -> Result<bool, DeviceError> {
         let mutex = self.words.mutex.get().cast();
         loop {
-            let result = match is_over {
-                // SAFETY: the mutex was made before the lock was handed out, and lies in memory that lives as long as `'m`.
-                None => unsafe { libc::pthread_mutex_lock(mutex) },
-                Some(_) => try_for(mutex, LOOK),
-            };
-            match result {
+            match try_for(mutex, LOOK) {
                 0 => return Ok(true),
                 libc::EOWNERDEAD => {
                     self.words.leave_behind();
@@ -283,7 +307,7 @@ impl<'m> DeviceLock<'m> {
                     let result = unsafe { libc::pthread_mutex_consistent(mutex) };
                     return if result == 0 { Ok(true) } else { Err(refused("repair the lock of a device", result)) };
                 }
-                libc::ETIMEDOUT if is_over.as_mut().is_some_and(|is_over| is_over()) => return Ok(false),
+                libc::ETIMEDOUT if is_over() => return Ok(false),
                 libc::ETIMEDOUT => {}
                 error => return Err(refused("lock a device", error)),
             }
@@ -325,7 +349,14 @@ impl Guard<'_> {
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        self.lock.give_back();
+        let page = self.lock.page;
+        // A lock that was lost with its file is not given back: its words are zeros, and the page stays for the thread's list of mutexes.
+        if !page.is_revoked() {
+            self.lock.give_back();
+        }
+        if !page.is_revoked() {
+            page.guard_given_back();
+        }
     }
 }
 

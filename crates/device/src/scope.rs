@@ -40,6 +40,8 @@ pub struct Traced {
     pub dropped: u64,
     /// How long it looked.
     pub span: Nanos,
+    /// Somebody truncated the board's file, which ended the watch.
+    pub board_gone: bool,
 }
 
 /// The observer.
@@ -52,7 +54,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Looks until the span is over or `stop` is set. Blocks, and uses the whole CPU; allocates at the beginning only.
+    /// Looks until the span is over, `stop` is set or the board's file is truncated. Blocks, and uses the whole CPU; allocates at the beginning only.
     pub fn watch<M: Machine>(&self, board: &VirtualBoard<'_, M>, timebase: &Timebase<M>, stop: &AtomicBool) -> Traced {
         let mut edges = Vec::with_capacity(self.most_edges);
         let begin = timebase.stamp_ordered();
@@ -67,6 +69,9 @@ impl Scope {
             let is_last = last.since(begin) >= span_ticks || stop.load(Ordering::Acquire);
             let (now_lines, now_writes) = board.outputs();
             let now = timebase.stamp_ordered();
+            if board.is_gone() {
+                return Traced { begin: first, edges, dropped, span: since(last), board_gone: true };
+            }
             if now_writes != writes {
                 let missed = now_writes.wrapping_sub(writes) - 1;
                 // A write that changes nothing is no edge.
@@ -81,7 +86,7 @@ impl Scope {
             }
             (before_last, last) = (last, now);
             if is_last {
-                return Traced { begin: first, edges, dropped, span: since(now) };
+                return Traced { begin: first, edges, dropped, span: since(now), board_gone: false };
             }
         }
     }

@@ -1,8 +1,11 @@
-//! A page of memory that processes share by the name of a file.
+//! [`Page`]: memory that processes share through a file.
 //!
-//! Its first word says what lies there, so that a file which is something else is found out before anything is written to it: it is looked at
-//! before it is made longer, and taken only if it is empty, or of the right length with the right word. All zero is a page that
-//! somebody has made longer and not begun to fill yet.
+//! **Format.** The first word names the format. A file is taken only if it is empty, or has the right length and the right word, so a
+//! file of another kind is refused before anything is written to it. A page of zeros belongs to a process that has extended the file
+//! and not begun to fill it yet.
+//!
+//! **A file that is truncated.** Its page is replaced by zeroed memory (see `revoked.rs`), and every user of the page reports that by
+//! [`Page::kept`] after its access.
 
 #![expect(unsafe_code, reason = "mapping a file")]
 
@@ -12,10 +15,11 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::device::DeviceError;
+use crate::revoked::Revocable;
 
 /// What stands in the first word while somebody makes what is here.
 const MAKING: u64 = 1;
@@ -30,6 +34,13 @@ const SOMETHING_ELSE: &str = "the file is something else";
 pub(crate) struct Page {
     address: NonNull<u8>,
     bytes: usize,
+    revocable: Revocable,
+    /// What errors call it.
+    name: String,
+    /// The PID namespace of the process that opened it.
+    namespace: u64,
+    /// Guards that have been made and not given back: the C library and the kernel keep addresses in the page as long.
+    guards: AtomicU32,
 }
 
 // SAFETY: an address and its length; what is behind it is shared with other processes anyway, and every access is atomic.
@@ -49,23 +60,78 @@ impl Page {
             length if length == bytes as u64 && is_ours(&file, bytes, magic)? => {}
             _ => return Err(io::Error::other(SOMETHING_ELSE)),
         }
-        Self::map(libc::MAP_SHARED | libc::MAP_POPULATE, file.as_raw_fd(), bytes)
+        Self::map(libc::MAP_SHARED | libc::MAP_POPULATE, file.as_raw_fd(), bytes, path.display().to_string())
     }
 
     /// Memory of this process and those that it forks; zero.
     pub(crate) fn without_file(bytes: usize) -> io::Result<Self> {
-        Self::map(libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE, -1, bytes)
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+        Self::map(flags, -1, bytes, "a lock of this process".to_owned())
     }
 
-    fn map(flags: libc::c_int, file: RawFd, bytes: usize) -> io::Result<Self> {
+    fn map(flags: libc::c_int, file: RawFd, bytes: usize, name: String) -> io::Result<Self> {
+        let namespace = pid_namespace()?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice; nothing that exists is touched. Its result is checked.
         let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, 0) };
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        let revocable = Revocable::new(address as usize, bytes).inspect_err(|_| {
+            // SAFETY: exactly what was mapped above, and nobody has it yet.
+            unsafe { libc::munmap(address, bytes) };
+        })?;
         let address = NonNull::new(address.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        Ok(Self { address, bytes })
+        Ok(Self { address, bytes, revocable, name, namespace, guards: AtomicU32::new(0) })
+    }
+
+    /// Whether the file has been truncated, so that this is no longer the memory that others share. Correct after an access.
+    #[inline]
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.revocable.is_revoked()
+    }
+
+    /// Fails if the file has been truncated; called after an access, which had no effect then.
+    #[inline]
+    pub(crate) fn kept(&self, attempted: &str) -> Result<(), DeviceError> {
+        if self.is_revoked() { Err(self.truncated(attempted)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn truncated(&self, attempted: &str) -> DeviceError {
+        DeviceError {
+            attempted: format!("{attempted} {}", self.name),
+            said: "somebody truncated the file".to_owned(),
+            remedy: "remove the file, and start all its users again",
+        }
+    }
+
+    /// Fails if a lock that a process of this PID namespace made is not one of this process's namespace.
+    pub(crate) fn check_namespace(&self, of_lock: u64) -> Result<(), DeviceError> {
+        if of_lock == self.namespace {
+            return Ok(());
+        }
+        Err(DeviceError {
+            attempted: format!("lock {}", self.name),
+            said: "it was made in another PID namespace, whose processes cannot be told apart from here".to_owned(),
+            remedy: "run all its users in one PID namespace (docker: --pid), or remove the file if the others have ended",
+        })
+    }
+
+    /// The PID namespace of the process that opened it.
+    pub(crate) fn namespace(&self) -> u64 {
+        self.namespace
+    }
+
+    /// Notes that a guard of a lock in this page exists.
+    pub(crate) fn guard_made(&self) {
+        // Relaxed: a count; the thread that drops the page has seen its own guards, and those of others borrow the page.
+        self.guards.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that one was given back.
+    pub(crate) fn guard_given_back(&self) {
+        self.guards.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Lets the first one who comes make what lies here; the others wait until it is made, up to a second. `word` is zero in a
@@ -121,9 +187,20 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
+        if *self.guards.get_mut() > 0 {
+            // A guard was forgotten, or its lock was lost with the file: a thread's list of robust mutexes still leads here.
+            return;
+        }
+        self.revocable.release();
         // SAFETY: exactly what was mapped; no borrow of it can live any longer.
         unsafe { libc::munmap(self.address.as_ptr().cast(), self.bytes) };
     }
+}
+
+/// The number of this process's PID namespace: thread numbers mean the same to two processes only if they share it.
+fn pid_namespace() -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
 }
 
 /// Whether a file of the right length begins with this word, or is just being made.

@@ -77,12 +77,18 @@ impl Signal {
     }
 
     /// Fires it, now. Its number.
-    pub fn fire<M: Machine>(&self, cycle: Option<u64>, timebase: &Timebase<M>) -> u64 {
+    ///
+    /// # Errors
+    /// Somebody truncated the file.
+    pub fn fire<M: Machine>(&self, cycle: Option<u64>, timebase: &Timebase<M>) -> Result<u64, DeviceError> {
         self.fire_at(timebase.stamp(), cycle)
     }
 
     /// Fires it with a stamp that was taken before. Its number.
-    pub fn fire_at(&self, stamp: Ticks, cycle: Option<u64>) -> u64 {
+    ///
+    /// # Errors
+    /// As [`fire`](Self::fire).
+    pub fn fire_at(&self, stamp: Ticks, cycle: Option<u64>) -> Result<u64, DeviceError> {
         let words = self.words();
         let sequence = words.put(stamp.raw(), cycle);
         // SeqCst, as is the count of sleepers: either the sleeper sees the new bell, or this sees the sleeper.
@@ -90,7 +96,7 @@ impl Signal {
         if words.sleepers.load(Ordering::SeqCst) > 0 {
             calls::wake_all(&words.bell);
         }
-        sequence
+        self.page.kept("fire the signal").map(|()| sequence)
     }
 
     /// How many were fired so far.
@@ -155,6 +161,7 @@ impl<M: Machine + Send + Sync> EventSource for Sleeper<'_, M> {
             if self.stop.is_set() {
                 return Ok(None);
             }
+            self.follower.signal.page.kept("wait for the signal")?;
             let words = self.follower.signal.words();
             words.sleepers.fetch_add(1, Ordering::SeqCst);
             let bell = words.bell.load(Ordering::SeqCst);
@@ -228,8 +235,11 @@ impl<M: Machine + Send + Sync> EventSource for Poller<'_, M> {
                 return Ok(Some(event));
             }
             looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS) && self.stop.is_set() {
-                return Ok(None);
+            if looks.is_multiple_of(LOOKS) {
+                if self.stop.is_set() {
+                    return Ok(None);
+                }
+                self.follower.signal.page.kept("poll the signal")?;
             }
         }
     }

@@ -43,7 +43,7 @@ impl AccessTimes {
 /// Size of the file.
 const BOARD_BYTES: usize = 4096;
 /// What is in the first word of a board that is ready: the format and its version.
-const MAGIC: u64 = u64::from_le_bytes(*b"hsBoard2");
+const MAGIC: u64 = u64::from_le_bytes(*b"hsBoard3");
 #[repr(C)]
 struct Registers {
     magic: AtomicU64,
@@ -105,7 +105,7 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
             registers.safe.store(safe.0, Ordering::Relaxed);
             registers.output.store(u64::from(safe.0), Ordering::Relaxed);
             registers.protocol.store(protocol as u32, Ordering::Relaxed);
-            registers.lock.make(protocol)
+            registers.lock.make(protocol, &board.page)
         })?;
         Ok(board)
     }
@@ -122,14 +122,19 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
     }
 
     /// The output lines, and how many writes there have been; costs no access, for it is not the device's. This is what an
-    /// observer looks at.
+    /// observer looks at. Zeros after [`is_gone`](Self::is_gone).
     pub fn outputs(&self) -> (Lines, u32) {
         // Acquire: pairs with the Release of a write.
         let word = self.registers().output.load(Ordering::Acquire);
         (Lines(word as u32), (word >> 32) as u32)
     }
 
-    /// The input lines as what is connected to them sees them; no access of the device.
+    /// Whether somebody has truncated the board's file. Correct after a look or an access; every later access is an error.
+    pub fn is_gone(&self) -> bool {
+        self.page.is_revoked()
+    }
+
+    /// The input lines as what is connected to them sees them; no access of the device. Zeros after [`is_gone`](Self::is_gone).
     pub fn inputs(&self) -> Lines {
         Lines(self.registers().input.load(Ordering::Acquire))
     }
@@ -140,7 +145,9 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
     }
 
     fn initialised(&self, attempted: &str) -> Result<(), DeviceError> {
-        if self.registers().initialised.load(Ordering::Acquire) != 0 {
+        let is_initialised = self.registers().initialised.load(Ordering::Acquire) != 0;
+        self.page.kept(attempted)?;
+        if is_initialised {
             return Ok(());
         }
         Err(DeviceError {
@@ -174,7 +181,7 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
 impl<M: Machine> Lockable for VirtualBoard<'_, M> {
     fn lock(&self) -> DeviceLock<'_> {
         let registers = self.registers();
-        DeviceLock::of(&registers.lock, &registers.protocol)
+        DeviceLock::of(&self.page, &registers.lock, &registers.protocol)
     }
 }
 
@@ -188,7 +195,7 @@ impl<M: Machine + Send + Sync> Device for VirtualBoard<'_, M> {
         self.set(Lines(u32::MAX), self.safe_state());
         self.access(&registers.init_ns);
         registers.initialised.store(1, Ordering::Release);
-        Ok(())
+        self.page.kept("initialise")
     }
 
     fn output_lines(&self) -> Lines {
@@ -199,13 +206,14 @@ impl<M: Machine + Send + Sync> Device for VirtualBoard<'_, M> {
         self.initialised("write to")?;
         self.set(mask, value);
         self.access(&self.registers().write_ns);
-        Ok(())
+        self.page.kept("write to")
     }
 
     fn read(&mut self) -> Result<Lines, DeviceError> {
         self.initialised("read from")?;
         self.access(&self.registers().read_ns);
-        Ok(Lines(self.registers().input.load(Ordering::Acquire)))
+        let lines = Lines(self.registers().input.load(Ordering::Acquire));
+        self.page.kept("read from").map(|()| lines)
     }
 
     fn safe_state(&self) -> Lines {

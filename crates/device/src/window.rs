@@ -5,14 +5,12 @@
 //! which finds that out.
 //!
 //! **A window that goes.** Where the kernel takes a mapping away, or a file is cut, an access would be a bus error, which ends a
-//! process. Not here: the window is replaced by ordinary memory (see `window/revoked.rs`), and the access is an error, as are all
+//! process. Not here: the window is replaced by ordinary memory (see `revoked.rs`), and the access is an error, as are all
 //! later ones.
 //!
 //! **Real-time behaviour.** No system call, but for the page faults of a file's first accesses.
 
 #![expect(unsafe_code, reason = "maps a file, and reads and writes its words")]
-
-mod revoked;
 
 use std::fs::OpenOptions;
 use std::io;
@@ -23,7 +21,7 @@ use std::ptr::NonNull;
 
 use crate::device::DeviceError;
 use crate::refusal::refusal;
-use revoked::Revocable;
+use crate::revoked::Revocable;
 
 const REMEDY: &str = "name a file or device that may be read and written, and whose length is known or given";
 const READ_REMEDY: &str = "name a file or device that may be read, and whose length is known or given";

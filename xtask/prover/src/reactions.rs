@@ -59,7 +59,7 @@ fn storm(count: u64, figures: &mut Map<String, Value>) -> Result<bool, String> {
             units.push(scope.spawn(move || unit.run().map(|()| unit.counts())));
         }
         for number in 1..=count {
-            firing.fire(Some(number), &timebase);
+            drop(firing.fire(Some(number), &timebase));
             if number % STORM == 0 {
                 Host.sleep_until(monotonic() + MOMENT);
             }

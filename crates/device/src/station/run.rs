@@ -199,10 +199,7 @@ fn action<'a, M: Machine + Send + Sync>(
         }
         Act::Fire(ref path) => {
             let signal = Signal::open(path)?;
-            Box::new(move |of: Of<'_, '_, '_, M>| {
-                signal.fire(of.event().cycle, of.timebase());
-                Ok(())
-            })
+            Box::new(move |of: Of<'_, '_, '_, M>| signal.fire(of.event().cycle, of.timebase()).map(drop))
         }
     })
 }

@@ -1,6 +1,7 @@
 //! Boards, locks and pulses on this machine, with real processes.
 
 mod exposure;
+mod gone;
 mod instrument;
 mod lock;
 mod process;

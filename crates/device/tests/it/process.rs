@@ -23,8 +23,18 @@ pub(crate) struct Other {
 impl Other {
     /// Starts one, and waits until it is ready.
     pub(crate) fn start(job: &str, folder: &Path, protocol: Protocol) -> Self {
+        Self::start_by(Command::new(this_binary()), job, folder, protocol)
+    }
+
+    /// The same in a PID namespace of its own, which takes root.
+    pub(crate) fn start_in_another_namespace(job: &str, folder: &Path, protocol: Protocol) -> Self {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child"]).arg(this_binary());
+        Self::start_by(command, job, folder, protocol)
+    }
+
+    fn start_by(mut command: Command, job: &str, folder: &Path, protocol: Protocol) -> Self {
         let job = format!("{job} {protocol} {}", folder.display());
-        let mut command = Command::new(std::env::current_exe().expect("this binary"));
         command.args(["--exact", "process::a_job", "--nocapture"]).env(JOB, job);
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::piped()).spawn().expect("it starts");
         let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -40,10 +50,16 @@ impl Other {
     }
 
     /// Waits until it has ended well.
+    #[track_caller]
     pub(crate) fn finish(mut self) {
         drop(self.child.stdin.take());
-        assert!(self.child.wait().expect("it ends").success());
+        let ended = self.child.wait().expect("it ends");
+        assert!(ended.success(), "{ended}");
     }
+}
+
+fn this_binary() -> std::path::PathBuf {
+    std::env::current_exe().expect("this binary")
 }
 
 /// Is a test like the others to the harness; only as a child it does something.
@@ -70,6 +86,18 @@ fn a_job() {
             board.init().expect("it is initialised");
             ready();
             count(&mut board, 3000);
+        }
+        "survive" => {
+            ready();
+            crate::gone::survive(Path::new(folder), protocol, &timebase);
+        }
+        "forget" => {
+            ready();
+            crate::gone::forget(Path::new(folder), protocol);
+        }
+        "stranger" => {
+            ready();
+            crate::gone::stranger(&board);
         }
         other => panic!("no job {other}"),
     }

@@ -336,6 +336,7 @@ fn a_trace_is_written_as_a_value_change_dump() {
         edges: vec![edge(10, 0b101, 0), edge(40, 0b100, 0), edge(90, 0b101, 3), edge(95, 0b100, 0)],
         dropped: 0,
         span: Nanos::new(100),
+        board_gone: false,
     };
     let expected = "$timescale 1 ns $end\n$scope module board $end\n$var wire 1 ! line0 $end\n$var event 1 ~ missed $end\n\
                     $upscope $end\n$enddefinitions $end\n#0\n0!\n#10\n1!\n#40\n0!\n#90\n1!\n1~\n#95\n0!\n#100\n";

@@ -269,14 +269,14 @@ fn a_signal_reaches_everybody_with_its_stamp_and_cycle() {
     let (timebase, stop) = (timebase(), Stop::new().expect("a stop"));
     let folder = tempfile::tempdir().expect("a folder");
     let firing = signal(&folder);
-    firing.fire(None, &timebase);
+    firing.fire(None, &timebase).expect("fired");
     let mut asleep = Sleeper::new(signal(&folder), &timebase, &stop);
     let mut also = Sleeper::new(signal(&folder), &timebase, &stop);
     let before = timebase.now_ordered();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(5));
-            assert_eq!(firing.fire(Some(9), &timebase), 2);
+            assert_eq!(firing.fire(Some(9), &timebase), Ok(2));
         });
         for source in [&mut asleep, &mut also] {
             let event = next(source);
@@ -286,7 +286,7 @@ fn a_signal_reaches_everybody_with_its_stamp_and_cycle() {
         }
     });
     for _ in 0..PLACES + 100 {
-        firing.fire(None, &timebase);
+        firing.fire(None, &timebase).expect("fired");
     }
     let event = next(&mut asleep);
     assert_eq!((event.missed, event.sequence), (100, 103), "the oldest that is still there");
@@ -311,7 +311,7 @@ fn storm<'t>(
             let firing = Arc::clone(&firing);
             scope.spawn(move || {
                 for n in 0..each {
-                    firing.fire(Some(number * each + n), timebase);
+                    firing.fire(Some(number * each + n), timebase).expect("fired");
                     if n % 64 == 0 {
                         std::thread::yield_now();
                     }

@@ -52,7 +52,7 @@ fn units_react_side_by_side_on_one_device_and_leave_it_safe() {
     let mut fired = 0;
     let (outcome, stages) = run(&station, Duration::from_millis(500), || {
         fired += 1;
-        firing.fire(Some(fired), &timebase);
+        firing.fire(Some(fired), &timebase).expect("fired");
     });
     let outcome = outcome.expect("it ran");
     for unit in &outcome.units {

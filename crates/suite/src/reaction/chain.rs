@@ -122,14 +122,12 @@ impl Chain {
                         let cycle = activation.event().cycle;
                         if link + 1 < LINKS {
                             work(&Host, self.before);
-                            next.fire(cycle, timebase);
-                            return Ok(());
+                            return next.fire(cycle, timebase).map(drop);
                         }
                         if self.hold > Nanos::ZERO {
                             activation.device(|device| self.drive(device))?;
                         }
-                        done.fire(cycle, timebase);
-                        Ok(())
+                        done.fire(cycle, timebase).map(drop)
                     };
                     let (mut unit, _log) =
                         SchedulingUnit::new(Box::new(source), Box::new(action), Some(device), timebase, 1);
@@ -137,9 +135,9 @@ impl Chain {
                 }));
             }
             let refused = (0..LINKS).find_map(|_| in_place.recv().ok().flatten());
-            match refused {
-                None => drop(ready.fire(None, &timebase)),
-                Some(_) => stop.set(),
+            let refused = refused.or_else(|| ready.fire(None, &timebase).err().map(ChainError::from));
+            if refused.is_some() {
+                stop.set();
             }
             let ended = threads.into_iter().map(|thread| {
                 let ended = thread.join().map_err(|_| ChainError("a thread of the chain panicked".to_owned()))?;

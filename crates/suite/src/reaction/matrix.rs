@@ -235,7 +235,7 @@ impl Experiment<'_> {
             for (index, (signal, after)) in signals.iter().enumerate() {
                 Host.sleep_until(begun + *after);
                 let stamp = self.timebase.stamp();
-                signal.fire_at(stamp, Some(round));
+                signal.fire_at(stamp, Some(round)).map_err(refused)?;
                 if index == counted_from {
                     counted = self.timebase.instant(stamp);
                 }

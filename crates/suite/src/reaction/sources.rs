@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 
 use hairspring_device::source::{Counter, Datagrams, Each, Pps, PreciseTimer, Readable, Timer};
 use hairspring_device::{
-    AccessTimes, Activation, EventSource, Guarded, Lines, Poller, Protocol, SchedulingUnit, Signal, Sleeper, Stages,
-    Stop,
+    AccessTimes, Activation, DeviceError, EventSource, Guarded, Lines, Poller, Protocol, SchedulingUnit, Signal,
+    Sleeper, Stages, Stop,
 };
 use hairspring_machine::{Cpu, Host, Machine, Nanos, Policy};
 use hairspring_sheet::{Absent, Method};
@@ -176,7 +176,7 @@ fn make<'t>(
 ) -> Result<(Box<dyn EventSource + 't>, Option<Firing<'t>>), Absent> {
     let failed = |error: std::io::Error| Absent::final_(format!("failed to make a source: {error}"));
     let again = || Signal::open(&folder.path().join("signal")).map_err(refused);
-    let fired = |_| Ok(());
+    let fired = |fired: Result<u64, DeviceError>| fired.map(drop).map_err(std::io::Error::other);
     Ok(match source {
         PPS => (Box::new(Pps::open(PULSES_FROM.as_ref(), timebase, stop).map_err(refused)?), None),
         "timer" => (Box::new(Timer::new(PERIOD, timebase, stop).map_err(refused)?), None),

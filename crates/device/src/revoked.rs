@@ -1,77 +1,98 @@
-//! [`Revocable`]: windows that the kernel may take away while they are used.
+//! [`Revocable`]: mappings that the kernel may take away while they are used.
 //!
-//! **Problem.** The kernel can revoke the mappings of a card's windows: with the card on older kernels, for a driver that claims it on newer
-//! ones. The next access is a `SIGBUS`, which ends the process in the middle of whatever it did, with every other device of it in the
-//! state it was in.
+//! **Problem.** The kernel can revoke the mapping of a card's window (with the card on older kernels, for a driver that claims it on newer
+//! ones), and anybody with write permission can truncate the file of a window, a board, a lock or a signal. The next access is a
+//! `SIGBUS`, which ends the process in the middle of whatever it did and leaves all its devices in the state they were in.
 //!
-//! **Solution.** A handler of `SIGBUS` that knows the windows. If the address lies in one of them, it maps ordinary memory over the
-//! whole window, full of zeros, marks it as revoked, and returns: the access is repeated and succeeds, and who made it looks at the mark
-//! and reports the loss. Any other bus error goes to whoever handled it before, or ends the process as ever.
+//! **Solution.** A handler of `SIGBUS` that knows the mappings. If the address lies in one of them, the handler maps zeroed anonymous
+//! memory over the whole mapping, marks it as revoked, and returns. The access is repeated and succeeds; the code that made it then
+//! looks at the mark and reports the loss. Any other bus error goes to the handler that was there before, or ends the process as usual.
 //!
-//! **Conditions.** The handler is installed with the first window and stays. Who installs a handler for `SIGBUS` later than that takes
-//! it away from here, unless it passes on what it does not know.
+//! **Conditions.** The handler is installed with the first mapping and stays. A handler of `SIGBUS` that is installed later replaces
+//! it, unless it passes on the faults that it does not know.
 //!
-//! **Why it works.** The handler does one `mmap`, which is a bare system call, and stores into atomics; it neither allocates nor locks. A
-//! store to a revoked window is repeated into the memory that replaces it, and so is lost, like one that was on the way to the card.
+//! **Why it works.** The handler makes one `mmap`, which is a bare system call, and stores into atomics; it neither allocates nor locks.
+//! Place and length of a mapping are one word, so the handler never takes the length of one mapping for that of another. A store to
+//! a revoked mapping is repeated into the memory that replaces it, and is lost, like one that was on the way to the card.
 
 #![expect(unsafe_code, reason = "a signal handler that maps memory")]
 
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Windows that can be mapped at once by one process.
-const MOST: usize = 64;
+/// Mappings that one process can have at once: windows, boards, locks and signals together.
+pub(crate) const MOST: usize = 256;
+
+/// Bits of a slot's word that hold the number of pages; the rest holds the number of the first page.
+const COUNT_BITS: u32 = 19;
+/// A page, as slots count them. The kernel's own may be larger, which makes a mapping no shorter.
+const PAGE: usize = 4096;
 
 struct Slot {
-    /// 0 is free, 1 is being taken or given back.
-    address: AtomicUsize,
-    bytes: AtomicUsize,
+    /// `FREE`, `TAKEN`, or place and length of a mapping as `packed` puts them.
+    range: AtomicU64,
     revoked: AtomicBool,
 }
 
-static SLOTS: [Slot; MOST] =
-    [const { Slot { address: AtomicUsize::new(0), bytes: AtomicUsize::new(0), revoked: AtomicBool::new(false) } };
-        MOST];
-const FREE: usize = 0;
-const TAKEN: usize = 1;
+static SLOTS: [Slot; MOST] = [const { Slot { range: AtomicU64::new(FREE), revoked: AtomicBool::new(false) } }; MOST];
+const FREE: u64 = 0;
+/// Being filled. No mapping looks like this: page 0 is never mapped.
+const TAKEN: u64 = 1;
 
 /// The handler that was there before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// A window that the handler knows.
+/// Place and length of a mapping in one word; `None` if they do not fit.
+fn packed(address: usize, bytes: usize) -> Option<u64> {
+    let (first, count) = ((address / PAGE) as u64, bytes.div_ceil(PAGE) as u64);
+    let fits = address.is_multiple_of(PAGE) && first > 0 && first >> (u64::BITS - COUNT_BITS) == 0;
+    (fits && count >> COUNT_BITS == 0).then_some(first << COUNT_BITS | count)
+}
+
+/// The address and the length in bytes, whole pages, of a slot's word.
+fn unpacked(range: u64) -> (usize, usize) {
+    ((range >> COUNT_BITS) as usize * PAGE, (range & ((1 << COUNT_BITS) - 1)) as usize * PAGE)
+}
+
+/// A mapping that the handler knows.
 #[derive(Debug)]
-pub(super) struct Revocable {
+pub(crate) struct Revocable {
     slot: usize,
 }
 
 impl Revocable {
-    /// Has the handler know a mapping of whole pages.
-    pub(super) fn new(address: usize, bytes: usize) -> io::Result<Self> {
+    /// Tells the handler of a mapping.
+    pub(crate) fn new(address: usize, bytes: usize) -> io::Result<Self> {
         install()?;
+        let Some(range) = packed(address, bytes) else {
+            return Err(io::Error::other(format!("{bytes} bytes at {address:#x} are no mapping that can be watched")));
+        };
         let free = |slot: &Slot| {
-            // Acquire: pairs with the Release of who gave it back.
-            slot.address.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            // Acquire: pairs with the Release of `release`.
+            slot.range.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         let Some(slot) = SLOTS.iter().position(free) else {
-            return Err(io::Error::other(format!("this process has mapped {MOST} windows already")));
+            return Err(io::Error::other(format!(
+                "this process has {MOST} mappings of windows, boards, locks and signals"
+            )));
         };
-        SLOTS[slot].bytes.store(bytes, Ordering::Relaxed);
         SLOTS[slot].revoked.store(false, Ordering::Relaxed);
-        // Release: pairs with the Acquire of the handler, which then sees the length.
-        SLOTS[slot].address.store(address, Ordering::Release);
+        // Release: the handler that finds the range must not have its mark cleared afterwards.
+        SLOTS[slot].range.store(range, Ordering::Release);
         Ok(Self { slot })
     }
 
-    /// Whether the kernel has taken it away.
-    pub(super) fn is_revoked(&self) -> bool {
+    /// Whether the kernel has taken it away. Correct after an access to the mapping, and for good.
+    #[inline]
+    pub(crate) fn is_revoked(&self) -> bool {
         // Relaxed: set by a handler that interrupts this very thread, or by that of another thread, whose access came before.
         SLOTS[self.slot].revoked.load(Ordering::Relaxed)
     }
 
-    /// Has the handler forget it; before it is unmapped.
-    pub(super) fn release(&self) {
-        SLOTS[self.slot].address.store(FREE, Ordering::Release);
+    /// Makes the handler forget it; called before it is unmapped.
+    pub(crate) fn release(&self) {
+        SLOTS[self.slot].range.store(FREE, Ordering::Release);
     }
 }
 
@@ -105,14 +126,14 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     // SAFETY: the kernel hands over a `siginfo_t` of a fault, which has an address.
     let fault = unsafe { (*info).si_addr() } as usize;
     for slot in &SLOTS {
-        // Acquire: pairs with the Release in `new`.
-        let (address, bytes) = (slot.address.load(Ordering::Acquire), slot.bytes.load(Ordering::Relaxed));
-        if address > TAKEN && (address..address + bytes).contains(&fault) {
+        // Acquire: pairs with the Release in `new`. `FREE` and `TAKEN` contain no address: page 0 is never mapped.
+        let (address, bytes) = unpacked(slot.range.load(Ordering::Acquire));
+        if address > 0 && (address..address + bytes).contains(&fault) {
             slot.revoked.store(true, Ordering::Relaxed);
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-            // SAFETY: the range is a mapping of ours that is known here as long as it exists (`release` comes before its end), and no
-            // references into it exist, only volatile accesses.
+            // SAFETY: the range is a mapping of ours that is known here as long as it exists (`release` comes before its end). It is reached by
+            // volatile accesses and through atomics alone, for which zeros are a value.
             let mapped = unsafe { libc::mmap(address as *mut _, bytes, access, flags, -1, 0) };
             if mapped != libc::MAP_FAILED {
                 return;
@@ -179,10 +200,24 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_given_back() {
+    fn slots_are_given_back() {
         for _ in 0..2 * MOST {
             // Addresses that nobody accesses.
             Revocable::new(4096, 4096).expect("room").release();
         }
+    }
+
+    #[test]
+    fn place_and_length_are_one_word() {
+        let gib = 1 << 30;
+        for (address, bytes, whole) in
+            [(4096, 1, 4096), (0x7fff_ffff_f000, gib, gib), ((1 << 56) - 4096, 8193, 12288), (8192, 4096, 4096)]
+        {
+            assert_eq!(packed(address, bytes).map(unpacked), Some((address, whole)), "{bytes} at {address:#x}");
+        }
+        for (address, bytes) in [(0, 4096), (4097, 4096), (4096, 1 << 31), (usize::MAX - 4095, 4096)] {
+            assert_eq!(packed(address, bytes), None, "{bytes} at {address:#x}");
+        }
+        assert_eq!([unpacked(FREE).0, unpacked(TAKEN).0], [0, 0]);
     }
 }
