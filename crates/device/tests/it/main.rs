@@ -10,6 +10,7 @@ mod pulse;
 mod simulator;
 mod source;
 mod station;
+mod stopped;
 mod unit;
 
 use std::io::Write;

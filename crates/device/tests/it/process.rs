@@ -44,6 +44,12 @@ impl Other {
         Self { child, _said: said }
     }
 
+    /// Sends it a signal of this name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status();
+        assert!(sent.expect("kill is there").success(), "{name}");
+    }
+
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it lives");
         self.child.wait().expect("it ends");
@@ -94,6 +100,15 @@ fn a_job() {
         "forget" => {
             ready();
             crate::gone::forget(Path::new(folder), protocol);
+        }
+        "pulses" => {
+            board.init().expect("it is initialised");
+            ready();
+            crate::stopped::pulses(&mut board, &timebase);
+        }
+        "events" => {
+            ready();
+            crate::stopped::events(&timebase);
         }
         "stranger" => {
             ready();
