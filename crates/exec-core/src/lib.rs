@@ -3,9 +3,10 @@
 //! No clock, no stack, no thread, no allocation after objects are made, no `unsafe`: `(state, call) → (status, decision)`.
 //! The back-ends of `hairspring-exec` give it those, one each way; what a service means is written there, in the manual.
 //!
-//! Without the feature `checks` an id of a task is taken at its word: one that was deleted may mean its successor or
-//! nothing, one that never was panics, and a call by a task that is idle or waits is the caller's error and makes the state
-//! wrong. Nothing else differs; all other ids, and everything that can be wrong without an error in the program (a full
+//! Without the feature `checks` an id of a task is taken at its word, except where a message is sent to it: one that was
+//! deleted may mean its successor or nothing, one that never was panics, and a call by a task that is idle or waits is the
+//! caller's error and makes the state wrong. Sending checks the id in every build, because the back-ends type messages by
+//! it. Nothing else differs; all other ids, and everything that can be wrong without an error in the program (a full
 //! mailbox, a deadlock, a count at its limit), are told in either case.
 //!
 //! How it is known to be right: each service and status by its own test, deadlines against a sorted list, random calls

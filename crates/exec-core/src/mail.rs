@@ -175,7 +175,7 @@ impl<O: Observer> Core<O> {
         if let Some(reply) = self.unable_to_wait(me, until) {
             return reply;
         }
-        match self.known(task) {
+        match self.proven(task) {
             Ok(index) if index == me => return Status::Deadlock.into(),
             Ok(_) => {}
             Err(refusal) => return refusal,
@@ -191,7 +191,7 @@ impl<O: Observer> Core<O> {
 
     #[inline(always)]
     fn send_with(&mut self, task: TaskId, urgency: Urgency, ticket: Ticket) -> Reply {
-        let index = match self.known(task) {
+        let index = match self.proven(task) {
             Ok(index) => index,
             Err(refusal) => return refusal,
         };

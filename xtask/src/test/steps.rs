@@ -92,6 +92,13 @@ pub(crate) const STEPS: &[Step] = &[
         run: Run::Call(cargo_tests::run),
     },
     Step {
+        name: "unchecked",
+        about: "messages of the executive without parameter checks",
+        needs: &[],
+        limit_s: 300,
+        run: Run::Call(cargo_tests::run_unchecked),
+    },
+    Step {
         name: "aarch64",
         about: "the crates pass the type check for aarch64-unknown-linux-gnu",
         needs: &[Need::Aarch64],

@@ -1,6 +1,6 @@
 //! Messages: mailboxes, exchanges, envelopes and acknowledgements.
 
-use hairspring_exec_core::{Call, Ending, NO_ENVELOPE, State, Status, Until, Waiting};
+use hairspring_exec_core::{Call, Ending, NO_ENVELOPE, State, Status, TaskId, Until, Waiting};
 
 use crate::bench::{Bench, ENVELOPES, at, priority, urgency};
 
@@ -307,4 +307,23 @@ fn an_executive_without_envelopes_sends_nothing() {
     let by = hairspring_exec_core::By::Outside;
     let task = hairspring_exec_core::TaskId::from_number(core.apply(by, create).value);
     assert_eq!(core.apply(by, Call::Send { task, urgency: urgency(0) }).status, Status::NoEnvelope);
+}
+
+/// In every build, also without the feature `checks`: the back-ends read a message as the type of the mailbox that it was sent to.
+#[test]
+fn nothing_is_sent_by_the_id_of_a_deleted_task_even_when_its_slot_is_used_again() {
+    let mut bench = Bench::new();
+    let (stale, other) = (bench.idle(20), bench.started(40));
+    bench.outside(Call::DeleteTask { task: stale }, Status::Ok);
+    for fresh_exists in [false, true] {
+        if fresh_exists {
+            let fresh = bench.idle(30);
+            assert_eq!((fresh.index(), fresh != stale), (stale.index(), true));
+        }
+        let send_wait = Call::SendWait { task: stale, urgency: urgency(0), until: Until::Forever };
+        bench.task(other, send_wait, Status::NoSuchObject);
+        bench.outside(Call::Send { task: stale, urgency: urgency(0) }, Status::NoSuchObject);
+        bench.outside(Call::Send { task: TaskId::from_number(u32::MAX), urgency: urgency(0) }, Status::NoSuchObject);
+    }
+    assert_eq!(bench.free_envelopes(), usize::from(ENVELOPES));
 }
