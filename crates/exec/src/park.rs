@@ -30,8 +30,17 @@ pub(crate) fn sleep_while(word: &AtomicU32, expected: u32, deadline: Option<Mome
 
 /// Wakes one thread that sleeps on the word, if there is one. Does not block; one system call.
 pub(crate) fn wake_one(word: &AtomicU32) {
+    wake(word, 1);
+}
+
+/// Wakes all threads that sleep on the word. Does not block; one system call.
+pub(crate) fn wake_all(word: &AtomicU32) {
+    wake(word, i32::MAX);
+}
+
+fn wake(word: &AtomicU32, most: i32) {
     // SAFETY: the word is live; the kernel only looks up who sleeps on its address.
     unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, most);
     }
 }

@@ -2,14 +2,15 @@
 
 #[cfg(not(loom))]
 mod chosen {
-    pub(crate) use crate::park::{sleep_while, wake_one};
+    pub(crate) use crate::park::{sleep_while, wake_all, wake_one};
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 }
 
 #[cfg(loom)]
 mod chosen {
-    //! A futex of loom's parts: sleeping is waiting on a condition variable with the word looked at under its lock. A deadline
-    //! has always come: a sleep with one is over at once, at whatever point of the others' doings that is.
+    //! A futex of loom's parts: sleeping is waiting on a condition variable, once the word has been looked at under its lock.
+    //! There is one for all words, and every wake ends every sleep: so a sleep can end for no reason, as with the kernel's.
+    //! A deadline has always come: a sleep with one is over at once, at whatever point of the others' doings that is.
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
     use hairspring_exec_core::Moment;
@@ -24,16 +25,18 @@ mod chosen {
             loom::thread::yield_now();
             return;
         }
-        let mut guard = BED.0.lock().expect("loom's locks are not poisoned");
-        while word.load(Ordering::SeqCst) == expected {
-            guard = BED.1.wait(guard).expect("loom's locks are not poisoned");
+        let guard = BED.0.lock().expect("loom's locks are not poisoned");
+        if word.load(Ordering::SeqCst) == expected {
+            drop(BED.1.wait(guard));
         }
     }
 
-    pub(crate) fn wake_one(_word: &AtomicU32) {
+    pub(crate) fn wake_all(_word: &AtomicU32) {
         let _guard = BED.0.lock().expect("loom's locks are not poisoned");
         BED.1.notify_all();
     }
+
+    pub(crate) use wake_all as wake_one;
 }
 
 pub(crate) use chosen::*;

@@ -3,14 +3,16 @@
 //! ```text
 //!            ring                    answer
 //!   QUIET ─────────► RUNG ─────────────────► QUIET
-//!     │                ▲
-//!     │ sleep          │ ring, and wake the sleeper
-//!     ▼                │
-//!   ASLEEP ────────────┘        (time is up: ASLEEP ─► QUIET)
+//!     │ sleep
+//!     ▼          ring, and wake the sleeper                    woken
+//!   ASLEEP ─────────────────────────────────► ASLEEP and RUNG ──────► RUNG          (time is up: ASLEEP ─► QUIET)
 //! ```
-//! Why no ring is missed: a source pushes, then swaps RUNG in. The executive goes to sleep only by a compare-exchange from
+//! Why no ring is missed: a source pushes, then sets RUNG. The executive goes to sleep only by a compare-exchange from
 //! QUIET; if the bell was rung before, that fails, and if it is rung after, the source sees ASLEEP and wakes it. The bell is
-//! answered (set QUIET) before the ring is emptied, so a push after that rings again.
+//! answered (RUNG is cleared) before the ring is emptied, so a push after that rings again.
+//!
+//! Why nobody has to be waited for: ASLEEP stays until the sleeper itself is awake. A source that was stopped between setting
+//! RUNG and waking leaves the wake to the next one that rings.
 
 use hairspring_exec_core::Moment;
 
@@ -18,7 +20,9 @@ use super::ring::Ring;
 use crate::sync::{AtomicU32, Ordering, sleep_while, wake_one};
 
 const QUIET: u32 = 0;
+/// Rung and not answered.
 const RUNG: u32 = 1;
+/// The executive sleeps, or has been woken and does not run yet.
 const ASLEEP: u32 = 2;
 
 pub(crate) struct Doorbell {
@@ -32,27 +36,32 @@ impl Doorbell {
 
     /// Rings. Any thread; one system call if the executive sleeps.
     pub(crate) fn ring(&self) {
-        // AcqRel: Release pairs with the Acquire in `answer`, so that who answers sees what was pushed.
-        if self.state.swap(RUNG, Ordering::AcqRel) == ASLEEP {
+        if self.strike() {
             wake_one(&self.state);
         }
+    }
+
+    /// Sets RUNG; whether the executive has to be woken.
+    fn strike(&self) -> bool {
+        // AcqRel: Release pairs with the Acquire in `answer`, so that who answers sees what was pushed.
+        self.state.fetch_or(RUNG, Ordering::AcqRel) & ASLEEP != 0
     }
 
     /// Whether it was rung. One load; Relaxed, because `answer` does the pairing and a late look is only a later look.
     #[inline(always)]
     pub(crate) fn is_rung(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == RUNG
+        self.state.load(Ordering::Relaxed) & RUNG != 0
     }
 
     /// Whether the executive sleeps on it. Relaxed: for the watchdog, to which a late answer is as good.
     pub(crate) fn is_asleep(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == ASLEEP
+        self.state.load(Ordering::Relaxed) & ASLEEP != 0
     }
 
     /// Takes note of the ring, before the ring buffer is emptied.
     pub(crate) fn answer(&self) {
-        // Acquire pairs with the Release in `ring`.
-        self.state.swap(QUIET, Ordering::AcqRel);
+        // Acquire pairs with the Release in `strike`.
+        self.state.fetch_and(!RUNG, Ordering::AcqRel);
     }
 
     /// If it was rung: answers it, and then empties the ring buffer.
@@ -72,8 +81,8 @@ impl Doorbell {
             return;
         }
         sleep_while(&self.state, ASLEEP, deadline);
-        // A ring that came meanwhile stays; only our own mark is taken away. Relaxed on failure: `answer` follows.
-        let _ = self.state.compare_exchange(ASLEEP, QUIET, Ordering::AcqRel, Ordering::Relaxed);
+        // A ring that came meanwhile stays. Relaxed: `answer` follows.
+        self.state.fetch_and(!ASLEEP, Ordering::Relaxed);
     }
 }
 
@@ -136,5 +145,34 @@ mod loom_checks {
     fn no_ring_is_missed_when_a_sleep_ends_by_time_at_the_moment_of_the_ring() {
         explore(1, 2);
         explore(2, 1);
+    }
+
+    /// Symptom: the executive slept for ever, though sources rang. Cause: a thread of low priority rang and was preempted
+    /// before it could wake the sleeper, and those who rang after it took the sleeper for woken.
+    #[test]
+    fn a_source_that_is_stopped_before_it_wakes_the_executive_leaves_that_to_the_next() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(PREEMPTIONS);
+        model.check(|| {
+            let shared = Arc::new((Doorbell::new(), Ring::new()));
+            let (stopped, rings) = (Arc::clone(&shared), Arc::clone(&shared));
+            let threads = [
+                // It never comes to the wake.
+                thread::spawn(move || {
+                    stopped.0.strike();
+                }),
+                thread::spawn(move || {
+                    assert!(rings.1.push(1, 1), "there is room");
+                    rings.0.ring();
+                }),
+            ];
+            let (bell, ring) = &*shared;
+            let mut got = false;
+            while !got {
+                bell.sleep(None);
+                bell.heed(ring, |_, _| got = true);
+            }
+            threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
+        });
     }
 }
