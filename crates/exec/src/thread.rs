@@ -34,6 +34,7 @@
 #![expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
 
 mod door;
+mod gate;
 mod interrupts;
 mod kernel;
 mod lock;
@@ -61,7 +62,8 @@ use crate::interrupt::{Isp, Source, monotonic};
 use crate::message::{Bytes, Slots};
 use crate::report::{Finish, RunLimit};
 use crate::trace::{Log, Trace};
-use interrupts::{Gate, Interrupts};
+use gate::Gate;
+use interrupts::Interrupts;
 use lock::Lock;
 use place::Places;
 use state::{State, TimerSeat};

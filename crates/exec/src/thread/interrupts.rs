@@ -18,57 +18,7 @@ use super::{Shared, Threads};
 use crate::context::IspCtx;
 use crate::engine::{IspBody, Kernel};
 use crate::interrupt::{Arrival, Doorbell, Isp, Post, Ring, Source, SourceThread};
-use crate::sync::{AtomicU32, Ordering, sleep_while, wake_one};
-
-const CLOSED: u32 = 0;
-const OPEN: u32 = 1;
-const LEAVING: u32 = 2;
-
-/// Whether interrupt service procedures may make calls. Between runs they wait here, with their arrival in hand.
-pub(super) struct Gate {
-    state: AtomicU32,
-}
-
-impl Gate {
-    pub(super) fn new() -> Self {
-        Self { state: AtomicU32::new(CLOSED) }
-    }
-
-    pub(super) fn open(&self) {
-        self.turn(OPEN);
-    }
-
-    /// For good, and to nobody: whoever waits goes away.
-    pub(super) fn dissolve(&self) {
-        self.turn(LEAVING);
-    }
-
-    fn turn(&self, state: u32) {
-        // Release pairs with the Acquire in `pass`.
-        self.state.store(state, Ordering::Release);
-        wake_one(&self.state);
-    }
-
-    pub(super) fn close(&self) {
-        // Relaxed: nothing is handed over; who passed before makes calls that the closed core refuses nothing of.
-        let _ = self.state.compare_exchange(OPEN, CLOSED, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Waits until it is open. False: the executive goes.
-    fn pass(&self) -> bool {
-        loop {
-            // Acquire pairs with the Release in `turn`.
-            match self.state.load(Ordering::Acquire) {
-                CLOSED => {
-                    sleep_while(&self.state, CLOSED, None);
-                    // One is woken when the gate turns; each wakes the next.
-                    wake_one(&self.state);
-                }
-                state => return state == OPEN,
-            }
-        }
-    }
-}
+use crate::sync::Ordering;
 
 /// One attached procedure.
 pub(super) struct Procedure {

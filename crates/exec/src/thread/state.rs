@@ -46,7 +46,7 @@ pub(super) struct State {
     next_place: u32,
     pub(super) phase: Phase,
     /// Whether interrupt service procedures may make calls: copied out for them at each change of the phase.
-    pub(super) gate: Arc<super::interrupts::Gate>,
+    pub(super) gate: Arc<super::gate::Gate>,
     pub(super) limit: Option<Moment>,
     /// The kernel thread sleeps until this moment at the latest; the clock's beginning while it is awake.
     pub(super) kernel_until: Moment,
@@ -80,12 +80,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(
-        envelopes: u16,
-        places: Arc<Places>,
-        gate: Arc<super::interrupts::Gate>,
-        log: Option<Log>,
-    ) -> Self {
+    pub(super) fn new(envelopes: u16, places: Arc<Places>, gate: Arc<super::gate::Gate>, log: Option<Log>) -> Self {
         Self {
             core: Core::new(envelopes, Mirror::new(Arc::clone(&places))),
             places,
