@@ -26,7 +26,7 @@
 //!
 //! **Deferred.** Suspending or killing another task, and ending the run, takes effect at that task's next call (AMX does it
 //! at once): a thread cannot be stopped at an arbitrary place without a signal. A suspended task's next call is made when it
-//! is resumed; a killed task's next call is not made, it unwinds. The end of a run kills all tasks. One that still computes
+//! is resumed; a killed task's next call is not made, it unwinds (but what it gives back, a buffer or a resource, it does). The end of a run kills all tasks. One that still computes
 //! without a call after the watchdog's time is left behind, demoted, and reported as a runaway.
 //!
 //! **Why nothing is lost.** The word mirrors the core's state and is written under the lock only; the kernel compares it when
@@ -197,7 +197,8 @@ fn placement(profile: Profile) -> (Option<CpuSet>, bool, bool, &'static str) {
 
 impl Engine for Threads {
     fn call(&self, by: By, call: Call) -> Reply {
-        let mut state = self.enter(by);
+        let gives_back = matches!(call, Call::FreeBuffer { .. } | Call::Release { .. });
+        let mut state = self.enter_for(by, gives_back);
         let reply = state.apply(by, call);
         self.leave(state, by, &call, reply)
     }

@@ -28,11 +28,20 @@ impl Threads {
     /// here until it is resumed, so that its call is made when it may run.
     #[inline]
     pub(super) fn enter(&self, by: By) -> Held<'_, State> {
+        self.enter_for(by, false)
+    }
+
+    /// The same for a call that may give something back, which is made even if the task has been killed: it comes from a
+    /// destructor, and nobody else would make it.
+    #[inline]
+    pub(super) fn enter_for(&self, by: By, gives_back: bool) -> Held<'_, State> {
         let (By::Task(me), Some(number)) = (by, self.own) else { return self.shared.lock.hold() };
         let place = self.shared.places.at(number);
         place.count();
         loop {
-            heed(place);
+            if !gives_back {
+                heed(place);
+            }
             let mut state = self.shared.lock.hold();
             state.core.observer.awake(number);
             if place.may_run() {

@@ -1,8 +1,8 @@
 //! Pools of buffers and the parcels that carry them.
 
-use hairspring_exec::{Config, Create, Limit, Parcel, Services, Status};
+use hairspring_exec::{Config, Create, Limit, Parcel, Protocol, Services, Status};
 
-use crate::backends::{FOREVER, ROOM, check, check_on, nth, sim_and_fiber, urgency};
+use crate::backends::{FOREVER, ROOM, check, check_on, check_with, nth, sim_and_fiber, urgency};
 
 #[test]
 fn a_pool_gives_each_buffer_once_and_takes_it_back_when_it_is_dropped() {
@@ -107,6 +107,47 @@ fn a_task_that_is_killed_while_it_takes_a_buffer_does_not_keep_it_for_good() {
         });
         bench.run();
     });
+}
+
+#[test]
+fn a_task_that_is_killed_while_it_computes_gives_back_what_it_then_drops() {
+    // Symptom: on threads a pool lost a buffer for each task that was killed between two calls, and a guard was reported as a
+    // resource that its task had kept. Cause: the call of the destructor unwound the task instead of giving back what it held.
+    for guard_first in [false, true] {
+        let expected = "killer buffer:Ok(()) resource:Ok(()) = Asked victim:Killed";
+        check_with(&Config::default(), expected, |bench| {
+            let pool = bench.executive.pool(vec![0_u32]).expect("few objects");
+            let resource = bench.executive.resource(Protocol::None).expect("few objects");
+            let mine = pool.clone();
+            bench.start("killer", 10, move |ctx, log| {
+                ctx.wait(FOREVER).expect("the interrupt wakes it");
+                log.note("killer");
+                ctx.kill(nth(1)).expect("it is in a run");
+            });
+            let isp = bench.isp(|ctx, _| {
+                ctx.wake(nth(0)).expect("it waits");
+            });
+            bench.start("victim", 20, move |ctx, log| {
+                let buffer = ctx.buffer(&mine).expect("it is free");
+                let guard = ctx.reserve(resource, FOREVER).expect("it is free");
+                // A post is no call: on threads the kill comes here, on fibers at the end of the call that follows.
+                isp.post().expect("the ring is empty");
+                if guard_first {
+                    drop(guard);
+                } else {
+                    drop(buffer);
+                }
+                log.note("not_reached");
+            });
+            bench.start("low", 30, move |ctx, log| {
+                log.tell("buffer", ctx.buffer(&pool).map(drop));
+                log.tell("resource", ctx.reserve(resource, Limit::NoWait).map(drop));
+                // An attached source keeps the run of the real back-ends going.
+                ctx.stop();
+            });
+            bench.run();
+        });
+    }
 }
 
 #[test]
