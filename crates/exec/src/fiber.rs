@@ -42,7 +42,7 @@ use crate::ending::unwind_killed;
 use crate::engine::{IspBody, TaskBody, TimerBody};
 use crate::hooks::Tap;
 use crate::host::ControlWords;
-use crate::interrupt::{Arrival, Doorbell, Post, Ring, SourceThread};
+use crate::interrupt::{Arrival, Doorbell, Health, Post, Ring, SourceThread};
 use crate::life::Ended;
 use crate::message::{Bytes, Slots};
 use crate::report::{Finish, Misfortune, Mishap};
@@ -80,12 +80,21 @@ struct Arrivals {
     doorbell: Doorbell,
 }
 
-impl Post for Arrivals {
+/// The way of one procedure's arrivals.
+struct Line {
+    arrivals: Arc<Arrivals>,
+    health: Arc<Health>,
+}
+
+impl Post for Line {
     fn post(&self, isp: u16, arrival: Arrival) -> bool {
         // The count is cut to 48 bits: an eventfd that holds more has been ignored for a very long time.
         let word = u64::from(isp) << 48 | arrival.count.min((1 << 48) - 1);
-        let kept = self.ring.push(arrival.at.as_nanos(), word);
-        self.doorbell.ring();
+        let kept = self.arrivals.ring.push(arrival.at.as_nanos(), word);
+        if !kept {
+            self.health.count_lost();
+        }
+        self.arrivals.doorbell.ring();
         kept
     }
 }
@@ -94,6 +103,7 @@ impl Post for Arrivals {
 struct Procedure {
     name: String,
     body: UnsafeCell<Option<IspBody>>,
+    health: Arc<Health>,
     /// Ends when the procedure is dropped.
     _source: Option<SourceThread>,
 }
@@ -132,8 +142,6 @@ pub(crate) struct Fibers<M: Carrier> {
     log: UnsafeCell<Option<Log>>,
     /// How many fibers are known to unwind.
     unwinding: Cell<u32>,
-    /// Lost interrupts that a run has reported.
-    lost_told: Cell<u64>,
     limit: Cell<Option<Moment>>,
     stopping: Cell<bool>,
     finish: UnsafeCell<Finish>,

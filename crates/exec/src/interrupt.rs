@@ -10,9 +10,11 @@
 //!   at the end of each call and at each `preempt_point()`.
 //!
 //! Arrivals on their way lie in a bounded ring. One that finds it full is lost, and counted
-//! ([`Finish::interrupts_lost`](crate::Finish::interrupts_lost)).
+//! ([`Finish::interrupts_lost`](crate::Finish::interrupts_lost)). [`Finish::sources`](crate::Finish::sources) tells which source
+//! lost arrivals, which could not be read, and which has come to its end.
 
 mod doorbell;
+mod health;
 mod ring;
 mod source;
 
@@ -22,6 +24,7 @@ use std::sync::Arc;
 use hairspring_exec_core::Moment;
 
 pub(crate) use doorbell::Doorbell;
+pub(crate) use health::Health;
 pub(crate) use ring::{RING_SLOTS, Ring};
 pub(crate) use source::{SourceThread, monotonic};
 

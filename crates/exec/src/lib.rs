@@ -40,7 +40,8 @@
 //!    keeps its place at the head.
 //! 3. **Interrupt procedures** run above all tasks and do not nest; the tasks they ready run when the procedure is done.
 //!    Arrivals on their way lie in a ring of bounded size; one that finds it full is lost, and counted in
-//!    [`Finish::interrupts_lost`]. [`IspCtx`] has no call that can wait.
+//!    [`Finish::interrupts_lost`]. A source that loses arrivals, cannot be read or ends is told in [`Finish::sources`].
+//!    [`IspCtx`] has no call that can wait.
 //! 4. **What counts and what saturates.** Starts count up to [`MOST_STARTS`](hairspring_exec_core::MOST_STARTS); one more is
 //!    `TriggerOverflow`. A wake for a task that does not wait is kept, one deep: the second is told `WakeAlreadyPending`.
 //!    The latch and the signal bits of a task are forgotten when its next run begins; `wake_reset` forgets the latch before.
@@ -118,4 +119,4 @@ pub use hairspring_exec_core::{
 pub use hairspring_machine::{Cpu, CpuSet, Nanos, Policy, Refused, Sim};
 pub use handle::{Buffer, Exchange, Mailbox, Parcel, Pool};
 pub use interrupt::{Arrival, Isp, Lost, Source};
-pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, Stopped};
+pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, Stopped};

@@ -33,6 +33,7 @@ pub(crate) fn wake_one(word: &AtomicU32) {
     wake(word, 1);
 }
 
+#[cfg_attr(loom, expect(dead_code, reason = "the model of its only user has its own"))]
 /// Wakes all threads that sleep on the word. Does not block; one system call.
 pub(crate) fn wake_all(word: &AtomicU32) {
     wake(word, i32::MAX);

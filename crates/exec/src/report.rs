@@ -49,6 +49,21 @@ pub enum Misfortune {
     RanAway(Nanos),
 }
 
+/// What befell an attached source of interrupts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceTrouble {
+    /// The number of its procedure, in the order of attachment.
+    pub isp: u16,
+    /// Its name.
+    pub name: String,
+    /// Arrivals that found the ring full and were lost.
+    pub lost: u64,
+    /// Reads that failed; what they would have told is lost.
+    pub errors: u64,
+    /// Why nothing will come from its descriptor any more: the end of the data, reads that keep failing, a panic.
+    pub ended: Option<String>,
+}
+
 /// What a run was like. Nothing that was lost is left out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finish {
@@ -58,8 +73,10 @@ pub struct Finish {
     pub mishaps: Vec<Mishap>,
     /// Mishaps beyond that number.
     pub more_mishaps: u64,
-    /// Interrupts that found the ring full and were lost.
+    /// Interrupts that found the ring full and were lost, of all sources.
     pub interrupts_lost: u64,
+    /// The sources that lost arrivals, could not be read, or came to their end, since the last run told of them.
+    pub sources: Vec<SourceTrouble>,
     /// Periods of all timers that had no run of their own.
     pub timer_overruns: u64,
     /// What the system did not grant; with it, [`strict`](Self::strict) may be false.
@@ -83,6 +100,7 @@ impl Finish {
             mishaps: Vec::new(),
             more_mishaps: 0,
             interrupts_lost: 0,
+            sources: Vec::new(),
             timer_overruns: 0,
             refused: Vec::new(),
             strict: true,
@@ -99,8 +117,13 @@ impl Finish {
         }
     }
 
-    /// Whether nothing was lost and no task met with a mishap.
+    pub(crate) fn tell_sources(&mut self, troubles: impl Iterator<Item = SourceTrouble>) {
+        self.sources = troubles.collect();
+        self.interrupts_lost = self.sources.iter().map(|trouble| trouble.lost).sum();
+    }
+
+    /// Whether nothing was lost, no source had trouble or ended, and no task met with a mishap.
     pub fn clean(&self) -> bool {
-        self.mishaps.is_empty() && self.interrupts_lost == 0 && self.timer_overruns == 0
+        self.mishaps.is_empty() && self.sources.is_empty() && self.interrupts_lost == 0 && self.timer_overruns == 0
     }
 }

@@ -11,13 +11,13 @@ use hairspring_machine::{CpuSet, Nanos, Policy};
 
 use super::overflow;
 use super::stacks::Stacks;
-use super::{Arrivals, Carrier, Fiber, Fibers, Procedure, Stackful, cell};
+use super::{Arrivals, Carrier, Fiber, Fibers, Line, Procedure, Stackful, cell};
 use crate::config::Config;
 use crate::context::accept;
 use crate::engine::{IspBody, Kernel, TaskBody, TimerBody};
 use crate::hooks::Tap;
 use crate::host::ControlWords;
-use crate::interrupt::{Doorbell, Isp, Post, Ring, Source, SourceThread};
+use crate::interrupt::{Doorbell, Health, Isp, Ring, Source, SourceThread};
 use crate::message::Slots;
 use crate::report::{Finish, Misfortune, Mishap, Stopped};
 use crate::trace::{Log, Trace};
@@ -45,7 +45,6 @@ impl<M: Carrier> Fibers<M> {
             observed: config.trace.is_some() || config.measure_latency,
             log: UnsafeCell::new(config.trace.map(Log::new)),
             unwinding: Cell::new(0),
-            lost_told: Cell::new(0),
             limit: Cell::new(None),
             stopping: Cell::new(false),
             finish: UnsafeCell::new(Finish::new(Stopped::Finished)),
@@ -178,21 +177,29 @@ impl<M: Carrier> Fibers<M> {
     pub(super) fn make_procedure(&self, name: &str, source: &Source, body: IspBody) -> Result<Isp, std::io::Error> {
         let procedures = cell!(self.procedures);
         let number = procedures.len() as u16;
-        let isp = Isp { number, to: Arc::clone(&self.arrivals) as Arc<dyn Post> };
+        let health = Arc::new(Health::new(name));
+        let line = Line { arrivals: Arc::clone(&self.arrivals), health: Arc::clone(&health) };
+        let isp = Isp { number, to: Arc::new(line) };
+        let theirs = Arc::clone(&health);
         let post = isp.clone();
         let (source, kept) = match body {
             IspBody::Raw(raw) if !matches!(source, Source::Software) => {
-                (SourceThread::start(name, source, Policy::Fifo(SOURCE_PRIORITY), None, raw)?, None)
+                (SourceThread::start(name, source, Policy::Fifo(SOURCE_PRIORITY), None, theirs, raw)?, None)
             }
             body => {
                 let deliver = move |arrival| {
-                    // A full ring is counted by the ring.
+                    // A full ring is counted there.
                     post.to.post(number, arrival);
                 };
-                (SourceThread::start(name, source, Policy::Fifo(SOURCE_PRIORITY), None, deliver)?, Some(body))
+                (SourceThread::start(name, source, Policy::Fifo(SOURCE_PRIORITY), None, theirs, deliver)?, Some(body))
             }
         };
-        procedures.push(Box::new(Procedure { name: name.to_owned(), body: UnsafeCell::new(kept), _source: source }));
+        procedures.push(Box::new(Procedure {
+            name: name.to_owned(),
+            body: UnsafeCell::new(kept),
+            health,
+            _source: source,
+        }));
         Ok(isp)
     }
 

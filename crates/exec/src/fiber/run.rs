@@ -288,9 +288,9 @@ impl<M: Carrier> Engine for Fibers<M> {
             resume_unwind(payload);
         }
         let mut finish = std::mem::replace(cell!(self.finish), Finish::new(Stopped::Finished));
-        // Those lost between two runs are told by the second.
-        let lost = self.arrivals.ring.lost();
-        finish.interrupts_lost = lost - self.lost_told.replace(lost);
+        // What befell sources between two runs is told by the second.
+        let procedures = cell!(self.procedures).iter().zip(0..);
+        finish.tell_sources(procedures.filter_map(|(procedure, isp)| procedure.health.tell(isp)));
         if self.config.measure_latency {
             finish.longest_lock = Some(self.longest_call.replace(Nanos::ZERO));
             finish.longest_unpolled = Some(self.longest_unpolled.replace(Nanos::ZERO));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use hairspring_exec_core::Ending;
 
-use crate::report::{Finish, Misfortune, Mishap, Stopped};
+use crate::report::{Finish, Misfortune, Mishap, SourceTrouble, Stopped};
 
 /// Prints as lines of a name and what is to be said.
 pub(super) struct Account<'f>(pub(super) &'f Finish);
@@ -21,6 +21,12 @@ impl fmt::Display for Account<'_> {
         writeln!(f, "{:<10} {ended}", "ended")?;
         let (overruns, lost) = (finish.timer_overruns, finish.interrupts_lost);
         writeln!(f, "{:<10} {overruns} timer periods without a run of their own, {lost} interrupts lost", "overruns")?;
+        for (place, trouble) in finish.sources.iter().enumerate() {
+            let SourceTrouble { name, lost, errors, ended, .. } = trouble;
+            let end = ended.as_ref().map_or_else(String::new, |why| format!(", ended: {why}"));
+            let heading = if place == 0 { "sources" } else { "" };
+            writeln!(f, "{heading:<10} {name}: {lost} interrupts lost, {errors} reads failed{end}")?;
+        }
         for (place, mishap) in finish.mishaps.iter().enumerate() {
             writeln!(f, "{:<10} {}", if place == 0 { "mishaps" } else { "" }, befell(mishap))?;
         }

@@ -17,7 +17,8 @@ use super::task::{thread_name, whole};
 use super::{Shared, Threads};
 use crate::context::IspCtx;
 use crate::engine::{IspBody, Kernel};
-use crate::interrupt::{Arrival, Doorbell, Isp, Post, Ring, Source, SourceThread};
+use crate::interrupt::{Arrival, Doorbell, Health, Isp, Post, Ring, Source, SourceThread};
+use crate::report::SourceTrouble;
 use crate::sync::Ordering;
 
 /// One attached procedure.
@@ -25,6 +26,7 @@ pub(super) struct Procedure {
     pub(super) name: String,
     number: u16,
     body: Mutex<IspBody>,
+    health: Arc<Health>,
     ring: Ring,
     bell: Doorbell,
     leaving: AtomicBool,
@@ -33,17 +35,15 @@ pub(super) struct Procedure {
 impl Post for Procedure {
     fn post(&self, _isp: u16, arrival: Arrival) -> bool {
         let kept = self.ring.push(arrival.at.as_nanos(), arrival.count);
+        if !kept {
+            self.health.count_lost();
+        }
         self.bell.ring();
         kept
     }
 }
 
 impl Procedure {
-    /// Arrivals that found the ring full, ever.
-    pub(super) fn lost(&self) -> u64 {
-        self.ring.lost()
-    }
-
     fn fire(&self, threads: &Threads, arrival: Arrival) {
         let mut body = whole(&self.body);
         let ending = match &mut *body {
@@ -94,8 +94,6 @@ pub(super) struct Interrupts {
     pub(super) procedures: Vec<Arc<Procedure>>,
     threads: Vec<JoinHandle<()>>,
     sources: Vec<SourceThread>,
-    /// Losses that were reported.
-    pub(super) told: u64,
 }
 
 impl Interrupts {
@@ -109,8 +107,9 @@ impl Interrupts {
         }
     }
 
-    pub(super) fn lost(&self) -> u64 {
-        self.procedures.iter().map(|procedure| procedure.lost()).sum()
+    /// What befell them and has not been told yet.
+    pub(super) fn troubles(&self) -> impl Iterator<Item = SourceTrouble> {
+        self.procedures.iter().filter_map(|procedure| procedure.health.tell(procedure.number))
     }
 }
 
@@ -119,10 +118,12 @@ impl Threads {
         let mut interrupts = whole(&self.shared.interrupts);
         let number = u16::try_from(interrupts.procedures.len())
             .map_err(|_| std::io::Error::other("65,536 interrupt service procedures are attached already"))?;
+        let health = Arc::new(Health::new(name));
         let procedure = Arc::new(Procedure {
             name: name.to_owned(),
             number,
             body: Mutex::new(body),
+            health: Arc::clone(&health),
             ring: Ring::new(),
             bell: Doorbell::new(),
             leaving: AtomicBool::new(false),
@@ -131,7 +132,7 @@ impl Threads {
         let (fired, threads) = (Arc::clone(&procedure), beside());
         let policy = self.shared.policy(INTERRUPT);
         let deliver = move |arrival| fired.fire(&threads, arrival);
-        let started = SourceThread::start(name, source, policy, self.shared.cpus.clone(), deliver)?;
+        let started = SourceThread::start(name, source, policy, self.shared.cpus.clone(), health, deliver)?;
         let (drained, threads) = (Arc::clone(&procedure), beside());
         let thread = std::thread::Builder::new()
             .name(thread_name(&format!("post {name}")))

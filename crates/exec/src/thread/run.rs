@@ -49,10 +49,7 @@ impl Threads {
         finish.longest_lock = state.take_longest();
         let burst = state.burst.take();
         shared.release(state);
-        let mut interrupts = whole(&shared.interrupts);
-        let lost = interrupts.lost();
-        finish.interrupts_lost = lost - std::mem::replace(&mut interrupts.told, lost);
-        drop(interrupts);
+        finish.tell_sources(whole(&shared.interrupts).troubles());
         if let Some(payload) = burst {
             resume_unwind(payload);
         }

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "eventfd and timerfd have no wrapper in std")]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 /// A counter of 64 bits that becomes readable when it is written.
 pub(crate) fn eventfd() -> OwnedFd {
@@ -25,4 +26,23 @@ pub(crate) fn timerfd(period_ns: i64) -> OwnedFd {
         assert_eq!(libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const set, std::ptr::null_mut()), 0);
         timer
     }
+}
+
+/// A pair of sockets, the first of which is called readable from the first byte on, but whose reads wait for the second.
+pub(crate) fn reads_that_wait() -> (UnixStream, UnixStream) {
+    let (reader, writer) = UnixStream::pair().expect("a pair of sockets");
+    let two: libc::c_int = 2;
+    let (level, size) = (libc::SOL_SOCKET, size_of_val(&two) as libc::socklen_t);
+    // SAFETY: the value lives until the call returns, and its size is given.
+    let code = unsafe { libc::setsockopt(reader.as_raw_fd(), level, libc::SO_RCVLOWAT, (&raw const two).cast(), size) };
+    assert_eq!(code, 0);
+    (reader, writer)
+}
+
+/// Bytes that can be read at once.
+pub(crate) fn bytes_ready(descriptor: &impl AsRawFd) -> i32 {
+    let mut bytes: libc::c_int = -1;
+    // SAFETY: FIONREAD writes an int, which lives until the call returns.
+    assert_eq!(unsafe { libc::ioctl(descriptor.as_raw_fd(), libc::FIONREAD, &raw mut bytes) }, 0);
+    bytes
 }

@@ -14,6 +14,7 @@ mod programs;
 mod scale;
 mod services;
 mod services_resources;
+mod sources;
 mod timers;
 mod trace;
 mod watchdog;
