@@ -22,7 +22,9 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::store::{MemoryId, Store};
 use crate::units::Bytes;
 
 /// The pages a memory lies on.
@@ -123,6 +125,8 @@ pub struct Memory {
     granted: Granted,
     /// Behind a mirrored memory.
     file: Option<OwnedFd>,
+    /// Whether a ring hands out its bytes.
+    lent: AtomicBool,
 }
 
 // SAFETY: a Memory is an address range that stays mapped as long as it lives; it gives out raw pointers only, and who may use
@@ -157,7 +161,13 @@ impl Memory {
             while size >= least.round_up(pages.size()) && size.0 > 0 {
                 match Self::map(size, pages, mirrored) {
                     Ok((address, reach, file)) => {
-                        let mut memory = Self { address, reach, granted: Granted { size, pages, refused }, file };
+                        let mut memory = Self {
+                            address,
+                            reach,
+                            granted: Granted { size, pages, refused },
+                            file,
+                            lent: AtomicBool::new(false),
+                        };
                         memory.read_back(pages);
                         return Ok(memory);
                     }
@@ -237,6 +247,18 @@ impl Memory {
         self.granted.pages = found;
     }
 
+    /// Hands its bytes to a ring; `false` if they are a ring's already.
+    pub(crate) fn lend(&self) -> bool {
+        // Acquire: pairs with the Release in `give_back`; the last ring's accesses are over.
+        !self.lent.swap(true, Ordering::Acquire)
+    }
+
+    /// The ring is gone.
+    pub(crate) fn give_back(&self) {
+        // Release: pairs with the Acquire in `lend`.
+        self.lent.store(false, Ordering::Release);
+    }
+
     /// What was given.
     pub fn granted(&self) -> &Granted {
         &self.granted
@@ -283,14 +305,13 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Takes a memory of its own; stores are given [`Scratch::memory`] and read it only for operations that name a piece.
-    pub(crate) fn new(memory: Memory) -> Self {
-        Self { memory: Arc::new(memory) }
-    }
-
-    /// To be attached to a store.
-    pub(crate) fn memory(&self) -> &Arc<Memory> {
-        &self.memory
+    /// Takes a memory of its own and attaches it to the one store that works on it.
+    pub(crate) fn attached(memory: Memory, store: &mut dyn Store) -> (Self, MemoryId) {
+        let memory = Arc::new(memory);
+        // SAFETY: only `bytes` gives out references to the memory, for which this value is borrowed; its owners in this crate
+        // keep the id to themselves and call `bytes` only for pieces without an operation, as it demands.
+        let id = unsafe { store.attach(Arc::clone(&memory)) };
+        (Self { memory }, id)
     }
 
     /// A piece to be written to or read. No operation on it may be under way.

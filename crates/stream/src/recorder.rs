@@ -31,7 +31,6 @@ mod writes;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use hairspring_machine::Nanos;
 
@@ -338,7 +337,7 @@ impl Recorder {
         let copies = setup.gate.is_some() || consumer.on_overrun() == OnOverrun::Overwrite;
         let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
         let staging = staging.map_err(RecorderError::Memory)?;
-        let ring = store.attach(Arc::clone(consumer.memory()));
+        let ring = consumer.attach_to(&mut *store);
         let mut recorder = Self {
             ring,
             block,

@@ -22,6 +22,7 @@ use crate::bell::Bell;
 use crate::gap::Gap;
 use crate::memory::{Memory, View};
 use crate::source::{End, OnOverrun};
+use crate::store::{MemoryId, Store};
 use crate::units::{ByteRate, Bytes};
 
 use cursors::Cursors;
@@ -82,6 +83,8 @@ impl Fill {
 pub enum RingError {
     /// The memory is not mirrored.
     NotMirrored,
+    /// The memory is another ring's.
+    InUse,
     /// The notify size is 0 or larger than the ring.
     Notify(Bytes, Bytes),
     /// No descriptor for the bells.
@@ -92,6 +95,7 @@ impl std::fmt::Display for RingError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotMirrored => f.write_str("a ring needs a mirrored memory"),
+            Self::InUse => f.write_str("the memory belongs to another ring: give each ring a memory of its own"),
             Self::Notify(notify, size) => {
                 write!(f, "a notify size of {notify} in a buffer of {size}: choose 1 B to {size}")
             }
@@ -115,19 +119,29 @@ pub fn ring(memory: Arc<Memory>, notify: Bytes, on_overrun: OnOverrun) -> Result
         return Err(RingError::Notify(notify, size));
     }
     let (marks, marked) = rtrb::RingBuffer::new(MARKS);
+    let (data, room) = (Bell::new().map_err(RingError::Bell)?, Bell::new().map_err(RingError::Bell)?);
+    if !memory.lend() {
+        return Err(RingError::InUse);
+    }
     let shared = Arc::new(Shared {
         cursors: Cursors::new(size.0),
         memory,
         notify: notify.0,
         on_overrun,
-        data: Bell::new().map_err(RingError::Bell)?,
-        room: Bell::new().map_err(RingError::Bell)?,
+        data,
+        room,
         high_water: AtomicU64::new(0),
         closed: OnceLock::new(),
     });
     let producer =
         Producer { shared: Arc::clone(&shared), head: 0, reserved: 0, rung: 0, high_water: 0, pending: None, marks };
     Ok((producer, Consumer { shared, next: 0, marks: marked }))
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.memory.give_back();
+    }
 }
 
 impl Shared {
@@ -191,6 +205,13 @@ impl Producer {
         (&self.shared.memory, |position| self.shared.offset(position))
     }
 
+    /// Attaches the ring's memory to a store that reads into pieces which were reserved ahead.
+    pub(crate) fn attach_to(&self, store: &mut dyn Store) -> MemoryId {
+        // SAFETY: the player alone has the id; it reads only into pieces that `reserve_ahead` gave it, and neither publishes
+        // them nor looks at them before their reads are complete.
+        unsafe { store.attach(Arc::clone(&self.shared.memory)) }
+    }
+
     /// The next `length` bytes to be filled; `None` if there is no room for so many. Nothing is published before
     /// [`Producer::commit`].
     pub fn reserve(&mut self, length: usize) -> Option<&mut [u8]> {
@@ -201,8 +222,8 @@ impl Producer {
         self.shared.cursors.announce(self.reserved);
         let offset = self.shared.offset(self.head);
         // SAFETY: the bytes from `head` on, `length` of them, are before `tail + capacity`: by the cursors' protocol they are
-        // this producer's until it publishes them, and there is one producer, borrowed mutably here. They are within the
-        // reach of the memory, for `length` is at most its size and `offset` below it; the memory lives as long as `shared`.
+        // this producer's until it publishes them, and there is one producer, borrowed mutably here; `Memory::lend` keeps
+        // other rings off, and who attaches the memory to a store promises to keep off, too. They are within the reach of the memory, for `length` is at most its size and `offset` below it; the memory lives as long as `shared`.
         Some(unsafe { std::slice::from_raw_parts_mut(self.shared.memory.address().as_ptr().add(offset), length) })
     }
 
@@ -220,17 +241,20 @@ impl Producer {
         Some(self.shared.offset(self.head + skip))
     }
 
-    /// Looks at bytes that were reserved and filled but not published yet. Only where no device is writing any more.
+    /// Looks at bytes that were reserved and filled but not published yet.
+    ///
+    /// # Safety
+    /// No device or kernel writes to these bytes while the slice lives.
     ///
     /// # Panics
     /// If they were not reserved.
-    pub fn ahead(&self, skip: u64, length: usize) -> &[u8] {
+    pub unsafe fn ahead(&self, skip: u64, length: usize) -> &[u8] {
         let begin = self.head + skip;
         assert!(begin + length as u64 <= self.reserved, "looked at what was not reserved");
         let offset = self.shared.offset(begin);
         // SAFETY: the bytes were reserved, so they are before `tail + capacity` (the tail only grows) and not before `head`:
         // they are this producer's, which is borrowed here. They are within the reach of the memory: `length` is at most its
-        // size, for it was reserved, and `offset` below it. That no device writes there is the caller's promise above.
+        // size, for it was reserved, and `offset` below it. That no device writes there is the caller's promise.
         unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length) }
     }
 
@@ -372,19 +396,23 @@ impl Consumer {
         self.shared.closed.get().map(|closing| (closing.end, closing.position, closing.last))
     }
 
-    /// Looks at bytes that were not released yet.
+    /// Looks at bytes that were not released yet. Where the oldest may be overwritten, [`Consumer::take_held`] does that.
     ///
     /// # Panics
-    /// If they are not all between the tail and the head.
+    /// If they are not all between the tail and the head, or the policy is [`OnOverrun::Overwrite`].
     pub fn view(&self, position: u64, length: usize) -> &[u8] {
+        assert!(
+            self.shared.on_overrun != OnOverrun::Overwrite,
+            "the producer may evict what is looked at: use take_held"
+        );
         let end = position + length as u64;
         assert!(
             position >= self.shared.cursors.tail() && end <= self.shared.cursors.head(),
             "not the consumer's bytes"
         );
         // SAFETY: the bytes are between tail and head: by the cursors' protocol they are this consumer's until it releases
-        // them, for which it must be borrowed mutably; where the producer may evict, the hold of `take_held` keeps it off
-        // (`view` is for rings whose policy is another). They are within the reach of the memory.
+        // them, for which it must be borrowed mutably, and the producer does not evict them, for the policy is another. They
+        // are within the reach of the memory.
         unsafe {
             let offset = self.shared.offset(position);
             std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length)
@@ -415,8 +443,7 @@ impl Consumer {
     /// If the position was not taken yet.
     pub fn release(&mut self, position: u64) {
         assert!(position <= self.next, "released what was not taken");
-        if position > self.shared.cursors.tail() {
-            self.shared.cursors.release(position);
+        if self.shared.cursors.give_back(position) {
             self.shared.room.ring();
         }
     }
@@ -425,9 +452,7 @@ impl Consumer {
     /// evicted since the last call: `use_them` gets the position where the rest begins, the rest, and tells how many of its
     /// bytes it used. This is how data are taken where the oldest may be overwritten.
     pub fn take_held(&mut self, most: usize, use_them: impl FnOnce(u64, &[u8]) -> usize) {
-        while !self.shared.cursors.try_hold() {
-            std::hint::spin_loop();
-        }
+        self.shared.cursors.hold();
         let tail = self.shared.cursors.tail();
         let length = usize::try_from(self.shared.cursors.head() - tail).unwrap_or(usize::MAX).min(most);
         let offset = self.shared.offset(tail);
@@ -441,7 +466,14 @@ impl Consumer {
         self.shared.room.ring();
     }
 
-    /// The ring's memory, to be attached to a store.
+    /// Attaches the ring's memory to the store that writes it to the disk.
+    pub(crate) fn attach_to(&self, store: &mut dyn Store) -> MemoryId {
+        // SAFETY: the recorder alone has the id; it writes only pieces between the tail and `next`, which it releases when
+        // their writes are complete. Until then nobody has a mutable reference to them, by the protocol of the cursors.
+        unsafe { store.attach(Arc::clone(&self.shared.memory)) }
+    }
+
+    /// The ring's memory.
     pub fn memory(&self) -> &Arc<Memory> {
         &self.shared.memory
     }

@@ -6,6 +6,11 @@
 //! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
 //! memory alive until the operation has completed.
 
+#![expect(
+    unsafe_code,
+    reason = "the seam has an unsafe method: who attaches a memory answers for what is done with it"
+)]
+
 mod files;
 mod folder;
 mod memories;
@@ -237,7 +242,13 @@ pub enum Direct {
 /// way; the submitter counts. Everything else in this trait may block and belongs before or after the stream, not into it.
 pub trait Store: Send {
     /// Keeps a memory for operations; registered with the kernel where that can be had.
-    fn attach(&mut self, memory: Arc<Memory>) -> MemoryId;
+    ///
+    /// # Safety
+    /// The caller answers for every operation on the memory that is submitted to this store: from its submission to its
+    /// completion nobody has a reference to the bytes of the piece that is read into, nobody has a mutable one to those that
+    /// are written to the disk, and no operation on another store touches them. So whoever attaches a memory keeps the store,
+    /// or the id, to itself.
+    unsafe fn attach(&mut self, memory: Arc<Memory>) -> MemoryId;
 
     /// Opens a file.
     ///

@@ -11,6 +11,8 @@
 //! A block that cannot be read, or whose checksum is wrong, is never published as data: its place in the ring becomes padding
 //! and its frames a gap. A block all of whose frames are late already is not read at all.
 
+#![expect(unsafe_code, reason = "looks at blocks that the kernel has read into the ring")]
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -144,7 +146,7 @@ impl Reader {
         way: &Way,
         shared: Arc<Shared>,
     ) -> Result<Self, PlayError> {
-        let memory = store.attach(Arc::clone(producer.memory().0));
+        let memory = producer.attach_to(&mut *store);
         let mut files = Vec::new();
         let mut alignment = 1;
         for (number, path) in track.files.iter().enumerate() {
@@ -402,7 +404,8 @@ impl Reader {
     /// Compares the checksum of a block that is there.
     fn check(&mut self, number: usize, block: Block) -> Option<Bad> {
         let flight = &mut self.flights[number];
-        let bytes = self.producer.ahead(flight.position - self.producer.position(), block.length as usize);
+        // SAFETY: the reads of this block are complete, and none is begun before its state says so.
+        let bytes = unsafe { self.producer.ahead(flight.position - self.producer.position(), block.length as usize) };
         match block.crc {
             Some(crc) if crc32c::crc32c(bytes) != crc => return Some(Bad::Checksum),
             Some(_) => {}

@@ -1,7 +1,5 @@
 //! Taking data out of the ring: whole blocks from where they lie, or copied where data may be overwritten or left out.
 
-use std::sync::Arc;
-
 use hairspring_machine::Nanos;
 
 use crate::gap::{Cause, Skip};
@@ -28,8 +26,7 @@ pub(super) struct Staging {
 impl Staging {
     pub(super) fn new(store: &mut dyn Store, block: u64, buffers: usize) -> Result<Self, MemoryError> {
         let size = Bytes(block * buffers as u64);
-        let scratch = Scratch::new(Memory::plain(size, size, Pages::Small)?);
-        let memory = store.attach(Arc::clone(scratch.memory()));
+        let (scratch, memory) = Scratch::attached(Memory::plain(size, size, Pages::Small)?, store);
         let free = (0..buffers).rev().collect();
         Ok(Self { scratch, memory, block: block as usize, free, current: None, filled: 0, decided: None })
     }

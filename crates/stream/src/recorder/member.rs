@@ -150,8 +150,8 @@ impl Member {
             errno: crate::store::Errno(libc::ENOMEM),
         };
         let size = Bytes(2 * HALF_BYTES as u64);
-        let scratch = Scratch::new(Memory::plain(size, size, Pages::Small).map_err(no_memory)?);
-        let memory = store.attach(scratch.memory().clone());
+        let memory = Memory::plain(size, size, Pages::Small).map_err(no_memory)?;
+        let (scratch, memory) = Scratch::attached(memory, store);
         Ok(Self {
             base: base.to_owned(),
             data,

@@ -1,10 +1,8 @@
 //! Whole files and single pieces through a [`Store`], one operation at a time: for metadata, journals and mending, where
 //! order counts and not speed.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use hairspring_machine::Nanos;
+use std::path::Path;
 
 use super::RecordingError;
 use crate::bell::Bell;
@@ -128,8 +126,7 @@ fn failed(attempted: &str, path: &Path, errno: Errno) -> StoreError {
 /// A buffer that is attached to a store, and a bell that nobody rings.
 pub(crate) fn buffer(store: &mut dyn Store, size: Bytes) -> Result<(Scratch, MemoryId, Bell), RecordingError> {
     let memory = Memory::plain(size, size, Pages::Small).map_err(|error| RecordingError::Limit(error.to_string()))?;
-    let scratch = Scratch::new(memory);
-    let id = store.attach(Arc::clone(scratch.memory()));
+    let (scratch, id) = Scratch::attached(memory, store);
     let bell = Bell::new().map_err(|error| RecordingError::Limit(format!("no descriptor for waiting: {error}")))?;
     Ok((scratch, id, bell))
 }

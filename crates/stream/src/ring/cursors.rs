@@ -77,10 +77,24 @@ impl Cursors {
         self.head.0.store(head, Ordering::Release);
     }
 
-    /// Gives the bytes before a position back to the producer. By the consumer.
+    /// Moves `tail`: gives the bytes before a position back to the producer. By who holds `held`, or by the consumer where the
+    /// producer never evicts.
     pub(crate) fn release(&self, tail: u64) {
         // Release: pairs with the Acquire in `tail`; reads of these bytes are over.
         self.tail.0.store(tail, Ordering::Release);
+    }
+
+    /// Gives the bytes before a position back, where the producer may evict; `false` if they were not the consumer's any more.
+    /// By the consumer.
+    pub(crate) fn give_back(&self, tail: u64) -> bool {
+        self.hold();
+        // Under the hold the producer cannot move it; it may have moved beyond before.
+        let moves = self.tail() < tail;
+        if moves {
+            self.release(tail);
+        }
+        self.let_go();
+        moves
     }
 
     /// Takes the oldest bytes from the consumer, up to `tail`; `false` if the consumer is reading right now. By the producer.
@@ -101,6 +115,16 @@ impl Cursors {
         // Acquire: pairs with the Release in `let_go`; what the last holder did to `tail` is seen. Relaxed on failure: then
         // nothing is touched.
         self.held.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// The same, after the few instructions that an eviction takes. By the consumer.
+    pub(crate) fn hold(&self) {
+        while !self.try_hold() {
+            #[cfg(loom)]
+            loom::thread::yield_now();
+            #[cfg(not(loom))]
+            std::hint::spin_loop();
+        }
     }
 
     pub(crate) fn let_go(&self) {

@@ -1,5 +1,7 @@
 //! The ring, from one thread.
 
+#![expect(unsafe_code, reason = "looks at what was reserved and not published")]
+
 use super::*;
 use crate::gap::Cause;
 use crate::memory::Pages;
@@ -101,6 +103,28 @@ fn eviction_takes_the_oldest_and_the_consumer_sees_where_the_rest_begins() {
 }
 
 #[test]
+#[should_panic(expected = "use take_held")]
+fn what_may_be_evicted_cannot_be_looked_at() {
+    let (mut producer, consumer) = small(OnOverrun::Overwrite);
+    put(&mut producer, 100, 1);
+    consumer.view(0, 100);
+}
+
+/// Two rings on one memory would hand out the same bytes twice, to be written to.
+#[test]
+fn a_memory_is_one_rings_at_a_time() {
+    let memory = Arc::new(Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB"));
+    let first = ring(Arc::clone(&memory), Bytes(1), OnOverrun::Stop).expect("a ring");
+    let tap = first.0.tap();
+    let again = || ring(Arc::clone(&memory), Bytes(1), OnOverrun::Stop);
+    assert!(matches!(again(), Err(RingError::InUse)));
+    drop(first);
+    assert!(matches!(again(), Err(RingError::InUse)), "somebody looks on");
+    drop(tap);
+    assert!(again().is_ok());
+}
+
+#[test]
 fn taps_copy_what_is_there_and_know_what_is_not() {
     let (mut producer, mut consumer) = small(OnOverrun::Stop);
     let tap = consumer.tap().expect("a view");
@@ -134,7 +158,8 @@ fn pieces_that_are_filled_out_of_order_are_published_in_order() {
     let both = producer.reserve(3000).expect("room");
     both[2000..].fill(3);
     both[..2000].fill(2);
-    assert!(producer.ahead(2000, 1000).iter().all(|byte| *byte == 3));
+    // SAFETY: there is no device.
+    assert!(unsafe { producer.ahead(2000, 1000) }.iter().all(|byte| *byte == 3));
     assert_eq!(consumer.available(), 0);
     producer.commit(2000);
     assert!(consumer.available() == 2000 && consumer.view(3000, 2000).iter().all(|byte| *byte == 2));

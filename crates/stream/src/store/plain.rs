@@ -4,6 +4,8 @@
 //! [`Store::flush`], which blocks as long as the disk takes; nothing is ever under way behind the caller's back.
 //! A call that a signal interrupted before anything was moved is repeated; every other error is the submitter's to judge.
 
+#![expect(unsafe_code, reason = "implements a trait with an unsafe method; does nothing unsafe itself")]
+
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -87,7 +89,7 @@ impl PlainStore {
 }
 
 impl Store for PlainStore {
-    fn attach(&mut self, memory: Arc<Memory>) -> MemoryId {
+    unsafe fn attach(&mut self, memory: Arc<Memory>) -> MemoryId {
         self.memories.attach(memory)
     }
 

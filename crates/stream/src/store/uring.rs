@@ -279,7 +279,7 @@ impl UringStore {
 }
 
 impl Store for UringStore {
-    fn attach(&mut self, memory: Arc<Memory>) -> MemoryId {
+    unsafe fn attach(&mut self, memory: Arc<Memory>) -> MemoryId {
         let id = self.memories.attach(Arc::clone(&memory));
         self.buffers.attach(&self.ring, id, &memory);
         id

@@ -5,6 +5,8 @@
 //! read is of a file that was really written, with bytes that do not compress; through the page cache it begins with the
 //! file dropped from there. Where the program fio is installed it writes and reads beside, in the same rounds.
 
+#![expect(unsafe_code, reason = "attaches the memory that is moved to its store")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -286,7 +288,8 @@ impl Mover {
             Memory::mirrored(size, size, Pages::Small).map_err(|error| failed(format!("get memory: {error}")))?;
         let memory = Arc::new(memory);
         fill(&memory);
-        let memory = store.attach(memory);
+        // SAFETY: no other owner of the memory is left but the store, and the ring that filled it is gone.
+        let memory = unsafe { store.attach(memory) };
         let bell = Bell::new().map_err(|error| failed(format!("get a descriptor: {error}")))?;
         Ok(Self { store, memory, block: block.0, bell })
     }

@@ -104,9 +104,7 @@ fn what_is_evicted_is_not_being_read_and_what_is_read_is_not_evicted() {
         |ring| {
             let mut next = 0;
             for _ in 0..2 {
-                while !ring.cursors.try_hold() {
-                    thread::yield_now();
-                }
+                ring.cursors.hold();
                 let (tail, head) = (ring.cursors.tail(), ring.cursors.head());
                 assert!(next <= tail && tail <= head && head - tail <= CAPACITY);
                 // One only, so that the producer has something to evict.
@@ -114,6 +112,38 @@ fn what_is_evicted_is_not_being_read_and_what_is_read_is_not_evicted() {
                 (tail..next).for_each(|position| ring.read(position));
                 ring.cursors.release(next);
                 ring.cursors.let_go();
+            }
+        },
+    );
+}
+
+/// Under `overwrite` a consumer also gives bytes back that it took earlier: when the last target has failed it goes over what
+/// comes without looking. Meanwhile the producer evicts. If the tail moved back, the producer would find less room than it had
+/// made, and the room that it counts on would belong to the consumer.
+#[test]
+fn what_was_evicted_is_never_given_back_a_second_time() {
+    explore(
+        |ring| {
+            for position in 0..BYTES {
+                while ring.cursors.tail() + CAPACITY == position {
+                    if !ring.cursors.evict(position - CAPACITY + 1) {
+                        thread::yield_now();
+                    }
+                }
+                let tail = ring.cursors.tail();
+                ring.cursors.announce(position + 1);
+                ring.write(position);
+                assert!(tail <= ring.cursors.tail(), "the tail moved back");
+                ring.cursors.publish(position + 1);
+            }
+        },
+        |ring| {
+            for _ in 0..2 {
+                let tail = ring.cursors.tail();
+                let head = ring.cursors.head();
+                if tail < head {
+                    ring.cursors.give_back(tail + 1);
+                }
             }
         },
     );
