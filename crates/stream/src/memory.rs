@@ -201,7 +201,7 @@ impl Memory {
         if !mirrored {
             let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | hugetlb;
             let address = aligned(length, pages)?;
-            place(address, length, anonymous, -1, pages)?;
+            place(address, length, anonymous, -1, pages).inspect_err(|_| unmap(address, length))?;
             return Ok((address, length, None));
         }
         // The two flags have the same bits: the size of the page is coded alike.
@@ -233,16 +233,16 @@ impl Memory {
 
     /// What the kernel really gave, by its own account.
     fn read_back(&mut self, asked: Pages) {
-        let found = pages_at(self.address.as_ptr() as usize).unwrap_or(Pages::Small);
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let (found, huge) = pages_at(&smaps, self.address.as_ptr() as usize).unwrap_or((Pages::Small, Bytes(0)));
         if found != asked {
-            let why = match asked {
-                Pages::Transparent if self.file.is_some() => {
-                    "the kernel gave others; see /sys/kernel/mm/transparent_hugepage/shmem_enabled"
-                }
-                Pages::Transparent => "the kernel gave others; see /sys/kernel/mm/transparent_hugepage/enabled",
-                _ => "the kernel gave others",
+            let which = match asked {
+                Pages::Transparent if self.file.is_some() => "; see /sys/kernel/mm/transparent_hugepage/shmem_enabled",
+                Pages::Transparent => "; see /sys/kernel/mm/transparent_hugepage/enabled",
+                _ => "",
             };
-            self.granted.refused.push(format!("{} on {asked}: {why}", self.granted.size));
+            let some = if huge.0 > 0 { format!("{huge} only, and others") } else { "others".to_owned() };
+            self.granted.refused.push(format!("{} on {asked}: the kernel gave {some}{which}", self.granted.size));
         }
         self.granted.pages = found;
     }
@@ -444,31 +444,31 @@ pub fn free_memory() -> Option<Bytes> {
     line.trim().strip_suffix(" kB")?.trim().parse().ok().map(Bytes::kib)
 }
 
-/// The pages of the mapping at an address, from `/proc/self/smaps`.
-fn pages_at(address: usize) -> Option<Pages> {
-    let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
-    let mut kib = [0_u64; 3];
-    let mut inside = false;
-    for line in text.lines() {
-        let is_head = line.as_bytes().first().is_some_and(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(c));
-        if is_head {
-            let range = line.split(' ').next()?.split_once('-')?;
-            let [begin, end] = [range.0, range.1].map(|hex| usize::from_str_radix(hex, 16).unwrap_or(0));
-            inside = (begin..end).contains(&address);
-            continue;
-        }
-        for (value, name) in kib.iter_mut().zip(["KernelPageSize:", "AnonHugePages:", "ShmemPmdMapped:"]) {
-            if inside && let Some(rest) = line.strip_prefix(name) {
-                *value = rest.trim().trim_end_matches(" kB").parse().ok()?;
-            }
-        }
-    }
-    Some(match kib {
-        [size, _, _] if size >= 1 << 20 => Pages::Huge1G,
-        [size, _, _] if size >= 1 << 11 => Pages::Huge2M,
-        [_, 0, 0] => Pages::Small,
-        _ => Pages::Transparent,
-    })
+/// The pages of the mapping at an address in the text of `/proc/self/smaps`, and how many bytes of it are on huge pages that
+/// the kernel chose. A mapping counts as transparent huge pages only if all of it lies on them.
+fn pages_at(smaps: &str, address: usize) -> Option<(Pages, Bytes)> {
+    let is_head =
+        |line: &&str| line.as_bytes().first().is_some_and(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(c));
+    let holds = |line: &str| {
+        let (begin, end) = line.split(' ').next()?.split_once('-')?;
+        let [begin, end] = [begin, end].map(|hex| usize::from_str_radix(hex, 16).unwrap_or(0));
+        Some((begin..end).contains(&address))
+    };
+    let mut lines = smaps.lines();
+    lines.find(|line| is_head(line) && holds(line) == Some(true))?;
+    let mapping: Vec<&str> = lines.take_while(|line| !is_head(line)).collect();
+    let kib = |name: &str| {
+        let line = mapping.iter().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches(" kB").parse::<u64>().ok()
+    };
+    let huge = kib("AnonHugePages:").unwrap_or(0) + kib("ShmemPmdMapped:").unwrap_or(0);
+    let pages = match kib("KernelPageSize:")? {
+        1_048_576.. => Pages::Huge1G,
+        2048.. => Pages::Huge2M,
+        _ if huge > 0 && huge >= kib("Size:")? => Pages::Transparent,
+        _ => Pages::Small,
+    };
+    Some((pages, Bytes::kib(huge)))
 }
 
 #[cfg(test)]
@@ -530,5 +530,51 @@ mod tests {
         let memory = Memory::plain(Bytes::mib(4), Bytes::mib(4), Pages::Transparent).expect("4 MiB");
         let granted = memory.granted();
         assert_eq!(granted.pages != Pages::Transparent, !granted.refused.is_empty(), "{granted:?}");
+    }
+
+    /// Texts as the kernel writes them. One huge page among many small ones once made a memory one of transparent huge pages.
+    #[test]
+    fn a_memory_is_on_huge_pages_only_if_all_of_it_is() {
+        let text = |page: u64, anonymous: u64, shared: u64| {
+            format!(
+                "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nSize:               4096 kB\nKernelPageSize:     {page:4} kB\n\
+                 MMUPageSize:           4 kB\nAnonHugePages:  {anonymous} kB\nShmemPmdMapped: {shared} kB\n\
+                 VmFlags: rd wr\n7f0000400000-7f0000800000 rw-p 00000000 00:00 0 [stack]\nSize: 4096 kB\n\
+                 KernelPageSize: 4 kB\nAnonHugePages: 4096 kB\n"
+            )
+        };
+        for (page, anonymous, shared, expected) in [
+            (4, 0, 0, Pages::Small),
+            (4, 2048, 0, Pages::Small),
+            (4, 4096, 0, Pages::Transparent),
+            (4, 0, 2048, Pages::Small),
+            (4, 0, 4096, Pages::Transparent),
+            (2048, 0, 0, Pages::Huge2M),
+            (1_048_576, 0, 0, Pages::Huge1G),
+        ] {
+            let found = pages_at(&text(page, anonymous, shared), 0x7f00_003f_f000);
+            assert_eq!(found, Some((expected, Bytes::kib(anonymous + shared))), "{page} {anonymous} {shared}");
+        }
+        assert_eq!(pages_at(&text(4, 0, 0), 0x7f00_0080_0000), None);
+    }
+
+    /// Addresses that were reserved for pages that are not there were never given back.
+    #[test]
+    fn what_is_refused_leaves_no_addresses_reserved() {
+        let reserved = || {
+            let status = std::fs::read_to_string("/proc/self/status").expect("a status");
+            let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("a size");
+            Bytes::kib(line.trim().trim_end_matches(" kB").parse().expect("a number"))
+        };
+        let before = reserved();
+        // No machine has set aside 1 TiB.
+        let most = Bytes(1 << 40);
+        for _ in 0..16 {
+            assert!(
+                Memory::map(most, Pages::Huge2M, false).is_err() && Memory::map(most, Pages::Huge2M, true).is_err()
+            );
+        }
+        let after = reserved();
+        assert!(after.0 < before.0 + most.0, "{before} before, {after} after");
     }
 }

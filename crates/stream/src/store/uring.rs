@@ -273,6 +273,11 @@ impl UringStore {
     }
 
     #[cfg(test)]
+    pub(super) fn buffers_mut(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+
+    #[cfg(test)]
     pub(super) fn files_mut(&mut self) -> &mut Files {
         &mut self.files
     }

@@ -104,6 +104,32 @@ fn where_no_more_memory_may_be_locked_buffers_go_unregistered_and_the_limit_is_n
     assert_eq!(bench.content("x"), pattern(4096));
 }
 
+/// A ring of 1 GiB is more than one buffer to the kernel. Where the limit lies in the middle the kernel took the first and said
+/// that all went well; transfers of the rest, sent as if it were registered, failed, and the target was given up.
+#[test]
+fn where_the_limit_lies_in_the_middle_the_rest_of_a_memory_goes_unregistered() {
+    let test = "where_the_limit_lies_in_the_middle_the_rest_of_a_memory_goes_unregistered";
+    let less = ["prlimit", "--memlock=65536", "setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock"];
+    if !inside(test, &less) {
+        return;
+    }
+    let Ok(mut store) = UringStore::new(8, Ways::ALL) else { return skip(test, "no io_uring here") };
+    store.buffers_mut().cut_shorter(32 << 10, 4096);
+    let mut bench = Bench::new(Box::new(store), temporary());
+    let ladder = bench.store.ladder();
+    let why = rung(&ladder, "registered_buffers").and_then(|rung| rung.refused.clone()).expect("half of it");
+    assert!(why.contains("only ") && why.contains("ulimit -l"), "{why}");
+    bench.fill(0, &pattern(SIZE));
+    let file = bench.open("x", Open::CreateData);
+    let ops: Vec<Op> =
+        (0..16).map(|block| Op::Write(file, block * 4096, bench.piece(block as usize * 4096, 4096))).collect();
+    let results: Vec<_> = ops.chunks(8).flat_map(|some| bench.all(some)).collect();
+    assert_eq!(results, [WHOLE; 16]);
+    // The second half of the addresses is the same memory once more.
+    assert_eq!(bench.one(Op::Write(file, SIZE as u64, bench.piece(2 * SIZE - 4096, 4096))), WHOLE);
+    assert_eq!(bench.content("x"), [&pattern(SIZE)[..], &pattern(SIZE)[SIZE - 4096..]].concat());
+}
+
 #[test]
 fn a_sync_of_folders_that_is_not_offered_is_a_rung_and_no_error() {
     let inject = ["strace", "-f", "-o", "/dev/null", "-e", "inject=fsync:error=EINVAL:when=1"];

@@ -1,7 +1,9 @@
 //! The attached memories as buffers that the kernel knows beforehand, so that it need not look up their pages each time.
 //!
 //! The kernel takes no more than 1 GiB as one buffer. A longer memory is registered as several that overlap, so that every
-//! piece up to [`LONGEST_PIECE`] lies wholly in one of them; longer pieces may have to go unregistered.
+//! piece up to [`LONGEST_PIECE`] lies wholly in one of them; longer pieces may have to go unregistered. Each is registered by a
+//! call of its own: of several at once the kernel takes as many as it can and calls that a success. What it does not take is
+//! used unregistered, and [`Buffers::rung`] says how much that is.
 
 #![expect(unsafe_code, reason = "registers memories with the kernel")]
 
@@ -9,6 +11,7 @@ use io_uring::IoUring;
 
 use crate::memory::Memory;
 use crate::store::{LEFT_OUT, MemoryId, Piece, Rung};
+use crate::units::Bytes;
 
 /// The most that the kernel takes as one buffer.
 const LONGEST: usize = 1 << 30;
@@ -27,11 +30,13 @@ struct Chunk {
 }
 
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(in crate::store) struct Buffers {
     chunks: Vec<Chunk>,
     /// Whether any memory was attached: before that there is nothing to tell.
     asked: bool,
     refused: Option<String>,
+    /// [`LONGEST`] and [`LONGEST_PIECE`], but where a test has not as much memory.
+    longest: (usize, usize),
 }
 
 impl Buffers {
@@ -42,7 +47,7 @@ impl Buffers {
         } else {
             Some(LEFT_OUT.to_owned())
         };
-        Self { chunks: Vec::new(), asked: false, refused }
+        Self { chunks: Vec::new(), asked: false, refused, longest: (LONGEST, LONGEST_PIECE) }
     }
 
     /// Registers a memory. It must stay mapped until the ring is gone or nothing is under way any more.
@@ -52,29 +57,33 @@ impl Buffers {
             return;
         }
         let first = self.chunks.len();
-        let new: Vec<Chunk> = cut(memory.reach()).map(|(begin, end)| Chunk { memory: id, begin, end }).collect();
+        let new: Vec<Chunk> =
+            cut(memory.reach(), self.longest).map(|(begin, end)| Chunk { memory: id, begin, end }).collect();
         if first + new.len() > SLOTS as usize {
             self.refused = Some(format!("more than {SLOTS} GiB of memory"));
             return;
         }
-        let address = |chunk: &Chunk| memory.address().as_ptr().wrapping_add(chunk.begin).cast();
-        let vectors: Vec<libc::iovec> = new
-            .iter()
-            .map(|chunk| libc::iovec { iov_base: address(chunk), iov_len: chunk.end - chunk.begin })
-            .collect();
-        // SAFETY: the vectors describe parts of the memory, within its reach. The store keeps the memory until nothing is under
-        // way; the kernel itself holds the pages that are registered.
-        let registered = unsafe { ring.submitter().register_buffers_update(first as u32, &vectors, None) };
-        match registered {
-            Ok(()) => self.chunks.extend(new),
-            Err(error) => {
-                let what = if error.raw_os_error() == Some(libc::ENOMEM) {
-                    "; raise the limit on locked memory (ulimit -l)"
-                } else {
-                    ""
+        for (index, chunk) in new.into_iter().enumerate() {
+            let vector = libc::iovec {
+                iov_base: memory.address().as_ptr().wrapping_add(chunk.begin).cast(),
+                iov_len: chunk.end - chunk.begin,
+            };
+            let slot = (first + index) as u32;
+            // SAFETY: the vector describes a part of the memory, within its reach. The store keeps the memory until nothing is
+            // under way; the kernel itself holds the pages that are registered.
+            if let Err(error) = unsafe { ring.submitter().register_buffers_update(slot, &[vector], None) } {
+                let remedy = match error.raw_os_error() {
+                    Some(libc::ENOMEM) => "; raise the limit on locked memory (ulimit -l)",
+                    _ => "",
                 };
-                self.refused = Some(format!("{} of memory: {error}{what}", memory.size()));
+                // Addresses of a mirrored memory are twice its bytes, so its parts are told as parts of its reach.
+                let what =
+                    format!("{} of {} addresses of memory", Bytes(chunk.begin as u64), Bytes(memory.reach() as u64));
+                let what = if index == 0 { format!("{} of memory", memory.size()) } else { format!("only {what}") };
+                self.refused = Some(format!("{what}: {error}{remedy}"));
+                return;
             }
+            self.chunks.push(chunk);
         }
     }
 
@@ -85,6 +94,11 @@ impl Buffers {
         self.chunks.iter().position(holds).and_then(|index| u16::try_from(index).ok())
     }
 
+    #[cfg(test)]
+    pub(in crate::store) fn cut_shorter(&mut self, longest: usize, longest_piece: usize) {
+        self.longest = (longest, longest_piece);
+    }
+
     pub(super) fn rung(&self) -> Option<Rung> {
         let rung = Rung { name: "registered_buffers", refused: self.refused.clone() };
         self.asked.then_some(rung)
@@ -92,10 +106,10 @@ impl Buffers {
 }
 
 /// Cuts a length into overlapping ranges that the kernel takes.
-fn cut(length: usize) -> impl Iterator<Item = (usize, usize)> {
-    let step = LONGEST - LONGEST_PIECE;
-    let last = length.saturating_sub(LONGEST_PIECE).div_ceil(step).max(1);
-    (0..last).map(move |index| (index * step, (index * step + LONGEST).min(length)))
+fn cut(length: usize, (longest, longest_piece): (usize, usize)) -> impl Iterator<Item = (usize, usize)> {
+    let step = longest - longest_piece;
+    let last = length.saturating_sub(longest_piece).div_ceil(step).max(1);
+    (0..last).map(move |index| (index * step, (index * step + longest).min(length)))
 }
 
 #[cfg(test)]
@@ -106,7 +120,7 @@ mod tests {
     fn every_piece_of_a_long_memory_lies_wholly_in_one_buffer() {
         let gib = 1_usize << 30;
         for length in [1, 4096, gib - 1, gib, gib + 1, gib + 4096, 2 * gib, 5 * gib + 12288, 16 * gib] {
-            let ranges: Vec<_> = cut(length).collect();
+            let ranges: Vec<_> = cut(length, (LONGEST, LONGEST_PIECE)).collect();
             assert_eq!(ranges[0].0, 0);
             assert_eq!(ranges[ranges.len() - 1].1, length, "{length}");
             assert!(ranges.iter().all(|(begin, end)| begin < end && end - begin <= gib), "{ranges:?}");
