@@ -113,6 +113,7 @@ pub struct Card {
     sequence: Option<Sequence>,
     header_bytes: Option<u32>,
     join: Option<std::net::IpAddr>,
+    from: Option<String>,
 }
 
 /// Why there is no such card, or why it does not open.
@@ -264,8 +265,11 @@ impl fmt::Display for Card {
         if let Some(header_bytes) = self.header_bytes {
             write!(f, ",header={header_bytes}")?;
         }
-        match self.join {
-            Some(join) => write!(f, ",join={join}"),
+        if let Some(join) = self.join {
+            write!(f, ",join={join}")?;
+        }
+        match &self.from {
+            Some(from) => write!(f, ",from={from}"),
             None => Ok(()),
         }
     }

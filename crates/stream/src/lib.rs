@@ -21,6 +21,7 @@
 //! Linux 5.11 for io_uring as it is used here (older: plain calls). A recording survives the end of its process at any moment; after
 //! a power cut it is whole up to its last sync, on disks that keep what they have acknowledged.
 
+pub mod beginning;
 pub mod bell;
 pub mod card;
 pub mod export;

@@ -34,16 +34,17 @@ use std::path::PathBuf;
 
 use hairspring_machine::Nanos;
 
+use crate::beginning::Beginning;
 use crate::gap::{Cause, Gap, Skip};
 use crate::journal::{Record, RecordingId};
 use crate::ledger::{Ledger, Verdict};
 use crate::memory::MemoryError;
 use crate::ring::Consumer;
-use crate::source::{Counters, Description, End, OnOverrun};
+use crate::source::{Counters, Description, End, Ignored, OnOverrun};
 use crate::store::{Completion, Direct, MemoryId, Rung, Store, StoreError};
 use crate::timeline::Timeline;
-use crate::trigger::Gate;
-use crate::units::{Bytes, Frames, SampleRate};
+use crate::trigger::{Gate, Missed};
+use crate::units::{Bytes, Frames};
 
 use feed::Staging;
 use member::Member;
@@ -90,10 +91,8 @@ pub struct Setup {
     pub sync_bytes: Bytes,
     /// Records only what a trigger asks for.
     pub gate: Option<Gate>,
-    /// Time of day at the start (`CLOCK_REALTIME`).
-    pub started_realtime: Nanos,
-    /// The same moment on `CLOCK_MONOTONIC`.
-    pub started: Nanos,
+    /// When the recorder was made. When the first frame was taken is told by [`Recorder::begins`].
+    pub opened: Beginning,
     /// Who records, for the metadata.
     pub software: String,
     /// Reads a clock that tells what the checksums cost; for a figure only.
@@ -201,6 +200,10 @@ pub struct Outcome {
     pub skips: Vec<Skip>,
     /// Shots and the frames that triggered them.
     pub triggers: Vec<(u64, Frames)>,
+    /// Triggers that made no shot, or not a whole one.
+    pub missed: Missed,
+    /// Datagrams that are no part of the stream.
+    pub ignored: Ignored,
     /// The longest that one write took.
     pub worst_stall: Nanos,
     /// The most that was in the ring.
@@ -291,6 +294,7 @@ pub struct Recorder {
     troubles: Vec<String>,
     worst_stall: Nanos,
     checksum_time: Nanos,
+    beginning: Option<Beginning>,
     completions: Vec<Completion>,
 }
 
@@ -366,6 +370,7 @@ impl Recorder {
             troubles: Vec::new(),
             worst_stall: Nanos::ZERO,
             checksum_time: Nanos::ZERO,
+            beginning: None,
             completions: Vec::with_capacity(setup.depth * 2),
             store,
             consumer,
@@ -387,10 +392,11 @@ impl Recorder {
         ends::remove_files(&mut *self.store, &self.members);
     }
 
-    /// Says when the source began and its rate, for triggers from outside.
-    pub fn starts(&mut self, at: Nanos, rate: SampleRate) {
-        if let Some(gate) = &mut self.setup.gate {
-            gate.starts(at, rate);
+    /// Says when the first frame was taken, for the metadata and for triggers from outside.
+    pub fn begins(&mut self, beginning: Beginning) {
+        self.beginning = Some(beginning);
+        if let (Some(gate), Some(rate)) = (&mut self.setup.gate, self.description.rate) {
+            gate.starts(beginning.monotonic, rate);
         }
     }
 

@@ -8,17 +8,18 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use hairspring_machine::{Clock, Host, Machine, Nanos};
 use hairspring_time::{CalibrationError, Timebase};
 
+use crate::beginning::Beginning;
 use crate::journal::RecordingId;
 use crate::memory::{Granted, Memory, MemoryError, Pages};
 use crate::recorder::{Outcome, Placement, Recorder, RecorderError, Setup, Status, Step};
 use crate::ring::{Consumer, Producer, RingError, Tap, ring};
-use crate::source::{Counters, Description, Next, OnOverrun, Source};
+use crate::source::{Counters, Description, Ignored, Next, OnOverrun, Source};
 use crate::store::{Ways, best};
 use crate::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerError};
 use crate::units::{ByteRate, Bytes, Frames};
@@ -42,8 +43,11 @@ pub struct Config {
     pub ways: Ways,
     /// How much will be recorded of each card, if it is known: space is reserved for it.
     pub volume: Option<Bytes>,
-    /// When to end; `None` to go on until the source ends or `stop` is set.
+    /// When to end, counted from the first data of the card that has them last; `None` to go on until the source ends or `stop`
+    /// is set.
     pub length: Option<Nanos>,
+    /// How long to wait for the first data of a card whose sender may come late; `None` to wait until `stop` is set.
+    pub wait: Option<Nanos>,
     /// Records only what this trigger asks for: with so many frames before and after it, so often.
     pub trigger: Option<(Trigger, Frames, Frames, Shots)>,
     /// Time between two syncs.
@@ -64,6 +68,7 @@ impl Default for Config {
             ways: Ways::default(),
             volume: None,
             length: None,
+            wait: None,
             trigger: None,
             sync_every: Nanos::from_secs(1),
             software: concat!("hairspring ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -154,8 +159,10 @@ pub struct Progress {
     pub description: Description,
     /// How its recording stands.
     pub status: Status,
-    /// Since the start.
+    /// Since its first frame.
     pub elapsed: Nanos,
+    /// How long it has been waiting for its first data; `None` once they have come.
+    pub waits: Option<Nanos>,
     /// What its clock asks for; `None` if it has none.
     pub wanted: Option<ByteRate>,
     /// Looks at the newest data without disturbing anybody.
@@ -173,9 +180,11 @@ pub struct Recorded {
     pub outcome: Outcome,
     /// The buffer that was given, and what was refused.
     pub granted: Granted,
-    /// From the start to the end of the source.
+    /// When its first frame was taken; `None` if no data came.
+    pub began: Option<Beginning>,
+    /// From the first frame to the end of the source.
     pub elapsed: Nanos,
-    /// From the start until everything was on the device.
+    /// From the first frame until everything was on the device.
     pub finished: Nanos,
     /// CPU time of the thread that moved and wrote the data, checksums included.
     pub recorder_cpu: Nanos,
@@ -197,6 +206,9 @@ struct Board {
     lost_bytes: AtomicU64,
     fifo_bytes: AtomicU64,
     fifo_high_water_bytes: AtomicU64,
+    ignored: [AtomicU64; 5],
+    /// When the first frame was taken.
+    began: OnceLock<Beginning>,
     /// The recorder wants no more.
     enough: AtomicBool,
     /// The recorder is gone or done.
@@ -212,6 +224,9 @@ impl Board {
         self.lost_bytes.store(counters.lost_bytes, Ordering::Relaxed);
         self.fifo_bytes.store(counters.fifo_bytes, Ordering::Relaxed);
         self.fifo_high_water_bytes.store(counters.fifo_high_water_bytes, Ordering::Relaxed);
+        for (place, (_, count)) in self.ignored.iter().zip(counters.ignored.named()) {
+            place.store(count, Ordering::Relaxed);
+        }
     }
 
     fn counters(&self) -> Counters {
@@ -221,6 +236,7 @@ impl Board {
             lost_bytes: self.lost_bytes.load(Ordering::Relaxed),
             fifo_bytes: self.fifo_bytes.load(Ordering::Relaxed),
             fifo_high_water_bytes: self.fifo_high_water_bytes.load(Ordering::Relaxed),
+            ignored: Ignored::of(std::array::from_fn(|number| self.ignored[number].load(Ordering::Relaxed))),
         }
     }
 }
@@ -273,9 +289,11 @@ pub fn record(
     }
     let start = now();
     for card in &mut cards {
-        card.source.start(start);
-        if let Some(rate) = card.description.rate {
-            card.recorder.starts(start, rate);
+        let beginning = Beginning::now(timebase.machine());
+        card.source.start(beginning.monotonic);
+        if !card.source.begins_with_data() {
+            card.recorder.begins(beginning);
+            let _ = card.board.began.set(beginning);
         }
     }
     let ending = AtomicBool::new(false);
@@ -307,19 +325,25 @@ pub fn record(
         loop {
             // Acquire: pairs with the Release when a recorder is done.
             let done = running.iter().all(|(shown, ..)| shown.board.done.load(Ordering::Acquire));
-            let elapsed = now() - start;
-            let over = config.length.is_some_and(|length| elapsed >= length);
+            let moment = now();
+            let began = running.iter().map(|(shown, ..)| shown.board.began.get().map(|began| began.monotonic));
+            let all_began = began.clone().collect::<Option<Vec<Nanos>>>().and_then(|began| began.into_iter().max());
+            let limit = match all_began {
+                Some(began) => config.length.map(|length| began + length),
+                None => config.wait.map(|wait| start + wait),
+            };
+            let over = limit.is_some_and(|limit| moment >= limit);
             // Relaxed: plain flags, nothing is handed over with them.
             if over || stop.load(Ordering::Relaxed) {
                 ending.store(true, Ordering::Relaxed);
             }
-            let all: Vec<Progress> = running.iter().map(|(shown, ..)| shown_progress(shown, elapsed)).collect();
+            let all: Vec<Progress> = running.iter().map(|(shown, ..)| shown_progress(shown, start, moment)).collect();
             progress(&all);
             if done {
                 break;
             }
             // The end of the wished length is met to the millisecond.
-            let left = config.length.map_or(PROGRESS_EVERY, |length| duration(length - elapsed));
+            let left = limit.map_or(PROGRESS_EVERY, |limit| duration(limit - moment));
             std::thread::park_timeout(PROGRESS_EVERY.min(left.max(Duration::from_millis(1))));
         }
         let mut results = Vec::new();
@@ -328,12 +352,15 @@ pub fn record(
             let (outcome, finished, recorder_cpu) = joined(recording);
             // Relaxed: the thread that wrote it was joined.
             let ended = Nanos::new(i64::try_from(board.ended.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+            let began = board.began.get().copied();
+            let since = |moment: Nanos| began.map_or(Nanos::ZERO, |began| moment - began.monotonic);
             results.push(Recorded {
                 description,
                 outcome,
                 granted,
-                elapsed: ended - start,
-                finished: finished - start,
+                began,
+                elapsed: since(ended),
+                finished: since(finished),
                 recorder_cpu,
                 source_cpu,
             });
@@ -360,12 +387,15 @@ fn duration(span: Nanos) -> Duration {
     Duration::from_nanos(u64::try_from(span.count()).unwrap_or(0))
 }
 
-fn shown_progress(shown: &Shown, elapsed: Nanos) -> Progress {
+fn shown_progress(shown: &Shown, start: Nanos, now: Nanos) -> Progress {
     let Shown { description, tap, external, board } = shown;
     let status = board.status.lock().map_or_else(|poisoned| poisoned.into_inner().clone(), |status| status.clone());
     let wanted = description.rate.map(|rate| description.layout.byte_rate(rate));
     let (description, tap, external) = (description.clone(), tap.clone(), external.clone());
-    Progress { description, status, elapsed, wanted, tap, external }
+    let began = board.began.get();
+    let elapsed = began.map_or(Nanos::ZERO, |began| now - began.monotonic);
+    let waits = began.is_none().then(|| now - start);
+    Progress { description, status, elapsed, waits, wanted, tap, external }
 }
 
 /// Makes ring and recorder of a card.
@@ -398,8 +428,7 @@ fn ready(input: Input, config: &Config, machine: &Host) -> Result<Ready, RecordE
         sync_every: config.sync_every,
         sync_bytes: SYNC_BYTES,
         gate,
-        started_realtime: machine.read(Clock::Realtime),
-        started: machine.read(Clock::Monotonic),
+        opened: Beginning::now(machine),
         software: config.software.clone(),
         stopwatch: monotonic,
     };
@@ -416,12 +445,21 @@ fn serve(
     ending: &AtomicBool,
     now: &dyn Fn() -> Nanos,
 ) -> Nanos {
+    // When it was looked last and there were no data.
+    let mut empty_at = now();
     loop {
         let moment = now();
         // Relaxed: plain flags.
         let stop = ending.load(Ordering::Relaxed) || board.enough.load(Ordering::Relaxed);
         let next = if stop { source.stop(moment, producer) } else { source.service(moment, producer) };
-        board.put(source.counters());
+        let counters = source.counters();
+        if board.began.get().is_none() {
+            if counters.produced_bytes > 0 {
+                let _ = board.began.set(Beginning::now(&Host).after(empty_at));
+            }
+            empty_at = moment;
+        }
+        board.put(counters);
         match next {
             Next::Ended(end) => {
                 // Relaxed: read after this thread was joined.
@@ -452,8 +490,13 @@ fn serve(
 /// Drives a recorder to its end; when that was.
 fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nanos {
     let mut shown = Nanos::ZERO;
+    let mut has_begun = board.began.get().is_some();
     loop {
         let moment = now();
+        if !has_begun && let Some(beginning) = board.began.get() {
+            has_begun = true;
+            recorder.begins(*beginning);
+        }
         let step = recorder.step(moment, board.counters());
         if moment - shown > Nanos::from_millis(50) {
             shown = moment;
@@ -464,6 +507,9 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nan
         }
         match step {
             Step::Done => {
+                if !has_begun && let Some(beginning) = board.began.get() {
+                    recorder.begins(*beginning);
+                }
                 if let Ok(mut status) = board.status.lock() {
                     *status = recorder.status(board.counters(), true);
                 }

@@ -23,8 +23,9 @@ use crate::gap::{Gap, Skip};
 use crate::journal::RecordingId;
 use crate::layout::Layout;
 use crate::ledger::{Ledger, Verdict};
-use crate::source::OnOverrun;
+use crate::source::{Ignored, OnOverrun};
 use crate::store::Rung;
+use crate::trigger::Missed;
 use crate::units::{Bytes, Frames, SampleRate};
 
 pub use document::{parse, render};
@@ -47,10 +48,12 @@ pub struct About {
     pub hardware: String,
     /// What the data are, as text, if they can be computed again.
     pub pattern: Option<String>,
-    /// Time of day of the beginning (`CLOCK_REALTIME`).
+    /// Time of day (`CLOCK_REALTIME`) at which the first frame was taken, or the files were made if that is not known.
     pub started_realtime: Nanos,
     /// The same moment on `CLOCK_MONOTONIC`, on which the journal's times are.
     pub started_monotonic: Nanos,
+    /// How much earlier than that the first frame may have been taken; `None` if it is not known when it was.
+    pub started_within: Option<Nanos>,
     /// Size of all blocks but the last; whole grains.
     pub block: Bytes,
     /// The base paths (without extension) of all members, in their order.
@@ -92,8 +95,12 @@ pub struct Closing {
     pub buffer_high_water: Bytes,
     /// … of so much.
     pub buffer: Bytes,
-    /// From the start of the source to its end.
+    /// From the first frame to the end of the source.
     pub elapsed: Nanos,
+    /// Datagrams that are no part of the stream.
+    pub ignored: Ignored,
+    /// Triggers that made no shot, or not a whole one.
+    pub missed: Missed,
 }
 
 /// A way to the disk, as [`Rung`] says it, with a name that may come from another version.

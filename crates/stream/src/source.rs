@@ -4,7 +4,7 @@
 //! ring, and says when it wants to be called again. A thread does that on the host, a loop over virtual time in tests. Vendor
 //! cards dock here: a driver that fills a buffer by itself implements `service` as "publish what has arrived".
 
-mod descriptor;
+pub(crate) mod descriptor;
 #[cfg(test)]
 mod listener;
 pub mod reader;
@@ -35,6 +35,59 @@ pub struct Description {
     pub pattern: Option<Pattern>,
 }
 
+/// Datagrams that came and were not used, and how often their sender began anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ignored {
+    /// From another sender.
+    pub foreign: u64,
+    /// Not whole frames, or of another size than the others.
+    pub malformed: u64,
+    /// Late, or not for the first time.
+    pub repeated: u64,
+    /// With a number far ahead, which those after it did not confirm.
+    pub misnumbered: u64,
+    /// Times that the sender began its numbers anew. How much is missing there is not known.
+    pub restarts: u64,
+}
+
+impl Ignored {
+    /// Each count with its stable name in files and JSON.
+    pub fn named(&self) -> [(&'static str, u64); 5] {
+        let Self { foreign, malformed, repeated, misnumbered, restarts } = *self;
+        [
+            ("foreign", foreign),
+            ("malformed", malformed),
+            ("repeated", repeated),
+            ("misnumbered", misnumbered),
+            ("restarts", restarts),
+        ]
+    }
+
+    /// From the counts in the order of [`Ignored::named`].
+    pub(crate) fn of([foreign, malformed, repeated, misnumbered, restarts]: [u64; 5]) -> Self {
+        Self { foreign, malformed, repeated, misnumbered, restarts }
+    }
+
+    /// What there is to tell, for people.
+    pub fn remarks(&self) -> Vec<String> {
+        let texts = [
+            "from other senders ignored",
+            "of a wrong size ignored",
+            "that came late or twice ignored",
+            "with unlikely numbers ignored",
+        ];
+        let told = self.named().into_iter().zip(texts).filter(|((_, count), _)| *count > 0);
+        let mut told: Vec<String> = told
+            .map(|((_, count), text)| format!("{count} {} {text}", if count == 1 { "datagram" } else { "datagrams" }))
+            .collect();
+        if self.restarts > 0 {
+            let times = if self.restarts == 1 { "once".to_owned() } else { format!("{} times", self.restarts) };
+            told.push(format!("the sender began its numbers anew {times}: how much is missing there is not known"));
+        }
+        told
+    }
+}
+
 /// What the source itself counted, independently of the ring and the recorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -47,6 +100,8 @@ pub struct Counters {
     pub fifo_bytes: u64,
     /// The most there were.
     pub fifo_high_water_bytes: u64,
+    /// Datagrams that are no part of the stream.
+    pub ignored: Ignored,
 }
 
 /// What a source wants after having been served.
@@ -135,11 +190,16 @@ pub trait Source: Send {
     /// Begins at `now`: the first frame is due one sample period later.
     fn start(&mut self, now: Nanos);
 
+    /// Whether the first frame is taken when the first data come, which may be long after [`Source::start`], instead of then.
+    fn begins_with_data(&self) -> bool {
+        false
+    }
+
     /// Moves what there is into the ring. Does not block; takes time in proportion to what it moves.
     fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next;
 
-    /// Ends at `now`: moves what is still in the FIFO as far as there is room. Called again until it answers
-    /// [`Next::Ended`]; the consumer goes on meanwhile.
+    /// Ends at `now`: moves what is in the FIFO, or what the kernel holds, at the first call; what comes later is not waited
+    /// for. Called again until it answers [`Next::Ended`]; the consumer goes on meanwhile.
     fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next;
 
     /// What it counted.

@@ -100,6 +100,57 @@ impl Shots {
     }
 }
 
+/// Triggers that made no shot, or not a whole one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// Shots of which nothing was left when they could have been kept: gone in gaps. They have no number.
+    pub lost_shots: u64,
+    /// Shots that lack frames before their trigger: it came too early after the beginning, a gap or the shot before.
+    pub short_shots: u64,
+    /// Calls from outside that fell into a shot under way, or whose frames never came.
+    pub ignored_calls: u64,
+    /// Calls from outside that were refused because too many others waited.
+    pub refused_calls: u64,
+}
+
+impl Missed {
+    /// Each count with its stable name in files and JSON.
+    pub fn named(&self) -> [(&'static str, u64); 4] {
+        let Self { lost_shots, short_shots, ignored_calls, refused_calls } = *self;
+        [
+            ("lost_shots", lost_shots),
+            ("short_shots", short_shots),
+            ("ignored_calls", ignored_calls),
+            ("refused_calls", refused_calls),
+        ]
+    }
+
+    /// From the counts in the order of [`Missed::named`].
+    pub(crate) fn of([lost_shots, short_shots, ignored_calls, refused_calls]: [u64; 4]) -> Self {
+        Self { lost_shots, short_shots, ignored_calls, refused_calls }
+    }
+
+    /// What there is to tell, for people.
+    pub fn remarks(&self) -> Vec<String> {
+        let texts = [
+            ("shot", "lost as a whole"),
+            ("shot", "without all frames before the trigger"),
+            ("trigger from outside", "ignored during a shot or without frames"),
+            ("trigger from outside", "refused because too many waited"),
+        ];
+        let told = self.named().into_iter().zip(texts).filter(|((_, count), _)| *count > 0);
+        told.map(|((_, count), (noun, text))| {
+            let noun = if count == 1 {
+                noun.to_owned()
+            } else {
+                noun.replacen("shot", "shots", 1).replacen("trigger", "triggers", 1)
+            };
+            format!("{count} {noun} {text}")
+        })
+        .collect()
+    }
+}
+
 /// A trigger that does not exist, or that can never fire; what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerError(String);

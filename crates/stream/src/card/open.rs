@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::{Card, CardError, Kind};
 use crate::pattern::Pattern;
 use crate::source::Source;
+use crate::source::descriptor::bind_to_group;
 use crate::source::reader::{About, Reader};
 use crate::source::udp::UdpSource;
 use crate::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
@@ -62,8 +63,8 @@ impl Card {
                 let remedy =
                     "choose an address of this computer, 0.0.0.0 for all, or a multicast group, and a free port";
                 let socket = self.try_addresses(remedy, |address| self.bind(address))?;
-                let (sequence, header_bytes) = (self.sequence, self.header_bytes);
-                let source = UdpSource::new(socket, sequence, header_bytes, self.fifo, self.about(frames));
+                let (sequence, header_bytes, from) = (self.sequence, self.header_bytes, self.senders()?);
+                let source = UdpSource::new(socket, sequence, header_bytes, self.fifo, from, self.about(frames));
                 Box::new(source.map_err(refused(remedy))?)
             }
         })
@@ -111,9 +112,20 @@ impl Card {
         Err(self.refused(last, remedy))
     }
 
+    /// The addresses of the sender that is heard; none if it is the first that comes.
+    fn senders(&self) -> Result<Vec<SocketAddr>, CardError> {
+        let Some(from) = &self.from else { return Ok(Vec::new()) };
+        let found = from.to_socket_addrs().map(Iterator::collect);
+        found.map_err(|error| self.refused(error, "from= names no host that is known: write its address"))
+    }
+
     /// Binds, and joins if the address is a group's. Bound to the group itself, so that no other datagrams come.
     fn bind(&self, address: SocketAddr) -> io::Result<UdpSocket> {
-        let socket = UdpSocket::bind(address)?;
+        // Several programs may listen to a group; a sender's datagrams to one listener are that listener's alone.
+        let socket = match address.ip().is_multicast() {
+            true => bind_to_group(address)?,
+            false => UdpSocket::bind(address)?,
+        };
         match (address.ip(), self.join) {
             (IpAddr::V4(group), join) if group.is_multicast() => {
                 let interface = match join {

@@ -33,7 +33,7 @@ const MOST_HICCUPS: usize = 64;
 const MOST_BYTES: u128 = i64::MAX as u128;
 
 /// What can follow, by name, and for which kinds.
-const OPTIONS: [(&str, &str, &[Kind]); 10] = [
+const OPTIONS: [(&str, &str, &[Kind]); 11] = [
     ("data", "data=noise", &Kind::ALL),
     ("seed", "seed=7", &Kind::ALL),
     ("frames", "frames=1000", &Kind::ALL),
@@ -44,6 +44,7 @@ const OPTIONS: [(&str, &str, &[Kind]); 10] = [
     ("seq", "seq=u32be", &[Kind::Udp]),
     ("header", "header=16", &[Kind::Udp]),
     ("join", "join=192.0.2.1", &[Kind::Udp]),
+    ("from", "from=192.0.2.7:5000", &[Kind::Udp]),
 ];
 
 /// How samples are stored if not signed in whole bytes.
@@ -72,6 +73,7 @@ struct Parts {
     sequence: Option<Sequence>,
     header_bytes: Option<u32>,
     join: Option<std::net::IpAddr>,
+    from: Option<String>,
 }
 
 fn wrong<T>(part: &str, why: impl Into<String>) -> Result<T, CardError> {
@@ -216,6 +218,12 @@ impl Parts {
                 Ok(bytes) if bytes <= MOST_HEADER_BYTES => once(&mut self.header_bytes, part, bytes),
                 _ => badly(&format!("a header has 0 to {MOST_HEADER_BYTES} bytes")),
             },
+            "from" => match value.rsplit_once(':') {
+                Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
+                    once(&mut self.from, part, value.to_owned())
+                }
+                _ => badly("a sender is a host and a port, 0 for all its ports"),
+            },
             _ => match value.parse() {
                 Ok(address) => once(&mut self.join, part, address),
                 Err(_) => badly("not an address of an interface"),
@@ -314,6 +322,7 @@ impl Parts {
             sequence: self.sequence,
             header_bytes: self.header_bytes,
             join: self.join,
+            from: self.from,
         })
     }
 }

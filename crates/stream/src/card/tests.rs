@@ -38,6 +38,7 @@ fn cards_are_read_and_print_as_they_are_read() {
         "tcp:[::1]:5000,1ch,16bit,frames=7",
         "tcp-listen:0.0.0.0:5000,1ch,16bit",
         "udp:239.1.2.3:5000,1ch,16bit,fifo=8MiB,seq=u32be@4,header=16,join=192.0.2.1",
+        "udp:[::]:5000,1ch,16bit,from=[2001:db8::7]:5001",
         "udp:localhost:5000,1ch,16bit,seq=u8",
     ] {
         reads_back(text);

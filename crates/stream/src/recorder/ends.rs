@@ -10,6 +10,7 @@ use crate::ledger::Verdict;
 use crate::sigmf;
 use crate::source::{Counters, End};
 use crate::store::{Direct, Errno, Store, StoreError};
+use crate::trigger::Missed;
 use crate::units::{Bytes, Frames};
 
 use super::member::{Member, Purpose, files_of};
@@ -70,7 +71,7 @@ impl Recorder {
                 grain_frames: u32::try_from(grain.frames).unwrap_or(u32::MAX),
                 member: u16::try_from(number).unwrap_or(u16::MAX),
                 members,
-                started: self.setup.started_realtime,
+                started: self.setup.opened.realtime,
             };
             self.members[number].append(&record);
             let meta = sigmf::render(&self.about(number), None, &[]);
@@ -91,8 +92,9 @@ impl Recorder {
             rate: self.description.rate,
             hardware: self.description.hardware.clone(),
             pattern: self.description.pattern.map(|pattern| pattern.to_string()),
-            started_realtime: self.setup.started_realtime,
-            started_monotonic: self.setup.started,
+            started_realtime: self.beginning.unwrap_or(self.setup.opened).realtime,
+            started_monotonic: self.beginning.unwrap_or(self.setup.opened).monotonic,
+            started_within: self.beginning.map(|beginning| beginning.within),
             block: Bytes(self.block),
             members: self.members.iter().map(|member| member.base().to_owned()).collect(),
             member,
@@ -173,6 +175,8 @@ impl Recorder {
             End::Failed(errno) => reasons.push(format!("the source failed: {}", Errno(errno))),
             End::Finished | End::Stopped => {}
         }
+        reasons.extend(counters.ignored.remarks());
+        reasons.extend(self.missed().remarks());
         let because = reasons.join("; ");
         if !ledger.holds() {
             let difference = ledger.unaccounted_bytes();
@@ -186,12 +190,18 @@ impl Recorder {
         if lost || failed {
             (Verdict::Incomplete, because)
         } else if end == End::Stopped && !shots_done {
-            (Verdict::Stopped, "ended by its user, without loss".to_owned())
-        } else if !self.troubles.is_empty() {
+            let how = if self.beginning.is_some() { "without loss" } else { "before any data came" };
+            let more = if because.is_empty() { String::new() } else { format!("; {because}") };
+            (Verdict::Stopped, format!("ended by its user, {how}{more}"))
+        } else if !because.is_empty() {
             (Verdict::Complete, format!("everything is there, though {because}"))
         } else {
             (Verdict::Complete, "everything that the source produced is there".to_owned())
         }
+    }
+
+    fn missed(&self) -> Missed {
+        self.setup.gate.as_ref().map(crate::trigger::Gate::missed).unwrap_or_default()
     }
 
     /// Puts the metadata in place and cuts the files to their lengths. Blocks.
@@ -205,6 +215,7 @@ impl Recorder {
         let files: Vec<_> = self.members.iter().flat_map(|member| files_of(member.base())).collect();
         let direct = self.direct();
         let end = self.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
+        let missed = self.missed();
         let mut failures: Vec<StoreError> = Vec::new();
         for number in 0..self.members.len() {
             let mine = self.blocks.iter().filter(|placed| placed.member == number && placed.complete);
@@ -234,7 +245,9 @@ impl Recorder {
                 worst_stall: self.worst_stall,
                 buffer_high_water: self.consumer.fill().high_water,
                 buffer: self.consumer.fill().capacity,
-                elapsed: now - self.setup.started,
+                elapsed: self.beginning.map_or(Nanos::ZERO, |began| now - began.monotonic),
+                ignored: counters.ignored,
+                missed,
             };
             let meta = sigmf::render(&self.about(number), Some(&closing), segments);
             let path = files_of(self.members[number].base())[1].clone();
@@ -255,6 +268,8 @@ impl Recorder {
             gaps: self.gaps,
             skips: self.skips,
             triggers: self.triggers,
+            missed,
+            ignored: counters.ignored,
             worst_stall: self.worst_stall,
             high_water: self.consumer.fill().high_water,
             buffer: self.consumer.fill().capacity,

@@ -231,6 +231,7 @@ fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError
         pattern: None,
         started_realtime: hairspring_machine::Nanos::ZERO,
         started_monotonic: hairspring_machine::Nanos::ZERO,
+        started_within: None,
         block,
         members: vec![base.to_owned()],
         member: 0,

@@ -157,6 +157,8 @@ impl Spec {
                 buffer_high_water: Bytes(0),
                 buffer: Bytes(0),
                 elapsed: Nanos::from_secs(1),
+                ignored: crate::source::Ignored::default(),
+                missed: crate::trigger::Missed::default(),
             };
             if self.ended {
                 records.push(Record::Sync {
@@ -201,6 +203,7 @@ impl Spec {
             pattern: Some(self.pattern.to_string()),
             started_realtime: Nanos::from_secs(1_795_276_483),
             started_monotonic: Nanos::from_secs(3),
+            started_within: Some(Nanos::new(70)),
             block: Bytes(self.block),
             members: (0..self.members).map(Self::base).collect(),
             member,

@@ -264,6 +264,8 @@ pub(crate) fn metadata(
         buffer_high_water: before.map_or(Bytes(0), |closing| closing.buffer_high_water),
         buffer: before.map_or(Bytes(0), |closing| closing.buffer),
         elapsed: before.map_or(Nanos::ZERO, |closing| closing.elapsed),
+        ignored: before.map(|closing| closing.ignored).unwrap_or_default(),
+        missed: before.map(|closing| closing.missed).unwrap_or_default(),
     };
     let blocks = blocks.iter().map(|block| (block.file_offset, block.position, Bytes(block.length.into())));
     sigmf::render(about, Some(&closing), &sigmf::segments(recording.timeline(), blocks))

@@ -1,14 +1,18 @@
-//! A time of day as SigMF wants it: RFC 3339, in UTC, to the nanosecond.
+//! A time of day as SigMF wants it: RFC 3339, in UTC, with as many decimals as are known.
 
 use hairspring_machine::Nanos;
 
-/// As `2026-11-21T15:44:43.000000001Z`. For any `Nanos`: 1677 to 2262.
-pub(super) fn datetime(since_1970: Nanos) -> String {
+/// As `2026-11-21T15:44:43.000000001Z`, of a moment that is known to `within`: with the decimals that are larger than that. For
+/// any `Nanos`: 1677 to 2262.
+pub(super) fn datetime(since_1970: Nanos, within: Nanos) -> String {
     let (seconds, nanos) = (since_1970.count().div_euclid(1_000_000_000), since_1970.count().rem_euclid(1_000_000_000));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = civil(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
+    let decimals = format!("{nanos:09}");
+    let known = (1..=9_u32).take_while(|digits| within.count() <= 10_i64.pow(9 - digits)).count();
+    let point = if known > 0 { "." } else { "" };
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{point}{}Z", &decimals[..known])
 }
 
 /// Year, month and day of the proleptic Gregorian calendar, so many days after 1970-01-01. The method is Howard Hinnant's
@@ -40,8 +44,25 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00"),
             (-1, "1969-12-31T23:59:59"),
         ] {
-            assert_eq!(datetime(Nanos::from_secs(seconds)), format!("{expected}.000000000Z"));
+            assert_eq!(datetime(Nanos::from_secs(seconds), Nanos::ZERO), format!("{expected}.000000000Z"));
         }
-        assert_eq!(datetime(Nanos::new(1)), "1970-01-01T00:00:00.000000001Z");
+        assert_eq!(datetime(Nanos::new(1), Nanos::new(1)), "1970-01-01T00:00:00.000000001Z");
+    }
+
+    #[test]
+    fn no_more_decimals_are_written_than_are_known() {
+        for (within, expected) in [
+            (1, ".123456789"),
+            (2, ".12345678"),
+            (10, ".12345678"),
+            (70, ".1234567"),
+            (30_000_000, ".1"),
+            (100_000_000, ".1"),
+            (100_000_001, ""),
+            (5_000_000_000, ""),
+        ] {
+            let written = datetime(Nanos::new(123_456_789), Nanos::new(within));
+            assert_eq!(written, format!("1970-01-01T00:00:00{expected}Z"), "{within}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The JSON of a recording's metadata, written and read back.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use hairspring_machine::Nanos;
@@ -10,7 +11,8 @@ use super::{About, Closing, EXTENSION_VERSION, Segment, SigmfError, State, Step,
 use crate::gap::{Cause, Gap, Skip};
 use crate::layout::{Container, Layout};
 use crate::ledger::{Ledger, Verdict};
-use crate::source::OnOverrun;
+use crate::source::{Ignored, OnOverrun};
+use crate::trigger::Missed;
 use crate::units::{Bytes, Frames, SampleRate};
 
 /// The name of the extension.
@@ -94,6 +96,7 @@ struct Recording {
     on_overrun: String,
     started_realtime_ns: i64,
     started_monotonic_ns: i64,
+    started_within_ns: Option<i64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -110,6 +113,10 @@ struct Result {
     buffer_high_water_bytes: u64,
     buffer_bytes: u64,
     elapsed_ns: i64,
+    #[serde(default)]
+    ignored_datagrams: BTreeMap<String, u64>,
+    #[serde(default)]
+    missed_triggers: BTreeMap<String, u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -257,9 +264,10 @@ fn captures(about: &About, segments: &[Segment], frames_per_sample: u64) -> Vec<
         Some(rate) => Some(rate.time_of(first)),
         None => (first.0 == 0).then_some(Nanos::ZERO),
     };
-    let time = since.and_then(|since| about.started_realtime.count().checked_add(since.count()));
+    let time =
+        since.and_then(|since| about.started_realtime.count().checked_add(since.count())).zip(about.started_within);
     if let Some(capture) = captures.iter_mut().find(|capture| segments.is_empty() || capture.global_index.is_some()) {
-        capture.datetime = time.map(|time| datetime(Nanos::new(time)));
+        capture.datetime = time.map(|(time, within)| datetime(Nanos::new(time), within));
     }
     captures
 }
@@ -308,6 +316,7 @@ fn recording_of(about: &About) -> Recording {
         on_overrun: about.on_overrun.name().to_owned(),
         started_realtime_ns: about.started_realtime.count(),
         started_monotonic_ns: about.started_monotonic.count(),
+        started_within_ns: about.started_within.map(Nanos::count),
     }
 }
 
@@ -345,6 +354,8 @@ fn result_of(closing: &Closing) -> Result {
         buffer_high_water_bytes: closing.buffer_high_water.0,
         buffer_bytes: closing.buffer.0,
         elapsed_ns: closing.elapsed.count(),
+        ignored_datagrams: closing.ignored.named().map(|(name, count)| (name.to_owned(), count)).into(),
+        missed_triggers: closing.missed.named().map(|(name, count)| (name.to_owned(), count)).into(),
     }
 }
 
@@ -423,6 +434,7 @@ fn about_of(
         pattern: recording.pattern,
         started_realtime: Nanos::new(recording.started_realtime_ns),
         started_monotonic: Nanos::new(recording.started_monotonic_ns),
+        started_within: recording.started_within_ns.map(Nanos::new),
         block: Bytes(recording.block_bytes),
         members: recording.members.into_iter().map(PathBuf::from).collect(),
         member: recording.member,
@@ -450,6 +462,10 @@ fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, Sigmf
         });
     }
     let ledger = result.ledger;
+    // Recordings of older versions do not have them; what a newer one counts besides is passed over.
+    let (datagrams, triggers) = (result.ignored_datagrams, result.missed_triggers);
+    let ignored = Ignored::default().named().map(|(name, _)| datagrams.get(name).copied().unwrap_or(0));
+    let missed = Missed::default().named().map(|(name, _)| triggers.get(name).copied().unwrap_or(0));
     Ok(Closing {
         verdict: verdict_of(&result.verdict).ok_or_else(|| unknown("verdict", &result.verdict))?,
         reason: result.reason,
@@ -477,6 +493,8 @@ fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, Sigmf
         buffer_high_water: Bytes(result.buffer_high_water_bytes),
         buffer: Bytes(result.buffer_bytes),
         elapsed: Nanos::new(result.elapsed_ns),
+        ignored: Ignored::of(ignored),
+        missed: Missed::of(missed),
     })
 }
 

@@ -22,6 +22,7 @@ fn any_about() -> impl Strategy<Value = About> {
             pattern,
             started_realtime: Nanos::new(realtime),
             started_monotonic: Nanos::new(monotonic),
+            started_within: Some(Nanos::new(monotonic.unsigned_abs() as i64 & 0xFFFF)),
             block: Bytes(grains * layout.grain().bytes),
             members: (0..members).map(|member| format!("/data {member}/x").into()).collect(),
             member: members - 1,
@@ -67,6 +68,8 @@ fn any_closing() -> impl Strategy<Value = Closing> {
             buffer_high_water: Bytes(n[0]),
             buffer: Bytes(n[1]),
             elapsed: Nanos::new(elapsed),
+            ignored: crate::source::Ignored { foreign: n[0], restarts: n[1], ..Default::default() },
+            missed: crate::trigger::Missed { short_shots: n[2], ..Default::default() },
         },
     )
 }
@@ -128,6 +131,7 @@ fn about() -> About {
         pattern: None,
         started_realtime: Nanos::from_secs(1_795_276_483),
         started_monotonic: Nanos::from_secs(5),
+        started_within: Some(Nanos::new(1)),
         block: Bytes(3 * 4096),
         members: vec!["/data/x".into()],
         member: 0,

@@ -4,8 +4,8 @@
 #![expect(unsafe_code, reason = "system calls on descriptors: poll, recvmsg, socket options")]
 
 use std::io;
-use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::units::Bytes;
 
@@ -22,6 +22,54 @@ pub(super) fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     // SAFETY: there is one entry, it lives until the call returns, and its descriptor is borrowed, so open, meanwhile.
     let ready = unsafe { libc::poll(&raw mut entry, 1, 0) };
     ready > 0
+}
+
+/// Bytes that can be read at once; 0 if the kernel does not say.
+pub(super) fn readable_bytes(descriptor: BorrowedFd<'_>) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the call writes one int, which lives until it returns; the descriptor is borrowed, so open, meanwhile.
+    let result = unsafe { libc::ioctl(descriptor.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    if result == 0 { u64::try_from(bytes).unwrap_or(0) } else { 0 }
+}
+
+/// Binds a socket to the address of a group, which others on this computer may be bound to as well.
+pub(crate) fn bind_to_group(address: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    // SAFETY: takes no pointers; the result is checked before it becomes an owned descriptor, which nobody else has.
+    let descriptor = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open, and this is its only owner: it was made above.
+    let socket = UdpSocket::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    set(&socket, libc::SO_REUSEADDR, 1)?;
+    let bind = |address: *const libc::sockaddr, length: usize| {
+        // SAFETY: the address lives until the call returns, and is as long as is said.
+        let result = unsafe { libc::bind(socket.as_raw_fd(), address, length as libc::socklen_t) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    };
+    match address {
+        SocketAddr::V4(address) => {
+            let raw = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: address.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            bind((&raw const raw).cast(), size_of_val(&raw))?;
+        }
+        SocketAddr::V6(address) => {
+            let raw = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: address.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
+                sin6_scope_id: address.scope_id(),
+            };
+            bind((&raw const raw).cast(), size_of_val(&raw))?;
+        }
+    }
+    Ok(socket)
 }
 
 /// Asks for a receive buffer of so many bytes; how large it is then. The kernel allows at most `net.core.rmem_max`, and counts
@@ -50,19 +98,25 @@ pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     (get(socket, libc::SO_MEMINFO, &mut numbers) == size_of_val(&numbers)).then_some(numbers[MEMINFO_DROPS])
 }
 
-/// Takes one datagram: its length, and how many the kernel had thrown away when it came. Does not block if the socket does
-/// not.
-pub(super) fn receive(socket: &UdpSocket, into: &mut [u8]) -> io::Result<(usize, u32)> {
+/// A datagram: its length, how many the kernel had thrown away when it came, and where it comes from.
+pub(super) type Received = (usize, u32, SocketAddr);
+
+/// Takes one datagram. Does not block.
+pub(super) fn receive(socket: &UdpSocket, into: &mut [u8]) -> io::Result<Received> {
     let mut piece = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut control: Control = [0; 8];
     // SAFETY: all zeros are a message header without any part.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // SAFETY: all zeros are an address of no family.
+    let mut from: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    message.msg_name = (&raw mut from).cast();
+    message.msg_namelen = size_of_val(&from) as _;
     message.msg_iov = &raw mut piece;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the header names `piece`, which names all of `into`, and `control`, each with its true length; all of them live
-    // until the call returns, and nothing else looks at them meanwhile.
+    // SAFETY: the header names `piece`, which names all of `into`, `from` and `control`, each with its true length; all of them
+    // live until the call returns, and nothing else looks at them meanwhile.
     let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
     // SAFETY: the kernel has filled the header, which still names `control`.
@@ -75,7 +129,26 @@ pub(super) fn receive(socket: &UdpSocket, into: &mut [u8]) -> io::Result<(usize,
         // Nothing is said as long as nothing was thrown away.
         _ => 0,
     };
-    Ok((length, drops))
+    Ok((length, drops, sender(&from)))
+}
+
+/// The address in the kernel's form; no address for a family that a UDP socket does not have.
+fn sender(from: &libc::sockaddr_storage) -> SocketAddr {
+    let from = std::ptr::from_ref(from);
+    // SAFETY: the kernel has filled the storage, which is larger than each kind of address and aligned for it; any bits are one.
+    let (family, v4, v6) = unsafe {
+        ((*from).ss_family, from.cast::<libc::sockaddr_in>().read(), from.cast::<libc::sockaddr_in6>().read())
+    };
+    match libc::c_int::from(family) {
+        libc::AF_INET6 => {
+            let (port, scope) = (u16::from_be(v6.sin6_port), v6.sin6_scope_id);
+            SocketAddrV6::new(Ipv6Addr::from(v6.sin6_addr.s6_addr), port, v6.sin6_flowinfo, scope).into()
+        }
+        libc::AF_INET => {
+            SocketAddrV4::new(Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes()), u16::from_be(v4.sin_port)).into()
+        }
+        _ => SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into(),
+    }
 }
 
 fn set(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) -> io::Result<()> {

@@ -7,6 +7,9 @@
 //! [`Gap`] of cause `source`: it was begun and never completed. A connection that breaks ends with the system's error number,
 //! an end in order with `finished`.
 //!
+//! **A stop** takes what the kernel holds at that moment, of a pipe or a connection, also of one that has come and was not
+//! accepted. What the sender writes later, or holds back for want of room in the kernel's buffers, is not waited for.
+//!
 //! Data go from the descriptor into the ring without a copy between. It is asked first whether a read would block, so that a
 //! descriptor that is shared with others, like the standard input, need not be switched to not blocking.
 
@@ -17,7 +20,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use hairspring_machine::Nanos;
 
-use super::descriptor::is_readable;
+use super::descriptor::{is_readable, readable_bytes};
 use super::{Counters, Description, End, Next, Source};
 use crate::gap::{Cause, Gap};
 use crate::layout::Layout;
@@ -74,6 +77,8 @@ pub struct Reader {
     begun: Vec<u8>,
     committed: u64,
     lost: u64,
+    /// Bytes that the kernel held when it was told to stop and that are still there.
+    stopping: Option<u64>,
     ended: Option<End>,
 }
 
@@ -82,7 +87,7 @@ impl Reader {
     pub fn new(file: File, about: About) -> Self {
         let begun = Vec::with_capacity(about.layout.grain().bytes as usize);
         let wanted = about.total_bytes();
-        Self { about, input: Input::Open(file), wanted, begun, committed: 0, lost: 0, ended: None }
+        Self { about, input: Input::Open(file), wanted, begun, committed: 0, lost: 0, stopping: None, ended: None }
     }
 
     /// Reads from a connection.
@@ -102,7 +107,16 @@ impl Reader {
         listener.set_nonblocking(true)?;
         let begun = Vec::with_capacity(about.layout.grain().bytes as usize);
         let wanted = about.total_bytes();
-        Ok(Self { about, input: Input::Listening(listener), wanted, begun, committed: 0, lost: 0, ended: None })
+        Ok(Self {
+            about,
+            input: Input::Listening(listener),
+            wanted,
+            begun,
+            committed: 0,
+            lost: 0,
+            stopping: None,
+            ended: None,
+        })
     }
 
     fn finish(&mut self, end: End, now: Nanos, ring: &mut Producer) -> Next {
@@ -115,6 +129,23 @@ impl Reader {
         }
         self.ended = Some(end);
         Next::Ended(end)
+    }
+
+    /// What has come and was not taken. A file keeps what is not taken, so nothing of it need be drained.
+    fn held_by_the_kernel(&self) -> u64 {
+        match &self.input {
+            Input::Open(file) if !file.metadata().is_ok_and(|about| about.is_file()) => readable_bytes(file.as_fd()),
+            Input::Open(_) | Input::Listening(_) => 0,
+        }
+    }
+
+    /// Nothing more is there now.
+    fn wait_or_stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        match &self.input {
+            _ if self.stopping.is_some() => self.finish(End::Stopped, now, ring),
+            Input::Open(file) => Next::Readable(file.as_raw_fd(), now + PATIENCE),
+            Input::Listening(listener) => Next::Readable(listener.as_raw_fd(), now + PATIENCE),
+        }
     }
 
     /// Accepts a connection, if one has come.
@@ -138,6 +169,10 @@ impl Source for Reader {
     }
 
     fn start(&mut self, _now: Nanos) {}
+
+    fn begins_with_data(&self) -> bool {
+        true
+    }
 
     fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
         if let Some(end) = self.ended {
@@ -168,9 +203,11 @@ impl Source for Reader {
             let length = most.min(room).min(self.wanted) as usize;
             let Some(bytes) = (if length > 0 { ring.reserve(length) } else { None }) else { return Next::Room };
             if !is_readable(file.as_fd()) {
-                return Next::Readable(file.as_raw_fd(), now + PATIENCE);
+                return self.wait_or_stop(now, ring);
             }
             let begun = self.begun.len();
+            let most = begun as u64 + self.stopping.unwrap_or(u64::MAX - begun as u64);
+            let bytes = &mut bytes[..length.min(usize::try_from(most).unwrap_or(usize::MAX))];
             bytes[..begun].copy_from_slice(&self.begun);
             match file.read(&mut bytes[begun..]) {
                 Ok(0) => return self.finish(End::Finished, now, ring),
@@ -183,23 +220,35 @@ impl Source for Reader {
                     self.committed += whole as u64;
                     self.wanted -= whole as u64;
                     moved += read as u64;
+                    self.stopping = self.stopping.map(|left| left.saturating_sub(read as u64));
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Next::Readable(file.as_raw_fd(), now + PATIENCE);
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.wait_or_stop(now, ring),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return self.finish(failed(&error), now, ring),
             }
             if self.wanted == 0 {
                 return self.finish(End::Finished, now, ring);
             }
+            if self.stopping == Some(0) {
+                return self.finish(End::Stopped, now, ring);
+            }
         }
         Next::At(now)
     }
 
     fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
-        let end = self.ended.unwrap_or(End::Stopped);
-        self.finish(end, now, ring)
+        if self.stopping.is_none() && self.ended.is_none() {
+            if let Input::Listening(listener) = &self.input
+                && let Ok(file) = Self::accept(listener)
+            {
+                self.input = Input::Open(file);
+            }
+            self.stopping = Some(self.held_by_the_kernel());
+        }
+        match (self.ended, self.stopping) {
+            (None, Some(1..)) => self.service(now, ring),
+            (end, _) => self.finish(end.unwrap_or(End::Stopped), now, ring),
+        }
     }
 
     fn counters(&self) -> Counters {

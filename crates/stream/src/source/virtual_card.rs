@@ -23,7 +23,7 @@ mod unpaced;
 
 use hairspring_machine::Nanos;
 
-use super::{Counters, Description, End, Next, OnOverrun, Source};
+use super::{Counters, Description, End, Ignored, Next, OnOverrun, Source};
 use crate::gap::{Cause, Gap};
 use crate::layout::Layout;
 use crate::pattern::{Pattern, splitmix64};
@@ -290,6 +290,7 @@ impl Source for VirtualCard {
 
     fn counters(&self) -> Counters {
         Counters {
+            ignored: Ignored::default(),
             produced_bytes: self.produced * self.grain_bytes,
             lost_bytes: self.fifo.lost() * self.grain_bytes,
             fifo_bytes: self.fifo.fill() * self.grain_bytes,

@@ -50,6 +50,12 @@ impl ExternalTrigger {
         self.slots.refused.load(Ordering::Relaxed)
     }
 
+    /// Calls that nobody has taken yet.
+    pub(super) fn waiting(&self) -> u64 {
+        // Relaxed: a figure for people.
+        self.slots.times.iter().filter(|slot| slot.load(Ordering::Relaxed) != EMPTY).count() as u64
+    }
+
     /// Takes what waits, as far as there is room for it, the earliest first.
     pub(super) fn drain(&self, into: &mut Vec<Nanos>) {
         for slot in &self.slots.times {

@@ -22,7 +22,7 @@ use hairspring_machine::Nanos;
 
 use super::external::ExternalTrigger;
 use super::probe::{Probe, Test};
-use super::{Level, Shots, Side, Slope, Trigger, TriggerError};
+use super::{Level, Missed, Shots, Side, Slope, Trigger, TriggerError};
 use crate::layout::Layout;
 use crate::units::{Bytes, Frames, SampleRate};
 
@@ -81,8 +81,7 @@ pub struct Gate {
     held_off: u64,
     shot: Option<Shot>,
     shots: u64,
-    lost_shots: u64,
-    ignored: u64,
+    missed: Missed,
 }
 
 impl Gate {
@@ -115,8 +114,7 @@ impl Gate {
             held_off: 0,
             shot: None,
             shots: 0,
-            lost_shots: 0,
-            ignored: 0,
+            missed: Missed::default(),
         })
     }
 
@@ -145,14 +143,14 @@ impl Gate {
         self.shots
     }
 
-    /// Shots of which nothing was left when they could have been kept: gone in gaps. They have no number.
-    pub fn lost_shots(&self) -> u64 {
-        self.lost_shots
-    }
-
-    /// External triggers that fell into a shot under way.
-    pub fn ignored(&self) -> u64 {
-        self.ignored
+    /// Triggers that made no shot, or not a whole one, so far.
+    pub fn missed(&self) -> Missed {
+        let (waiting, refused) = match &self.watch {
+            Watch::External { calls, waiting } => (waiting.len() as u64 + calls.waiting(), calls.refused()),
+            _ => (0, 0),
+        };
+        let unheeded = if self.is_done() { 0 } else { waiting };
+        Missed { ignored_calls: self.missed.ignored_calls + unheeded, refused_calls: refused, ..self.missed }
     }
 
     /// Whether the last shot is over. All that comes now is left out.
@@ -199,7 +197,7 @@ impl Gate {
                 return self.leave_out(keep.max(first));
             };
             if shot.end <= first {
-                self.lost_shots += u64::from(!shot.begun); // 4
+                self.missed.lost_shots += u64::from(!shot.begun); // 4
                 self.finish(shot);
                 continue;
             }
@@ -232,6 +230,7 @@ impl Gate {
             decision.triggered = Some(Frames(shot.frame));
             let wanted = i128::from(shot.frame) - i128::from(self.pre);
             decision.lacks = Frames(u64::try_from(i128::from(first) - wanted).unwrap_or(0));
+            self.missed.short_shots += u64::from(decision.lacks.0 > 0);
         }
         self.look_on(first, until, end, bytes);
         self.undecided = until;
@@ -271,7 +270,7 @@ impl Gate {
                     None => end - 1,
                 };
                 let ignored = waiting.iter().take_while(|at| frame_of(**at) < self.held_off).count();
-                self.ignored += ignored as u64;
+                self.missed.ignored_calls += ignored as u64;
                 waiting.drain(..ignored);
                 let hit = waiting.first().map(|at| frame_of(*at)).filter(|frame| *frame < end);
                 if hit.is_some() {
@@ -296,7 +295,7 @@ impl Gate {
             }
             Watch::External { calls, waiting } if self.clock.is_none() => {
                 calls.drain(waiting);
-                self.ignored += waiting.len() as u64;
+                self.missed.ignored_calls += waiting.len() as u64;
                 waiting.clear();
             }
             Watch::External { .. } => {}

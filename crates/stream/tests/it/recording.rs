@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hairspring_machine::Nanos;
+use hairspring_stream::beginning::Beginning;
 use hairspring_stream::gap::Cause;
 use hairspring_stream::journal::RecordingId;
 use hairspring_stream::layout::Layout;
@@ -85,8 +86,7 @@ fn open(
         gate: case.trigger.map(|(text, pre, post, shots)| {
             Gate::new(text.parse().expect("a trigger"), case.layout, Frames(pre), Frames(post), shots).expect("a gate")
         }),
-        started_realtime: Nanos::from_secs(1_700_000_000),
-        started: Nanos::ZERO,
+        opened: Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Nanos::ZERO, within: Nanos::ZERO },
         software: "test".to_owned(),
         stopwatch: || Nanos::ZERO,
     };
@@ -494,8 +494,7 @@ fn crashed(case: &Case, seed: u64) -> Option<()> {
         sync_every: Nanos::from_millis(5),
         sync_bytes: Bytes::mib(1),
         gate: None,
-        started_realtime: Nanos::ZERO,
-        started: Nanos::ZERO,
+        opened: Beginning { realtime: Nanos::ZERO, monotonic: Nanos::ZERO, within: Nanos::ZERO },
         software: "test".to_owned(),
         stopwatch: || Nanos::ZERO,
     };

@@ -171,3 +171,63 @@ fn a_reader_that_is_stopped_ends_at_once_and_stays_so() {
     assert_eq!((listener.frame, listener.gaps.len()), (20, 0));
     assert_eq!(reader.counters().produced_bytes, 90);
 }
+
+/// Serves and stops until it has ended, with a listener that takes everything.
+fn stop_and_hear(reader: &mut Reader, ring: &mut Producer, listener: &mut Listener) -> End {
+    loop {
+        match reader.stop(Nanos::ZERO, ring) {
+            Next::Ended(end) => {
+                ring.close(end);
+                assert_eq!(listener.finish(), end);
+                return end;
+            }
+            Next::Readable(..) => panic!("a stop waits for nothing"),
+            Next::At(_) | Next::Room => listener.listen(u64::MAX),
+        }
+    }
+}
+
+/// What a sender had written before the stop was left in the kernel, and the verdict was "without loss". The ring is smaller
+/// than what is there, so that draining needs several turns.
+#[test]
+fn a_stop_drains_what_a_pipe_holds_and_no_more() {
+    let (read, mut write) = io::pipe().expect("a pipe");
+    write.write_all(&data(9 * 5000 + 4)).expect("room");
+    let mut reader = Reader::new(File::from(OwnedFd::from(read)), about());
+    let (mut ring, mut listener) = ears();
+    // The ring is full.
+    assert_eq!(reader.service(Nanos::ZERO, &mut ring), Next::Room);
+    // A sender that goes on writing does not hold the end up.
+    assert!(matches!(reader.stop(Nanos::ZERO, &mut ring), Next::Room));
+    write.write_all(&data(9 * 1000)).expect("room");
+    assert_eq!(stop_and_hear(&mut reader, &mut ring, &mut listener), End::Stopped);
+    assert_eq!((listener.frame, listener.gaps.len()), (10_000, 0));
+}
+
+#[test]
+fn a_stop_drains_what_a_connection_holds_also_of_one_that_waits() {
+    for is_accepted in [true, false] {
+        let here = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let mut write = TcpStream::connect(here.local_addr().expect("an address")).expect("a listener");
+        let mut reader = Reader::listening(here, about()).expect("not blocking");
+        let (mut ring, mut listener) = ears();
+        if is_accepted {
+            reader.service(Nanos::ZERO, &mut ring);
+        }
+        write.write_all(&data(9 * 1000)).expect("room");
+        assert_eq!(stop_and_hear(&mut reader, &mut ring, &mut listener), End::Stopped);
+        assert_eq!((listener.frame, listener.gaps.len()), (2000, 0), "{is_accepted}");
+    }
+}
+
+/// A file keeps what is not taken: a stop does not read the rest of it.
+#[test]
+fn a_stop_leaves_the_rest_of_a_file() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), data(9 * 5000)).expect("space");
+    let mut reader = Reader::new(File::open(file.path()).expect("a file"), about());
+    let (mut ring, mut listener) = ears();
+    assert_eq!(reader.service(Nanos::ZERO, &mut ring), Next::Room);
+    assert_eq!(stop_and_hear(&mut reader, &mut ring, &mut listener), End::Stopped);
+    assert_eq!(listener.frame, 4096 / 9 * 2);
+}

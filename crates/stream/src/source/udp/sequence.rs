@@ -30,6 +30,11 @@ impl Sequence {
         Some(if self.big_endian { bytes.iter().fold(0, append) } else { bytes.iter().rev().fold(0, append) })
     }
 
+    /// The number of the datagram after the one with this number.
+    pub(super) fn next(self, number: u64) -> u64 {
+        number.wrapping_add(1) & (u64::MAX >> (64 - self.bytes * 8))
+    }
+
     /// How far a number is ahead of another; negative if it is behind. Numbers start again at 0 after the highest.
     pub(super) fn ahead(self, number: u64, of: u64) -> i64 {
         let unused = 64 - self.bytes * 8;

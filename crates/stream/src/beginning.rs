@@ -1,0 +1,65 @@
+//! [`Beginning`]: when the first frame of a recording was taken, by two clocks, and how exactly that is known.
+//!
+//! ```text
+//!   CLOCK_MONOTONIC      a ────────── b        the time of day is read between two readings
+//!   CLOCK_REALTIME            r
+//! ```
+//!
+//! At `b` the time of day was at most `r + (b − a)`, and at most `b − a` less. So the moment is stated as its latest, together
+//! with how much earlier it may have been.
+
+use hairspring_machine::{Clock, Machine, Nanos};
+
+/// Brackets of which the narrowest is taken: the others were disturbed.
+const TRIES: usize = 5;
+
+/// When the first frame was taken: at these readings of two clocks, or up to `within` earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// On `CLOCK_MONOTONIC`.
+    pub monotonic: Nanos,
+    /// The time of day (`CLOCK_REALTIME`).
+    pub realtime: Nanos,
+    /// How much earlier it may have been; 0 or more.
+    pub within: Nanos,
+}
+
+impl Beginning {
+    /// This moment.
+    pub fn now(machine: &impl Machine) -> Self {
+        let brackets = std::array::from_fn::<_, TRIES, _>(|_| {
+            let before = machine.read(Clock::Monotonic);
+            let realtime = machine.read(Clock::Realtime);
+            let monotonic = machine.read(Clock::Monotonic);
+            let within = monotonic - before;
+            Self { monotonic, realtime: realtime + within, within }
+        });
+        // A narrow bracket that is older would state a moment that has passed by the length of the others.
+        let narrowest = brackets.iter().map(|one| one.within).min();
+        *brackets.iter().rfind(|one| Some(one.within) == narrowest).unwrap_or(&brackets[TRIES - 1])
+    }
+
+    /// The same, of something that came between a moment at which it was not there and this.
+    pub fn after(self, not_there: Nanos) -> Self {
+        Self { within: self.within + (self.monotonic - not_there).max(Nanos::ZERO), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hairspring_machine::Host;
+
+    #[test]
+    fn the_moment_lies_in_its_bracket_and_what_came_before_it_widens_it() {
+        let before = Host.read(Clock::Monotonic);
+        let earliest = Host.read(Clock::Realtime);
+        let beginning = Beginning::now(&Host);
+        let after = Host.read(Clock::Monotonic);
+        assert!(before <= beginning.monotonic - beginning.within && beginning.monotonic <= after, "{beginning:?}");
+        assert!(earliest <= beginning.realtime, "{beginning:?}");
+        let later = beginning.after(before);
+        assert_eq!(later.monotonic - later.within, before - beginning.within);
+        assert_eq!(beginning.after(after), beginning);
+    }
+}
