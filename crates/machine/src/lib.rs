@@ -16,6 +16,7 @@ pub mod facts;
 mod host;
 mod machine;
 mod nanos;
+mod settings;
 pub mod sim;
 mod ticks;
 
@@ -25,5 +26,6 @@ pub use machine::{
     SleepCall, ThreadUsage, Woken,
 };
 pub use nanos::{DurationError, Nanos};
+pub use settings::{Held, Owner, Setting, ThreadSettings, Wish};
 pub use sim::Sim;
 pub use ticks::Ticks;

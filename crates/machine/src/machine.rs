@@ -7,7 +7,7 @@
 //! The trait is object-safe. Hot paths take it as a type parameter, so that a tick read costs one instruction.
 
 use crate::facts::{Facts, Unread};
-use crate::{Nanos, Ticks};
+use crate::{Nanos, ThreadSettings, Ticks};
 
 /// Number of a CPU, as the kernel counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -220,7 +220,8 @@ pub trait Machine {
     /// How the thread is scheduled.
     fn policy(&self) -> Policy;
 
-    /// Changes how the thread is scheduled. On Windows takes a lock.
+    /// Changes how the thread is scheduled, and nothing else: a thread whose children are not to inherit its policy
+    /// (`SCHED_RESET_ON_FORK`) keeps that. On Windows takes a lock.
     ///
     /// # Errors
     /// The system refused; the remedy names the limit or capability.
@@ -235,7 +236,8 @@ pub trait Machine {
     /// A CPU does not exist or is not allowed here, or the set is empty.
     fn set_affinity(&self, cpus: &CpuSet) -> Result<(), Refused>;
 
-    /// Locks all memory of the process, present and future.
+    /// Locks all memory of the process, present and future, until as many [`unlock_memory`](Machine::unlock_memory). Any thread may
+    /// make either call. The kernel has one lock: the last unlocking also ends the locks that others made by `mlock`.
     ///
     /// # Errors
     /// The limit on locked memory is too small.
@@ -249,6 +251,10 @@ pub trait Machine {
 
     /// Sets the timer slack; at least 1 ns. Has no effect on real-time policies, which have none.
     fn set_timer_slack(&self, slack: Nanos);
+
+    /// The wishes that are held on the thread, for [`Held`](crate::Held); none when the thread is ending. The first call of a
+    /// thread allocates.
+    fn thread_settings(&self) -> Option<ThreadSettings>;
 
     /// What the kernel counted for the thread so far. A few system calls; opens a file and allocates.
     fn usage(&self) -> ThreadUsage;

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::facts::{Fact, Facts, Thread, Unread};
 use crate::{
     Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
-    Refused, SleepCall, ThreadUsage, Ticks, Woken,
+    Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 pub use script::{Costs, Disturbance, Event, Script};
@@ -39,12 +39,14 @@ const LOAD_PICOS: u64 = 500;
 #[derive(Clone, Debug)]
 pub struct Sim {
     state: Arc<Mutex<State>>,
+    /// Apart from the state, for they change it.
+    settings: ThreadSettings,
 }
 
 impl Sim {
     /// A machine at the beginning of its script.
     pub fn new(script: Script) -> Self {
-        Self { state: Arc::new(Mutex::new(State::new(script))) }
+        Self { state: Arc::new(Mutex::new(State::new(script))), settings: ThreadSettings::default() }
     }
 
     /// True time since the beginning, which no program can see: what every result can be checked against.
@@ -55,6 +57,11 @@ impl Sim {
     /// True time in picoseconds.
     pub fn true_picos(&self) -> u64 {
         self.state().true_picos()
+    }
+
+    /// Whether the memory of the program is locked.
+    pub fn is_memory_locked(&self) -> bool {
+        self.state().memory_locks > 0
     }
 
     /// Lets the program work for a while that is nobody's call.
@@ -156,7 +163,12 @@ impl Machine for Sim {
         if policy != Policy::Other && !state.real_time_allowed() {
             return Err(refused("set the scheduling policy", "run as root"));
         }
-        state.policy = policy;
+        if let Policy::Fifo(priority) | Policy::RoundRobin(priority) = policy
+            && !(1..=99).contains(&priority)
+        {
+            return Err(refused("set the scheduling policy", "choose a priority from 1 to 99"));
+        }
+        state.change_policy(policy);
         Ok(())
     }
 
@@ -169,10 +181,18 @@ impl Machine for Sim {
     }
 
     fn lock_memory(&self) -> Result<(), Refused> {
-        if self.state().real_time_allowed() { Ok(()) } else { Err(refused("lock memory", "run as root")) }
+        let mut state = self.state();
+        if !state.real_time_allowed() {
+            return Err(refused("lock memory", "run as root"));
+        }
+        state.memory_locks += 1;
+        Ok(())
     }
 
-    fn unlock_memory(&self) {}
+    fn unlock_memory(&self) {
+        let mut state = self.state();
+        state.memory_locks = state.memory_locks.saturating_sub(1);
+    }
 
     fn timer_slack(&self) -> Nanos {
         self.state().slack
@@ -182,7 +202,11 @@ impl Machine for Sim {
         let mut state = self.state();
         let cost = state.costs().system_call;
         state.run(cost);
-        state.slack = slack.max(Nanos::new(1));
+        state.change_slack(slack);
+    }
+
+    fn thread_settings(&self) -> Option<ThreadSettings> {
+        Some(self.settings.clone())
     }
 
     fn usage(&self) -> ThreadUsage {

@@ -3,6 +3,9 @@
 use hairspring_machine::{Machine, Nanos, Policy};
 
 /// The least timer slack, in force while this lives; the former one comes back at the end.
+///
+/// Not a [`Held`](hairspring_machine::Held) wish, which allocates and locks: nothing else of the thread runs meanwhile, so what
+/// was found is what is to be in force at the end.
 pub(crate) struct Quiet<'m, M: Machine> {
     machine: &'m M,
     /// The thread's policy, read on the way.

@@ -1,6 +1,6 @@
 //! [`RealTime`]: scheduling choices, applied for a while by a guard that says what was granted.
 
-use hairspring_machine::{Cpu, CpuSet, Machine, Nanos, Policy, Refused};
+use hairspring_machine::{Cpu, CpuSet, Held, Machine, Nanos, Policy, Refused, Wish};
 
 /// What to ask of the system for the calling thread. Everything is the caller's choice; nothing is applied by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,51 +24,39 @@ pub enum Grant {
     Refused(&'static str, Refused),
 }
 
-/// Settings in force; dropping it restores what was before. Stays on the thread that made it.
+/// Settings that are held on the thread that made it. Dropping it releases them.
+///
+/// Guards can end in any order. Of each setting, the most recent wish that is still held is in force; when the last one has ended,
+/// the thread is as it was before the first ([`Held`]).
+///
+/// To drop a guard tells nobody what could not be restored; [`release`](RealTimeGuard::release) returns it.
 #[derive(Debug)]
+#[must_use = "a guard that is dropped gives the settings back"]
 pub struct RealTimeGuard<'m, M: Machine> {
-    machine: &'m M,
     grants: Vec<Grant>,
-    policy: Option<Policy>,
-    affinity: Option<CpuSet>,
-    memory_locked: bool,
-    slack: Option<Nanos>,
-    // The settings are the thread's, so the guard must not leave it.
-    _thread: std::marker::PhantomData<*const ()>,
+    held: Vec<Held<'m, M>>,
 }
 
 impl RealTime {
     /// Applies what was asked for to the calling thread; a refusal is reported by the guard and does not stop the rest.
     /// Not real-time safe.
     pub fn apply<'m, M: Machine>(&self, machine: &'m M) -> RealTimeGuard<'m, M> {
-        let mut guard = RealTimeGuard {
-            machine,
-            grants: Vec::new(),
-            policy: None,
-            affinity: None,
-            memory_locked: false,
-            slack: None,
-            _thread: std::marker::PhantomData,
-        };
-        if let Some(cpu) = self.cpu {
-            let before = machine.affinity();
-            if guard.note("cpu", machine.set_affinity(&CpuSet(vec![cpu]))) {
-                guard.affinity = Some(before);
-            }
-        }
-        if self.lock_memory {
-            guard.memory_locked = guard.note("lock_memory", machine.lock_memory());
-        }
-        if let Some(slack) = self.slack {
-            guard.slack = Some(machine.timer_slack());
-            machine.set_timer_slack(slack);
-            guard.grants.push(Grant::Granted("slack"));
-        }
-        // Last, so that the work above is not done at high priority.
-        if let Some(policy) = self.policy {
-            let before = machine.policy();
-            if guard.note("policy", machine.set_policy(policy)) {
-                guard.policy = Some(before);
+        let mut guard = RealTimeGuard { grants: Vec::new(), held: Vec::new() };
+        // The policy last, so that the work before it is not done at high priority.
+        let wishes = [
+            ("cpu", self.cpu.map(|cpu| Wish::Affinity(CpuSet(vec![cpu])))),
+            ("lock_memory", self.lock_memory.then_some(Wish::MemoryLock)),
+            ("slack", self.slack.map(Wish::TimerSlack)),
+            ("policy", self.policy.map(Wish::Policy)),
+        ];
+        for (setting, wish) in wishes {
+            match wish.map(|wish| Held::take(machine, wish)) {
+                Some(Ok(held)) => {
+                    guard.grants.push(Grant::Granted(setting));
+                    guard.held.push(held);
+                }
+                Some(Err(refused)) => guard.grants.push(Grant::Refused(setting, refused)),
+                None => {}
             }
         }
         guard
@@ -76,15 +64,6 @@ impl RealTime {
 }
 
 impl<M: Machine> RealTimeGuard<'_, M> {
-    fn note(&mut self, setting: &'static str, result: Result<(), Refused>) -> bool {
-        let granted = result.is_ok();
-        self.grants.push(match result {
-            Ok(()) => Grant::Granted(setting),
-            Err(refused) => Grant::Refused(setting, refused),
-        });
-        granted
-    }
-
     /// What was asked for and what came of it, in the order in which it was applied.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
@@ -97,22 +76,22 @@ impl<M: Machine> RealTimeGuard<'_, M> {
             Grant::Refused(_, refused) => Some(refused),
         })
     }
+
+    /// Gives the settings back.
+    ///
+    /// # Errors
+    /// What the system refused on the way back; the rest has been restored ([`Held::release`]).
+    pub fn release(mut self) -> Result<(), Vec<Refused>> {
+        // The policy first, as in `drop`.
+        let released = std::mem::take(&mut self.held).into_iter().rev().map(Held::release);
+        let refusals: Vec<Refused> = released.filter_map(Result::err).flatten().collect();
+        if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+    }
 }
 
 impl<M: Machine> Drop for RealTimeGuard<'_, M> {
     fn drop(&mut self) {
-        // Going back to what the thread had is never refused, except if that was given up meanwhile by somebody else.
-        if let Some(policy) = self.policy {
-            let _ = self.machine.set_policy(policy);
-        }
-        if let Some(slack) = self.slack {
-            self.machine.set_timer_slack(slack);
-        }
-        if self.memory_locked {
-            self.machine.unlock_memory();
-        }
-        if let Some(affinity) = &self.affinity {
-            let _ = self.machine.set_affinity(affinity);
-        }
+        // The policy first, so that the rest of the work is not done at high priority.
+        while self.held.pop().is_some() {}
     }
 }

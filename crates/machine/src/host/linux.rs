@@ -8,7 +8,7 @@ use super::{Host, arch, linux_facts, sentinel};
 use crate::facts::{Facts, Unread};
 use crate::{
     Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
-    Refused, SleepCall, ThreadUsage, Ticks, Woken,
+    Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 /// The kernel's unit in /proc/stat: USER_HZ is 100 on every architecture that has a back-end here.
@@ -132,9 +132,12 @@ impl Machine for Host {
             Policy::RoundRobin(priority) => (libc::SCHED_RR, priority),
             Policy::Unknown(number) => (number, 0),
         };
-        let mut parameters: libc::sched_param = libc::sched_param { sched_priority: i32::from(priority) };
+        let parameters = libc::sched_param { sched_priority: i32::from(priority) };
+        // The flag is no part of the policy that is asked for, and to take it back needs a permission.
+        // SAFETY: 0 is the calling thread; the call takes no pointers.
+        let flag = unsafe { libc::sched_getscheduler(0) } & libc::SCHED_RESET_ON_FORK;
         // SAFETY: 0 is the calling thread; the structure outlives the call.
-        refusal(unsafe { libc::sched_setscheduler(0, number, &raw mut parameters) }, || {
+        refusal(unsafe { libc::sched_setscheduler(0, number | flag, &raw const parameters) }, || {
             (
                 format!("set the scheduling policy to {policy:?}"),
                 match policy {
@@ -216,6 +219,10 @@ impl Machine for Host {
         unsafe {
             libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::try_from(slack.count().max(1)).unwrap_or(1), 0, 0, 0)
         };
+    }
+
+    fn thread_settings(&self) -> Option<ThreadSettings> {
+        super::thread_settings()
     }
 
     fn usage(&self) -> ThreadUsage {

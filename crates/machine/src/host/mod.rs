@@ -45,6 +45,15 @@ mod windows_x86_64;
 #[expect(unsafe_code, reason = "on the ledger: counter and fence")]
 mod x86_64;
 
+thread_local! {
+    static SETTINGS: crate::ThreadSettings = crate::ThreadSettings::default();
+}
+
+/// The wishes that are held on the calling thread.
+fn thread_settings() -> Option<crate::ThreadSettings> {
+    SETTINGS.try_with(Clone::clone).ok()
+}
+
 /// This computer. A value of no size: it can be copied about freely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Host;

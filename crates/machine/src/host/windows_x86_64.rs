@@ -41,7 +41,7 @@ use super::{Host, windows_facts, x86_64};
 use crate::facts::{Facts, Unread};
 use crate::{
     Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
-    Refused, SleepCall, ThreadUsage, Ticks, Woken,
+    Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 /// The unit of Windows' times, in nanoseconds.
@@ -227,6 +227,10 @@ impl Machine for Host {
     }
 
     fn set_timer_slack(&self, _slack: Nanos) {}
+
+    fn thread_settings(&self) -> Option<ThreadSettings> {
+        super::thread_settings()
+    }
 
     fn usage(&self) -> ThreadUsage {
         ThreadUsage { cpu: thread_cpu(), ..ThreadUsage::default() }

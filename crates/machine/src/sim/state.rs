@@ -12,6 +12,8 @@ const REALTIME_START_NS: i64 = 1_700_000_000_000_000_000;
 const TAI_LEAP_NS: i64 = 37_000_000_000;
 /// Step of the coarse clock: a tick of 250 Hz.
 const COARSE_STEP_NS: i64 = 4_000_000;
+/// The timer slack that a thread begins with.
+const SLACK: Nanos = Nanos::from_micros(50);
 /// How often a sleeper looks whether its clock has arrived; each try leaves at most what the clock lost in it.
 const WAKE_TRIES: u32 = 64;
 
@@ -40,6 +42,7 @@ pub(super) struct State {
     pub(super) policy: Policy,
     pub(super) affinity: CpuSet,
     pub(super) slack: Nanos,
+    pub(super) memory_locks: u32,
     pub(super) usage: ThreadUsage,
     pub(super) counters: CpuCounters,
     cpu_ps: u64,
@@ -82,7 +85,8 @@ impl State {
             random: 0x9E37_79B9_7F4A_7C15,
             policy: Policy::Other,
             affinity: CpuSet((0..cpus).map(Cpu).collect()),
-            slack: Nanos::from_micros(50),
+            slack: SLACK,
+            memory_locks: 0,
             usage: ThreadUsage {
                 cpu: Nanos::ZERO,
                 involuntary_switches: Some(0),
@@ -113,6 +117,26 @@ impl State {
 
     pub(super) fn real_time_allowed(&self) -> bool {
         self.script.real_time_allowed
+    }
+
+    /// As Linux since 6.12: a real-time policy has no slack, and who comes back from it has the default one.
+    pub(super) fn change_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+        if self.is_real_time() {
+            self.slack = Nanos::ZERO;
+        } else if self.slack == Nanos::ZERO {
+            self.slack = SLACK;
+        }
+    }
+
+    pub(super) fn change_slack(&mut self, slack: Nanos) {
+        if !self.is_real_time() {
+            self.slack = slack.max(Nanos::new(1));
+        }
+    }
+
+    fn is_real_time(&self) -> bool {
+        matches!(self.policy, Policy::Fifo(_) | Policy::RoundRobin(_))
     }
 
     pub(super) fn cpu(&self) -> Cpu {
@@ -172,10 +196,8 @@ impl State {
         }
         self.break_sentinel();
         self.usage.voluntary_switches = self.usage.voluntary_switches.map(|count| count + 1);
-        let real_time = !matches!(self.policy, Policy::Other);
-        let slack = if real_time { 0 } else { self.slack.count() };
         let (least, most) = (self.script.wake_late.0.count(), self.script.wake_late.1.count());
-        let late = least + self.next_random((most - least).max(0)) + slack;
+        let late = least + self.next_random((most - least).max(0)) + self.slack.count();
         // A clock that runs slow or was set back while the thread slept has not arrived at the first try.
         for _ in 0..WAKE_TRIES {
             let ahead = (deadline - self.clock(Clock::Monotonic)).count();

@@ -4,6 +4,7 @@
 //! changes a thread's settings runs on a thread of its own.
 
 mod counter;
+mod held;
 mod host;
 mod sentinel;
 mod settings;

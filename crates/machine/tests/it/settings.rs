@@ -2,6 +2,7 @@
 
 use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos, Policy, Refused};
 
+use super::held::{alone_with_the_memory, is_locked};
 use super::{on_own_thread, skip};
 
 #[track_caller]
@@ -102,6 +103,7 @@ fn the_timer_slack_is_set_and_given_back_and_is_never_zero() {
 
 #[test]
 fn memory_is_locked_and_unlocked_or_refused_with_the_limit() {
+    let _alone = alone_with_the_memory();
     match Host.lock_memory() {
         Ok(()) => Host.unlock_memory(),
         refused => check_refusal(refused, "lock memory"),
@@ -111,21 +113,17 @@ fn memory_is_locked_and_unlocked_or_refused_with_the_limit() {
 #[test]
 fn memory_stays_locked_until_the_last_who_asked_for_it_unlocks() {
     // The kernel knows one lock for the whole process: the first of two to unlock took it from the other, too.
-    let locked = || {
-        let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("a line VmLck").to_owned();
-        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") > 0
-    };
+    let _alone = alone_with_the_memory();
     for _ in 0..2 {
         if let Err(refused) = Host.lock_memory() {
             return skip("settings::memory_stays_locked_until_the_last_who_asked_for_it_unlocks", &refused.to_string());
         }
     }
     Host.unlock_memory();
-    assert!(locked(), "one is left");
+    assert!(is_locked(), "one is left");
     Host.unlock_memory();
     Host.unlock_memory();
     Host.lock_memory().expect("granted before");
-    assert!(locked(), "what was unlocked too often has no debts");
+    assert!(is_locked(), "what was unlocked too often has no debts");
     Host.unlock_memory();
 }

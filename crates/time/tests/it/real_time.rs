@@ -27,11 +27,14 @@ fn what_was_asked_for_is_in_force_while_the_guard_lives_and_gone_after() {
     let sim = Sim::new(Script::default());
     let before = settings(&sim);
     let guard = ALL.apply(&sim);
-    assert_eq!(settings(&sim), (Policy::Fifo(40), CpuSet(vec![Cpu(1)]), Nanos::new(1)));
+    // A real-time policy has no slack.
+    assert_eq!(settings(&sim), (Policy::Fifo(40), CpuSet(vec![Cpu(1)]), Nanos::ZERO));
+    assert!(sim.is_memory_locked());
     assert_eq!(words(guard.grants()), [("cpu", true), ("lock_memory", true), ("slack", true), ("policy", true)]);
     assert!(guard.refused().is_none());
     drop(guard);
     assert_eq!(settings(&sim), before);
+    assert!(!sim.is_memory_locked());
 }
 
 #[test]
@@ -124,4 +127,35 @@ fn this_machine_gives_back_what_it_granted() {
     if let Some(refused) = tried.join().expect("the thread's own assertions") {
         skip("real_time::this_machine_gives_back_what_it_granted", &refused);
     }
+}
+
+#[test]
+fn of_two_guards_that_end_in_their_order_of_making_the_second_stays_in_force() {
+    // A thread held FIFO 50, then FIFO 60, and dropped the first: it got back what was before both, though the second was
+    // still held. At the end the second put FIFO 50 back, which nobody held any more.
+    let sim = Sim::new(Script::default());
+    let before = settings(&sim);
+    let first = RealTime { policy: Some(Policy::Fifo(50)), ..ALL }.apply(&sim);
+    let second = RealTime { policy: Some(Policy::Fifo(60)), cpu: Some(Cpu(0)), ..ALL }.apply(&sim);
+    let during = settings(&sim);
+    drop(first);
+    assert_eq!(settings(&sim), during);
+    drop(second);
+    assert_eq!(settings(&sim), before);
+}
+
+#[test]
+fn what_the_system_does_not_take_back_is_returned_by_release() {
+    let sim = Sim::new(Script::default());
+    sim.set_policy(Policy::RoundRobin(5)).expect("permitted");
+    let before = settings(&sim);
+    let guard = ALL.apply(&sim);
+    let held = settings(&sim);
+    super::disturb_in(&sim, Nanos::ZERO, Disturbance::LoseRealTime);
+    sim.work(micros(1));
+    let refusals = guard.release().expect_err("the policy cannot be restored without permission");
+    assert!(refusals.len() == 1 && refusals[0].attempted.contains("policy"), "{refusals:?}");
+    // The thread keeps what it has, and the rest is as it was.
+    assert_eq!(settings(&sim), (held.0, before.1, before.2));
+    assert_eq!(ALL.apply(&sim).release(), Ok(()), "without permission nothing but CPU and slack was granted");
 }

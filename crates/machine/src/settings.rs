@@ -1,0 +1,291 @@
+//! [`Held`]: a setting of the calling thread that is wished for a while, and given back in any order.
+//!
+//! **Problem.** A guard that saves what it finds and restores that at its end is right only if guards end in the reverse order of
+//! their beginnings. Fields drop in the order of their declaration, handles of other languages in any order.
+//!
+//! **Solution.** Each thread has one stack of wishes. Of each setting, the most recent wish that is still held is in force; under all
+//! of them lies the value from before the first. To release the wish in force puts the next below it into force. To release another
+//! one changes nothing.
+//!
+//! ```text
+//!   policy     affinity    timer slack
+//!   FIFO 60                              ← in force; released: FIFO 50 comes into force
+//!   FIFO 50    CPU 1                     ← released: FIFO 60 stays
+//!   ─────────────────────────────────
+//!   OTHER      CPUs 0,1    50 µs         from before the first wish
+//! ```
+//!
+//! The lock of the memory belongs to the process, so it has a count instead ([`Machine::lock_memory`]).
+//!
+//! **Conditions.** Whoever changes a setting by the calls of [`Machine`] or of the system changes what is in force, not the stack:
+//! the next change of the stack overrules it. Since Linux 6.12 a real-time policy has a slack of 0, and a thread that returns from it has the
+//! default one: so whoever wishes a policy has the slack put back as well.
+//!
+//! **When the thread has ended**, its settings have ended with it. What is held of it then releases the lock of the memory only.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::{CpuSet, Machine, Nanos, Policy, Refused};
+
+/// What can be wished for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Setting {
+    /// The scheduling policy of the thread, with its priority.
+    Policy,
+    /// The CPUs that the thread may run on.
+    Affinity,
+    /// The timer slack of the thread.
+    TimerSlack,
+    /// The lock of the memory of the process.
+    MemoryLock,
+}
+
+impl Setting {
+    /// The value now; none for what has a count instead.
+    fn read<M: Machine>(self, machine: &M) -> Option<Wish> {
+        match self {
+            Self::Policy => Some(Wish::Policy(machine.policy())),
+            Self::Affinity => Some(Wish::Affinity(machine.affinity())),
+            Self::TimerSlack => Some(Wish::TimerSlack(machine.timer_slack())),
+            Self::MemoryLock => None,
+        }
+    }
+}
+
+/// A setting with the value that is wished for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// As [`Machine::set_policy`].
+    Policy(Policy),
+    /// As [`Machine::set_affinity`].
+    Affinity(CpuSet),
+    /// As [`Machine::set_timer_slack`].
+    TimerSlack(Nanos),
+    /// As [`Machine::lock_memory`].
+    MemoryLock,
+}
+
+impl Wish {
+    /// What is wished for.
+    pub fn setting(&self) -> Setting {
+        match self {
+            Self::Policy(_) => Setting::Policy,
+            Self::Affinity(_) => Setting::Affinity,
+            Self::TimerSlack(_) => Setting::TimerSlack,
+            Self::MemoryLock => Setting::MemoryLock,
+        }
+    }
+}
+
+/// The settings of one thread that are wished for: what [`Machine::thread_settings`] keeps for each thread.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadSettings(Arc<Mutex<Wishes>>);
+
+impl ThreadSettings {
+    fn alone(&self) -> MutexGuard<'_, Wishes> {
+        // A panic half-way leaves at worst a wish that is in force and not held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread, for whoever keeps what it holds where other threads can reach it.
+    pub fn owner(&self) -> Owner {
+        Owner(Arc::downgrade(&self.0))
+    }
+}
+
+/// The thread that holds something. Outlives the thread.
+#[derive(Clone, Debug)]
+pub struct Owner(Weak<Mutex<Wishes>>);
+
+impl Owner {
+    /// Whether the calling thread may release what the owner holds: it is the owner, or the owner has ended.
+    pub fn admits<M: Machine>(&self, machine: &M) -> bool {
+        self.0.strong_count() == 0 || self.is_caller(machine).is_some()
+    }
+
+    fn is_caller<M: Machine>(&self, machine: &M) -> Option<ThreadSettings> {
+        machine.thread_settings().filter(|own| std::ptr::eq(Arc::as_ptr(&own.0), self.0.as_ptr()))
+    }
+}
+
+/// A wish that was granted and is held. It stays on the thread that made it.
+///
+/// Dropping it releases it, and what could not be restored is told to nobody; [`release`](Held::release) returns that.
+#[derive(Debug)]
+#[must_use = "a wish that is dropped is released"]
+pub struct Held<'m, M: Machine> {
+    machine: &'m M,
+    what: What,
+    // The settings are the thread's, so what holds them must not leave it.
+    _thread: PhantomData<*const ()>,
+}
+
+#[derive(Debug)]
+enum What {
+    /// The wish with this number in the thread's stack.
+    Wish(Owner, u64),
+    Memory,
+    Released,
+}
+
+impl<'m, M: Machine> Held<'m, M> {
+    /// Puts a wish into force on the calling thread. Allocates and locks; makes some system calls.
+    ///
+    /// # Errors
+    /// The system refused, and nothing changed.
+    pub fn take(machine: &'m M, wish: Wish) -> Result<Self, Refused> {
+        let what = if wish == Wish::MemoryLock {
+            machine.lock_memory()?;
+            What::Memory
+        } else {
+            let settings = machine.thread_settings().ok_or_else(|| Refused {
+                attempted: format!("set {wish:?}"),
+                said: "the thread is ending".to_owned(),
+                remedy: "ask before the destructors of the thread's local values run".to_owned(),
+            })?;
+            let number = settings.alone().take(machine, wish)?;
+            What::Wish(settings.owner(), number)
+        };
+        Ok(Self { machine, what, _thread: PhantomData })
+    }
+
+    /// Releases the wish.
+    ///
+    /// # Errors
+    /// What the system refused on the way back. The next wish below is given up if it is refused, and the one below that comes into
+    /// force; to release the one given up returns the refusal once more. If the value from before the first wish is refused as
+    /// well, the thread keeps the one it has.
+    pub fn release(mut self) -> Result<(), Vec<Refused>> {
+        let refusals = self.let_go();
+        if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+    }
+
+    fn let_go(&mut self) -> Vec<Refused> {
+        match std::mem::replace(&mut self.what, What::Released) {
+            // A binding may drop on another thread what is held of one that has ended.
+            What::Wish(owner, number) => match owner.is_caller(self.machine) {
+                Some(own) => own.alone().release(self.machine, number),
+                None => Vec::new(),
+            },
+            What::Memory => {
+                self.machine.unlock_memory();
+                Vec::new()
+            }
+            What::Released => Vec::new(),
+        }
+    }
+}
+
+impl<M: Machine> Drop for Held<'_, M> {
+    fn drop(&mut self) {
+        // There is nobody here to be told.
+        drop(self.let_go());
+    }
+}
+
+/// The wishes of one thread.
+#[derive(Debug, Default)]
+struct Wishes {
+    /// The value from before the first wish, of each setting that a wish is held for; of the slack also if one is held for
+    /// the policy.
+    before: Vec<Wish>,
+    /// The wishes that are held, the most recent one last. The last of each setting is in force.
+    held: Vec<(u64, Wish)>,
+    /// The wishes that were given up when the system refused to put them into force again.
+    lost: Vec<(u64, Refused)>,
+    last: u64,
+}
+
+impl Wishes {
+    fn take<M: Machine>(&mut self, machine: &M, wish: Wish) -> Result<u64, Refused> {
+        self.remember(machine, wish.setting());
+        let wish = match wish {
+            // 0 stands for the slack of a policy that has none.
+            Wish::TimerSlack(slack) => Wish::TimerSlack(slack.max(Nanos::new(1))),
+            wish => wish,
+        };
+        let applied = self.apply(machine, &wish);
+        if applied.is_ok() {
+            self.last += 1;
+            self.held.push((self.last, wish));
+        }
+        self.forget();
+        applied.map(|()| self.last)
+    }
+
+    fn release<M: Machine>(&mut self, machine: &M, number: u64) -> Vec<Refused> {
+        if let Some(lost) = self.lost.iter().position(|(other, _)| *other == number) {
+            return vec![self.lost.swap_remove(lost).1];
+        }
+        let Some(place) = self.held.iter().position(|(other, _)| *other == number) else { return Vec::new() };
+        let setting = self.held.remove(place).1.setting();
+        let was_in_force = !self.held[place..].iter().any(|(_, later)| later.setting() == setting);
+        let mut refusals = Vec::new();
+        while was_in_force && let Some(next) = self.latest(setting).cloned() {
+            let Err(refused) = self.apply(machine, &next) else { break };
+            refusals.push(refused.clone());
+            let Some(given_up) = self.held.iter().rposition(|(_, wish)| wish.setting() == setting) else { break };
+            self.lost.push((self.held.remove(given_up).0, refused));
+        }
+        self.forget();
+        refusals
+    }
+
+    /// What is to be in force.
+    fn latest(&self, setting: Setting) -> Option<&Wish> {
+        let held = self.held.iter().rev().map(|(_, wish)| wish);
+        held.chain(&self.before).find(|wish| wish.setting() == setting)
+    }
+
+    /// Reads what there is before the first wish.
+    fn remember<M: Machine>(&mut self, machine: &M, setting: Setting) {
+        // A change of the policy can change the slack.
+        let settings: &[Setting] =
+            if setting == Setting::Policy { &[Setting::Policy, Setting::TimerSlack] } else { &[setting] };
+        for &setting in settings {
+            if !self.before.iter().any(|wish| wish.setting() == setting) {
+                self.before.extend(setting.read(machine));
+            }
+        }
+    }
+
+    /// Forgets what there was before of the settings that no wish is held for any more.
+    fn forget(&mut self) {
+        let held = &self.held;
+        let is_held = |setting| held.iter().any(|(_, wish)| wish.setting() == setting);
+        self.before.retain(|before| match before.setting() {
+            Setting::TimerSlack => is_held(Setting::TimerSlack) || is_held(Setting::Policy),
+            setting => is_held(setting),
+        });
+    }
+
+    fn apply<M: Machine>(&mut self, machine: &M, wish: &Wish) -> Result<(), Refused> {
+        match wish {
+            Wish::Policy(policy) => {
+                machine.set_policy(*policy)?;
+                self.put_slack_back(machine);
+                Ok(())
+            }
+            Wish::Affinity(cpus) => machine.set_affinity(cpus),
+            Wish::TimerSlack(Nanos::ZERO) | Wish::MemoryLock => Ok(()),
+            Wish::TimerSlack(slack) => {
+                machine.set_timer_slack(*slack);
+                Ok(())
+            }
+        }
+    }
+
+    /// The policy may have changed the slack.
+    fn put_slack_back<M: Machine>(&mut self, machine: &M) {
+        // The first wish came while the policy had none. If this one has, it is what the thread has without a wish.
+        if let Some(none) = self.before.iter_mut().find(|before| **before == Wish::TimerSlack(Nanos::ZERO)) {
+            *none = Wish::TimerSlack(machine.timer_slack());
+        }
+        if let Some(&Wish::TimerSlack(slack)) = self.latest(Setting::TimerSlack)
+            && slack > Nanos::ZERO
+        {
+            machine.set_timer_slack(slack);
+        }
+    }
+}
