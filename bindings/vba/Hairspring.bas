@@ -37,6 +37,7 @@ Public Const HS_E_COMMAND As Long = -16
 Public Const HS_E_READ_ONLY As Long = -17
 Public Const HS_E_ORDER As Long = -18
 Public Const HS_E_NOT_FOUND As Long = -19
+Public Const HS_E_REFUSED As Long = -20
 Public Const HS_E_PANIC As Long = -99
 Public Const HS_SOURCE_COUNTER As Long = 0
 Public Const HS_SOURCE_KERNEL_CLOCK As Long = 1

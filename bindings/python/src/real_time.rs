@@ -1,15 +1,17 @@
 //! [`RealTime`]: scheduling choices for the calling thread, for as long as a `with` block.
 //!
 //! The guard that gives everything back belongs to the thread that it was made on, so it stays in that thread's storage; the
-//! Python object, which any thread may hold, only knows its number. A thread that ends gives back what it has left in force.
+//! Python object, which any thread may hold, only knows its number and its thread. Blocks can end in any order. A thread that ends
+//! gives back what it has left in force; any thread may leave its blocks then.
 
 use std::cell::RefCell;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use hairspring_machine::{Cpu, Policy};
+use hairspring_machine::{Cpu, Owner, Policy};
 use hairspring_time::{Host, Machine, RealTimeGuard};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -33,7 +35,8 @@ pub(crate) struct RealTime {
 
 #[derive(Default)]
 struct State {
-    entry: Option<u64>,
+    /// The number of the guard, and its thread.
+    entry: Option<(u64, Owner)>,
     grants: Vec<Grant>,
 }
 
@@ -87,28 +90,35 @@ impl RealTime {
             if state.entry.is_some() {
                 return Err(PyRuntimeError::new_err("this RealTime is in force already; make one for each block"));
             }
+            let settings = HOST.thread_settings().ok_or_else(|| PyRuntimeError::new_err("this thread is ending"))?;
             // Relaxed: a number like no other is all that is asked of it.
             let entry = NEXT.fetch_add(1, Ordering::Relaxed);
             let guard = slf.wishes.apply(&HOST);
             state.grants = guard.grants().iter().map(|grant| Grant(grant.clone())).collect();
-            state.entry = Some(entry);
+            state.entry = Some((entry, settings.owner()));
             IN_FORCE.with_borrow_mut(|guards| guards.push((entry, guard)));
         }
         Ok(slf)
     }
 
+    /// Gives back what was granted. What the system does not restore comes as a `RuntimeWarning`.
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = |guards: &Vec<(u64, _)>| guards.iter().position(|(entry, _)| Some(*entry) == state.entry);
-        let guard = IN_FORCE.with_borrow_mut(|guards| place(guards).map(|place| guards.remove(place)));
-        if guard.is_none() {
+        let Some((entry, _)) = state.entry.take_if(|(_, owner)| owner.admits(&HOST)) else {
             return Err(PyRuntimeError::new_err(
                 "this RealTime is not in force on this thread; leave it where it was entered",
             ));
+        };
+        // A warning runs Python, which may look at this object.
+        drop(state);
+        let place = |guards: &Vec<(u64, _)>| guards.iter().position(|(other, _)| *other == entry);
+        // If its thread has ended, the guard has ended with it.
+        let guard = IN_FORCE.with_borrow_mut(|guards| place(guards).map(|place| guards.remove(place).1));
+        for refused in guard.map(RealTimeGuard::release).and_then(Result::err).into_iter().flatten() {
+            let text = CString::new(format!("failed to {refused}")).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)?;
         }
-        drop(guard);
-        state.entry = None;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 """Real-time settings for a while."""
 
+import itertools
 import os
 import threading
 
@@ -44,6 +45,52 @@ def test_blocks_nest_each_with_its_own():
             pass
         assert RealTime.now_in_force() == outer
     assert RealTime.now_in_force() == before
+
+
+def test_blocks_end_in_any_order():
+    # The one that ended first took the policy from those that were still held, and the last left it to the thread.
+    before, cpus = RealTime.now_in_force(), os.sched_getaffinity(0)
+    for order in itertools.permutations(range(3)):
+        blocks = [RealTime("fifo", 20 + n, cpu=max(cpus) if n == 1 else None) for n in range(3)]
+        for block in blocks:
+            block.__enter__()
+        for n, ended in enumerate(order):
+            blocks[ended].__exit__(None, None, None)
+            latest = max(order[n + 1 :], default=None)
+            if latest is None or blocks[latest].granted:
+                assert RealTime.now_in_force() == (before if latest is None else ("fifo", 20 + latest))
+            assert os.sched_getaffinity(0) == ({max(cpus)} if 1 in order[n + 1 :] else cpus)
+
+
+def test_a_block_of_a_thread_that_has_ended_can_be_left():
+    # Its settings ended with the thread, but the block counted as in force for ever.
+    block = RealTime("fifo", 2, lock_memory=True)
+    before = locked()
+    thread = threading.Thread(target=block.__enter__)
+    thread.start()
+    thread.join()
+    assert "in force" in repr(block) and len(block.grants) == 2
+    # The thread's own storage goes a moment after Python has let go of it.
+    for _ in range(100_000):
+        try:
+            block.__exit__(None, None, None)
+            break
+        except RuntimeError:
+            os.sched_yield()
+    assert "asks for" in repr(block)
+    for _ in range(100_000):
+        if locked() == before:
+            break
+        os.sched_yield()
+    with block:
+        assert "in force" in repr(block)
+    assert locked() == before
+
+
+def locked():
+    """What the kernel has locked of this process."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(line for line in status if line.startswith("VmLck:"))
 
 
 def test_it_belongs_to_the_thread_that_entered():

@@ -87,6 +87,9 @@
 // There is nothing under this name or number.
 #define HS_E_NOT_FOUND -19
 
+// The system refused to restore a setting.
+#define HS_E_REFUSED -20
+
 // A bug in the library; please report it.
 #define HS_E_PANIC -99
 
@@ -171,7 +174,7 @@ typedef struct hs_long_delay hs_long_delay;
 // The spans of one piece of code. One thread at a time.
 typedef struct hs_profile hs_profile;
 
-// Settings in force. Belongs to the thread that made it.
+// Settings that are held. Belongs to the thread that made it; if that has ended, to any.
 typedef struct hs_real_time hs_real_time;
 
 // A sheet that was read. Never changes; any number of threads may use it.
@@ -502,15 +505,19 @@ int hs_profile_summary(const struct hs_profile *profile, struct hs_summary *summ
 int hs_profile_free(struct hs_profile *profile);
 
 // Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
-// rest is applied. `grants` may be NULL. HS_E_RANGE.
+// rest is applied. Handles can be freed in any order: of each setting, the most recent wish that is still held is in force.
+// `grants` may be NULL. HS_E_RANGE, HS_E_THREAD (the thread is ending).
 int hs_real_time_apply(const struct hs_wishes *wishes,
                        struct hs_real_time **real_time,
                        struct hs_grants *grants);
 
-// What came of the wishes. HS_E_THREAD (not the thread that made it).
+// What came of the wishes. HS_E_THREAD (not the thread that made it, which has not ended).
 int hs_real_time_grants(const struct hs_real_time *real_time, struct hs_grants *grants);
 
-// Gives the settings back: the thread is as it was before. NULL is allowed. HS_E_THREAD (not the thread that made it), HS_E_FREED.
+// Gives the settings back. When a thread has freed all of its handles, it is as it was before the first. When the thread that made
+// it has ended, any thread may free the handle, which gives back the lock of the memory. NULL is allowed. HS_E_THREAD (not the
+// thread that made it, which has not ended), HS_E_REFUSED (the system refused to restore a setting; the handle is freed, and the
+// rest restored), HS_E_FREED.
 int hs_real_time_free(struct hs_real_time *real_time);
 
 // Maps a whole file as it is, up to a GiB: an ordinary one, or the memory of a PCI card (/sys/bus/pci/devices/…/resource0, enabled

@@ -46,6 +46,8 @@ pub const HS_E_READ_ONLY: c_int = -17;
 pub const HS_E_ORDER: c_int = -18;
 /// There is nothing under this name or number.
 pub const HS_E_NOT_FOUND: c_int = -19;
+/// The system refused to restore a setting.
+pub const HS_E_REFUSED: c_int = -20;
 /// A bug in the library; please report it.
 pub const HS_E_PANIC: c_int = -99;
 
@@ -53,7 +55,7 @@ pub const HS_E_PANIC: c_int = -99;
 pub const HS_ABSENT_NS: i64 = i64::MIN;
 
 /// Code, name, meaning.
-const CODES: [(c_int, &CStr, &CStr); 21] = [
+const CODES: [(c_int, &CStr, &CStr); 22] = [
     (HS_OK, c"OK", c"no error"),
     (HS_E_NULL, c"NULL", c"a pointer that is NULL or does not suit its type"),
     (HS_E_HANDLE, c"HANDLE", c"not a handle of this kind"),
@@ -74,6 +76,7 @@ const CODES: [(c_int, &CStr, &CStr); 21] = [
     (HS_E_READ_ONLY, c"READ_ONLY", c"a window for reading only"),
     (HS_E_ORDER, c"ORDER", c"a span that has not begun"),
     (HS_E_NOT_FOUND, c"NOT_FOUND", c"nothing under this name"),
+    (HS_E_REFUSED, c"REFUSED", c"a setting that the system does not restore"),
     (HS_E_PANIC, c"PANIC", c"a bug in the library"),
 ];
 

@@ -1,16 +1,19 @@
 //! Real-time settings of the calling thread, until they are given back.
+//!
+//! A handle belongs to the thread that made it. When that thread has ended, its settings have ended with it, and any thread may free
+//! the handle, which gives back the lock of the memory.
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 #![expect(non_camel_case_types, reason = "names of C")]
 
 use std::ffi::{CString, c_char, c_int};
 use std::mem::offset_of;
-use std::thread::{self, ThreadId};
 
-use hairspring_time::{Cpu, Grant, Host, Nanos, Policy, RealTime, RealTimeGuard};
+use hairspring_machine::Owner;
+use hairspring_time::{Cpu, Grant, Host, Machine, Nanos, Policy, RealTime, RealTimeGuard};
 
-use crate::error::{Failure, HS_E_RANGE, HS_E_THREAD, door};
-use crate::handle::{Kind, Shared, free, make};
+use crate::error::{Failure, HS_E_RANGE, HS_E_REFUSED, HS_E_THREAD, door};
+use crate::handle::{Alone, Kind, Shared, free, make};
 use crate::pointer::{Numbers, Place, read};
 
 /// Leave the policy as it is.
@@ -29,13 +32,14 @@ pub const HS_GRANTED: c_int = 1;
 /// The system refused it.
 pub const HS_REFUSED: c_int = 2;
 
-/// Settings in force. Belongs to the thread that made it.
+/// Settings that are held. Belongs to the thread that made it; if that has ended, to any.
 pub struct hs_real_time(());
 
 pub(crate) struct OwnedRealTime {
-    guard: RealTimeGuard<'static, Host>,
+    /// None once it has been released.
+    guard: Option<RealTimeGuard<'static, Host>>,
     refusal: Option<CString>,
-    thread: ThreadId,
+    owner: Owner,
 }
 
 impl Kind for hs_real_time {
@@ -99,7 +103,8 @@ pub struct hs_grants {
 }
 
 /// Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
-/// rest is applied. `grants` may be NULL. HS_E_RANGE.
+/// rest is applied. Handles can be freed in any order: of each setting, the most recent wish that is still held is in force.
+/// `grants` may be NULL. HS_E_RANGE, HS_E_THREAD (the thread is ending).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_apply(
     wishes: *const hs_wishes,
@@ -108,9 +113,13 @@ pub extern "C" fn hs_real_time_apply(
 ) -> c_int {
     door(|| {
         let (place, told) = (Place::new(real_time)?, Place::wanted(grants)?);
-        let guard = asked(read(wishes.cast())?)?.apply(&HOST);
+        let wishes = asked(read(wishes.cast())?)?;
+        let settings = HOST.thread_settings().ok_or_else(|| {
+            Failure::new(HS_E_THREAD, "apply real-time settings: the thread is ending, and its own values are gone")
+        })?;
+        let guard = wishes.apply(&HOST);
         let refusal = guard.refused().map(|refused| CString::new(format!("failed to {refused}")).unwrap_or_default());
-        let handle = make::<hs_real_time>(OwnedRealTime { guard, refusal, thread: thread::current().id() });
+        let handle = make::<hs_real_time>(OwnedRealTime { guard: Some(guard), refusal, owner: settings.owner() });
         if let Some(told) = told {
             told.put(Shared::of(handle)?.grants());
         }
@@ -119,7 +128,7 @@ pub extern "C" fn hs_real_time_apply(
     })
 }
 
-/// What came of the wishes. HS_E_THREAD (not the thread that made it).
+/// What came of the wishes. HS_E_THREAD (not the thread that made it, which has not ended).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *mut hs_grants) -> c_int {
     door(|| {
@@ -131,14 +140,24 @@ pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *m
     })
 }
 
-/// Gives the settings back: the thread is as it was before. NULL is allowed. HS_E_THREAD (not the thread that made it), HS_E_FREED.
+/// Gives the settings back. When a thread has freed all of its handles, it is as it was before the first. When the thread that made
+/// it has ended, any thread may free the handle, which gives back the lock of the memory. NULL is allowed. HS_E_THREAD (not the
+/// thread that made it, which has not ended), HS_E_REFUSED (the system refused to restore a setting; the handle is freed, and the
+/// rest restored), HS_E_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_free(real_time: *mut hs_real_time) -> c_int {
     door(|| {
-        if !real_time.is_null() {
-            Shared::of(real_time)?.is_own()?;
+        if real_time.is_null() {
+            return Ok(());
         }
-        free(real_time)
+        Shared::of(real_time)?.is_own()?;
+        let guard = Alone::of(real_time)?.guard.take();
+        free(real_time)?;
+        let released = guard.map_or(Ok(()), RealTimeGuard::release);
+        released.map_err(|refusals| {
+            let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+            Failure::new(HS_E_REFUSED, refusals.join("; "))
+        })
     })
 }
 
@@ -164,7 +183,7 @@ fn asked(wishes: Wishes) -> Result<RealTime, Failure> {
 
 impl OwnedRealTime {
     fn is_own(&self) -> Result<(), Failure> {
-        if self.thread == thread::current().id() {
+        if self.owner.admits(&HOST) {
             return Ok(());
         }
         Err(Failure::new(HS_E_THREAD, "use real-time settings: they are those of the thread that asked for them"))
@@ -172,7 +191,8 @@ impl OwnedRealTime {
 
     fn grants(&self) -> hs_grants {
         let fate = |setting: &str| {
-            let fates = self.guard.grants().iter().map(|grant| match grant {
+            let grants = self.guard.as_ref().map_or(&[][..], RealTimeGuard::grants);
+            let fates = grants.iter().map(|grant| match grant {
                 Grant::Granted(name) => (*name, HS_GRANTED),
                 Grant::Refused(name, _) => (*name, HS_REFUSED),
             });

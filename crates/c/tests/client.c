@@ -7,9 +7,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -356,6 +358,73 @@ static void sheets(const char *folder)
     IS(HS_OK, hs_sheet_free(sheet));
 }
 
+static long locked_kb(void)
+{
+    char line[256];
+    long kb = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    CHECK(status != NULL);
+    while (kb < 0 && fgets(line, sizeof line, status))
+        sscanf(line, "VmLck: %ld", &kb);
+    fclose(status);
+    return kb;
+}
+
+static void *holding(void *argument)
+{
+    hs_wishes wishes = { .policy = HS_POLICY_FIFO, .priority = 3, .cpu = -1, .lock_memory = true, .slack_ns = 1 };
+    hs_grants grants;
+    IS(HS_OK, hs_real_time_apply(&wishes, argument, &grants));
+    return grants.lock_memory == HS_GRANTED ? argument : NULL;
+}
+
+// Handles are freed in any order; what is in force is the most recent wish of a handle that has not been freed.
+static void settings(void)
+{
+    int slack = prctl(PR_GET_TIMERSLACK), policy = sched_getscheduler(0);
+    hs_real_time *handles[3];
+    for (int first = 0; first < 3; first++)
+        for (int way = 1; way < 3; way++) {
+            hs_grants grants;
+            int held[3] = { 1, 1, 1 }, granted = 1;
+            for (int n = 0; n < 3; n++) {
+                hs_wishes wishes = { .policy = HS_POLICY_FIFO, .priority = 10 + n, .cpu = -1, .slack_ns = 1000 + n };
+                IS(HS_OK, hs_real_time_apply(&wishes, &handles[n], &grants));
+                granted &= grants.policy == HS_GRANTED;
+            }
+            for (int n = 0; n < 3; n++) {
+                int freed = (first + n * way) % 3, latest = 2;
+                IS(HS_OK, hs_real_time_free(handles[freed]));
+                IS(HS_E_FREED, hs_real_time_free(handles[freed]));
+                held[freed] = 0;
+                while (latest >= 0 && !held[latest])
+                    latest--;
+                struct sched_param parameters;
+                CHECK(!sched_getparam(0, &parameters));
+                if (granted && latest >= 0)
+                    CHECK(sched_getscheduler(0) == SCHED_FIFO && parameters.sched_priority == 10 + latest);
+                else
+                    CHECK(prctl(PR_GET_TIMERSLACK) == (latest < 0 ? slack : 1000 + latest));
+            }
+            CHECK(sched_getscheduler(0) == policy && prctl(PR_GET_TIMERSLACK) == slack);
+        }
+
+    // A thread that ended without freeing: its settings ended with it, but the memory stayed locked, and nobody could free the handle.
+    pthread_t id;
+    void *locked;
+    long before_kb = locked_kb();
+    hs_grants grants;
+    CHECK(!pthread_create(&id, NULL, holding, &handles[0]));
+    CHECK(!pthread_join(id, &locked));
+#ifndef __SANITIZE_ADDRESS__ // It makes mlockall() do nothing.
+    CHECK(!locked || locked_kb() > before_kb);
+#endif
+    IS(HS_OK, hs_real_time_grants(handles[0], &grants));
+    IS(HS_OK, hs_real_time_free(handles[0]));
+    IS(HS_E_FREED, hs_real_time_free(handles[0]));
+    CHECK(locked_kb() == before_kb && sched_getscheduler(0) == policy && prctl(PR_GET_TIMERSLACK) == slack);
+}
+
 struct shared {
     hs_timebase *timebase;
     hs_long_delay *long_delay;
@@ -520,6 +589,7 @@ int main(int count, char **arguments)
     sheets(arguments[1]);
     real_times();
     threads(timebase);
+    settings();
     IS(HS_OK, hs_timebase_free(timebase));
     printf("checks %d\n", checks);
     return 0;
