@@ -181,6 +181,10 @@ pub trait Machine {
     /// Reads the counter after every earlier instruction has completed. Real-time safe.
     fn ticks_ordered(&self) -> Ticks;
 
+    /// Waits until every earlier instruction has completed, reads of the counter among them; no later one begins before.
+    /// Real-time safe.
+    fn fence(&self);
+
     /// Reads a clock of the kernel. Real-time safe; the CPU clocks are system calls.
     fn read(&self, clock: Clock) -> Nanos;
 
@@ -211,7 +215,7 @@ pub trait Machine {
     /// [`sentinel_disarm`](Machine::sentinel_disarm), on the same thread.
     fn sentinel_arm(&self) -> bool;
 
-    /// Whether the sentinel set before is untouched. Costs one load. Meaningless when none is set.
+    /// Whether the sentinel set before is untouched. Costs one load. False when none is set.
     fn sentinel_intact(&self) -> bool;
 
     /// Takes the sentinel away; harmless when none is set.

@@ -95,6 +95,10 @@ impl Machine for Sim {
         state.counter()
     }
 
+    fn fence(&self) {
+        self.state().run(LOAD_PICOS);
+    }
+
     fn read(&self, clock: Clock) -> Nanos {
         let mut state = self.state();
         let cost = match clock {

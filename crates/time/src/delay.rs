@@ -5,9 +5,13 @@
 //! 10–80 µs.
 //!
 //! # Solution
-//! Poll the counter. The deadline is computed once, in ticks, rounded up, with the calibration's bound added; unless the
-//! thread has certainly read the counter of the same CPU at both ends, the skew between their counters is added too. The
-//! final read is ordered, so nothing that follows the call can have begun before the deadline.
+//! Poll the counter; from [`CONFIRMED_FROM`] on, end by readings of the kernel's clock.
+//!
+//! * *Short* delays: the deadline is computed once, in ticks, rounded up, with the calibration's bound added; unless the
+//!   thread has certainly read the counter of the same CPU at both ends, the skew between their counters is added too. A fence
+//!   follows the final read, so nothing that follows the call can have begun before the deadline.
+//! * *Confirmed* delays: the kernel's clock is read first, the counter is polled until about a microsecond before the end, and the
+//!   kernel's clock is read until it shows that the request has passed.
 //!
 //! # Conditions
 //! Polling uses the whole CPU, so more than [`POLL_MOST`] is refused unless asked for by
@@ -16,19 +20,36 @@
 //! like that.
 //!
 //! # Why it is never early
-//! `start` is an ordered read inside the call; the loop ends at the first read at or after
+//! *Short*: `start` is an ordered read inside the call; the loop ends at the first read at or after
 //! `start + ⌈request · rate · (1 + bound)⌉`. The true rate is at most `rate · (1 + bound)`, so by the kernel's clock at
-//! least the request has passed. The watchdog cannot make it early: when the budget is spent, the rest is slept out.
+//! least the request has passed. **This holds while the kernel's clock runs at the rate at which it ran during the calibration.** If
+//! its rate has changed since, a short delay can be early by the change times the request: by 10 ns in 20 µs at 500 ppm, the most that
+//! `adjtimex` does, and by 2 µs at 100,000 ppm, the most that chrony does when it is told to. [`Timebase::refine`] learns the new rate.
+//!
+//! *Confirmed*: no rate enters. The delay ends after a reading of `CLOCK_MONOTONIC` that is at least the first one plus the request. A
+//! rate that was found to have changed is told in the verdict (`rerated`).
+//!
+//! The watchdog cannot make either early: when the budget is spent, the kernel waits for the rest.
 
-use hairspring_machine::{Clock, Machine, Nanos, Policy, Ticks};
+use hairspring_machine::{Clock, Machine, Nanos, Ticks};
 
+use crate::calibration::Bracket;
+use crate::goal::Goal;
 use crate::instant::Instant;
-use crate::poll::{Watch, poll};
+use crate::poll::{Polled, Watch, poll};
 use crate::timebase::Timebase;
-use crate::verdict::{Cause, Verdict};
+use crate::trust::Source;
+use crate::verdict::Verdict;
 
 /// The longest delay that polls without having been asked to: longer, and the machine seems to hang.
 pub const POLL_MOST: Nanos = Nanos::from_millis(100);
+
+/// The shortest request whose end is confirmed by a reading of the kernel's clock. In a shorter one a change of the kernel's rate can
+/// do no more than 10 ns by `adjtimex`, and reading that clock twice would be a good part of it.
+pub const CONFIRMED_FROM: Nanos = Nanos::from_micros(20);
+
+/// How long before its end a confirmed delay goes over from the counter to the kernel's clock: some readings of it.
+const CONFIRM_AHEAD: Nanos = Nanos::from_micros(1);
 
 /// The longest delay of any kind, 100 days: beyond it a request is taken for a mistake.
 pub const REQUEST_MOST: Nanos = Nanos::from_secs(100 * 86_400);
@@ -97,8 +118,9 @@ pub(crate) fn check(request: Nanos) -> Result<Nanos, DelayError> {
 }
 
 impl<M: Machine> Timebase<M> {
-    /// Waits at least `request` by polling. Never early by the kernel's clock, within the calibration's bound; late by a
-    /// poll step or two unless disturbed. Uses the whole CPU meanwhile; real-time safe; a request of zero returns at once.
+    /// Waits at least `request` by polling. Never early by the kernel's clock: from [`CONFIRMED_FROM`] on in any case, and below it
+    /// if that clock runs as it did during the calibration. Late by a poll step unless disturbed. Uses the whole CPU
+    /// meanwhile; real-time safe; a request of zero returns at once.
     ///
     /// # Errors
     /// Negative requests and requests above [`POLL_MOST`].
@@ -107,32 +129,42 @@ impl<M: Machine> Timebase<M> {
         self.delay_polling(request, POLL_MOST)
     }
 
-    /// Waits until `deadline` on this time base's scale by polling: afterwards `now()` is not before it. A deadline that
-    /// has passed returns at once, with its lateness.
+    /// Waits until `deadline` by polling: afterwards `now()` is not before it, and neither is the kernel's clock, less by how much our
+    /// scale was off when the two were compared last. A deadline that has passed by both returns at once, with its lateness.
     ///
     /// # Errors
     /// An instant of another epoch, or one that lies more than [`POLL_MOST`] ahead.
     #[inline]
     pub fn delay_until(&self, deadline: Instant) -> Result<Report, DelayError> {
-        let (watch, start) = Watch::open(self);
-        let ahead = deadline.since(self.instant(start)).map_err(|_| DelayError::OtherEpoch)?;
-        if ahead > POLL_MOST {
-            return Err(DelayError::TooLongToPoll(ahead));
+        let watch = Watch::begin(self, Ticks::new(0));
+        let began = self.machine().read(Clock::Monotonic);
+        let ahead = deadline.since(self.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
+        let goal = Goal::until(self, began, deadline, ahead);
+        let left = goal.left(self, began);
+        if left > POLL_MOST {
+            return Err(DelayError::TooLongToPoll(left));
         }
-        if ahead.is_negative() {
-            let verdict = Verdict::default();
-            let none = Nanos::ZERO;
-            return Ok(Report {
-                requested: none,
-                actual: none,
-                late: -ahead,
-                slept: none,
-                polled: none,
-                window: none,
-                verdict,
-            });
+        if left <= Nanos::ZERO {
+            return Ok(Report::of_none(goal.lateness(self)));
         }
-        Ok(self.poll_out(watch, start, ahead, POLL_MOST))
+        Ok(self.poll_confirmed(watch, goal, ahead.max(Nanos::ZERO), POLL_MOST))
+    }
+
+    /// Waits at least `request`, counted from `began`: a reading of [`Clock::Monotonic`] that the caller took before. Always confirmed
+    /// by the kernel's clock, however short what is left of it. For callers that put a delay together of parts.
+    ///
+    /// # Errors
+    /// Negative requests, and what is left of them above [`POLL_MOST`].
+    #[inline]
+    pub fn delay_since(&self, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
+        check(request)?;
+        let watch = Watch::begin(self, Ticks::new(0));
+        let goal = Goal::after(self, began, request);
+        let left = goal.left(self, self.machine().read(Clock::Monotonic));
+        if left > POLL_MOST {
+            return Err(DelayError::TooLongToPoll(left));
+        }
+        Ok(self.poll_confirmed(watch, goal, request, POLL_MOST))
     }
 
     /// Waits at least `request`, polling for at most `budget` of it; whatever is left then is slept out, late by a wake-up
@@ -147,72 +179,106 @@ impl<M: Machine> Timebase<M> {
         if request > POLL_MOST && budget <= POLL_MOST {
             return Err(DelayError::TooLongToPoll(request));
         }
-        let (watch, start) = Watch::open(self);
-        Ok(self.poll_out(watch, start, request, budget))
+        let is_short = request < CONFIRMED_FROM && budget >= request;
+        // Where time is taken from the kernel's clock, every reading confirms.
+        if is_short || (self.source() == Source::KernelClock && budget >= request) {
+            return Ok(self.poll_short(request));
+        }
+        let watch = Watch::begin(self, Ticks::new(0));
+        let began = self.machine().read(Clock::Monotonic);
+        Ok(self.poll_confirmed(watch, Goal::after(self, began, request), request, budget))
     }
 
+    /// A delay by the counter alone.
     #[inline]
-    fn poll_out(&self, mut watch: Watch<'_, M>, start: Ticks, request: Nanos, budget: Nanos) -> Report {
+    fn poll_short(&self, request: Nanos) -> Report {
+        let (mut watch, start) = Watch::open(self);
         let deadline = start.plus(self.ticks_for_at_least(request));
-        let polled = poll(&mut watch, start, deadline, self.ticks_for_at_least(budget).max(1), self.skew());
-        let mut report = self.report(start, request, polled.end, watch.end());
+        let polled = poll(&mut watch, start, deadline, i64::MAX, Nanos::MAX, self.skew());
         if !polled.reached {
-            self.sleep_out(start, polled.deadline, polled.end, &mut report);
+            return self.sleep_out(watch, start, polled, request);
         }
-        if report.verdict.gaps(Cause::Preempted).count > 0 {
-            report.verdict.throttled = self.looks_throttled(&report.verdict);
+        let actual = self.nanos(polled.end.since(start));
+        let verdict = watch.end();
+        let none = Nanos::ZERO;
+        Report {
+            requested: request,
+            actual,
+            late: actual - request,
+            slept: none,
+            polled: actual,
+            window: none,
+            verdict,
         }
-        report
     }
 
-    fn report(&self, start: Ticks, requested: Nanos, end: Ticks, verdict: Verdict) -> Report {
-        let actual = self.nanos(end.since(start));
+    /// The watchdog's second half: the counter does not get there, so the kernel waits. Nobody knows what has passed, so it
+    /// waits for the whole request.
+    #[cold]
+    fn sleep_out(&self, mut watch: Watch<'_, M>, start: Ticks, polled: Polled, request: Nanos) -> Report {
+        let from = self.machine().read(Clock::Monotonic);
+        let slept = Goal::after(self, from, request).wait_out(self, &mut watch);
+        // A counter that stands still or was set back shows no time; the kernel's clock has seen it pass.
+        let before = self.nanos(polled.end.since(start)).max(Nanos::ZERO);
+        let (actual, verdict) = (before + slept, watch.end());
         Report {
-            requested,
+            requested: request,
             actual,
-            late: actual - requested,
-            slept: Nanos::ZERO,
-            polled: actual,
+            late: actual - request,
+            slept,
+            polled: before,
             window: Nanos::ZERO,
             verdict,
         }
     }
 
-    /// The watchdog's second half: the budget is spent, so the kernel waits for the rest.
-    #[cold]
-    fn sleep_out(&self, start: Ticks, deadline: Ticks, polled_end: Ticks, report: &mut Report) {
-        let machine = self.machine();
-        let left = self.nanos(deadline.since(polled_end)) + Nanos::new(1);
-        // A guard for the rate, as the kernel's clock and ours may differ by the bound.
-        let left = left + Nanos::new((left.count() as f64 * self.calibration().bound_ppm * 1e-6).ceil() as i64);
-        // A counter that was set back asks for ages; from here on the whole request is always enough.
-        let left = left.min(report.requested);
-        let from = machine.read(Clock::Monotonic);
-        let until = from + left;
-        let mut now = from;
-        while now < until {
-            machine.sleep_until(until);
-            now = machine.read(Clock::Monotonic);
+    /// A delay that ends by the kernel's clock. The watch has begun.
+    #[inline]
+    fn poll_confirmed(&self, mut watch: Watch<'_, M>, goal: Goal, request: Nanos, budget: Nanos) -> Report {
+        let first = goal.tie(self);
+        watch.start_at(first.before);
+        watch.look(first.after);
+        let mut slept = Nanos::ZERO;
+        let budget = self.ticks_for_at_least(budget).max(1);
+        let (last, near) = goal.approach(self, &mut watch, first, CONFIRM_AHEAD, budget);
+        if near {
+            watch.go_over_to_clock(last.clock);
+        } else {
+            slept = goal.wait_out(self, &mut watch);
         }
-        report.slept = now - from;
-        // A counter that stands still or was set back shows no time; the kernel's clock has seen it pass.
-        report.polled = report.polled.max(Nanos::ZERO);
-        let least = report.requested.max(report.polled + report.slept);
-        report.actual = self.nanos(self.stamp_ordered().since(start)).max(least);
-        report.late = report.actual - report.requested;
+        watch.verdict.rerated = !watch.may_have_moved() && !self.agrees(&first, &last);
+        let (reached, slept, verdict) =
+            goal.confirm::<M, _, false>(self, &mut watch, &mut slept, |watch, reached, slept| {
+                (reached, slept, watch.verdict)
+            });
+        let verdict = watch.end_at(reached, verdict);
+        let actual = request + reached.over;
+        Report {
+            requested: request,
+            actual,
+            late: reached.over,
+            slept,
+            polled: actual - slept,
+            window: Nanos::ZERO,
+            verdict,
+        }
     }
 
-    /// Whether the longest preemption looks like the kernel's stall of real-time threads. Opens files, after the delay.
+    /// Whether the kernel's clock ran between two ties as the time base knows it.
+    fn agrees(&self, first: &Bracket, last: &Bracket) -> bool {
+        let passed = last.clock - first.clock;
+        let slack = self.drift_in(passed) + self.machine().clock_step().times(2) + Nanos::new(2);
+        let least = self.nanos(last.before.since(first.after)) - slack;
+        let most = self.nanos(last.after.since(first.before)) + slack;
+        (least..=most).contains(&passed)
+    }
+}
+
+impl Report {
+    /// The report on a delay that waited for nothing.
     #[cold]
-    fn looks_throttled(&self, verdict: &Verdict) -> bool {
-        let machine = self.machine();
-        if !matches!(machine.policy(), Policy::Fifo(_) | Policy::RoundRobin(_)) {
-            return false;
-        }
-        machine.real_time_throttle().is_some_and(|(runtime, period)| {
-            let stall = (period - runtime).count();
-            let longest = verdict.gaps(Cause::Preempted).longest.count();
-            longest > stall * 4 / 5 && longest < stall * 6 / 5
-        })
+    pub(crate) fn of_none(late: Nanos) -> Self {
+        let (none, verdict) = (Nanos::ZERO, Verdict::default());
+        Self { requested: none, actual: none, late, slept: none, polled: none, window: none, verdict }
     }
 }

@@ -1,38 +1,48 @@
-//! [`Goal`]: what a long delay waits for, on either of the two clocks, with an end in any case.
+//! [`Goal`]: what a delay waits for by the kernel's clock, and how it gets there.
 //!
-//! A goal on the kernel's clock is reached when that clock reads it. A goal on our scale is reached when `now()` is not
-//! before it; the kernel, which only knows its own clock, is told where that will be, anew after each sleep. A counter that
-//! stops or is set back would never get there, so a goal on our scale also has a latest moment by the kernel's clock.
+//! # Problem
+//! The counter is read in 10 ns, but its rate is only known from the past: the kernel may change the rate of its clock at any
+//! moment. The kernel's clock decides when a delay is over; it takes longer to read.
+//!
+//! # Solution
+//! ```text
+//!   tie ──── poll the counter ────► tie ──► poll ──► … ──► ahead of the goal ──► read the kernel's clock until it is there
+//!    ▲                               │
+//!    └───── (1) not near enough ─────┘
+//! ```
+//! A *tie* reads the kernel's clock between two readings of the counter. The counter only tells when to look again; the stretch that
+//! is polled by it ends early enough for a rate that is wrong by 1/4096. What ends the delay is a reading of the kernel's clock.
+//!
+//! # Deadlines on the scale of a time base
+//! An instant is a reading of the kernel's clock that was taken with the counter. Such a deadline is reached when both have got there:
+//! our scale, so that `now()` is not before it, and the kernel's clock, less by how much our scale was off when the two were compared
+//! last. The lateness is that of the one that is further. A counter that stops would never get there; so by the kernel's clock there
+//! is a latest moment, twice as far away.
 
-use hairspring_machine::{Clock, Machine, Nanos, Ticks};
+use hairspring_machine::{Clock, Machine, Nanos};
 
 use crate::calibration::Bracket;
-use crate::delay::POLL_MOST;
 use crate::instant::Instant;
-use crate::poll::{Watch, poll};
+use crate::poll::{STUCK_AFTER, Watch, poll};
 use crate::timebase::Timebase;
-use crate::verdict::Verdict;
 
-/// Brackets taken for the re-anchoring: one in three is undisturbed, and three take 150 ns.
-const ANCHOR_BRACKETS: u32 = 3;
-/// Readings of the confirming clock before the kernel is asked to wait instead: some milliseconds, where the poll before
-/// has left less than a microsecond.
+/// Readings of the kernel's clock before the kernel is asked to wait instead: some milliseconds, where the poll before
+/// has left some microseconds.
 const CONFIRM_ROUNDS: u32 = 100_000;
-
-/// How long before the deadline the counter is tied to the kernel's clock for the last time.
-const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
-/// How long before the deadline the loop that reads the confirming clock takes over from the one that reads the counter:
-/// the end of the latter and the return into the caller's code, with caches and page tables cold from a long sleep, and the
-/// error of a bracket must fit.
-const CONFIRM_AHEAD: Nanos = Nanos::from_micros(5);
+/// How long before the goal the end is rehearsed: it takes some hundred nanoseconds where all is cold.
+const REHEARSED_AHEAD: Nanos = Nanos::from_micros(2);
+/// The part of a stretch by which the poll of the counter ends earlier, for a rate that has changed: 244 ppm.
+const RATE_PART: i64 = 4_096;
 
 /// What a delay waits for.
 #[derive(Clone, Copy)]
-pub(crate) enum Goal {
+pub(crate) struct Goal {
     /// A reading of the kernel's clock.
-    KernelClock(Nanos),
-    /// An instant of our scale, and the latest that the kernel's clock can read then if the counter is sound.
-    OurScale(Instant, Nanos),
+    at: Nanos,
+    /// The same, or earlier by what must pass besides: what the lateness is counted from.
+    due: Nanos,
+    /// An instant of our scale besides, and the reading of the kernel's clock at which it is given up.
+    target: Option<(Instant, Nanos)>,
 }
 
 /// How a goal was reached.
@@ -40,133 +50,162 @@ pub(crate) enum Goal {
 pub(crate) struct Reached {
     /// The kernel's clock, read last of all.
     pub(crate) at: Nanos,
-    /// How far beyond the goal its own clock was.
+    /// How far beyond the goal the clock was that is further.
     pub(crate) over: Nanos,
-    /// The clock of the goal did not get there; the kernel's clock had to wait instead.
-    pub(crate) stuck: bool,
+    /// The two clocks are not equally far.
+    pub(crate) apart: bool,
 }
 
 impl Goal {
-    /// What the kernel's clock, which reads `now`, will read at the goal.
-    pub(crate) fn wake<M: Machine>(self, timebase: &Timebase<M>, now: Nanos) -> Nanos {
-        match self {
-            Self::KernelClock(reading) => reading,
-            Self::OurScale(target, latest) => {
-                let left = target.since(timebase.now_ordered()).unwrap_or(Nanos::ZERO);
-                (now + left).min(latest)
-            }
-        }
-    }
-
-    /// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, takes up what the sleep
-    /// has left and brings the code and data of the end back into the caches, which a long sleep leaves cold; then the
-    /// counter is tied to the kernel's clock anew, and the second stretch ends the delay.
-    ///
-    /// The verdict is on the second. A gap in the first is as harmless as a longer sleep, and told only if it reached so far
-    /// that the second was cut short.
-    pub(crate) fn approach<M: Machine>(self, timebase: &Timebase<M>) -> Verdict {
-        let (mut filler, _) = Watch::open(timebase);
-        let (from, left) = self.anchor_and_warm_up(timebase);
-        let start = timebase.stamp_ordered();
-        filler.look(start);
-        self.approach_to((from, left, start), ANCHOR_AHEAD, &mut filler, timebase);
-        let (from, left) = self.anchor_and_warm_up(timebase);
-        filler.look(timebase.stamp_ordered());
-        let earlier = filler.end();
-        let (mut watch, start) = Watch::open(timebase);
-        self.approach_to((from, left, start), CONFIRM_AHEAD, &mut watch, timebase);
-        watch.look(timebase.stamp());
-        let last = watch.end();
-        let cut_short = left < Nanos::new(ANCHOR_AHEAD.count() / 2);
-        if cut_short || earlier.budget_spent { earlier.and(last) } else { last }
-    }
-
-    /// Ties the counter to the clock of the goal, and warms up the confirming read; its result is of no use yet.
-    fn anchor_and_warm_up<M: Machine>(self, timebase: &Timebase<M>) -> (Ticks, Nanos) {
-        let anchor = self.anchor(timebase);
-        let _ = self.look(timebase);
-        anchor
-    }
-
-    /// Polls, from the third reading on, until so long before the goal, which was so far away at the first.
-    fn approach_to<M: Machine>(
-        self,
-        from: (Ticks, Nanos, Ticks),
-        ahead: Nanos,
-        watch: &mut Watch<'_, M>,
-        timebase: &Timebase<M>,
-    ) {
-        let (from, left, start) = from;
-        let deadline = timebase.ticks_after(from, left - ahead);
-        // No skew: what ends the delay is the confirming reading, not this poll. What was left at the anchor is enough for
-        // it, unless the counter fails.
-        let budget = timebase.ticks_for_at_least(left.max(Nanos::ZERO).min(POLL_MOST));
-        let polled = poll(watch, start, deadline, budget, Nanos::ZERO);
-        if !polled.reached {
-            // The watchdog: the counter does not get there, so the kernel waits.
-            let machine = timebase.machine();
-            machine.sleep_until(self.wake(timebase, machine.read(Clock::Monotonic)));
-        }
-    }
-
-    /// Ties the counter to the clock of the goal: a reading of the counter, and how far from the goal it was.
-    pub(crate) fn anchor<M: Machine>(self, timebase: &Timebase<M>) -> (Ticks, Nanos) {
-        match self {
-            Self::KernelClock(wake) => {
-                let (machine, source) = (timebase.machine(), timebase.source());
-                let bracket = Bracket::narrowest_of(machine, source, Clock::Monotonic, ANCHOR_BRACKETS);
-                (bracket.middle(), wake - bracket.clock)
-            }
-            Self::OurScale(target, latest) => {
-                let from = timebase.stamp_ordered();
-                let left = target.since(timebase.instant(from)).unwrap_or(Nanos::ZERO);
-                (from, left.min(latest - timebase.machine().read(Clock::Monotonic)))
-            }
-        }
-    }
-
-    /// Looks whether the goal has been reached.
-    #[inline]
-    pub(crate) fn look<M: Machine>(self, timebase: &Timebase<M>) -> Option<Reached> {
-        let kernel_clock = || timebase.machine().read(Clock::Monotonic);
-        let (at, over) = match self {
-            Self::KernelClock(wake) => {
-                let at = kernel_clock();
-                (at, at - wake)
-            }
-            Self::OurScale(target, _) => {
-                let over = timebase.now_ordered().since(target).unwrap_or(Nanos::ZERO);
-                if over.is_negative() {
-                    return None;
-                }
-                (kernel_clock(), over)
-            }
-        };
-        (over >= Nanos::ZERO).then_some(Reached { at, over, stuck: false })
-    }
-
-    /// Reads the clock of the goal until it is reached.
+    /// So long after a reading of the kernel's clock.
     #[inline(always)]
-    pub(crate) fn confirm<M: Machine>(self, timebase: &Timebase<M>) -> Reached {
-        for _ in 0..CONFIRM_ROUNDS {
-            if let Some(reached) = self.look(timebase) {
-                return reached;
-            }
-        }
-        self.wait_out(timebase)
+    pub(crate) fn after<M: Machine>(timebase: &Timebase<M>, began: Nanos, span: Nanos) -> Self {
+        // The first reading may be almost a step old; a nanosecond of that is what every reading leaves out.
+        let at = began + timebase.machine().clock_step() - Nanos::new(1) + span;
+        Self { at, due: at, target: None }
     }
 
-    /// The watchdog: the kernel waits for what is left, and its clock decides.
+    /// At an instant that is so far ahead by our scale, read just after the kernel's clock.
+    #[inline(always)]
+    pub(crate) fn until<M: Machine>(timebase: &Timebase<M>, began: Nanos, target: Instant, ahead: Nanos) -> Self {
+        let due = target.as_monotonic() - timebase.offset();
+        let latest = began + ahead.max(due - began).max(Nanos::ZERO).times(2) + STUCK_AFTER;
+        // As much time must pass as was ahead, wherever the kernel's clock was.
+        Self { at: due.max(began + ahead), due, target: Some((target, latest)) }
+    }
+
+    /// How far away it is at this reading of the kernel's clock and the moment at which that was made.
+    #[inline]
+    pub(crate) fn left<M: Machine>(self, timebase: &Timebase<M>, now: Nanos) -> Nanos {
+        let by_kernel = self.at - now;
+        match self.target {
+            None => by_kernel,
+            Some((target, latest)) => {
+                let ours = target.since(timebase.now_ordered()).unwrap_or(Nanos::ZERO);
+                by_kernel.max(ours.min(latest - now))
+            }
+        }
+    }
+
+    /// How far beyond it the clocks are, and whether both are.
+    #[inline(always)]
+    fn over<M: Machine>(self, timebase: &Timebase<M>, at: Nanos, gap_least: Nanos) -> (Reached, bool) {
+        let by_kernel = at - self.due;
+        match self.target {
+            None => (Reached { at, over: by_kernel, apart: false }, at >= self.at),
+            Some((target, latest)) => {
+                let ours = timebase.now_ordered().since(target).unwrap_or(by_kernel);
+                let apart = (ours - by_kernel).count().abs() > gap_least.count();
+                let reached = Reached { at, over: ours.max(by_kernel), apart };
+                (reached, at >= self.at && (ours >= Nanos::ZERO || at >= latest))
+            }
+        }
+    }
+
+    /// How late a goal is that has passed, by the clock that is further.
     #[cold]
-    fn wait_out<M: Machine>(self, timebase: &Timebase<M>) -> Reached {
+    pub(crate) fn lateness<M: Machine>(self, timebase: &Timebase<M>) -> Nanos {
+        self.over(timebase, timebase.machine().read(Clock::Monotonic), Nanos::ZERO).0.over
+    }
+
+    /// Polls the counter until so long before the goal, for at most so many ticks from the first tie on. Returns the last tie, and
+    /// whether it got so far.
+    pub(crate) fn approach<M: Machine>(
+        self,
+        timebase: &Timebase<M>,
+        watch: &mut Watch<'_, M>,
+        first: Bracket,
+        ahead: Nanos,
+        budget: i64,
+    ) -> (Bracket, bool) {
+        let start = first.before;
+        let latest = self.target.map_or(self.at - ahead, |(_, latest)| latest);
+        let mut tie = first;
+        loop {
+            let left = self.left(timebase, tie.clock);
+            let near = ahead + Nanos::new(left.count().max(0) / RATE_PART);
+            if left <= near {
+                return (tie, true);
+            }
+            // What is left is too much for the budget, whatever the counter does.
+            if tie.after.since(start) >= budget {
+                return (tie, false);
+            }
+            let deadline = timebase.ticks_after(tie.middle(), left - near);
+            // No skew: what ends the delay is a reading of the kernel's clock.
+            poll(watch, start, deadline, budget, latest, Nanos::ZERO);
+            tie = self.tie(timebase);
+            watch.look(tie.after);
+        }
+    }
+
+    /// Ties the counter to the kernel's clock.
+    #[inline]
+    pub(crate) fn tie<M: Machine>(self, timebase: &Timebase<M>) -> Bracket {
+        Bracket::narrowest_of(timebase.machine(), timebase.source(), Clock::Monotonic, 1)
+    }
+
+    /// Reads the kernel's clock until the goal is reached, and makes the report of it. With `REHEARSED` the report is made once before,
+    /// for nothing: so the code of the end is in the caches when the end comes.
+    #[inline(always)]
+    pub(crate) fn confirm<M: Machine, R, const REHEARSED: bool>(
+        self,
+        timebase: &Timebase<M>,
+        watch: &mut Watch<'_, M>,
+        slept: &mut Nanos,
+        report: impl Fn(&Watch<'_, M>, Reached, Nanos) -> R,
+    ) -> R {
         let machine = timebase.machine();
-        let mut now = machine.read(Clock::Monotonic);
-        let wake = self.wake(timebase, now);
-        while now < wake {
-            machine.sleep_until(wake);
+        let gap_least = timebase.gap_least();
+        let rehearse_at = self.at - REHEARSED_AHEAD;
+        let mut rehearsed = !REHEARSED;
+        let mut rounds = 0;
+        loop {
+            let at = machine.read(Clock::Monotonic);
+            // What was noted took time: a later reading is to decide.
+            let disturbed = watch.look_by_clock(at).is_some();
+            let (reached, done) = self.over(timebase, at, gap_least);
+            if (done || (!rehearsed && at >= rehearse_at)) && !disturbed {
+                machine.fence();
+                if watch.stands() {
+                    let told = report(watch, reached, *slept);
+                    if done {
+                        return told;
+                    }
+                    rehearsed = true;
+                    std::hint::black_box(&told);
+                    // The way of cold code into the caches is no gap, unless it went beyond the goal.
+                    let at = machine.read(Clock::Monotonic);
+                    if at < self.at {
+                        watch.go_over_to_clock(at);
+                    }
+                }
+            }
+            rounds += 1;
+            if rounds > CONFIRM_ROUNDS {
+                *slept = *slept + self.wait_out(timebase, watch);
+                rounds = 0;
+            }
+        }
+    }
+
+    /// The watchdog: the kernel waits for what is left. Returns how long the thread slept.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn wait_out<M: Machine>(self, timebase: &Timebase<M>, watch: &mut Watch<'_, M>) -> Nanos {
+        let machine = timebase.machine();
+        let from = machine.read(Clock::Monotonic);
+        let mut now = from;
+        loop {
+            let left = self.left(timebase, now);
+            if left <= Nanos::ZERO {
+                break;
+            }
+            machine.sleep_until(now + left);
             now = machine.read(Clock::Monotonic);
         }
-        let reached = self.look(timebase).unwrap_or(Reached { at: now, over: Nanos::ZERO, stuck: true });
-        Reached { stuck: true, ..reached }
+        watch.verdict.budget_spent = true;
+        watch.slept(now);
+        now - from
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Nanos, Ticks};
 
 /// Which unbroken stretch of a time base an instant belongs to.
 ///
@@ -13,6 +13,12 @@ use hairspring_machine::Nanos;
 pub struct Epoch(pub(crate) u32);
 
 impl Epoch {
+    /// The epoch of a scale whose first look at the counter read this. Two hardly ever begin at the same tick, so their instants do not
+    /// mix unnoticed.
+    pub(crate) fn beginning_at(tick: Ticks) -> Self {
+        Self((tick.raw().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32)
+    }
+
     /// Its number, for languages that hold an instant as numbers.
     pub fn number(self) -> u32 {
         self.0

@@ -22,7 +22,8 @@
 //!   epoch; instants across the border have no difference.
 //! * The thread is interrupted, preempted, migrated, throttled: the report says so, with counts and lengths.
 //! * NTP changes the kernel's rate: [`Timebase::refine`] notices and begins a new baseline. Between two refinements the
-//!   scale keeps its rate; it follows `CLOCK_MONOTONIC`, not the SI second.
+//!   scale keeps its rate; it follows `CLOCK_MONOTONIC`, not the SI second. Delays from [`CONFIRMED_FROM`] on end by
+//!   the kernel's clock whatever its rate does; shorter ones can be early by the change of the rate times their length.
 //!
 //! ```
 //! use hairspring_time::{Host, LongDelay, Nanos, Timebase};
@@ -57,7 +58,7 @@ mod trust;
 mod verdict;
 
 pub use calibration::{BRACKETS, Bracket, Calibration};
-pub use delay::{DelayError, POLL_MOST, REQUEST_MOST, Report};
+pub use delay::{CONFIRMED_FROM, DelayError, POLL_MOST, REQUEST_MOST, Report};
 pub use hairspring_machine::{Cpu, Host, Machine, Nanos, Policy, Refused, Sim, Ticks};
 pub use instant::{Epoch, EpochMismatch, Instant};
 pub use long_delay::{LongDelay, lead_for};

@@ -17,12 +17,13 @@
 //! * The *first sleep* may be long, so the CPU falls into a deep idle state and wakes late; its lateness is paid from the
 //!   coarse margin. The *second* is short, so it wakes almost on time.
 //! * The *window* is learned: the lateness that all but one in some hundred of the second sleeps stayed below, per length
-//!   of sleep and policy, the past fading. It is at least a two-thousandth of the request, which costs nobody anything: long
+//!   of sleep and policy, the past fading. It is at least a ten-thousandth of the request, which costs nobody anything: long
 //!   delays are few, so little is learned from them, and after a long rest a kernel now and then wakes later than ever before.
 //!   A budget caps it.
 //! * In the window, 20 µs before the deadline, a bracket ties the counter to the kernel's clock anew, so that an error of
 //!   the counter's rate acts over the last stretch only: 60 s is as exact as 1 ms.
 //! * The poll ends by readings of the kernel's clock, the last of them at or after the deadline.
+//! * The end is *rehearsed* 2 µs before: the report is made once for nothing, so that its code is in the caches.
 //!
 //! # What the verdict is on
 //! The last stretch, from the bracket on: that is what the end hangs on. A gap before it is as harmless as a longer sleep and
@@ -31,7 +32,7 @@
 //! # Why it is never early
 //! The last thing it does is to read `CLOCK_MONOTONIC`, and it returns only if that reads at least what the first reading
 //! said plus the request, and where the clock has steps (Windows), one step more. No rate and no bracket enters that proof.
-//! With a lead it may be early, as it was asked to.
+//! Until an instant, our own scale must have got there besides. With a lead it may be early, as it was asked to.
 //!
 //! Method: Fermilab's "Precision Long Delay" (a coarse loop that releases to the kernel, a second calibration of how late
 //! the release returns, a final poll, a tuning argument), with absolute deadlines and a learned window in place of a fixed
@@ -45,9 +46,9 @@ use crate::delay::{DelayError, POLL_MOST, Report, check};
 use crate::goal::Goal;
 use crate::instant::Instant;
 use crate::learned::Learned;
+use crate::poll::Watch;
 use crate::quiet::Quiet;
 use crate::timebase::Timebase;
-use crate::verdict::{Cause, Verdict};
 
 /// How long before the deadline the first sleep is to end, at least: enough for its own lateness and a second sleep.
 const COARSE_LEAST: Nanos = Nanos::from_micros(400);
@@ -58,7 +59,7 @@ const SECOND_SLEEP: Nanos = Nanos::from_micros(250);
 /// The share of wake-ups that the window covers. The rest come late, and are reported so.
 const COVERED: f64 = 0.995;
 /// The part of a request that may always be polled, and the most that it comes to.
-const FREE_PART: i64 = 2_000;
+const FREE_PART: i64 = 10_000;
 const FREE_MOST: Nanos = Nanos::from_millis(3);
 /// The least window: a bracket and the entry to the poll must fit.
 const WINDOW_LEAST: Nanos = Nanos::from_micros(5);
@@ -76,8 +77,12 @@ const LESSONS: u32 = 12;
 const LESSON: Nanos = Nanos::from_micros(300);
 /// The longest sleep between two looks at the flag that cancels a delay.
 const CANCEL_LOOK: Nanos = Nanos::from_millis(100);
-/// How much later than our scale says the kernel's clock may be found at a goal, beside what the rate's bound amounts to.
-const SCALE_LAG: Nanos = Nanos::from_micros(10);
+/// How long before the deadline the counter is tied to the kernel's clock for the last time.
+const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
+/// How long before the deadline the loop that reads the kernel's clock takes over from the one that reads the counter:
+/// the end of the latter and the return into the caller's code, with caches and page tables cold from a long sleep, and the
+/// error of a bracket must fit.
+const CONFIRM_AHEAD: Nanos = Nanos::from_micros(5);
 /// Delays by which a lead is found: so many where they take no longer than [`TUNE_TIME`], and never fewer than the second.
 const TUNE_DELAYS: usize = 51;
 const TUNE_DELAYS_LEAST: usize = 11;
@@ -119,7 +124,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     }
 
     /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns likelier.
-    /// Without it the limit is half of the request, at least 200 µs and at most 1 ms; of requests above 2 s it is a two-thousandth, at
+    /// Without it the limit is half of the request, at least 200 µs and at most 1 ms; of requests above 10 s it is a ten-thousandth, at
     /// most 3 ms.
     #[must_use]
     pub fn with_budget(self, budget: Nanos) -> Self {
@@ -183,14 +188,13 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
         check(request)?;
-        // The first reading may be almost a step old; a nanosecond of that is what every reading leaves out.
-        let began = began + self.timebase.machine().clock_step() - Nanos::new(1);
-        let goal = Goal::KernelClock(began + (request - self.lead).max(Nanos::ZERO));
-        self.run(goal, began, request, &mut prepare)
+        let span = (request - self.lead).max(Nanos::ZERO);
+        self.run(Goal::after(self.timebase, began, span), began, (request, span - request), &mut prepare)
     }
 
-    /// Waits until `deadline` on this time base's scale (minus the lead), asleep for all but the last stretch: without a
-    /// lead, `now()` afterwards is not before it. A deadline that has passed returns at once, with its lateness.
+    /// Waits until `deadline` (minus the lead), asleep for all but the last stretch. Without a lead, `now()` afterwards is not before
+    /// it, and neither is the kernel's clock, less by how much our scale was off when the two were compared last; the lateness is by
+    /// the one that is further. A deadline that has passed by both returns at once, with its lateness.
     ///
     /// # Errors
     /// An instant of another epoch, absurdly distant deadlines; cancelled by its flag.
@@ -213,18 +217,13 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
         let began = self.timebase.machine().read(Clock::Monotonic);
-        let now = self.timebase.now_ordered();
-        let ahead = deadline.since(now).map_err(|_| DelayError::OtherEpoch)?;
-        check(ahead.max(Nanos::ZERO))?;
-        let target = deadline - self.lead;
-        if target.since(now).is_ok_and(|left| left <= Nanos::ZERO) {
-            let none = Nanos::ZERO;
-            let verdict = Verdict::default();
-            let (requested, late) = (ahead.max(none), -ahead);
-            return Ok(Report { requested, actual: none, late, slept: none, polled: none, window: none, verdict });
+        let ahead = deadline.since(self.timebase.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
+        let request = check(ahead.max(Nanos::ZERO))?;
+        let goal = Goal::until(self.timebase, began, deadline - self.lead, ahead - self.lead);
+        if goal.left(self.timebase, began) <= Nanos::ZERO {
+            return Ok(Report { requested: request, ..Report::of_none(goal.lateness(self.timebase) - self.lead) });
         }
-        let latest = began + ahead - self.lead + self.timebase.drift_in(ahead) + SCALE_LAG;
-        self.run(Goal::OurScale(target, latest), began, ahead, &mut prepare)
+        self.run(goal, began, (request, -self.lead), &mut prepare)
     }
 
     /// All but the end: sleeps, and polls until just before the goal.
@@ -235,79 +234,91 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         began: Nanos,
         request: Nanos,
         prepare: &mut dyn FnMut(Nanos),
-    ) -> Result<Near, DelayError> {
+    ) -> Result<Near<'t, M>, DelayError> {
         let timebase = self.timebase;
         let machine = timebase.machine();
         let mut now = machine.read(Clock::Monotonic);
-        let mut wake = goal.wake(timebase, now);
+        let mut left = goal.left(timebase, now);
         let (mut asleep_from, mut window) = (now, Nanos::ZERO);
-        let was_ahead = now < wake;
+        let was_ahead = left > Nanos::ZERO;
         if was_ahead {
             let quiet = Quiet::begin(machine);
             now = machine.read(Clock::Monotonic);
             asleep_from = now;
-            let mut coarse = self.coarse(quiet.policy, request);
-            if matches!(goal, Goal::OurScale(..)) {
-                coarse = coarse + timebase.drift_in(request);
+            left = goal.left(timebase, now);
+            let coarse = self.coarse(quiet.policy, request);
+            // More than once only where our scale does not run as the kernel's clock does.
+            while left > coarse + SECOND_SLEEP {
+                now = self.sleep(&quiet, now, now + left - coarse, began)?;
+                left = goal.left(timebase, now);
             }
-            if wake - now > coarse + SECOND_SLEEP {
-                now = self.sleep(&quiet, now, wake - coarse, began)?;
-                wake = goal.wake(timebase, now);
-            }
-            window = self.window_for(quiet.policy, wake - now, request);
-            if wake - now > window {
-                now = self.sleep(&quiet, now, wake - window, began)?;
-                wake = goal.wake(timebase, now);
+            window = self.window_for(quiet.policy, left, request);
+            while left > window {
+                now = self.sleep(&quiet, now, now + left - window, began)?;
+                left = goal.left(timebase, now);
             }
         }
-        if wake > now {
-            prepare(wake - now);
+        if left > Nanos::ZERO {
+            prepare(left);
         }
-        let mut verdict = goal.approach(timebase);
-        verdict.overslept = if was_ahead { (now - wake).max(Nanos::ZERO) } else { Nanos::ZERO };
-        let slept = now - asleep_from;
-        let none = Nanos::ZERO;
-        let report = Report { requested: request, actual: none, late: none, slept, polled: none, window, verdict };
-        let sentinel = machine.sentinel_arm();
-        let at = machine.read(Clock::Monotonic);
-        let left = (goal.wake(timebase, at) - at).max(Nanos::ZERO);
-        Ok(Near { report, goal, began, awake_from: now, sentinel, at, left })
+        let (slept, awake_from) = (now - asleep_from, now);
+        let overslept = if was_ahead { (-left).max(Nanos::ZERO) } else { Nanos::ZERO };
+        let (mut watch, waited) = self.approach(goal);
+        watch.verdict.overslept = overslept;
+        Ok(Near { watch, slept, waited, awake_from, window })
     }
 
-    /// The end: the loop that reads the confirming clock. It is compiled into the caller's own code, so that the code to
+    /// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, takes up what the sleep
+    /// has left and brings the code and data of the end back into the caches, which a long sleep leaves cold; then the
+    /// counter is tied to the kernel's clock anew, and the second stretch ends the delay.
+    ///
+    /// The verdict is on the second. A gap in the first is as harmless as a longer sleep, and told only if it reached so far
+    /// that the second was cut short.
+    fn approach(&self, goal: Goal) -> (Watch<'t, M>, Nanos) {
+        let timebase = self.timebase;
+        let budget = timebase.ticks_for_at_least(POLL_MOST);
+        let stretch = |ahead| {
+            let (mut watch, _) = Watch::open(timebase);
+            let first = goal.tie(timebase);
+            watch.look(first.after);
+            let left = goal.left(timebase, first.clock);
+            let (last, near) = goal.approach(timebase, &mut watch, first, ahead, budget);
+            let waited = if near { Nanos::ZERO } else { goal.wait_out(timebase, &mut watch) };
+            (watch, left, waited, last)
+        };
+        let (filler, _, waited_first, _) = stretch(ANCHOR_AHEAD);
+        let earlier = filler.end();
+        let (mut watch, left, waited, _) = stretch(CONFIRM_AHEAD);
+        if left < Nanos::new(ANCHOR_AHEAD.count() / 2) || earlier.budget_spent {
+            watch.verdict = earlier.and(watch.verdict);
+        }
+        (watch, waited_first + waited)
+    }
+
+    /// The end: the loop that reads the kernel's clock. It is compiled into the caller's own code, so that the code to
     /// which the delay returns is in the caches again before the deadline, not after it: after a long sleep that alone
-    /// would cost most of a microsecond.
+    /// would cost most of a microsecond. `shift` is by how much the goal is off the request.
     #[inline(always)]
     fn run(
         &mut self,
         goal: Goal,
         began: Nanos,
-        request: Nanos,
+        (request, shift): (Nanos, Nanos),
         prepare: &mut dyn FnMut(Nanos),
     ) -> Result<Report, DelayError> {
-        let near = self.come_near(goal, began, request, prepare)?;
-        let Near { mut report, goal, began, awake_from, sentinel, at, left } = near;
+        let Near { mut watch, slept, mut waited, awake_from, window } =
+            self.come_near(goal, began, request, prepare)?;
         let timebase = self.timebase;
-        let end = goal.confirm(timebase);
-        let broken = sentinel && !timebase.machine().sentinel_intact();
-        timebase.machine().sentinel_disarm();
-        report.polled = end.at - awake_from;
-        report.late = match goal {
-            Goal::KernelClock(_) => end.at - began - request,
-            Goal::OurScale(..) => end.over - self.lead,
-        };
-        report.actual = request + report.late;
-        report.verdict.budget_spent |= end.stuck;
-        let unseen = end.at - at - left;
-        if unseen > timebase.gap_least() {
-            // The loop that reads the clock was running before the goal and its next reading came so much later. If the goal
-            // had passed before that loop began, nobody can tell what happened.
-            let cause = if left > Nanos::ZERO { timebase.cause(sentinel, broken) } else { Cause::Unknown };
-            report.verdict.add(cause, unseen);
-        }
-        // Or it was between the wake-up and the watch.
-        report.verdict.explain(report.late + self.lead, timebase);
-        Ok(report)
+        // How long the way into the caller's code took is nobody's gap.
+        watch.go_over_to_clock(timebase.machine().read(Clock::Monotonic));
+        let (reached, report) =
+            goal.confirm::<M, _, true>(timebase, &mut watch, &mut waited, |watch, reached, waited| {
+                let late = reached.over + shift;
+                let (slept, polled) = (slept + waited, reached.at - awake_from - waited);
+                let verdict = watch.verdict;
+                (reached, Report { requested: request, actual: request + late, late, slept, polled, window, verdict })
+            });
+        Ok(Report { verdict: watch.end_at(reached, report.verdict), ..report })
     }
 
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.
@@ -373,15 +384,13 @@ fn free(request: Nanos) -> Nanos {
 }
 
 /// A delay that has come near its goal.
-struct Near {
-    report: Report,
-    goal: Goal,
-    began: Nanos,
+struct Near<'t, M: Machine> {
+    /// Of the last stretch.
+    watch: Watch<'t, M>,
+    slept: Nanos,
+    /// How much the kernel waited in place of a counter that did not get there.
+    waited: Nanos,
     /// When the last sleep ended, by the kernel's clock.
     awake_from: Nanos,
-    /// Whether the sentinel has been set for the loop that follows.
-    sentinel: bool,
-    /// When the watched part ended, and how much was left then.
-    at: Nanos,
-    left: Nanos,
+    window: Nanos,
 }

@@ -1,16 +1,19 @@
 //! The polling loop: waits for a value of the counter and notices what disturbs it.
 //!
 //! ```text
-//!          ┌──────────────── (1) not yet ───────────────┐
+//!          ┌──────────── (1) not yet, or disturbed ─────┐
 //!          ▼                                            │
-//!   relax, read counter ──► gap? ──(2) note it ──► deadline? ──(3) reached──► ordered read, a last look
+//!   relax, read counter ──► gap? ──(2) note it ──► deadline? ──(3) reached──► fence, a last look at the sentinel
 //!                               ▲                       │
-//!                               └──(5) moved: add skew ─┼──(4) budget spent──► return, the caller sleeps the rest
+//!                               └──(5) moved: add skew ─┼──(4) budget spent, or the kernel's clock is there──► return
 //! ```
 //!
 //! Each round reads the counter first and looks at the sentinel then. A thread that is taken off its CPU before the read
 //! shows a gap and a broken sentinel in the same round. One that is taken off between the read and the look shows the
 //! break at once and the gap one round later; so a break without a gap waits for one round to be settled.
+//!
+//! The reading that decides is the end of the stretch: nothing but a fence, the last look and the report follow it. A reading after
+//! which something had to be noted does not decide, for noting takes time; there is one more round.
 //!
 //! # A counter that does not get there
 //! It may stop, or begin anew. Every [`ROUNDS`] rounds the kernel's clock is looked at; if by that clock the poll has taken
@@ -21,9 +24,16 @@
 //! reading before that look is from that CPU. A reading whose look finds the sentinel broken may be from another and
 //! decides nothing: there is one more round. If the CPU of the deciding reading is not certainly that of the start, the
 //! skew between CPUs is added to the deadline, once (edge 5). Without a sentinel nothing is certain, and it is added always.
+//!
+//! # A watch within a watch
+//! A delay under a [`Watch`] sets the same sentinel and takes it away. A watch that found the sentinel set leaves it set, unless it
+//! has seen it break: then the outer watch is to see that too.
 
-use hairspring_machine::{Clock, Cpu, Machine, Nanos, Ticks};
+use std::marker::PhantomData;
 
+use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy, Ticks};
+
+use crate::goal::Reached;
 use crate::timebase::Timebase;
 use crate::trust::Source;
 use crate::verdict::{Cause, Verdict};
@@ -31,66 +41,92 @@ use crate::verdict::{Cause, Verdict};
 /// Rounds between looks at the kernel's clock, in case the counter does not get anywhere: some 100 µs.
 const ROUNDS: u32 = 4_096;
 /// How much longer by the kernel's clock than by the counter a poll may take before it counts as stuck.
-const STUCK_AFTER: Nanos = Nanos::from_millis(1);
+pub(crate) const STUCK_AFTER: Nanos = Nanos::from_millis(1);
 
 /// How a polling stretch ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polled {
-    /// The final, ordered reading.
+    /// The deciding reading.
     pub(crate) end: Ticks,
-    /// The deadline in force at the end: as asked for, or later by the skew.
-    pub(crate) deadline: Ticks,
-    /// Whether the deadline was reached (edge 3) or the budget spent first (edge 4).
+    /// Whether the deadline was reached (edge 3) or not (edge 4).
     pub(crate) reached: bool,
 }
 
-/// Watches for gaps between looks at the counter. One [`Watch`] per polling stretch.
+/// Watches for gaps between looks at the counter. One [`Watch`] per polling stretch. It stays on its thread, for the sentinel is the
+/// thread's:
+///
+/// ```compile_fail,E0277
+/// fn take_elsewhere(watch: hairspring_time::Watch<'static, hairspring_time::Host>) -> impl Send {
+///     watch
+/// }
+/// ```
 pub struct Watch<'t, M: Machine> {
     timebase: &'t Timebase<M>,
     start: Ticks,
     previous: Ticks,
+    /// The latest reading of the kernel's clock, where that is looked at.
+    previous_clock: Nanos,
     gap_ticks: i64,
+    gap_least: Nanos,
     sentinel: bool,
+    /// Another watch of this thread had set the sentinel before.
+    within: bool,
     /// A break without a gap, with the length of its round; its gap comes in the next.
-    waiting: Option<i64>,
+    waiting: Option<Nanos>,
     /// The latest look found the sentinel broken.
     broken: bool,
+    /// Some look did.
+    left_cpu: bool,
     /// Whether `start` was certainly read on `start_cpu`.
     start_certain: bool,
     start_cpu: Option<Cpu>,
     /// The CPU of all readings since the sentinel was set last.
     cpu: Option<Cpu>,
-    verdict: Verdict,
+    pub(crate) verdict: Verdict,
+    of_thread: PhantomData<*const ()>,
 }
 
 impl<'t, M: Machine> Watch<'t, M> {
     /// Begins to watch at a reading taken just before; sets the sentinel. Real-time safe.
-    #[inline]
+    #[inline(always)]
     pub fn begin(timebase: &'t Timebase<M>, start: Ticks) -> Self {
-        let sentinel = timebase.machine().sentinel_arm();
+        let machine = timebase.machine();
+        let within = machine.sentinel_intact();
+        let sentinel = machine.sentinel_arm();
         let cpu = timebase.cpu();
         Self {
             timebase,
             start,
             previous: start,
-            gap_ticks: timebase.ticks_for_at_least(timebase.gap_least()),
+            previous_clock: Nanos::ZERO,
+            gap_ticks: timebase.gap_ticks(),
+            gap_least: timebase.gap_least(),
             sentinel,
+            within,
             waiting: None,
             broken: false,
+            left_cpu: false,
             start_certain: sentinel && cpu.is_some(),
             start_cpu: cpu,
             cpu,
             verdict: Verdict::default(),
+            of_thread: PhantomData,
         }
     }
 
     /// Begins to watch and takes the first reading, ordered, under the sentinel's eyes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(timebase: &'t Timebase<M>) -> (Self, Ticks) {
         let mut watch = Self::begin(timebase, Ticks::new(0));
         let start = timebase.stamp_ordered();
-        (watch.start, watch.previous) = (start, start);
+        watch.start_at(start);
         (watch, start)
+    }
+
+    /// Begins anew at a reading that was made under the sentinel's eyes.
+    #[inline(always)]
+    pub(crate) fn start_at(&mut self, start: Ticks) {
+        (self.start, self.previous) = (start, start);
     }
 
     /// Looks at a new reading of the counter; returns the gap before it, if there is one, or a break without a gap once it
@@ -99,113 +135,215 @@ impl<'t, M: Machine> Watch<'t, M> {
     pub fn look(&mut self, now: Ticks) -> Option<(Cause, Nanos)> {
         let previous = std::mem::replace(&mut self.previous, now);
         let gap = now.since(previous);
-        let broken = self.sentinel && !self.timebase.machine().sentinel_intact();
+        let broken = self.is_broken();
         if gap < self.gap_ticks && self.waiting.is_none() && !broken && !self.broken {
             return None;
         }
-        self.settle(previous, gap, broken)
+        let at_start = previous == self.start;
+        self.settle(at_start, self.timebase.nanos(gap.max(0)), gap >= self.gap_ticks, broken)
+    }
+
+    /// The same by a reading of the kernel's clock; the first such look only remembers it.
+    #[inline(always)]
+    pub(crate) fn look_by_clock(&mut self, now: Nanos) -> Option<(Cause, Nanos)> {
+        let previous = std::mem::replace(&mut self.previous_clock, now);
+        let gap = Nanos::new(now.count().wrapping_sub(previous.count()));
+        let broken = self.is_broken();
+        if gap <= self.gap_least && self.waiting.is_none() && !broken && !self.broken {
+            return None;
+        }
+        self.settle(false, gap, gap > self.gap_least, broken)
+    }
+
+    /// Goes over from looks at the counter to looks at the kernel's clock, which was read just now.
+    #[inline(always)]
+    pub(crate) fn go_over_to_clock(&mut self, now: Nanos) {
+        self.previous_clock = now;
+    }
+
+    #[inline(always)]
+    fn is_broken(&self) -> bool {
+        self.sentinel && !self.timebase.machine().sentinel_intact()
     }
 
     /// The rare part of a look: something happened in this round or in the one before.
     #[cold]
-    fn settle(&mut self, previous: Ticks, gap: i64, broken: bool) -> Option<(Cause, Nanos)> {
+    #[inline(never)]
+    fn settle(&mut self, at_start: bool, gap: Nanos, long: bool, broken: bool) -> Option<(Cause, Nanos)> {
         self.broken = broken;
         if broken {
             self.timebase.machine().sentinel_arm();
             self.cpu = self.timebase.cpu();
             self.verdict.migrated |= self.cpu != self.start_cpu;
-            self.start_certain &= previous != self.start;
+            self.start_certain &= !at_start;
+            self.left_cpu = true;
         }
         let earlier = self.waiting.take();
-        if gap < self.gap_ticks {
+        if !long {
             self.waiting = broken.then_some(gap);
             return earlier.map(|earlier| self.record(Cause::Preempted, earlier));
         }
         // A gap belongs to the break of this round or to the one that waited for it; two breaks are two.
-        self.waiting = (broken && earlier.is_some()).then_some(0);
+        self.waiting = (broken && earlier.is_some()).then_some(Nanos::ZERO);
         let cause = self.timebase.cause(self.sentinel, broken || earlier.is_some());
         Some(self.record(cause, gap))
     }
 
-    fn record(&mut self, cause: Cause, gap: i64) -> (Cause, Nanos) {
-        let length = self.timebase.nanos(gap);
+    fn record(&mut self, cause: Cause, length: Nanos) -> (Cause, Nanos) {
         self.verdict.add(cause, length);
+        // Noted when it is seen, so that nothing is left to ask the kernel after the end of a delay.
+        if cause == Cause::Preempted && self.timebase.is_like_a_stall(length) {
+            let policy = self.timebase.machine().policy();
+            self.verdict.throttled |= matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_));
+        }
         (cause, length)
     }
 
-    /// Ends the watch and takes the sentinel away.
+    /// Forgets what has happened since the latest look: the thread slept of its own accord.
+    #[cold]
+    pub(crate) fn slept(&mut self, now: Nanos) {
+        self.sentinel = self.timebase.machine().sentinel_arm();
+        self.cpu = self.timebase.cpu();
+        (self.start_cpu, self.previous_clock, self.waiting, self.broken) = (self.cpu, now, None, false);
+        self.left_cpu = true;
+    }
+
+    /// The last look: whether the sentinel still stands, if there is one.
+    #[inline(always)]
+    pub(crate) fn stands(&self) -> bool {
+        !self.is_broken()
+    }
+
+    /// Whether the thread has left its CPU, or nobody knows.
     #[inline]
+    pub(crate) fn may_have_moved(&self) -> bool {
+        self.left_cpu || !self.sentinel
+    }
+
+    /// Ends the watch and takes the sentinel away.
+    #[inline(always)]
     pub fn end(mut self) -> Verdict {
+        if self.is_unsettled() {
+            self.settle_all();
+        }
+        self.verdict
+    }
+
+    #[inline(always)]
+    fn is_unsettled(&self) -> bool {
+        self.left_cpu || self.waiting.is_some() || self.is_broken()
+    }
+
+    /// Ends the watch of a delay that ended by the kernel's clock. `verdict` is what it had noted at the end.
+    #[inline(always)]
+    pub(crate) fn end_at(mut self, reached: Reached, verdict: Verdict) -> Verdict {
+        if reached.over <= self.gap_least && !self.is_unsettled() {
+            return verdict;
+        }
+        self.explain(reached)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn explain(&mut self, reached: Reached) -> Verdict {
+        if self.is_unsettled() {
+            self.settle_all();
+        }
+        if reached.over > self.gap_least {
+            self.verdict.rerated |= reached.apart;
+            self.verdict.explain(reached.over, self.timebase);
+        }
+        self.verdict
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_all(&mut self) {
         let last = self.previous;
         self.look(last);
         if let Some(waiting) = self.waiting.take() {
             self.record(Cause::Preempted, waiting);
         }
         self.verdict.migrated |= self.start_cpu != self.timebase.cpu();
-        self.verdict
     }
 
     /// Whether the latest reading is certainly from the CPU of the first.
-    #[inline]
+    #[inline(always)]
     fn stayed(&self) -> bool {
         self.start_certain && !self.broken && self.cpu == self.start_cpu
     }
 }
 
 impl<M: Machine> Drop for Watch<'_, M> {
+    #[inline(always)]
     fn drop(&mut self) {
-        self.timebase.machine().sentinel_disarm();
+        if !self.within || self.left_cpu {
+            self.timebase.machine().sentinel_disarm();
+        }
     }
 }
 
 /// Polls until the counter reaches `deadline`, under a watch that was opened before, for at most `budget` ticks from
-/// `start`. `skew` is how far the counters of two CPUs can be apart.
-#[inline]
+/// `start`, and not for long after the kernel's clock reads `latest`. `skew` is how far the counters of two CPUs can be apart.
+#[inline(always)]
 pub(crate) fn poll<M: Machine>(
     watch: &mut Watch<'_, M>,
     start: Ticks,
     deadline: Ticks,
     budget: i64,
+    latest: Nanos,
     skew: Nanos,
 ) -> Polled {
     let timebase = watch.timebase;
     let machine = timebase.machine();
     let mut deadline = deadline;
     let mut skew_ticks = match timebase.source() {
-        Source::Counter => timebase.ticks_for_at_least(skew),
-        Source::KernelClock => 0,
+        Source::Counter if skew > Nanos::ZERO => timebase.ticks_for_at_least(skew),
+        _ => 0,
     };
-    let longest = timebase.nanos(deadline.since(start).min(budget).saturating_add(skew_ticks)) + STUCK_AFTER;
+    // The last steps are made without a pause, which would be the longest part of them.
+    let last_steps = watch.gap_ticks / 4;
     let (mut rounds, mut since) = (0_u32, None);
-    let mut now = start;
-    let reached = loop {
-        if now.since(deadline) >= 0 && !watch.broken {
+    loop {
+        let now = timebase.stamp();
+        let disturbed = watch.look(now).is_some() || watch.broken;
+        let left = deadline.since(now);
+        if left <= 0 && !disturbed {
             if watch.stayed() || skew_ticks == 0 {
-                break true;
+                machine.fence();
+                if watch.stands() {
+                    return Polled { end: now, reached: true };
+                }
+                continue;
             }
             deadline = deadline.plus(std::mem::take(&mut skew_ticks));
             continue;
         }
-        if now.since(start) >= budget || (rounds == ROUNDS && is_stuck(machine, &mut since, longest)) {
-            if !watch.stayed() {
-                deadline = deadline.plus(skew_ticks);
-            }
-            break false;
+        if now.since(start) >= budget
+            || (rounds == ROUNDS && is_over(watch, &mut since, latest, (start, deadline, skew_ticks)))
+        {
+            machine.fence();
+            return Polled { end: now, reached: false };
         }
         rounds = (rounds % ROUNDS) + 1;
-        machine.relax();
-        now = timebase.stamp();
-        watch.look(now);
-    };
-    let end = timebase.stamp_ordered();
-    watch.look(end);
-    watch.verdict.budget_spent |= !reached;
-    Polled { end, deadline, reached }
+        if left > last_steps {
+            machine.relax();
+        }
+    }
 }
 
-/// Looks at the kernel's clock, and tells whether more than `longest` has passed by it since the first such look.
+/// Looks at the kernel's clock, and tells whether it reads `latest`, or whether more has passed by it since the first such look than
+/// the whole poll may take.
 #[cold]
-fn is_stuck<M: Machine>(machine: &M, since: &mut Option<Nanos>, longest: Nanos) -> bool {
-    let now = machine.read(Clock::Monotonic);
-    now - *since.get_or_insert(now) > longest
+#[inline(never)]
+fn is_over<M: Machine>(
+    watch: &Watch<'_, M>,
+    since: &mut Option<Nanos>,
+    latest: Nanos,
+    (start, deadline, skew_ticks): (Ticks, Ticks, i64),
+) -> bool {
+    let timebase = watch.timebase;
+    let now = timebase.machine().read(Clock::Monotonic);
+    let longest = timebase.nanos(deadline.since(start).saturating_add(skew_ticks)) + STUCK_AFTER;
+    now >= latest || now - *since.get_or_insert(now) > longest
 }

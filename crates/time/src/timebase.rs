@@ -67,6 +67,10 @@ pub struct Timebase<M: Machine = Host> {
     lag: i64,
     /// Our scale minus the kernel's clock at the latest look.
     offset: Nanos,
+    /// The shortest gap, in ticks and in time: it takes a multiplication to find, and every delay needs it.
+    gap: (i64, Nanos),
+    /// How long the kernel stalls a real-time thread that has used its share, if it does.
+    stall: Option<Nanos>,
     cost: Cost,
 }
 
@@ -150,13 +154,12 @@ impl<M: Machine + Clone> Timebase<M> {
         let step = machine.clock_step();
         let (calibration, scale) =
             Calibration::between(source, step, first, last).ok_or(CalibrationError::Implausible)?;
-        // Two calibrations hardly ever begin at the same tick, so their instants do not mix unnoticed.
-        let mixed = first.monotonic.before.raw().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Ok(Self {
+        let stall = machine.real_time_throttle().map(|(runtime, period)| period - runtime);
+        let timebase = Self {
             machine,
             scale,
             source,
-            epoch: Epoch((mixed >> 32) as u32),
+            epoch: Epoch::beginning_at(first.monotonic.before),
             calibration,
             trust,
             skew: SKEW_UNMEASURED,
@@ -165,8 +168,18 @@ impl<M: Machine + Clone> Timebase<M> {
             last,
             lag: first.lag.max(last.lag),
             offset: Nanos::ZERO,
+            gap: (0, Nanos::ZERO),
+            stall,
             cost: Cost::default(),
-        })
+        };
+        Ok(timebase.with_gap())
+    }
+
+    /// The same with the shortest gap for its rate and for what its latest look at the kernel's clock took: a bracket is two
+    /// looks, and four of them are no step of a loop.
+    fn with_gap(self) -> Self {
+        let least = GAP_LEAST.max(self.nanos(self.last.monotonic.width()).times(2));
+        Self { gap: (self.ticks_for_at_least(least), least), ..self }
     }
 
     /// Calibrates and refines until the bound is at most `bound_ppm` or the baseline has grown to `patience`, sleeping
@@ -204,7 +217,7 @@ impl<M: Machine + Clone> Timebase<M> {
             Some(Continuity::Distrusted)
         } else if suspended > SUSPEND_LEAST {
             Some(Continuity::Suspended(suspended))
-        } else if elapsed < Nanos::ZERO || moved > allowance + SLEW_MOST_PPM * elapsed.count() / 1_000_000 {
+        } else if elapsed < Nanos::ZERO || moved > allowance + slewed_in(elapsed) {
             Some(Continuity::Stepped(self.offset - residual))
         } else {
             None
@@ -231,13 +244,12 @@ impl<M: Machine + Clone> Timebase<M> {
             successor.scale = scale.moved_to(middle, Nanos::new(self.scale.nanos_at(middle)));
         }
         let continuity = if rerated { Continuity::Rerated } else { Continuity::Continued };
-        Refined { timebase: successor, continuity }
+        Refined { timebase: successor.with_gap(), continuity }
     }
 
     /// A successor in a new epoch, calibrated anew: after a suspend or a migration of the whole machine even the rate
     /// may be another one. If that fails the kernel's clock is what remains.
     fn begin_epoch(&self) -> Self {
-        let epoch = Epoch(self.epoch.0.wrapping_add(1));
         let trust = Trust::judge(&self.machine.counter_evidence());
         let fresh = Self::calibrate_by(self.machine.clone(), trust.clone(), trust.source());
         let fresh = fresh.or_else(|_| {
@@ -245,14 +257,29 @@ impl<M: Machine + Clone> Timebase<M> {
             Self::calibrate_by(self.machine.clone(), trust, Source::KernelClock)
         });
         match fresh {
-            Ok(fresh) => Self { epoch, skew: self.skew, cost: self.cost, ..fresh },
+            Ok(fresh) => Self { epoch: self.epoch_after(fresh.epoch), skew: self.skew, cost: self.cost, ..fresh },
             // The kernel's own clock stands still: nothing better than the old scale exists.
-            Err(CalibrationError::Implausible) => Self { epoch, ..self.clone() },
+            Err(CalibrationError::Implausible) => {
+                let stamp = self.stamp_ordered();
+                Self { epoch: self.epoch_after(Epoch::beginning_at(stamp)), ..self.clone() }
+            }
         }
     }
 }
 
+/// By how much the kernel may slew its clock in a time.
+fn slewed_in(span: Nanos) -> i64 {
+    // In 128 bits: in 64 it would overflow after half a year.
+    i64::try_from(i128::from(span.count()) * i128::from(SLEW_MOST_PPM) / 1_000_000).unwrap_or(i64::MAX)
+}
+
 impl<M: Machine> Timebase<M> {
+    /// An epoch that is not the present one. It is named by when it began and not by its predecessor: clones that are refined across
+    /// different suspends are in different epochs.
+    fn epoch_after(&self, fresh: Epoch) -> Epoch {
+        if fresh == self.epoch { Epoch(fresh.0.wrapping_add(1)) } else { fresh }
+    }
+
     /// The time now. Costs a counter read and a multiplication; real-time safe; cannot fail.
     #[inline(always)]
     pub fn now(&self) -> Instant {
@@ -359,10 +386,28 @@ impl<M: Machine> Timebase<M> {
 
     /// The shortest pause between two looks at the source that counts as a gap: [`GAP_LEAST`], or more where a look itself
     /// takes that long.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn gap_least(&self) -> Nanos {
-        // A bracket is two looks; four of them are no step of a loop.
-        GAP_LEAST.max(self.nanos(self.last.monotonic.width()).times(2))
+        self.gap.1
+    }
+
+    /// The same in ticks.
+    #[inline(always)]
+    pub(crate) fn gap_ticks(&self) -> i64 {
+        self.gap.0
+    }
+
+    /// Whether a thread that did not run for so long may have used up its share of real time.
+    pub(crate) fn is_like_a_stall(&self, length: Nanos) -> bool {
+        self.stall.is_some_and(|stall| {
+            let (length, stall) = (length.count(), stall.count());
+            length > stall / 5 * 4 && length < stall / 5 * 6
+        })
+    }
+
+    /// Our scale minus the kernel's clock when that was looked at last.
+    pub(crate) fn offset(&self) -> Nanos {
+        self.offset
     }
 
     /// Why there was a gap: by the sentinel, if there was one, and by what the machine is.

@@ -58,30 +58,73 @@ pub struct Gaps {
 }
 
 /// What disturbed one polling stretch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+///
+/// It is small, for it is written between the end of a delay and its caller's next instruction: gaps in which the thread left its CPU
+/// have a place of their own, all others share one. Gaps of two causes in that one count as those of the graver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    gaps: [Gaps; Cause::ALL.len()],
+    preempted: Gaps,
+    on_cpu: Gaps,
+    /// The cause of `on_cpu`; [`Cause::Interrupted`] while there are none.
+    on_cpu_cause: Cause,
     /// The thread was moved to another CPU.
     pub migrated: bool,
     /// The polling budget was spent and the rest of the time was slept out.
     pub budget_spent: bool,
     /// The longest gap looks like the kernel's throttling of real-time threads.
     pub throttled: bool,
+    /// The kernel's clock did not run at the rate that the time base knows: refine it.
+    pub rerated: bool,
     /// By how much the kernel woke us after the deadline itself; zero when it was in time.
     pub overslept: Nanos,
 }
 
+impl Default for Verdict {
+    #[inline]
+    fn default() -> Self {
+        let none = Gaps { count: 0, total: Nanos::ZERO, longest: Nanos::ZERO };
+        Self {
+            preempted: none,
+            on_cpu: none,
+            on_cpu_cause: Cause::Interrupted,
+            migrated: false,
+            budget_spent: false,
+            throttled: false,
+            rerated: false,
+            overslept: Nanos::ZERO,
+        }
+    }
+}
+
+impl Gaps {
+    fn and(self, more: Self) -> Self {
+        Self {
+            count: self.count.saturating_add(more.count),
+            total: self.total + more.total,
+            longest: self.longest.max(more.longest),
+        }
+    }
+}
+
 impl Verdict {
     /// Adds one gap.
+    #[cold]
     pub(crate) fn add(&mut self, cause: Cause, length: Nanos) {
-        let gaps = &mut self.gaps[cause as usize];
-        gaps.count += 1;
-        gaps.total = gaps.total + length;
-        gaps.longest = gaps.longest.max(length);
+        self.add_all(cause, Gaps { count: 1, total: length, longest: length });
+    }
+
+    fn add_all(&mut self, cause: Cause, gaps: Gaps) {
+        if cause == Cause::Preempted {
+            self.preempted = self.preempted.and(gaps);
+        } else if gaps.count > 0 {
+            self.on_cpu_cause = self.on_cpu_cause.max(cause);
+            self.on_cpu = self.on_cpu.and(gaps);
+        }
     }
 
     /// If the end came so long after where it was to be and nothing tells why, adds that as a gap of unknown cause: for who puts the
     /// end of a delay together of parts, each of which may be clean.
+    #[inline]
     pub fn explain<M: Machine>(&mut self, over: Nanos, timebase: &Timebase<M>) {
         if over > timebase.gap_least() && self.is_clean() {
             self.add(Cause::Unknown, over);
@@ -90,24 +133,28 @@ impl Verdict {
 
     /// This stretch and the one after it as one.
     pub(crate) fn and(mut self, later: Self) -> Self {
-        for (gaps, more) in self.gaps.iter_mut().zip(later.gaps) {
-            gaps.count += more.count;
-            gaps.total = gaps.total + more.total;
-            gaps.longest = gaps.longest.max(more.longest);
-        }
+        self.add_all(Cause::Preempted, later.preempted);
+        self.add_all(later.on_cpu_cause, later.on_cpu);
         self.migrated |= later.migrated;
         self.budget_spent |= later.budget_spent;
+        self.throttled |= later.throttled;
+        self.rerated |= later.rerated;
+        self.overslept = self.overslept.max(later.overslept);
         self
     }
 
     /// The gaps of one cause.
     pub fn gaps(&self, cause: Cause) -> Gaps {
-        self.gaps[cause as usize]
+        match cause {
+            Cause::Preempted => self.preempted,
+            cause if cause == self.on_cpu_cause => self.on_cpu,
+            _ => Gaps::default(),
+        }
     }
 
     /// How long the thread did not run, in all.
     pub fn lost(&self) -> Nanos {
-        self.gaps.iter().map(|gaps| gaps.total).sum()
+        self.preempted.total + self.on_cpu.total
     }
 
     /// Nothing happened that can be told.
@@ -115,7 +162,7 @@ impl Verdict {
         *self == Self::default()
     }
 
-    /// The verdict in one word: the gravest cause, else `overslept`, `migrated` or `clean`.
+    /// The verdict in one word: the gravest cause, else `overslept`, `migrated`, `budget_spent`, `rerated` or `clean`.
     pub fn name(&self) -> &'static str {
         let gravest = Cause::ALL.into_iter().rev().find(|cause| self.gaps(*cause).count > 0);
         match gravest {
@@ -123,12 +170,13 @@ impl Verdict {
             None if self.overslept > Nanos::ZERO => "overslept",
             None if self.migrated => "migrated",
             None if self.budget_spent => "budget_spent",
+            None if self.rerated => "rerated",
             None => "clean",
         }
     }
 
     /// Every word that [`name`](Self::name) can say.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 10] = [
         "clean",
         "migrated",
         "overslept",
@@ -138,5 +186,6 @@ impl Verdict {
         "stolen",
         "unknown",
         "preempted",
+        "rerated",
     ];
 }

@@ -32,6 +32,11 @@ impl Machine for Host {
     }
 
     #[inline(always)]
+    fn fence(&self) {
+        arch::fence();
+    }
+
+    #[inline(always)]
     fn read(&self, clock: Clock) -> Nanos {
         clock_gettime(match clock {
             Clock::Monotonic => libc::CLOCK_MONOTONIC,
@@ -93,7 +98,7 @@ impl Machine for Host {
         sentinel::cpu()
     }
 
-    #[inline]
+    #[inline(always)]
     fn sentinel_arm(&self) -> bool {
         sentinel::arm()
     }
@@ -103,7 +108,7 @@ impl Machine for Host {
         sentinel::intact()
     }
 
-    #[inline]
+    #[inline(always)]
     fn sentinel_disarm(&self) {
         sentinel::disarm();
     }

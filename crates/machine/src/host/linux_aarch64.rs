@@ -23,9 +23,14 @@ pub(super) fn ticks() -> Ticks {
 
 #[inline(always)]
 pub(super) fn ticks_ordered() -> Ticks {
+    fence();
+    ticks()
+}
+
+#[inline(always)]
+pub(super) fn fence() {
     // SAFETY: ISB only waits for earlier instructions; it is what orders a read of the counter.
     unsafe { asm!("isb", options(nostack, preserves_flags)) };
-    ticks()
 }
 
 #[inline(always)]

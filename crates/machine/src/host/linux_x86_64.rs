@@ -3,7 +3,9 @@
 use std::arch::asm;
 
 use super::sentinel::Descriptor;
-pub(super) use super::x86_64::{COUNTER_NAME, hypervisor, invariant, published_rates, relax, ticks, ticks_ordered};
+pub(super) use super::x86_64::{
+    COUNTER_NAME, fence, hypervisor, invariant, published_rates, relax, ticks, ticks_ordered,
+};
 
 /// The kernel lists `constant_tsc` and `nonstop_tsc` where they hold.
 pub(super) const ALWAYS_CONSTANT: bool = false;

@@ -1,6 +1,6 @@
 //! [`Host`]: this computer. The back-end is chosen here, once.
 //!
-//! On Linux a back-end is one file per CPU with equal inner names: `ticks`, `ticks_ordered`, `relax`, `thread_pointer`,
+//! On Linux a back-end is one file per CPU with equal inner names: `ticks`, `ticks_ordered`, `fence`, `relax`, `thread_pointer`,
 //! `SENTINEL`, `invariant`, `hypervisor`, `published_rates`, `counter_readable`, `COUNTER_NAME`; what all Linux machines
 //! share is in `linux.rs`. Windows has one file, `windows_x86_64.rs`, and its facts beside it. `x86_64.rs` is what an
 //! x86-64 CPU says of itself under either.

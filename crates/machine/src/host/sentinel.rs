@@ -101,7 +101,7 @@ fn find_offset() -> isize {
 }
 
 /// Sets the sentinel; false if this thread cannot have one.
-#[inline]
+#[inline(always)]
 pub(super) fn arm() -> bool {
     let Some(area) = area() else { return false };
     // Relaxed: the kernel reads the word on this very CPU, in program order.
@@ -116,7 +116,7 @@ pub(super) fn intact() -> bool {
 }
 
 /// Takes the sentinel away.
-#[inline]
+#[inline(always)]
 pub(super) fn disarm() {
     if let Some(area) = area() {
         area.section.store(0, Ordering::Relaxed);

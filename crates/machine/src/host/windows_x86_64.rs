@@ -65,6 +65,11 @@ impl Machine for Host {
         x86_64::ticks_ordered()
     }
 
+    #[inline(always)]
+    fn fence(&self) {
+        x86_64::fence();
+    }
+
     #[inline]
     fn read(&self, clock: Clock) -> Nanos {
         match clock {

@@ -19,9 +19,14 @@ pub(super) fn ticks() -> Ticks {
 
 #[inline(always)]
 pub(super) fn ticks_ordered() -> Ticks {
+    fence();
+    ticks()
+}
+
+#[inline(always)]
+pub(super) fn fence() {
     // SAFETY: LFENCE is part of SSE2, which every x86-64 CPU has; it touches no memory.
     unsafe { _mm_lfence() };
-    ticks()
 }
 
 #[inline(always)]

@@ -15,6 +15,7 @@ mod long_delay_disturbed;
 mod migration;
 mod minimum;
 mod profile;
+mod rate_changes;
 mod real_time;
 mod refused;
 mod skew;

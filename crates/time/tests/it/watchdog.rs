@@ -2,7 +2,7 @@
 
 use hairspring_machine::Clock;
 use hairspring_machine::sim::{Disturbance, Script};
-use hairspring_time::{Cpu, LongDelay, Machine, Nanos, Report, Sim, Timebase};
+use hairspring_time::{CONFIRMED_FROM, Cpu, LongDelay, Machine, Nanos, Report, Sim, Timebase};
 
 use super::{calibrated, disturb_in, micros, millis};
 
@@ -56,10 +56,13 @@ fn a_sleep_that_signals_cut_short_is_slept_to_its_end() {
 #[test]
 fn a_counter_that_stops_neither_holds_a_delay_nor_makes_it_early() {
     for rate in [0, 1, 1_000] {
-        for request in [micros(20), micros(50), millis(2)] {
+        for request in [micros(19), micros(20), micros(50), millis(2)] {
             let stopped = Disturbance::CounterRate(rate);
             let report = check(&Script::default(), stopped, request, |t| t.delay(request).expect("short"));
-            assert!(report.verdict.budget_spent && report.slept > Nanos::ZERO, "{report:?}");
+            // Where the kernel's clock is looked at anyway, it ends the delay; else the kernel has to wait.
+            let by_kernel = report.verdict.rerated && report.slept == Nanos::ZERO && report.late < millis(1);
+            let slept = report.verdict.budget_spent && report.slept > Nanos::ZERO;
+            assert!(if request < CONFIRMED_FROM { slept } else { by_kernel }, "{report:?}");
         }
     }
 }
@@ -72,7 +75,7 @@ fn a_counter_that_is_set_back_neither_holds_a_delay_nor_makes_it_early() {
         let set_back = Disturbance::Migrate(Cpu(1));
         for request in [micros(20), micros(50), millis(2)] {
             let report = check(&script, set_back, request, |t| t.delay(request).expect("short"));
-            assert!(report.verdict.migrated && report.verdict.budget_spent, "{report:?}");
+            assert!(report.verdict.migrated && report.verdict.lost() >= Nanos::ZERO, "{report:?}");
             check(&script, set_back, request, |t| t.delay_until(t.now() + request).expect("short"));
         }
     }
