@@ -67,12 +67,15 @@ static int long_delay(struct object *object, Tcl_Interp *interp, int64_t start_n
     rehearse(object, interp);
     int64_t passed_ns = kernel_clock_ns() - start_ns;
     int64_t rest_ns = request_ns - lead_ns - passed_ns;
-    if (rest_ns > 0) {
-        code = hs_delay_ns(object->timebase->handle, rest_ns, &end);
-        passed_ns += end.actual_ns;
-    } else {
+    if (rest_ns <= 0) {
         end = *report;
         end.slept_ns = end.polled_ns = 0;
+    }
+    // A short delay goes by the counter; what ends the whole is the kernel's clock.
+    while (rest_ns > 0 && code == HS_OK) {
+        code = hs_delay_ns(object->timebase->handle, rest_ns, &end);
+        passed_ns = kernel_clock_ns() - start_ns;
+        rest_ns = request_ns - lead_ns - passed_ns;
     }
     join(report, &end, request_ns, passed_ns - request_ns, passed_ns - request_ns + lead_ns);
     return code;

@@ -40,6 +40,7 @@ static void report_string(Tcl_Obj *value)
     put(dictionary, "verdict", Tcl_NewStringObj(hs_verdict_name(report->verdict), -1));
     put(dictionary, "migrated", Tcl_NewBooleanObj(report->migrated));
     put(dictionary, "budget_spent", Tcl_NewBooleanObj(report->budget_spent));
+    put(dictionary, "rerated", Tcl_NewBooleanObj(report->rerated));
     put(dictionary, "throttled", Tcl_NewBooleanObj(report->throttled));
     for (int cause = 0; cause < HS_CAUSES; cause++) {
         const hs_gaps *seen = &report->gaps[cause];

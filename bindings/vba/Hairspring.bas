@@ -55,6 +55,7 @@ Public Const HS_VERDICT_INTERRUPTED_OR_STOLEN As Long = 5
 Public Const HS_VERDICT_STOLEN As Long = 6
 Public Const HS_VERDICT_UNKNOWN As Long = 7
 Public Const HS_VERDICT_PREEMPTED As Long = 8
+Public Const HS_VERDICT_RERATED As Long = 9
 Public Const HS_CAUSES As Long = 5
 Public Const HS_POLICY_KEEP As Long = 0
 Public Const HS_POLICY_OTHER As Long = 1
@@ -111,6 +112,7 @@ Public Type hs_report
     migrated As Byte
     budget_spent As Byte
     throttled As Byte
+    rerated As Byte
     gaps(0 To HS_CAUSES - 1) As hs_gaps
 End Type
 

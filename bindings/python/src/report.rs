@@ -118,6 +118,12 @@ impl Verdict {
         self.0.budget_spent
     }
 
+    /// The kernel's clock did not run at the rate that the time base knows: refine it.
+    #[getter]
+    fn rerated(&self) -> bool {
+        self.0.rerated
+    }
+
     /// The longest gap looks like the kernel's throttling of real-time threads.
     #[getter]
     fn throttled(&self) -> bool {

@@ -194,10 +194,11 @@ impl Slept {
             return Ok(self.told(over, self.over + self.lock - over, self.report));
         }
         let (over, last) = match self.goal {
-            Goal::For { .. } => {
-                let left = self.end - Host.read(Clock::Monotonic);
-                let last = timebase.delay(left.max(Nanos::ZERO)).map_err(refused)?;
-                (last.late - left.min(Nanos::ZERO), last)
+            // By the kernel's clock, however short what is left: the whole is never early.
+            Goal::For { began, .. } => {
+                let span = (self.end - began).max(Nanos::ZERO);
+                let last = timebase.delay_since(began, span).map_err(refused)?;
+                (last.late, last)
             }
             Goal::Until(deadline) => {
                 let last = timebase.delay_until(deadline - self.ending.lead).map_err(refused)?;

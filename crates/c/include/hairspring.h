@@ -144,6 +144,9 @@
 // The thread was taken off its CPU, or handled a signal.
 #define HS_VERDICT_PREEMPTED 8
 
+// The kernel's clock did not run at the rate that the time base knows: refine it.
+#define HS_VERDICT_RERATED 9
+
 // Causes of gaps; `gaps` of a report has one entry for each, at the verdict's number less HS_VERDICT_INTERRUPTED.
 #define HS_CAUSES 5
 
@@ -270,6 +273,8 @@ typedef struct hs_report {
     bool budget_spent;
     // The longest gap looks like the kernel's throttling of real-time threads.
     bool throttled;
+    // The kernel's clock did not run at the rate that the time base knows: refine it.
+    bool rerated;
     // When the thread did not run, by cause: interrupted, interrupted or stolen, stolen, unknown, preempted.
     struct hs_gaps gaps[HS_CAUSES];
 } hs_report;
@@ -409,7 +414,9 @@ int hs_difference_ns(const struct hs_instant *later,
 // The word for a verdict, as "clean"; "" for a number that is none; never NULL. Lives as long as the process.
 const char *hs_verdict_name(int verdict);
 
-// Waits at least so long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. Real-time safe; uses
+// Waits at least so long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From 20 us on the end
+// is confirmed by the kernel's clock; below that a change of the kernel's rate since the calibration can make it early by the change
+// times the request, 10 ns at 500 ppm. Real-time safe; uses
 // the whole CPU. `report` may be NULL. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 int hs_delay_ns(const struct hs_timebase *timebase,
                 int64_t request_ns,

@@ -29,6 +29,8 @@ pub const HS_VERDICT_STOLEN: c_int = 6;
 pub const HS_VERDICT_UNKNOWN: c_int = 7;
 /// The thread was taken off its CPU, or handled a signal.
 pub const HS_VERDICT_PREEMPTED: c_int = 8;
+/// The kernel's clock did not run at the rate that the time base knows: refine it.
+pub const HS_VERDICT_RERATED: c_int = 9;
 
 /// Causes of gaps; `gaps` of a report has one entry for each, at the verdict's number less HS_VERDICT_INTERRUPTED.
 pub const HS_CAUSES: usize = 5;
@@ -71,6 +73,8 @@ pub struct hs_report {
     pub budget_spent: bool,
     /// The longest gap looks like the kernel's throttling of real-time threads.
     pub throttled: bool,
+    /// The kernel's clock did not run at the rate that the time base knows: refine it.
+    pub rerated: bool,
     /// When the thread did not run, by cause: interrupted, interrupted or stolen, stolen, unknown, preempted.
     pub gaps: [hs_gaps; HS_CAUSES],
 }
@@ -91,6 +95,7 @@ impl hs_report {
             migrated: verdict.migrated,
             budget_spent: verdict.budget_spent,
             throttled: verdict.throttled,
+            rerated: verdict.rerated,
             gaps: Cause::ALL.map(|cause| {
                 let gaps = verdict.gaps(cause);
                 hs_gaps { count: gaps.count, total_ns: gaps.total.count(), longest_ns: gaps.longest.count() }
@@ -116,12 +121,13 @@ fn number(verdict: &Verdict) -> c_int {
         None if verdict.overslept > Nanos::ZERO => HS_VERDICT_OVERSLEPT,
         None if verdict.migrated => HS_VERDICT_MIGRATED,
         None if verdict.budget_spent => HS_VERDICT_BUDGET_SPENT,
+        None if verdict.rerated => HS_VERDICT_RERATED,
         None => HS_VERDICT_CLEAN,
     }
 }
 
 /// The words for the verdicts, by number.
-const WORDS: [&CStr; 9] = [
+const WORDS: [&CStr; 10] = [
     c"clean",
     c"migrated",
     c"overslept",
@@ -131,6 +137,7 @@ const WORDS: [&CStr; 9] = [
     c"stolen",
     c"unknown",
     c"preempted",
+    c"rerated",
 ];
 
 /// The word for a verdict, as "clean"; "" for a number that is none; never NULL. Lives as long as the process.
@@ -156,7 +163,9 @@ fn poll(
     })
 }
 
-/// Waits at least so long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. Real-time safe; uses
+/// Waits at least so long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From 20 us on the end
+/// is confirmed by the kernel's clock; below that a change of the kernel's rate since the calibration can make it early by the change
+/// times the request, 10 ns at 500 ppm. Real-time safe; uses
 /// the whole CPU. `report` may be NULL. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_delay_ns(timebase: *const hs_timebase, request_ns: i64, report: *mut hs_report) -> c_int {
@@ -205,7 +214,10 @@ mod tests {
     fn numbers_and_words_are_those_of_the_time_crate() {
         assert_eq!(WORDS.map(|word| word.to_str().unwrap()), Verdict::NAMES);
         let (mut migrated, mut overslept, mut spent) = (Verdict::default(), Verdict::default(), Verdict::default());
+        let mut rerated = Verdict::default();
         (migrated.migrated, migrated.budget_spent) = (true, true);
+        rerated.rerated = true;
+        assert_eq!((number(&rerated), rerated.name()), (HS_VERDICT_RERATED, "rerated"));
         (overslept.overslept, overslept.migrated) = (Nanos::new(1), true);
         spent.budget_spent = true;
         let verdicts = [Verdict::default(), migrated, overslept, spent];

@@ -34,7 +34,7 @@
 use hairspring_machine::{Clock, Machine, Nanos, Ticks};
 
 use crate::calibration::Bracket;
-use crate::goal::Goal;
+use crate::goal::{Goal, Reached};
 use crate::instant::Instant;
 use crate::poll::{Polled, Watch, poll};
 use crate::timebase::Timebase;
@@ -134,10 +134,9 @@ impl<M: Machine> Timebase<M> {
     ///
     /// # Errors
     /// An instant of another epoch, or one that lies more than [`POLL_MOST`] ahead.
-    #[inline]
+    #[inline(never)]
     pub fn delay_until(&self, deadline: Instant) -> Result<Report, DelayError> {
-        let watch = Watch::begin(self, Ticks::new(0));
-        let began = self.machine().read(Clock::Monotonic);
+        let (watch, began) = Watch::open_by_clock(self);
         let ahead = deadline.since(self.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
         let goal = Goal::until(self, began, deadline, ahead);
         let left = goal.left(self, began);
@@ -147,7 +146,7 @@ impl<M: Machine> Timebase<M> {
         if left <= Nanos::ZERO {
             return Ok(Report::of_none(goal.lateness(self)));
         }
-        Ok(self.poll_confirmed(watch, goal, ahead.max(Nanos::ZERO), POLL_MOST))
+        self.poll_confirmed(watch, goal, ahead.max(Nanos::ZERO), POLL_MOST)
     }
 
     /// Waits at least `request`, counted from `began`: a reading of [`Clock::Monotonic`] that the caller took before. Always confirmed
@@ -155,16 +154,16 @@ impl<M: Machine> Timebase<M> {
     ///
     /// # Errors
     /// Negative requests, and what is left of them above [`POLL_MOST`].
-    #[inline]
+    #[inline(never)]
     pub fn delay_since(&self, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
         check(request)?;
-        let watch = Watch::begin(self, Ticks::new(0));
+        let (watch, now) = Watch::open_by_clock(self);
         let goal = Goal::after(self, began, request);
-        let left = goal.left(self, self.machine().read(Clock::Monotonic));
+        let left = goal.left(self, now);
         if left > POLL_MOST {
             return Err(DelayError::TooLongToPoll(left));
         }
-        Ok(self.poll_confirmed(watch, goal, request, POLL_MOST))
+        self.poll_confirmed(watch, goal, request, POLL_MOST)
     }
 
     /// Waits at least `request`, polling for at most `budget` of it; whatever is left then is slept out, late by a wake-up
@@ -182,26 +181,26 @@ impl<M: Machine> Timebase<M> {
         let is_short = request < CONFIRMED_FROM && budget >= request;
         // Where time is taken from the kernel's clock, every reading confirms.
         if is_short || (self.source() == Source::KernelClock && budget >= request) {
-            return Ok(self.poll_short(request));
+            return self.poll_short(request);
         }
-        let watch = Watch::begin(self, Ticks::new(0));
-        let began = self.machine().read(Clock::Monotonic);
-        Ok(self.poll_confirmed(watch, Goal::after(self, began, request), request, budget))
+        self.poll_long(request, budget)
     }
 
-    /// A delay by the counter alone.
-    #[inline]
-    fn poll_short(&self, request: Nanos) -> Report {
+    /// A delay by the counter alone. Not inlined, so that the report is written where the caller wants it, and not copied there: a copy
+    /// of what was written just before would cost more than the call.
+    #[inline(never)]
+    fn poll_short(&self, request: Nanos) -> Result<Report, DelayError> {
         let (mut watch, start) = Watch::open(self);
         let deadline = start.plus(self.ticks_for_at_least(request));
         let polled = poll(&mut watch, start, deadline, i64::MAX, Nanos::MAX, self.skew());
         if !polled.reached {
-            return self.sleep_out(watch, start, polled, request);
+            return Ok(self.sleep_out(watch, start, polled, request));
         }
         let actual = self.nanos(polled.end.since(start));
-        let verdict = watch.end();
+        // What began before the last reading has been seen as a gap.
+        let verdict = watch.verdict_at(Nanos::ZERO, false);
         let none = Nanos::ZERO;
-        Report {
+        Ok(Report {
             requested: request,
             actual,
             late: actual - request,
@@ -209,7 +208,14 @@ impl<M: Machine> Timebase<M> {
             polled: actual,
             window: none,
             verdict,
-        }
+        })
+    }
+
+    /// A delay that ends by the kernel's clock. Not inlined for the same reason.
+    #[inline(never)]
+    fn poll_long(&self, request: Nanos, budget: Nanos) -> Result<Report, DelayError> {
+        let (watch, began) = Watch::open_by_clock(self);
+        self.poll_confirmed(watch, Goal::after(self, began, request), request, budget)
     }
 
     /// The watchdog's second half: the counter does not get there, so the kernel waits. Nobody knows what has passed, so it
@@ -232,9 +238,15 @@ impl<M: Machine> Timebase<M> {
         }
     }
 
-    /// A delay that ends by the kernel's clock. The watch has begun.
-    #[inline]
-    fn poll_confirmed(&self, mut watch: Watch<'_, M>, goal: Goal, request: Nanos, budget: Nanos) -> Report {
+    /// The same to a goal. The watch has begun.
+    #[inline(always)]
+    fn poll_confirmed(
+        &self,
+        mut watch: Watch<'_, M>,
+        goal: Goal,
+        request: Nanos,
+        budget: Nanos,
+    ) -> Result<Report, DelayError> {
         let first = goal.tie(self);
         watch.start_at(first.before);
         watch.look(first.after);
@@ -246,14 +258,14 @@ impl<M: Machine> Timebase<M> {
         } else {
             slept = goal.wait_out(self, &mut watch);
         }
-        watch.verdict.rerated = !watch.may_have_moved() && !self.agrees(&first, &last);
-        let (reached, slept, verdict) =
-            goal.confirm::<M, _, false>(self, &mut watch, &mut slept, |watch, reached, slept| {
-                (reached, slept, watch.verdict)
-            });
-        let verdict = watch.end_at(reached, verdict);
+        if !watch.may_have_moved() && !self.agrees(&first, &last) {
+            watch.note(|verdict| verdict.rerated = true);
+        }
+        let nothing = None::<fn(&mut Watch<'_, M>, Reached, Nanos)>;
+        let reached = goal.confirm(self, &mut watch, &mut slept, nothing);
+        let verdict = watch.verdict_at(reached.over, reached.apart);
         let actual = request + reached.over;
-        Report {
+        Ok(Report {
             requested: request,
             actual,
             late: reached.over,
@@ -261,7 +273,7 @@ impl<M: Machine> Timebase<M> {
             polled: actual - slept,
             window: Nanos::ZERO,
             verdict,
-        }
+        })
     }
 
     /// Whether the kernel's clock ran between two ties as the time base knows it.

@@ -145,40 +145,42 @@ impl Goal {
         Bracket::narrowest_of(timebase.machine(), timebase.source(), Clock::Monotonic, 1)
     }
 
-    /// Reads the kernel's clock until the goal is reached, and makes the report of it. With `REHEARSED` the report is made once before,
-    /// for nothing: so the code of the end is in the caches when the end comes.
+    /// Reads the kernel's clock until the goal is reached. Calls `rehearse` once before, if there is time: what it does there for nothing
+    /// is in the caches when the end comes.
     #[inline(always)]
-    pub(crate) fn confirm<M: Machine, R, const REHEARSED: bool>(
+    pub(crate) fn confirm<M: Machine>(
         self,
         timebase: &Timebase<M>,
         watch: &mut Watch<'_, M>,
         slept: &mut Nanos,
-        report: impl Fn(&Watch<'_, M>, Reached, Nanos) -> R,
-    ) -> R {
+        rehearse: Option<impl Fn(&mut Watch<'_, M>, Reached, Nanos)>,
+    ) -> Reached {
         let machine = timebase.machine();
         let gap_least = timebase.gap_least();
         let rehearse_at = self.at - REHEARSED_AHEAD;
-        let mut rehearsed = !REHEARSED;
+        let mut rehearse = rehearse;
         let mut rounds = 0;
         loop {
             let at = machine.read(Clock::Monotonic);
             // What was noted took time: a later reading is to decide.
             let disturbed = watch.look_by_clock(at).is_some();
             let (reached, done) = self.over(timebase, at, gap_least);
-            if (done || (!rehearsed && at >= rehearse_at)) && !disturbed {
+            if done && !disturbed {
                 machine.fence();
                 if watch.stands() {
-                    let told = report(watch, reached, *slept);
-                    if done {
-                        return told;
-                    }
-                    rehearsed = true;
-                    std::hint::black_box(&told);
-                    // The way of cold code into the caches is no gap, unless it went beyond the goal.
-                    let at = machine.read(Clock::Monotonic);
-                    if at < self.at {
-                        watch.go_over_to_clock(at);
-                    }
+                    return reached;
+                }
+            } else if at >= rehearse_at
+                && let Some(rehearse) = rehearse.take()
+            {
+                machine.fence();
+                if watch.stands() {
+                    rehearse(watch, reached, *slept);
+                }
+                // The way of cold code into the caches is no gap, unless it went beyond the goal.
+                let at = machine.read(Clock::Monotonic);
+                if at < self.at {
+                    watch.go_over_to_clock(at);
                 }
             }
             rounds += 1;
@@ -204,7 +206,7 @@ impl Goal {
             machine.sleep_until(now + left);
             now = machine.read(Clock::Monotonic);
         }
-        watch.verdict.budget_spent = true;
+        watch.note(|verdict| verdict.budget_spent = true);
         watch.slept(now);
         now - from
     }

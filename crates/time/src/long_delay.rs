@@ -17,7 +17,7 @@
 //! * The *first sleep* may be long, so the CPU falls into a deep idle state and wakes late; its lateness is paid from the
 //!   coarse margin. The *second* is short, so it wakes almost on time.
 //! * The *window* is learned: the lateness that all but one in some hundred of the second sleeps stayed below, per length
-//!   of sleep and policy, the past fading. It is at least a ten-thousandth of the request, which costs nobody anything: long
+//!   of sleep and policy, the past fading. It is at least a twenty-thousandth of the request, which costs nobody anything: long
 //!   delays are few, so little is learned from them, and after a long rest a kernel now and then wakes later than ever before.
 //!   A budget caps it.
 //! * In the window, 20 µs before the deadline, a bracket ties the counter to the kernel's clock anew, so that an error of
@@ -43,7 +43,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::{Clock, Machine, Nanos, Policy, Woken};
 
 use crate::delay::{DelayError, POLL_MOST, Report, check};
-use crate::goal::Goal;
+use crate::goal::{Goal, Reached};
 use crate::instant::Instant;
 use crate::learned::Learned;
 use crate::poll::Watch;
@@ -59,7 +59,7 @@ const SECOND_SLEEP: Nanos = Nanos::from_micros(250);
 /// The share of wake-ups that the window covers. The rest come late, and are reported so.
 const COVERED: f64 = 0.995;
 /// The part of a request that may always be polled, and the most that it comes to.
-const FREE_PART: i64 = 10_000;
+const FREE_PART: i64 = 20_000;
 const FREE_MOST: Nanos = Nanos::from_millis(3);
 /// The least window: a bracket and the entry to the poll must fit.
 const WINDOW_LEAST: Nanos = Nanos::from_micros(5);
@@ -124,7 +124,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     }
 
     /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns likelier.
-    /// Without it the limit is half of the request, at least 200 µs and at most 1 ms; of requests above 10 s it is a ten-thousandth, at
+    /// Without it the limit is half of the request, at least 200 µs and at most 1 ms; of requests above 20 s it is a twenty-thousandth, at
     /// most 3 ms.
     #[must_use]
     pub fn with_budget(self, budget: Nanos) -> Self {
@@ -264,7 +264,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let (slept, awake_from) = (now - asleep_from, now);
         let overslept = if was_ahead { (-left).max(Nanos::ZERO) } else { Nanos::ZERO };
         let (mut watch, waited) = self.approach(goal);
-        watch.verdict.overslept = overslept;
+        watch.note(|verdict| verdict.overslept = overslept);
         Ok(Near { watch, slept, waited, awake_from, window })
     }
 
@@ -280,7 +280,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let stretch = |ahead| {
             let (mut watch, _) = Watch::open(timebase);
             let first = goal.tie(timebase);
-            watch.look(first.after);
+            // What was cold so far took its time.
+            watch.start_at(first.after);
             let left = goal.left(timebase, first.clock);
             let (last, near) = goal.approach(timebase, &mut watch, first, ahead, budget);
             let waited = if near { Nanos::ZERO } else { goal.wait_out(timebase, &mut watch) };
@@ -290,7 +291,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let earlier = filler.end();
         let (mut watch, left, waited, _) = stretch(CONFIRM_AHEAD);
         if left < Nanos::new(ANCHOR_AHEAD.count() / 2) || earlier.budget_spent {
-            watch.verdict = earlier.and(watch.verdict);
+            watch.note(|verdict| *verdict = earlier.and(*verdict));
         }
         (watch, waited_first + waited)
     }
@@ -311,14 +312,14 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let timebase = self.timebase;
         // How long the way into the caller's code took is nobody's gap.
         watch.go_over_to_clock(timebase.machine().read(Clock::Monotonic));
-        let (reached, report) =
-            goal.confirm::<M, _, true>(timebase, &mut watch, &mut waited, |watch, reached, waited| {
-                let late = reached.over + shift;
-                let (slept, polled) = (slept + waited, reached.at - awake_from - waited);
-                let verdict = watch.verdict;
-                (reached, Report { requested: request, actual: request + late, late, slept, polled, window, verdict })
-            });
-        Ok(Report { verdict: watch.end_at(reached, report.verdict), ..report })
+        let tell = |watch: &mut Watch<'_, M>, reached, waited| {
+            tell(watch, reached, [request, shift, slept, waited, awake_from, window])
+        };
+        let rehearse = |watch: &mut Watch<'_, M>, reached, waited| {
+            let _ = std::hint::black_box(tell(watch, reached, waited));
+        };
+        let reached = goal.confirm(timebase, &mut watch, &mut waited, Some(rehearse));
+        tell(&mut watch, reached, waited)
     }
 
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.
@@ -377,6 +378,26 @@ pub fn lead_for<E>(request: Nanos, late: impl FnMut() -> Result<Nanos, E>) -> Re
     let mut late: Vec<Nanos> = std::iter::repeat_with(late).take(delays).collect::<Result<_, E>>()?;
     late.sort_unstable();
     Ok(late[delays / 2].max(Nanos::ZERO))
+}
+
+/// Makes the report. Not inlined, for it is done twice by the same code: before the end for nothing, so that it is in the caches after
+/// it.
+#[inline(never)]
+fn tell<M: Machine>(
+    watch: &mut Watch<'_, M>,
+    reached: Reached,
+    [requested, shift, slept, waited, awake_from, window]: [Nanos; 6],
+) -> Result<Report, DelayError> {
+    let late = reached.over + shift;
+    Ok(Report {
+        requested,
+        actual: requested + late,
+        late,
+        slept: slept + waited,
+        polled: reached.at - awake_from - waited,
+        window,
+        verdict: watch.verdict_at(reached.over, reached.apart),
+    })
 }
 
 fn free(request: Nanos) -> Nanos {

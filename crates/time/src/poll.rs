@@ -33,7 +33,6 @@ use std::marker::PhantomData;
 
 use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy, Ticks};
 
-use crate::goal::Reached;
 use crate::timebase::Timebase;
 use crate::trust::Source;
 use crate::verdict::{Cause, Verdict};
@@ -77,12 +76,14 @@ pub struct Watch<'t, M: Machine> {
     broken: bool,
     /// Some look did.
     left_cpu: bool,
+    /// Something stands in the verdict, or is to be put into it at the end.
+    noted: bool,
     /// Whether `start` was certainly read on `start_cpu`.
     start_certain: bool,
     start_cpu: Option<Cpu>,
     /// The CPU of all readings since the sentinel was set last.
     cpu: Option<Cpu>,
-    pub(crate) verdict: Verdict,
+    verdict: Verdict,
     of_thread: PhantomData<*const ()>,
 }
 
@@ -90,11 +91,36 @@ impl<'t, M: Machine> Watch<'t, M> {
     /// Begins to watch at a reading taken just before; sets the sentinel. Real-time safe.
     #[inline(always)]
     pub fn begin(timebase: &'t Timebase<M>, start: Ticks) -> Self {
+        let (mut watch, start) = Self::begin_with(timebase, || start);
+        watch.start_at(start);
+        watch
+    }
+
+    /// Begins to watch and takes the first reading, ordered, under the sentinel's eyes.
+    #[inline(always)]
+    pub(crate) fn open(timebase: &'t Timebase<M>) -> (Self, Ticks) {
+        let (mut watch, start) = Self::begin_with(timebase, || timebase.stamp_ordered());
+        watch.start_at(start);
+        (watch, start)
+    }
+
+    /// The same by a reading of the kernel's clock.
+    #[inline(always)]
+    pub(crate) fn open_by_clock(timebase: &'t Timebase<M>) -> (Self, Nanos) {
+        Self::begin_with(timebase, || timebase.machine().read(Clock::Monotonic))
+    }
+
+    /// The sentinel is set first, then the reading is made, and all else can wait.
+    #[inline(always)]
+    fn begin_with<R>(timebase: &'t Timebase<M>, read: impl FnOnce() -> R) -> (Self, R) {
         let machine = timebase.machine();
         let within = machine.sentinel_intact();
         let sentinel = machine.sentinel_arm();
+        let reading = read();
+        // As long as the sentinel stands, this is the CPU of all readings since it was set.
         let cpu = timebase.cpu();
-        Self {
+        let start = Ticks::new(0);
+        let watch = Self {
             timebase,
             start,
             previous: start,
@@ -106,21 +132,14 @@ impl<'t, M: Machine> Watch<'t, M> {
             waiting: None,
             broken: false,
             left_cpu: false,
+            noted: false,
             start_certain: sentinel && cpu.is_some(),
             start_cpu: cpu,
             cpu,
-            verdict: Verdict::default(),
+            verdict: Verdict::CLEAN,
             of_thread: PhantomData,
-        }
-    }
-
-    /// Begins to watch and takes the first reading, ordered, under the sentinel's eyes.
-    #[inline(always)]
-    pub(crate) fn open(timebase: &'t Timebase<M>) -> (Self, Ticks) {
-        let mut watch = Self::begin(timebase, Ticks::new(0));
-        let start = timebase.stamp_ordered();
-        watch.start_at(start);
-        (watch, start)
+        };
+        (watch, reading)
     }
 
     /// Begins anew at a reading that was made under the sentinel's eyes.
@@ -170,7 +189,7 @@ impl<'t, M: Machine> Watch<'t, M> {
     #[cold]
     #[inline(never)]
     fn settle(&mut self, at_start: bool, gap: Nanos, long: bool, broken: bool) -> Option<(Cause, Nanos)> {
-        self.broken = broken;
+        (self.broken, self.noted) = (broken, true);
         if broken {
             self.timebase.machine().sentinel_arm();
             self.cpu = self.timebase.cpu();
@@ -205,7 +224,13 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.sentinel = self.timebase.machine().sentinel_arm();
         self.cpu = self.timebase.cpu();
         (self.start_cpu, self.previous_clock, self.waiting, self.broken) = (self.cpu, now, None, false);
-        self.left_cpu = true;
+        (self.left_cpu, self.noted) = (true, true);
+    }
+
+    /// Puts something into the verdict that the watch itself does not see.
+    pub(crate) fn note(&mut self, what: impl FnOnce(&mut Verdict)) {
+        what(&mut self.verdict);
+        self.noted |= !self.verdict.is_clean();
     }
 
     /// The last look: whether the sentinel still stands, if there is one.
@@ -221,37 +246,27 @@ impl<'t, M: Machine> Watch<'t, M> {
     }
 
     /// Ends the watch and takes the sentinel away.
-    #[inline(always)]
+    #[inline]
     pub fn end(mut self) -> Verdict {
-        if self.is_unsettled() {
+        if self.noted || self.is_broken() {
             self.settle_all();
         }
         self.verdict
     }
 
+    /// The verdict on a delay that ended so far beyond its goal, after a last look that found nothing.
     #[inline(always)]
-    fn is_unsettled(&self) -> bool {
-        self.left_cpu || self.waiting.is_some() || self.is_broken()
-    }
-
-    /// Ends the watch of a delay that ended by the kernel's clock. `verdict` is what it had noted at the end.
-    #[inline(always)]
-    pub(crate) fn end_at(mut self, reached: Reached, verdict: Verdict) -> Verdict {
-        if reached.over <= self.gap_least && !self.is_unsettled() {
-            return verdict;
-        }
-        self.explain(reached)
+    pub(crate) fn verdict_at(&mut self, over: Nanos, apart: bool) -> Verdict {
+        if self.noted || over > self.gap_least { self.explain(over, apart) } else { Verdict::CLEAN }
     }
 
     #[cold]
     #[inline(never)]
-    fn explain(&mut self, reached: Reached) -> Verdict {
-        if self.is_unsettled() {
-            self.settle_all();
-        }
-        if reached.over > self.gap_least {
-            self.verdict.rerated |= reached.apart;
-            self.verdict.explain(reached.over, self.timebase);
+    fn explain(&mut self, over: Nanos, apart: bool) -> Verdict {
+        self.settle_all();
+        if over > self.gap_least {
+            self.verdict.rerated |= apart;
+            self.verdict.explain(over, self.timebase);
         }
         self.verdict
     }
@@ -259,8 +274,10 @@ impl<'t, M: Machine> Watch<'t, M> {
     #[cold]
     #[inline(never)]
     fn settle_all(&mut self) {
-        let last = self.previous;
-        self.look(last);
+        if self.is_broken() || self.broken {
+            let last = self.previous;
+            self.look(last);
+        }
         if let Some(waiting) = self.waiting.take() {
             self.record(Cause::Preempted, waiting);
         }

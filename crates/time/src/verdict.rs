@@ -80,19 +80,8 @@ pub struct Verdict {
 }
 
 impl Default for Verdict {
-    #[inline]
     fn default() -> Self {
-        let none = Gaps { count: 0, total: Nanos::ZERO, longest: Nanos::ZERO };
-        Self {
-            preempted: none,
-            on_cpu: none,
-            on_cpu_cause: Cause::Interrupted,
-            migrated: false,
-            budget_spent: false,
-            throttled: false,
-            rerated: false,
-            overslept: Nanos::ZERO,
-        }
+        Self::CLEAN
     }
 }
 
@@ -107,6 +96,21 @@ impl Gaps {
 }
 
 impl Verdict {
+    /// Nothing happened. As a constant it costs a delay that nothing disturbed a few stores, and no copy.
+    pub const CLEAN: Self = {
+        let none = Gaps { count: 0, total: Nanos::ZERO, longest: Nanos::ZERO };
+        Self {
+            preempted: none,
+            on_cpu: none,
+            on_cpu_cause: Cause::Interrupted,
+            migrated: false,
+            budget_spent: false,
+            throttled: false,
+            rerated: false,
+            overslept: Nanos::ZERO,
+        }
+    };
+
     /// Adds one gap.
     #[cold]
     pub(crate) fn add(&mut self, cause: Cause, length: Nanos) {
@@ -159,7 +163,7 @@ impl Verdict {
 
     /// Nothing happened that can be told.
     pub fn is_clean(&self) -> bool {
-        *self == Self::default()
+        *self == Self::CLEAN
     }
 
     /// The verdict in one word: the gravest cause, else `overslept`, `migrated`, `budget_spent`, `rerated` or `clean`.

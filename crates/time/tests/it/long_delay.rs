@@ -101,8 +101,8 @@ fn a_long_delay_that_learned_nothing_of_late_wake_ups_has_room_for_one() {
     let mut long = LongDelay::new(&timebase);
     for (request, before, late, has_room) in [
         (millis(100), micros(900), micros(700), false),
-        (Nanos::from_secs(10), micros(1100), micros(900), true),
-        (Nanos::from_secs(30), micros(3100), micros(2900), true),
+        (Nanos::from_secs(30), micros(1600), micros(1400), true),
+        (Nanos::from_secs(60), micros(3100), micros(2900), true),
     ] {
         disturb_in(&sim, request - before, Disturbance::LateWake(late));
         let report = long.delay(request).expect("in bounds");
