@@ -173,6 +173,30 @@ pub enum Call {
     NextTimer,
 }
 
+impl Call {
+    /// The deadline that this call sets, if it comes to that: the end of its wait, or the first time that a timer goes off.
+    #[inline(always)]
+    pub fn deadline(self) -> Option<Moment> {
+        let until = match self {
+            Self::Wait { until }
+            | Self::Delay { until }
+            | Self::WaitSignals { until, .. }
+            | Self::SendWait { until, .. }
+            | Self::Receive { until, .. }
+            | Self::Fetch { until, .. }
+            | Self::WaitSemaphore { until, .. }
+            | Self::Reserve { until, .. }
+            | Self::WaitEvents { until, .. } => until,
+            Self::StartTimer { at, .. } => return Some(at),
+            _ => return None,
+        };
+        match until {
+            Until::At(moment) => Some(moment),
+            Until::NoWait | Until::Forever => None,
+        }
+    }
+}
+
 /// How a call came out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]

@@ -21,17 +21,19 @@
 //! a cell while they do.
 #![expect(unsafe_code, reason = "stacks, and cells that are borrowed between switches")]
 
+mod alarm;
+mod attention;
 mod carrier;
 mod make;
 mod overflow;
+mod placement;
 mod run;
 mod stacks;
 mod watchdog;
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use corosensei::{Coroutine, Yielder};
 use hairspring_exec_core::{By, Call, Core, Ending, Moment, Reply, Status, TaskId};
@@ -48,6 +50,9 @@ use crate::message::{Bytes, Slots};
 use crate::report::{Finish, Misfortune, Mishap};
 use crate::trace::Log;
 
+use alarm::Alarm;
+pub(crate) use attention::Attention;
+use attention::TIMED;
 pub(crate) use carrier::Carrier;
 use stacks::{Stack, Stacks};
 
@@ -74,10 +79,16 @@ fn holds_buffer(call: Call, reply: Reply) -> bool {
     matches!(call, Call::GetBuffer { .. }) && reply.status == Status::Ok
 }
 
+/// From one moment to a later one.
+fn between(before: Moment, after: Moment) -> Nanos {
+    Nanos::new(after.as_nanos().saturating_sub(before.as_nanos()).min(i64::MAX as u64).cast_signed())
+}
+
 /// What sources on other threads reach.
 struct Arrivals {
     ring: Ring,
     doorbell: Doorbell,
+    attention: Arc<Attention>,
 }
 
 /// The way of one procedure's arrivals.
@@ -90,11 +101,14 @@ impl Post for Line {
     fn post(&self, isp: u16, arrival: Arrival) -> bool {
         // The count is cut to 48 bits: an eventfd that holds more has been ignored for a very long time.
         let word = u64::from(isp) << 48 | arrival.count.min((1 << 48) - 1);
-        let kept = self.arrivals.ring.push(arrival.at.as_nanos(), word);
+        let arrivals = &self.arrivals;
+        let kept = arrivals.ring.push(arrival.at.as_nanos(), word);
         if !kept {
             self.health.count_lost();
         }
-        self.arrivals.doorbell.ring();
+        // The bell is for a carrier that sleeps, the word for one that runs tasks.
+        arrivals.attention.set(attention::ARRIVED);
+        arrivals.doorbell.ring();
         kept
     }
 }
@@ -127,12 +141,14 @@ pub(crate) struct Fibers<M: Carrier> {
     arrivals: Arc<Arrivals>,
     /// Interrupts to come in virtual time, soonest last.
     agenda: UnsafeCell<Vec<(Moment, u16)>>,
-    /// Calls until the clock is looked at again. Atomic for the watchdog, which reads it.
-    calls: Arc<AtomicU32>,
-    /// Looks at the clock so far; for the watchdog.
-    looks: Arc<AtomicU32>,
-    /// How long a task has run away, in nanoseconds, until it is blamed; the watchdog writes it.
-    ran_away: Arc<AtomicU64>,
+    /// Whether a call has more to do than the call itself.
+    attention: Arc<Attention>,
+    /// Whether the next deadline may have come.
+    alarm: Alarm,
+    /// Arrivals taken out of the ring and not served yet.
+    arrived: UnsafeCell<Vec<(u64, u64)>>,
+    /// How long somebody has run away, in nanoseconds. The watchdog holds it while it takes the carrier's priority.
+    ran_away: Arc<Mutex<u64>>,
     /// Those that every task begins with: the carrier's when the run began.
     default_control: Cell<ControlWords>,
     /// The floating-point control words that whoever gave the CPU away last left behind.
@@ -172,7 +188,9 @@ impl<M: Carrier> Fibers<M> {
         }
         // Asked before the call is consumed, so that it need not be kept in memory.
         let asks_for_buffer = matches!(call, Call::GetBuffer { .. });
+        let deadline = call.deadline();
         let reply = cell!(self.core).apply(by, call);
+        self.heed(deadline);
         match by {
             By::Task(me) if !(asks_for_buffer && reply.status == Status::Ok) => self.settle(me, reply),
             _ => reply,
@@ -185,7 +203,9 @@ impl<M: Carrier> Fibers<M> {
         if self.observed {
             return self.call_observed(by, call, Some(message));
         }
+        let deadline = call.deadline();
         let reply = cell!(self.core).apply(by, call);
+        self.heed(deadline);
         if matches!(reply.status, Status::Ok | Status::Blocked) {
             self.slots.write(reply.value, message);
         }
@@ -208,9 +228,9 @@ impl<M: Carrier> Fibers<M> {
             self.call_observed(By::Task(me), Call::Take, None);
             return;
         }
-        // Mostly nobody is readied by it, and then there is nothing to settle.
+        // Mostly nobody is readied by it and nothing is due, and then there is nothing to settle.
         let reply = cell!(self.core).apply(By::Task(me), Call::Take);
-        if reply.value != 0 {
+        if reply.value != 0 || self.is_wanted() {
             self.settle_cold(me, reply);
         }
     }
@@ -223,33 +243,37 @@ impl<M: Carrier> Fibers<M> {
 
     #[inline(always)]
     pub(crate) fn preempt_point_inline(&self, me: TaskId) {
-        self.look(Some(me));
-        if self.is_ended(me) {
-            self.killed(me, Status::Ok.into());
-        } else {
-            self.settle(me, Status::Ok.into());
+        self.settle(me, Status::Ok.into());
+        self.leave();
+    }
+
+    /// Whether anything may be due. One load; while a deadline is set, a read of the counter too.
+    #[inline(always)]
+    fn is_wanted(&self) -> bool {
+        let bits = self.attention.bits();
+        bits != 0 && (bits != TIMED || self.alarm.is_up(self.machine.ticks()))
+    }
+
+    /// A deadline was set.
+    #[inline(always)]
+    fn heed(&self, deadline: Option<Moment>) {
+        if let Some(deadline) = deadline
+            && self.alarm.heed(deadline)
+        {
+            self.attention.set(TIMED);
         }
     }
 
-    /// Whether a task has been killed and stays first all the same. Only a look can bring that about: it ends the run.
-    #[inline(always)]
-    fn is_ended(&self, me: TaskId) -> bool {
-        cell!(self.core).is_killed(me) && cell!(self.core).is_first(me)
-    }
-
-    /// After a call of a task: sees to interrupts and time, and lets the right task run.
+    /// After a call of a task: serves what is due, and lets the right task run.
     #[inline(always)]
     fn settle(&self, me: TaskId, reply: Reply) -> Reply {
-        // Relaxed: the watchdog only wants to see it change.
-        let left = self.calls.load(Ordering::Relaxed).wrapping_sub(1);
-        self.calls.store(left, Ordering::Relaxed);
-        if left == 0 || self.arrivals.doorbell.is_rung() {
-            self.look(Some(me));
-            if self.is_ended(me) {
-                return self.killed(me, reply);
+        if self.is_wanted() {
+            self.attend(Some(me));
+            if cell!(self.core).is_first(me) {
+                // The look may have ended the wait that the call had just begun, or the run, and with it the task.
+                return self.come_back(me, reply);
             }
-        }
-        if cell!(self.core).is_first(me) {
+        } else if cell!(self.core).is_first(me) {
             return reply;
         }
         if std::thread::panicking() {
@@ -257,8 +281,14 @@ impl<M: Carrier> Fibers<M> {
         }
         let control = ControlWords::read();
         self.give_way(me, reply.status == Status::Blocked, control, control);
-        let resumed = cell!(self.core).resumed(me, reply);
-        if resumed.status == Status::Killed { self.killed(me, reply) } else { resumed }
+        self.come_back(me, reply)
+    }
+
+    /// What a call comes out as, once the task that made it runs again.
+    #[inline(always)]
+    fn come_back(&self, me: TaskId, reply: Reply) -> Reply {
+        // Not told by the status, which may speak of a killed task that the call was about.
+        if cell!(self.core).is_killed(me) { self.killed(me, reply) } else { cell!(self.core).resumed(me, reply) }
     }
 
     #[cold]
@@ -322,6 +352,7 @@ impl<M: Carrier> Fibers<M> {
     #[inline(always)]
     pub(crate) fn begin_life(&self, default_control: ControlWords) {
         default_control.put_in_force(self.control.get());
+        self.leave();
     }
 
     /// Whether a run that was started is to be run: not if the task was killed before.
@@ -333,12 +364,20 @@ impl<M: Carrier> Fibers<M> {
     /// The end of a run, up to the beginning of the next; whether there will ever be one.
     #[inline(always)]
     pub(crate) fn end_of_run(&self, me: TaskId, (how, text): Ended, default_control: ControlWords) -> bool {
-        if how == Ending::Returned && !self.observed && !self.has_runaway() && self.unwinding.get() == 0 {
+        let mut goes_on = true;
+        if how == Ending::Returned && !self.observed && self.unwinding.get() == 0 {
             let reply = cell!(self.core).apply(By::Task(me), Call::End { how: Ending::Returned });
             if reply.status != Status::Ok {
                 self.mishap(me, how, text, reply);
             }
-        } else if !self.end_with_report(me, how, text) {
+        } else {
+            goes_on = self.end_with_report(me, how, text);
+        }
+        // A task may run on and on, message after message, without any other call.
+        if self.is_wanted() {
+            self.attend(Some(me));
+        }
+        if !goes_on {
             return false;
         }
         let left = ControlWords::read();
@@ -348,6 +387,7 @@ impl<M: Carrier> Fibers<M> {
             let waits = !cell!(self.core).may_run(me);
             self.give_way(me, waits, left, default_control);
         }
+        self.leave();
         true
     }
 
@@ -356,9 +396,6 @@ impl<M: Carrier> Fibers<M> {
     #[inline(never)]
     fn end_with_report(&self, me: TaskId, how: Ending, text: Option<String>) -> bool {
         self.forget_unwinding(me);
-        if self.has_runaway() {
-            self.blame(me);
-        }
         // A kill that came while it unwound by its own wish, or that its own code caught.
         let how = if how == Ending::Returned && cell!(self.core).is_killed(me) { Ending::Killed } else { how };
         let reply = self.apply(By::Task(me), Call::End { how });
@@ -379,6 +416,7 @@ impl<M: Carrier> Fibers<M> {
     /// Applies a call without switching; recorded if anything is.
     fn apply(&self, by: By, call: Call) -> Reply {
         let reply = cell!(self.core).apply(by, call);
+        self.heed(call.deadline());
         self.record(by, call, reply);
         reply
     }
@@ -403,22 +441,32 @@ impl<M: Carrier> Fibers<M> {
         }
         if let Some(before) = before {
             let after = self.machine.moment();
-            let since = |from: Moment, to: Moment| {
-                Nanos::new(to.as_nanos().saturating_sub(from.as_nanos()).min(i64::MAX as u64).cast_signed())
-            };
-            self.longest_call.set(self.longest_call.get().max(since(before, after)));
-            if matches!(by, By::Task(_)) {
-                self.longest_unpolled.set(self.longest_unpolled.get().max(since(self.left_at.get(), before)));
-            }
+            self.longest_call.set(self.longest_call.get().max(between(before, after)));
         }
-        let reply = match by {
-            By::Task(me) if !holds_buffer(call, reply) => self.settle(me, reply),
+        match by {
+            By::Task(me) if !holds_buffer(call, reply) => {
+                let reply = self.settle(me, reply);
+                self.leave();
+                reply
+            }
             _ => reply,
-        };
-        if before.is_some() {
+        }
+    }
+
+    /// The task's own code goes on: nobody looks at anything until its next call.
+    #[inline(always)]
+    fn leave(&self) {
+        if self.observed {
+            self.note_leaving();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_leaving(&self) {
+        if self.config.measure_latency {
             self.left_at.set(self.machine.moment());
         }
-        reply
     }
 
     /// What a killed task's call comes to: it unwinds. If it already does, the call is what it was, but waits for nothing.

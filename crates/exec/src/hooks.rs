@@ -1,63 +1,70 @@
 //! Scheduler hooks: a program's own observer of every decision, on any back-end.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
 use hairspring_exec_core::{Ending, Observer, Priority, ResourceId, TaskId, TimerId, Waiting};
+
+use crate::fiber::Attention;
 
 /// The core's observer that passes everything on to the program's, if there is one.
 #[derive(Default)]
 pub(crate) struct Tap {
     pub(crate) hooks: Option<Box<dyn Observer + Send>>,
+    /// What a hook panicked with. It is told nothing more.
+    pub(crate) burst: Option<Box<dyn Any + Send>>,
+    /// Whom to tell of that.
+    attention: Option<Arc<Attention>>,
+}
+
+impl Tap {
+    pub(crate) fn new(attention: Option<Arc<Attention>>) -> Self {
+        Self { hooks: None, burst: None, attention }
+    }
+
+    /// Tells the hooks. The core is in the middle of a call: a panic must not leave it there.
+    #[cold]
+    #[inline(never)]
+    fn tell(&mut self, what: impl FnOnce(&mut dyn Observer)) {
+        let Some(hooks) = &mut self.hooks else { return };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| what(hooks.as_mut()))) {
+            self.burst = Some(payload);
+            // Its destructor may panic too, and is no hook.
+            if let Some(hooks) = self.hooks.take() {
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(hooks)));
+            }
+            if let Some(attention) = &self.attention {
+                attention.burst();
+            }
+        }
+    }
+}
+
+/// What the core tells is passed on only where somebody listens.
+macro_rules! passed_on {
+    ($($(#[$inline:meta])? fn $name:ident($($argument:ident: $kind:ty),+);)+) => {
+        $($(#[$inline])? fn $name(&mut self, $($argument: $kind),+) {
+            if self.hooks.is_some() {
+                self.tell(|hooks| hooks.$name($($argument),+));
+            }
+        })+
+    };
 }
 
 impl Observer for Tap {
-    #[inline(always)]
-    fn readied(&mut self, task: TaskId) {
-        if let Some(hooks) = &mut self.hooks {
-            hooks.readied(task);
-        }
-    }
-
-    #[inline(always)]
-    fn started(&mut self, task: TaskId) {
-        if let Some(hooks) = &mut self.hooks {
-            hooks.started(task);
-        }
-    }
-
-    #[inline(always)]
-    fn stopped(&mut self, task: TaskId, waiting: Waiting) {
-        if let Some(hooks) = &mut self.hooks {
-            hooks.stopped(task, waiting);
-        }
-    }
-
-    fn timed_out(&mut self, task: TaskId) {
-        if let Some(hooks) = &mut self.hooks {
-            hooks.timed_out(task);
-        }
-    }
-
-    #[inline(always)]
-    fn ended(&mut self, task: TaskId, how: Ending) {
-        if let Some(hooks) = &mut self.hooks {
-            hooks.ended(task, how);
-        }
-    }
-
-    fn priority(&mut self, task: TaskId, effective: Priority) {
-        if let Some(hooks) = &mut self.hooks {
-            hooks.priority(task, effective);
-        }
-    }
-
-    fn owned(&mut self, resource: ResourceId, owner: Option<TaskId>) {
-        if let Some(hooks) = &mut self.hooks {
-            hooks.owned(resource, owner);
-        }
-    }
-
-    fn expired(&mut self, timer: TimerId, missed: u64) {
-        if let Some(hooks) = &mut self.hooks {
-            hooks.expired(timer, missed);
-        }
+    passed_on! {
+        #[inline(always)]
+        fn readied(task: TaskId);
+        #[inline(always)]
+        fn started(task: TaskId);
+        #[inline(always)]
+        fn stopped(task: TaskId, waiting: Waiting);
+        fn timed_out(task: TaskId);
+        #[inline(always)]
+        fn ended(task: TaskId, how: Ending);
+        fn priority(task: TaskId, effective: Priority);
+        fn owned(resource: ResourceId, owner: Option<TaskId>);
+        fn expired(timer: TimerId, missed: u64);
     }
 }

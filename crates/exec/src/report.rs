@@ -79,6 +79,11 @@ pub struct Finish {
     pub sources: Vec<SourceTrouble>,
     /// Periods of all timers that had no run of their own.
     pub timer_overruns: u64,
+    /// Looks at interrupts and timers that were broken off because each procedure served made another due, so that the tasks
+    /// could have their turn; on fibers and in virtual time. Nothing is lost: the next call serves on.
+    pub floods: u64,
+    /// The longest that a timer or interrupt procedure kept the CPU, if that is longer than the watchdog allows; on fibers.
+    pub procedure_ran_away: Option<Nanos>,
     /// What the system did not grant; with it, [`strict`](Self::strict) may be false.
     pub refused: Vec<Refused>,
     /// Whether strict priority held: the back-end could promise that the most urgent ready task is the one that runs.
@@ -86,7 +91,8 @@ pub struct Finish {
     /// Longest time the executive kept everybody else out of its state (the thread back-end's lock; the fiber
     /// back-end's time in one call), if it was measured.
     pub longest_lock: Option<Nanos>,
-    /// Longest time between two looks at the interrupt ring while a fiber ran, if it was measured.
+    /// Longest time for which a fiber's own code ran without a call or an end that looks at interrupts, time and the limit of
+    /// the run, if it was measured.
     pub longest_unpolled: Option<Nanos>,
 }
 
@@ -102,6 +108,8 @@ impl Finish {
             interrupts_lost: 0,
             sources: Vec::new(),
             timer_overruns: 0,
+            floods: 0,
+            procedure_ran_away: None,
             refused: Vec::new(),
             strict: true,
             longest_lock: None,
@@ -122,8 +130,9 @@ impl Finish {
         self.interrupts_lost = self.sources.iter().map(|trouble| trouble.lost).sum();
     }
 
-    /// Whether nothing was lost, no source had trouble or ended, and no task met with a mishap.
+    /// Whether nothing was lost, no source had trouble or ended, no task met with a mishap and no procedure ran away.
     pub fn clean(&self) -> bool {
-        self.mishaps.is_empty() && self.sources.is_empty() && self.interrupts_lost == 0 && self.timer_overruns == 0
+        let lost = self.interrupts_lost + self.timer_overruns;
+        self.mishaps.is_empty() && self.sources.is_empty() && lost == 0 && self.procedure_ran_away.is_none()
     }
 }

@@ -41,7 +41,7 @@ mod lock;
 mod mirror;
 mod place;
 mod run;
-mod schedule;
+pub(crate) mod schedule;
 mod state;
 mod task;
 mod watchdog;

@@ -15,8 +15,6 @@ use super::Fibers;
 pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
     /// What traces call the back-end.
     const NAME: &'static str;
-    /// Calls between two looks at the clock, while a deadline is set. A look costs several times a call.
-    const CALLS_PER_LOOK: u32;
     /// Whether other threads exist that could disturb or post.
     const REAL: bool;
 
@@ -41,7 +39,6 @@ pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
 
 impl Carrier for Host {
     const NAME: &'static str = "fiber";
-    const CALLS_PER_LOOK: u32 = 16;
     const REAL: bool = true;
 
     fn idle(&self, doorbell: &Doorbell, until: Option<Moment>) {
@@ -67,7 +64,6 @@ impl Carrier for Host {
 
 impl Carrier for Sim {
     const NAME: &'static str = "sim";
-    const CALLS_PER_LOOK: u32 = 1;
     const REAL: bool = false;
 
     fn idle(&self, _doorbell: &Doorbell, until: Option<Moment>) {

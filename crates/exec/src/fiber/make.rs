@@ -2,14 +2,16 @@
 #![expect(unsafe_code, reason = "cells that are borrowed between switches, and the engine's address inside its fibers")]
 
 use std::cell::{Cell, UnsafeCell};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use corosensei::Coroutine;
 use hairspring_exec_core::{By, Call, Core, Ending, Moment, Observer, Priority, Reply, Status, TaskId, TimerId};
 use hairspring_machine::{CpuSet, Nanos, Policy};
 
+use super::alarm::Alarm;
+use super::attention::{Attention, MEASURED};
 use super::overflow;
+use super::placement::{SOURCES, above};
 use super::stacks::Stacks;
 use super::{Arrivals, Carrier, Fiber, Fibers, Line, Procedure, Stackful, cell};
 use crate::config::Config;
@@ -17,7 +19,7 @@ use crate::context::accept;
 use crate::engine::{IspBody, Kernel, TaskBody, TimerBody};
 use crate::hooks::Tap;
 use crate::host::ControlWords;
-use crate::interrupt::{Doorbell, Health, Isp, Ring, Source, SourceThread};
+use crate::interrupt::{Doorbell, Health, Isp, RING_SLOTS, Ring, Source, SourceThread};
 use crate::message::Slots;
 use crate::report::{Finish, Misfortune, Mishap, Stopped};
 use crate::trace::{Log, Trace};
@@ -25,21 +27,30 @@ use crate::trace::{Log, Trace};
 impl<M: Carrier> Fibers<M> {
     /// An engine without tasks. Boxed: its fibers know its address.
     pub(crate) fn new(machine: M, config: &Config, cpus: Option<CpuSet>, policy: Policy) -> Box<Self> {
+        let attention = Arc::new(Attention::default());
+        if config.measure_latency {
+            attention.set(MEASURED);
+        }
         Box::new(Self {
+            alarm: Alarm::new(&machine),
             machine,
             placement: (cpus, policy),
-            core: UnsafeCell::new(Core::new(config.envelopes, Tap::default())),
+            core: UnsafeCell::new(Core::new(config.envelopes, Tap::new(Some(Arc::clone(&attention))))),
             slots: Slots::new(config.envelopes, config.message_bytes),
             fibers: UnsafeCell::new(Vec::new()),
             stacks: UnsafeCell::new(Stacks::new(config.stack_bytes)),
             extents: UnsafeCell::new(Vec::new()),
             timers: UnsafeCell::new(Vec::new()),
             procedures: UnsafeCell::new(Vec::new()),
-            arrivals: Arc::new(Arrivals { ring: Ring::new(), doorbell: Doorbell::new() }),
+            arrivals: Arc::new(Arrivals {
+                ring: Ring::new(),
+                doorbell: Doorbell::new(),
+                attention: Arc::clone(&attention),
+            }),
+            attention,
+            arrived: UnsafeCell::new(Vec::with_capacity(RING_SLOTS)),
             agenda: UnsafeCell::new(Vec::new()),
-            calls: Arc::new(AtomicU32::new(M::CALLS_PER_LOOK)),
-            looks: Arc::new(AtomicU32::new(0)),
-            ran_away: Arc::new(AtomicU64::new(0)),
+            ran_away: Arc::new(Mutex::new(0)),
             default_control: Cell::new(ControlWords::read()),
             control: Cell::new(ControlWords::read()),
             observed: config.trace.is_some() || config.measure_latency,
@@ -182,16 +193,17 @@ impl<M: Carrier> Fibers<M> {
         let isp = Isp { number, to: Arc::new(line) };
         let theirs = Arc::clone(&health);
         let post = isp.clone();
+        let policy = above(self.placement.1, SOURCES);
         let (source, kept) = match body {
             IspBody::Raw(raw) if !matches!(source, Source::Software) => {
-                (SourceThread::start(name, source, Policy::Fifo(SOURCE_PRIORITY), None, theirs, raw)?, None)
+                (SourceThread::start(name, source, policy, None, theirs, raw)?, None)
             }
             body => {
                 let deliver = move |arrival| {
                     // A full ring is counted there.
                     post.to.post(number, arrival);
                 };
-                (SourceThread::start(name, source, Policy::Fifo(SOURCE_PRIORITY), None, theirs, deliver)?, Some(body))
+                (SourceThread::start(name, source, policy, None, theirs, deliver)?, Some(body))
             }
         };
         procedures.push(Box::new(Procedure {
@@ -230,16 +242,7 @@ impl<M: Carrier> Fibers<M> {
         let attached = !cell!(self.procedures).is_empty();
         if M::REAL { attached } else { !cell!(self.agenda).is_empty() }
     }
-
-    pub(super) fn count_look(&self) {
-        // Relaxed: for the watchdog, which only wants to see change.
-        self.looks.fetch_add(1, Ordering::Relaxed);
-        self.calls.store(M::CALLS_PER_LOOK, Ordering::Relaxed);
-    }
 }
-
-/// Real-time priority of the sources' threads, above whatever the carrier is likely to run at.
-const SOURCE_PRIORITY: u8 = 88;
 
 impl<M: Carrier> Drop for Fibers<M> {
     fn drop(&mut self) {

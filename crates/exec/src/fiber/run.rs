@@ -1,20 +1,21 @@
 //! Running: the carrier's loop, its looks at interrupts and time, and the end of a run.
 #![expect(unsafe_code, reason = "cells that are borrowed between switches")]
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use std::sync::atomic::Ordering;
-
-use hairspring_exec_core::{By, Call, Moment, Priority, Reply, Status, TaskId, TimerId};
+use hairspring_exec_core::{By, Call, Moment, Priority, Reply, State, Status, TaskId, TimerId};
 use hairspring_machine::Nanos;
 
+use super::attention::{ARRIVED, BURST, RUNAWAY, TIMED};
 use super::overflow::GuardPages;
+use super::placement::Placement;
 use super::watchdog::Watchdog;
-use super::{Carrier, Fibers, cell};
+use super::{Carrier, Fibers, between, cell};
 use crate::context::{IspCtx, TimerCtx};
 use crate::engine::{Engine, IspBody, TaskBody, TimerBody};
 use crate::host::ControlWords;
-use crate::interrupt::{Arrival, Isp, Source};
+use crate::interrupt::{Arrival, Isp, RING_SLOTS, Source};
 use crate::message::Bytes;
 use crate::report::{Finish, RunLimit, Stopped};
 
@@ -22,50 +23,110 @@ use crate::report::{Finish, RunLimit, Stopped};
 /// have been triggered by every other in a small system, little enough to end.
 const MOST_LATE_RUNS: usize = 100_000;
 
+/// Turns in one look. Procedures take time, in which more becomes due, and are served until nothing is: far more than honest
+/// sources need. One that is due again each time it has been served must let the tasks have their turn.
+const MOST_TURNS: u32 = 16;
+
 impl<M: Carrier> Fibers<M> {
-    /// Looks at what has arrived and at the clock, and serves both: interrupt procedures, time-outs, timer procedures.
+    /// Serves all that is due: interrupt procedures, time-outs, timer procedures, the limit of the run. The one place that does.
+    /// Every call of a task and every end of a run comes here if [`is_wanted`](Self::is_wanted) says so; so does the carrier,
+    /// which is nobody (`caller`), before it lets anybody run.
     #[cold]
     #[inline(never)]
-    pub(super) fn look(&self, caller: Option<TaskId>) {
-        self.count_look();
-        if let Some(caller) = caller
-            && self.has_runaway()
-        {
-            self.blame(caller);
+    pub(super) fn attend(&self, caller: Option<TaskId>) {
+        if self.config.measure_latency && caller.is_some() {
+            let stretch = between(self.left_at.get(), self.machine.moment());
+            self.longest_unpolled.set(self.longest_unpolled.get().max(stretch));
         }
-        let arrivals = &self.arrivals;
-        arrivals.doorbell.heed(&arrivals.ring, |at, word| {
-            // In virtual time the clock that the poster read is another one.
-            let at = if M::REAL { Moment::from_nanos(at) } else { self.machine.moment() };
-            self.interrupt((word >> 48) as u16, Arrival { at, count: word & ((1 << 48) - 1) });
-        });
-        if !cell!(self.core).has_deadlines() && self.limit.get().is_none() && cell!(self.agenda).is_empty() {
-            return;
-        }
-        let now = self.machine.moment();
-        while let Some((at, isp)) = cell!(self.agenda).pop_if(|&mut (at, _)| at <= now) {
-            self.interrupt(isp, Arrival { at, count: 1 });
-        }
-        if cell!(self.core).has_deadlines() {
-            self.tick(now);
-        }
-        if self.limit.get().is_some_and(|limit| now >= limit) && !self.stopping.get() {
-            self.end_run(Stopped::TimeUp);
+        for turn in 0..=MOST_TURNS {
+            let bits = self.attention.take();
+            if bits & RUNAWAY != 0 {
+                // After the first turn it was a procedure that had the CPU.
+                self.blame(caller.filter(|_| turn == 0));
+            }
+            if bits & BURST != 0 {
+                self.end_by_panic(cell!(self.core).observer.burst.take());
+            }
+            if turn == MOST_TURNS {
+                self.attention.set(bits & ARRIVED);
+                self.alarm.expire();
+                cell!(self.finish).floods += 1;
+                return;
+            }
+            let arrived = self.serve_arrivals(bits & ARRIVED != 0);
+            let is_time = turn == 0 || self.alarm.is_up(self.machine.ticks());
+            if !(is_time && self.serve_time()) && !arrived {
+                return;
+            }
         }
     }
 
-    /// Serves what is due, and the timer procedures: the kernel task's work, done on whatever stack is at hand.
-    fn tick(&self, now: Moment) {
+    /// Runs the procedures of the interrupts that have arrived; whether any had. Those that arrive meanwhile have their turn later.
+    fn serve_arrivals(&self, told: bool) -> bool {
+        let arrivals = &self.arrivals;
+        if !told && !arrivals.doorbell.is_rung() {
+            return false;
+        }
+        // Before the ring is emptied: a push after that rings again.
+        arrivals.doorbell.answer();
+        let taken = cell!(self.arrived);
+        taken.extend(std::iter::from_fn(|| arrivals.ring.pop()).take(RING_SLOTS));
+        let count = taken.len();
+        for number in 0..count {
+            let (at, word) = cell!(self.arrived)[number];
+            // In virtual time the clock that the poster read is another one.
+            let at = if M::REAL { Moment::from_nanos(at) } else { self.machine.moment() };
+            self.interrupt((word >> 48) as u16, Arrival { at, count: word & ((1 << 48) - 1) });
+        }
+        cell!(self.arrived).clear();
+        count > 0
+    }
+
+    /// Looks at the clock and serves what is due by then; whether anything was. Sets the alarm for what comes next.
+    fn serve_time(&self) -> bool {
+        let mut served = false;
+        if self.next_event().is_some() {
+            let look = self.alarm.look(&self.machine, || self.machine.moment());
+            while let Some((at, isp)) = cell!(self.agenda).pop_if(|&mut (at, _)| at <= look.now) {
+                self.interrupt(isp, Arrival { at, count: 1 });
+                served = true;
+            }
+            served |= self.tick(look.now);
+            if self.limit.get().is_some_and(|limit| look.now >= limit) {
+                self.end_run(Stopped::TimeUp);
+            }
+            if let Some(next) = self.next_event() {
+                self.alarm.set(look, next);
+                if self.attention.bits() & TIMED == 0 {
+                    self.attention.set(TIMED);
+                }
+                return served;
+            }
+        }
+        self.alarm.unset();
+        self.attention.clear(TIMED);
+        served
+    }
+
+    /// The next moment at which there is something to do.
+    pub(super) fn next_event(&self) -> Option<Moment> {
+        let limit = self.limit.get().filter(|_| !self.stopping.get());
+        let scripted = cell!(self.agenda).last().map(|&(at, _)| at);
+        [cell!(self.core).next_deadline(), limit, scripted].into_iter().flatten().min()
+    }
+
+    /// Serves deadlines, and the timer procedures: the kernel task's work, done on whatever stack is at hand. Whether any was due.
+    fn tick(&self, now: Moment) -> bool {
         if cell!(self.core).next_deadline().is_none_or(|next| next > now) {
-            return;
+            return false;
         }
         if self.apply(By::Kernel, Call::Tick { now }).value == 0 {
-            return;
+            return true;
         }
         loop {
             let next = self.apply(By::Kernel, Call::NextTimer);
             if next.status != Status::Ok {
-                return;
+                return true;
             }
             let timer = TimerId::from_number(next.value);
             let expiry = cell!(self.core).take_expiry(timer);
@@ -96,13 +157,24 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Runs a procedure, whose panic must not unwind the task on whose stack it happens to run: it ends the run, and goes on
-    /// where the run was asked for.
+    /// Runs a procedure with the control words that runs begin with, on the stack and among the words of whoever was
+    /// interrupted. Its panic must not unwind that one: it ends the run, and goes on where the run was asked for.
     fn guard(&self, procedure: impl FnOnce()) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(procedure)) {
-            cell!(self.burst).get_or_insert(payload);
-            self.end_run(Stopped::Asked);
+        let interrupted = ControlWords::read();
+        self.default_control.get().put_in_force(interrupted);
+        let outcome = catch_unwind(AssertUnwindSafe(procedure));
+        interrupted.put_in_force(ControlWords::read());
+        if let Err(payload) = outcome {
+            self.end_by_panic(Some(payload));
         }
+    }
+
+    /// Ends the run, in which a procedure or hook has panicked with this.
+    fn end_by_panic(&self, payload: Option<Box<dyn Any + Send>>) {
+        if let Some(payload) = payload {
+            cell!(self.burst).get_or_insert(payload);
+        }
+        self.end_run(Stopped::Asked);
     }
 
     /// Ends the run: every task is killed, and unwinds when it runs next.
@@ -122,7 +194,7 @@ impl<M: Carrier> Fibers<M> {
         loop {
             // The carrier and its procedures have their own words back, and so has who called `run`.
             self.default_control.get().put_in_force(self.control.get());
-            self.look(None);
+            self.attend(None);
             // Procedures that ran on the carrier may have changed the words that the next fiber finds.
             self.control.set(ControlWords::read());
             if let Some(first) = self.above() {
@@ -139,47 +211,14 @@ impl<M: Carrier> Fibers<M> {
                 return;
             }
             let core = cell!(self.core);
-            let mut until = core.next_deadline();
-            if until.is_none() && !self.expects_interrupts() {
+            if core.next_deadline().is_none() && !self.expects_interrupts() {
                 let waiting = core.tasks().into_iter().any(|task| {
-                    core.look(task).is_some_and(|look| {
-                        use hairspring_exec_core::State;
-                        matches!(look.state, State::Waiting | State::Ready)
-                    })
+                    core.look(task).is_some_and(|look| matches!(look.state, State::Waiting | State::Ready))
                 });
                 self.end_run(if waiting { Stopped::Stuck } else { Stopped::Finished });
                 continue;
             }
-            for other in [self.limit.get(), cell!(self.agenda).last().map(|&(at, _)| at)].into_iter().flatten() {
-                until = Some(until.map_or(other, |until| until.min(other)));
-            }
-            self.machine.idle(&self.arrivals.doorbell, until);
-        }
-    }
-
-    /// Puts the calling thread where the carrier is to run, and back.
-    fn placed(&self, run: impl FnOnce()) {
-        let (cpus, policy) = &self.placement;
-        let (cpus_before, policy_before) = (self.machine.affinity(), self.machine.policy());
-        let mut refusals = Vec::new();
-        if let Some(cpus) = cpus {
-            refusals.extend(self.machine.set_affinity(cpus).err());
-        }
-        if *policy != policy_before {
-            refusals.extend(self.machine.set_policy(*policy).err());
-        }
-        cell!(self.finish).refused.extend(refusals);
-        // An ordinary thread's timers may be 50 µs late on purpose, to save power.
-        let slack_before = self.machine.timer_slack();
-        self.machine.set_timer_slack(Nanos::new(1));
-        run();
-        self.machine.set_timer_slack(slack_before);
-        // What was in force before was granted before. The watchdog may have changed it.
-        if self.machine.policy() != policy_before {
-            let _ = self.machine.set_policy(policy_before);
-        }
-        if cpus.is_some() {
-            let _ = self.machine.set_affinity(&cpus_before);
+            self.machine.idle(&self.arrivals.doorbell, self.next_event());
         }
     }
 }
@@ -210,9 +249,7 @@ impl<M: Carrier> Engine for Fibers<M> {
         let mut left = span;
         while left > Nanos::ZERO {
             let now = self.machine.moment();
-            let core = cell!(self.core);
-            let next = [core.next_deadline(), self.limit.get(), cell!(self.agenda).last().map(|&(at, _)| at)];
-            let until = next.into_iter().flatten().min().map_or(i64::MAX, |next| {
+            let until = self.next_event().map_or(i64::MAX, |next| {
                 i64::try_from(next.as_nanos().saturating_sub(now.as_nanos())).unwrap_or(i64::MAX)
             });
             // On the host an interrupt can come at any time: look at least this often.
@@ -273,16 +310,15 @@ impl<M: Carrier> Engine for Fibers<M> {
         let words = ControlWords::read();
         self.default_control.set(words);
         self.control.set(words);
-        // One that the last run left untold is nobody's in this one. Relaxed: its watchdog has been joined.
-        self.ran_away.store(0, Ordering::Relaxed);
-        self.placed(|| {
+        self.alarm.forget();
+        {
+            let _placement = Placement::take(self);
             let _guard_pages = GuardPages::watch(self);
-            let watchdog = M::REAL.then(|| Watchdog::start(self)).flatten();
+            let _watchdog = M::REAL.then(|| Watchdog::start(self)).flatten();
             self.carry();
-            if let Some(watchdog) = watchdog {
-                watchdog.end();
-            }
-        });
+        }
+        // What the watchdog saw at the end is nobody's in the next run.
+        self.attention.take();
         self.limit.set(None);
         if let Some(payload) = cell!(self.burst).take() {
             resume_unwind(payload);

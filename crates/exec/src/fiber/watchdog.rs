@@ -1,99 +1,148 @@
 //! The watchdog over the carrier: a task that computes without a call for too long loses the carrier its real-time
 //! priority, so that it cannot take the machine away from its users.
-#![expect(unsafe_code, reason = "sets the policy of another thread, and borrows cells between switches")]
+//!
+//! What counts is the CPU time that the kernel counted for the carrier since it made a call last: a task that waits in the system,
+//! or a process that is stopped, computes nothing. It asks for the next call by a bit of the [attention word](super::attention)
+//! and looks again after a while. A step of that time which is longer than two looks is cut to so much: the kernel counts
+//! the time for which a virtual machine was not run as the carrier's.
+#![expect(unsafe_code, reason = "borrows cells between switches")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use hairspring_exec_core::TaskId;
-use hairspring_machine::{Host, Machine, Nanos, Policy};
+use hairspring_machine::{Host, Machine, Nanos, Policy, Refused};
 
-use super::{Carrier, Fibers, cell};
+use super::placement::{WATCHDOG, above};
+use super::{Attention, Carrier, Fibers, cell};
 use crate::interrupt::monotonic;
 use crate::park::{sleep_while, wake_one};
 use crate::report::{Misfortune, Mishap};
+use crate::thread::schedule::{cpu_time_of, own_number, set_policy_of};
 
-/// Above all tasks and sources.
-const PRIORITY: u8 = 95;
+/// Looks in the time that it allows: a stretch is noticed at most a quarter of that late.
+const LOOKS: i64 = 4;
+/// The shortest time between two looks.
+const LEAST_PAUSE: Nanos = Nanos::from_millis(1);
 
-/// A running watchdog.
+/// A running watchdog. Dropped, it ends.
 pub(super) struct Watchdog {
     end: Arc<AtomicU32>,
-    thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the watchdog's thread knows.
+struct Watch {
+    attention: Arc<Attention>,
+    ran_away: Arc<Mutex<u64>>,
+    carrier: i32,
+    limit: Nanos,
+    pause: Nanos,
+    /// CPU time of the carrier at the last look, and how much of it in this stretch.
+    used: Nanos,
+    stretch: Nanos,
 }
 
 impl Watchdog {
-    /// Watches the calling thread, unless the configuration says zero.
+    /// Watches the calling thread, unless the configuration says zero. What is refused is told in the run's finish.
     pub(super) fn start<M: Carrier>(fibers: &Fibers<M>) -> Option<Self> {
-        let limit = u64::try_from(fibers.config.watchdog.count()).ok().filter(|&limit| limit > 0)?;
-        let (calls, looks) = (Arc::clone(&fibers.calls), Arc::clone(&fibers.looks));
-        let arrivals = Arc::clone(&fibers.arrivals);
-        let end = Arc::new(AtomicU32::new(0));
-        let (ended, told) = (Arc::clone(&end), Arc::clone(&fibers.ran_away));
-        // SAFETY: no arguments; names the calling thread, which outlives the watchdog (`end` joins it).
-        let carrier = unsafe { libc::gettid() };
-        let watch = move || {
-            // Without the permission it watches at the priority it has: the carrier has none above it then either.
-            let _ = Host.set_policy(Policy::Fifo(PRIORITY));
-            let mut seen = (0, 0);
-            let mut since = monotonic();
-            // Acquire pairs with the Release in `end`.
-            while ended.load(Ordering::Acquire) == 0 {
-                sleep_while(&ended, 0, Some(monotonic().after_nanos(limit / 4)));
-                let now = (calls.load(Ordering::Relaxed), looks.load(Ordering::Relaxed));
-                if now != seen || arrivals.doorbell.is_asleep() {
-                    seen = now;
-                    since = monotonic();
-                    continue;
-                }
-                let stretch = monotonic().as_nanos() - since.as_nanos();
-                if stretch > limit {
-                    demote(carrier);
-                    // Relaxed: the carrier reads it at the task's next call, whenever that is.
-                    told.fetch_max(stretch, Ordering::Relaxed);
-                    // So that the very next call looks, and blames the right one.
-                    arrivals.doorbell.ring();
-                }
-            }
+        let limit = Some(fibers.config.watchdog).filter(|&limit| limit > Nanos::ZERO)?;
+        let mut watch = Watch {
+            attention: Arc::clone(&fibers.attention),
+            ran_away: Arc::clone(&fibers.ran_away),
+            carrier: own_number(),
+            limit,
+            pause: Nanos::new(limit.count() / LOOKS).max(LEAST_PAUSE),
+            used: Nanos::ZERO,
+            stretch: Nanos::ZERO,
         };
-        let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch).ok()?;
-        Some(Self { end, thread })
-    }
-
-    /// Ends it.
-    pub(super) fn end(self) {
-        // Release pairs with the Acquire of its loop.
-        self.end.store(1, Ordering::Release);
-        wake_one(&self.end);
-        let _ = self.thread.join();
+        let policy = above(fibers.placement.1, WATCHDOG);
+        let end = Arc::new(AtomicU32::new(0));
+        let ended = Arc::clone(&end);
+        let (in_place, placed) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
+            // Nobody listens only if the caller has gone.
+            let _ = in_place.send(Host.set_policy(policy).err());
+            // Acquire pairs with the Release in `drop`.
+            while ended.load(Ordering::Acquire) == 0 {
+                watch.look();
+                sleep_while(&ended, 0, Some(monotonic().after_nanos(watch.pause.count().cast_unsigned())));
+            }
+        });
+        let refused = &mut cell!(fibers.finish).refused;
+        match thread {
+            Ok(thread) => {
+                refused.extend(placed.recv().ok().flatten());
+                Some(Self { end, thread: Some(thread) })
+            }
+            Err(error) => {
+                refused.push(Refused {
+                    attempted: "start the watchdog".to_owned(),
+                    said: error.to_string(),
+                    remedy: "allow the process more threads".to_owned(),
+                });
+                None
+            }
+        }
     }
 }
 
-/// Takes a thread's real-time priority.
-fn demote(thread: libc::pid_t) {
-    let ordinary = libc::sched_param { sched_priority: 0 };
-    // SAFETY: a live structure; the thread is the carrier, which outlives the watchdog.
-    unsafe {
-        libc::sched_setscheduler(thread, libc::SCHED_OTHER, &raw const ordinary);
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        // Release pairs with the Acquire of its loop.
+        self.end.store(1, Ordering::Release);
+        wake_one(&self.end);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Watch {
+    fn look(&mut self) {
+        let Some(used) = cpu_time_of(self.carrier) else { return };
+        let step = (used - std::mem::replace(&mut self.used, used)).min(self.pause.times(2));
+        if !self.attention.watch() {
+            self.stretch = Nanos::ZERO;
+            return;
+        }
+        self.stretch = self.stretch + step;
+        if self.stretch < self.limit {
+            return;
+        }
+        // Held until the priority is taken: who is caught, and gives it back, waits for that.
+        let mut ran_away = whole(&self.ran_away);
+        if self.attention.catch() {
+            if *ran_away == 0 {
+                set_policy_of(self.carrier, Policy::Other);
+            }
+            *ran_away = self.stretch.count().cast_unsigned();
+        }
     }
 }
 
 impl<M: Carrier> Fibers<M> {
-    /// Whether the watchdog has seen a runaway that nobody has been blamed for.
-    pub(super) fn has_runaway(&self) -> bool {
-        // Relaxed: a late look blames the same task, for no other has run meanwhile.
-        self.ran_away.load(Ordering::Relaxed) != 0
-    }
-
-    /// Reports the task that ran away, the one whose call or end comes first after, and gives the carrier its policy back.
+    /// Reports who ran away, the task whose call or end comes first after, or a procedure, and gives the carrier its policy back.
     #[cold]
-    pub(super) fn blame(&self, task: TaskId) {
-        let stretch = self.ran_away.swap(0, Ordering::Relaxed);
+    pub(super) fn blame(&self, task: Option<TaskId>) {
+        let stretch = std::mem::take(&mut *whole(&self.ran_away));
+        let stretch = Nanos::new(stretch.min(i64::MAX as u64).cast_signed());
         // It was granted when the run began, or refused, and then that has been told.
         let _ = self.machine.set_policy(self.placement.1);
-        let name = self.fiber(task).name.clone();
-        let what = Misfortune::RanAway(Nanos::new(stretch.min(i64::MAX as u64).cast_signed()));
-        cell!(self.finish).add(Mishap { task, name, what });
+        let finish = cell!(self.finish);
+        match task {
+            Some(task) => {
+                let name = self.fiber(task).name.clone();
+                finish.add(Mishap { task, name, what: Misfortune::RanAway(stretch) });
+            }
+            None => finish.procedure_ran_away = finish.procedure_ran_away.max(Some(stretch)),
+        }
     }
+}
+
+/// The watchdog and the carrier only store numbers while they hold it: what a panic left is whole.
+fn whole(ran_away: &Mutex<u64>) -> MutexGuard<'_, u64> {
+    ran_away.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,7 +16,6 @@
 
 use hairspring_exec_core::Moment;
 
-use super::ring::Ring;
 use crate::sync::{AtomicU32, Ordering, sleep_while, wake_one};
 
 const QUIET: u32 = 0;
@@ -53,26 +52,10 @@ impl Doorbell {
         self.state.load(Ordering::Relaxed) & RUNG != 0
     }
 
-    /// Whether the executive sleeps on it. Relaxed: for the watchdog, to which a late answer is as good.
-    pub(crate) fn is_asleep(&self) -> bool {
-        self.state.load(Ordering::Relaxed) & ASLEEP != 0
-    }
-
     /// Takes note of the ring, before the ring buffer is emptied.
     pub(crate) fn answer(&self) {
         // Acquire pairs with the Release in `strike`.
         self.state.fetch_and(!RUNG, Ordering::AcqRel);
-    }
-
-    /// If it was rung: answers it, and then empties the ring buffer.
-    pub(crate) fn heed(&self, ring: &Ring, mut serve: impl FnMut(u64, u64)) {
-        if !self.is_rung() {
-            return;
-        }
-        self.answer();
-        while let Some((first, second)) = ring.pop() {
-            serve(first, second);
-        }
     }
 
     /// Sleeps until it is rung or `deadline` has come. One thread only.
@@ -96,10 +79,21 @@ mod loom_checks {
     use loom::sync::Arc;
     use loom::thread;
 
-    use super::{Doorbell, Ring};
+    use super::Doorbell;
+    use crate::interrupt::Ring;
 
     /// Switches between threads that are not forced.
     const PREEMPTIONS: usize = 3;
+
+    /// If it was rung: answers, and then empties the ring, as the executive does.
+    fn heed(bell: &Doorbell, ring: &Ring, mut serve: impl FnMut(u64, u64)) {
+        if bell.is_rung() {
+            bell.answer();
+            while let Some((first, second)) = ring.pop() {
+                serve(first, second);
+            }
+        }
+    }
 
     /// `sources` push and ring once each; the executive sleeps with a deadline that has come as often as given, and else
     /// without.
@@ -121,7 +115,7 @@ mod loom_checks {
             let mut got = 0;
             let mut timed_sleeps = timed_sleeps;
             loop {
-                bell.heed(ring, |name, again| {
+                heed(bell, ring, |name, again| {
                     assert_eq!(name, again);
                     got += 1;
                 });
@@ -170,7 +164,7 @@ mod loom_checks {
             let mut got = false;
             while !got {
                 bell.sleep(None);
-                bell.heed(ring, |_, _| got = true);
+                heed(bell, ring, |_, _| got = true);
             }
             threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
         });

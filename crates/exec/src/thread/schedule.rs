@@ -20,13 +20,13 @@ pub(super) fn policy_of(priority: Priority) -> Policy {
 }
 
 /// The kernel's number of the calling thread.
-pub(super) fn own_number() -> i32 {
+pub(crate) fn own_number() -> i32 {
     // SAFETY: no arguments; cannot fail.
     unsafe { libc::gettid() }
 }
 
 /// Schedules a thread of this process so. False: the system refused.
-pub(super) fn set_policy_of(thread: i32, policy: Policy) -> bool {
+pub(crate) fn set_policy_of(thread: i32, policy: Policy) -> bool {
     let (number, priority) = match policy {
         Policy::Fifo(priority) => (libc::SCHED_FIFO, priority),
         Policy::RoundRobin(priority) => (libc::SCHED_RR, priority),
@@ -44,7 +44,7 @@ pub(super) fn give_way() {
 }
 
 /// CPU time that a thread of this process has used; none if it has ended.
-pub(super) fn cpu_time_of(thread: i32) -> Option<Nanos> {
+pub(crate) fn cpu_time_of(thread: i32) -> Option<Nanos> {
     // The kernel's own encoding of "CPU clock of that thread": the number's complement, the mark of a thread (4), and the
     // scheduler's clock (2). What pthread_getcpuclockid computes, without a pthread_t.
     let clock = !thread << 3 | 6;

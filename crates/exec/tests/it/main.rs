@@ -11,6 +11,7 @@ mod messages;
 mod overflow;
 mod pools;
 mod programs;
+mod promptness;
 mod scale;
 mod services;
 mod services_resources;
