@@ -53,6 +53,11 @@ pub(crate) fn skip(reason: &str) {
     let _ = writeln!(std::io::stderr(), "test-skip: {}: {reason}", thread.name().unwrap_or("a test"));
 }
 
+/// How many cases a test with random ones tries: few in the ordinary tests, many in the proofs.
+pub(crate) fn proof(few: u32, many: u32) -> u32 {
+    if std::env::var_os("HAIRSPRING_PROOF").is_some() { many } else { few }
+}
+
 /// Keeps panics that say "on purpose" off standard error.
 pub(crate) fn hush() {
     static ONCE: Once = Once::new();

@@ -2,6 +2,7 @@
 
 mod backends;
 mod backends_random;
+mod hooks;
 mod host;
 mod interrupts;
 mod interrupts_compile;

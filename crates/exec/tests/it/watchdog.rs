@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hairspring_exec::{Backend, Config, Misfortune, Services};
+use hairspring_exec::{Backend, Config, Misfortune, Services, Source};
 use hairspring_machine::{Clock, Host, Machine, Nanos, Policy};
 
 use crate::backends::{Bench, LIMIT, micros, skip};
@@ -69,6 +69,61 @@ fn a_carrier_that_was_real_time_before_the_run_is_real_time_after_it() {
     match after.join().expect("it does not panic") {
         Some(after) => assert_eq!(after, Policy::Fifo(10)),
         None => skip("real-time priority is refused"),
+    }
+}
+
+#[test]
+fn a_task_that_waits_in_the_system_without_a_call_computes_nothing() {
+    // Symptom: a blocking read of more than the watchdog's time was told as a runaway. It went by the clock on the wall.
+    let mut bench = Bench::new(Backend::fiber(), &config());
+    bench.start("reads", 20, |_, _| std::thread::sleep(Duration::from_millis(400)));
+    let finish = bench.executive.run(LIMIT);
+    assert!(finish.clean(), "{:?}", finish.mishaps);
+}
+
+#[test]
+fn a_procedure_that_runs_away_is_told_and_no_task_is_blamed_for_it() {
+    // Symptom: the task in whose call the procedure came was named.
+    let mut bench = Bench::new(Backend::fiber(), &config());
+    let isp = bench.isp(|_, _| compute_until(|| true));
+    bench.start("innocent", 20, move |ctx, _| {
+        isp.post().expect("the ring is empty");
+        (0..100).for_each(|_| ctx.yield_now());
+        ctx.stop();
+    });
+    let finish = bench.executive.run(LIMIT);
+    assert_eq!(finish.mishaps, []);
+    assert!(finish.procedure_ran_away.is_some_and(|stretch| stretch >= Nanos::from_millis(100)), "{finish:?}");
+    assert!(!finish.clean());
+}
+
+/// How the thread of a source is scheduled, as its raw procedure sees it.
+fn policy_of_a_source(carrier: Policy) -> Option<Policy> {
+    let mut bench = Bench::new(Backend::Fiber { cpu: None, policy: carrier }, &config());
+    let counter = crate::interrupts_descriptors::eventfd();
+    let mut writer = std::fs::File::from(counter.try_clone().expect("a descriptor"));
+    let (tell, told) = std::sync::mpsc::channel();
+    let raw = move |_| tell.send(Host.policy()).expect("it is received");
+    bench.executive.attach_raw("raw", Source::Counter(counter), raw).expect("a thread");
+    bench.start("stops", 20, |ctx, _| ctx.stop());
+    let finish = bench.executive.run(LIMIT);
+    std::io::Write::write_all(&mut writer, &1_u64.to_ne_bytes()).expect("the counter is far from full");
+    let policy = told.recv().expect("it runs");
+    if let Some(refused) = finish.refused.first() {
+        // Told as data, and then it is as it was.
+        skip(&refused.to_string());
+        return None;
+    }
+    Some(policy)
+}
+
+#[test]
+fn sources_have_real_time_priority_only_where_the_carrier_has_and_then_more_than_it() {
+    // Symptom: an ordinary program on fibers had threads at FIFO 88 and 95 if it was allowed to.
+    assert_eq!(policy_of_a_source(Policy::Other), Some(Policy::Other));
+    let above = |carrier| std::thread::spawn(move || policy_of_a_source(carrier)).join().expect("it does not panic");
+    if let (Some(low), Some(high)) = (above(Policy::Fifo(10)), above(Policy::Fifo(90))) {
+        assert_eq!((low, high), (Policy::Fifo(88), Policy::Fifo(91)));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::arch::asm;
 
-use hairspring_exec::{Config, Services};
+use hairspring_exec::{Config, Create, Services};
 
 use crate::backends::{Bench, FOREVER, sim_and_fiber};
 
@@ -120,5 +120,46 @@ fn words_survive_a_wait_and_the_next_run_begins_afresh() {
         });
         let finish = bench.executive.run(crate::backends::LIMIT);
         assert!(finish.clean(), "on {name}: {:?}", finish.mishaps);
+    }
+}
+
+#[test]
+fn procedures_find_the_default_and_leave_the_interrupted_tasks_words_alone() {
+    // Symptom: a task that rounded down ran the timer and interrupt procedures that came in its calls with its own words, and
+    // found theirs after.
+    for backend in sim_and_fiber() {
+        let name = backend.name();
+        let default = read();
+        let mut bench = Bench::new(backend, &Config::default());
+        let check = move |log: &crate::backends::Log, who: &str| {
+            log.note(format!("{who}:{}", read() == default));
+            set(rounding(default, 2));
+        };
+        let log = bench.log.clone();
+        let timer = bench.executive.timer("timer", move |_, _| check(&log, "timer")).expect("few objects");
+        let isp = bench.isp(move |_, log| check(log, "isp"));
+        let log = bench.log.clone();
+        let raw = bench.executive.attach_raw("raw", hairspring_exec::Source::Software, move |_| check(&log, "raw"));
+        let raw = raw.expect("software needs nothing");
+        bench.start("task", 20, move |ctx, log| {
+            let mine = rounding(default, 1);
+            set(mine);
+            ctx.start_timer(timer, ctx.now()).expect("it exists");
+            ctx.preempt_point();
+            isp.post().expect("the ring is empty");
+            ctx.yield_now();
+            raw.post().expect("the ring is empty");
+            ctx.preempt_point();
+            log.note(format!("task:{}", read() == mine));
+            // While nobody runs they come on the carrier's own stack.
+            ctx.start_timer(timer, ctx.now().after_nanos(1_000_000)).expect("it exists");
+            ctx.delay(crate::backends::micros(2_000)).expect("nobody kills it");
+            log.note(format!("task:{}", read() == mine));
+            ctx.stop();
+        });
+        bench.run();
+        let expected = "timer:true isp:true raw:true task:true timer:true task:true = Asked";
+        assert_eq!(bench.log.text(), expected, "on {name}");
+        assert_eq!(read(), default, "on {name}");
     }
 }
