@@ -310,6 +310,8 @@ impl<M: Carrier> Engine for Fibers<M> {
         let words = ControlWords::read();
         self.default_control.set(words);
         self.control.set(words);
+        let sources = cell!(self.procedures).iter().filter_map(|procedure| procedure.health.refused());
+        cell!(self.finish).refused.extend(sources);
         self.alarm.forget();
         {
             let _placement = Placement::take(self);

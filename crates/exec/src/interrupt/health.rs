@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use hairspring_machine::Refused;
+
 use crate::report::SourceTrouble;
 
 pub(crate) struct Health {
@@ -10,6 +12,8 @@ pub(crate) struct Health {
     lost: AtomicU64,
     errors: AtomicU64,
     end: OnceLock<String>,
+    /// What the system did not grant its thread.
+    refused: OnceLock<Refused>,
     /// The source is being dropped: nothing that it still reads is delivered.
     leaving: AtomicBool,
     told: Mutex<Told>,
@@ -29,6 +33,7 @@ impl Health {
             lost: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             end: OnceLock::new(),
+            refused: OnceLock::new(),
             leaving: AtomicBool::new(false),
             told: Mutex::default(),
         }
@@ -46,6 +51,15 @@ impl Health {
     /// Nothing will come from its descriptor any more. The first reason stays.
     pub(super) fn end(&self, why: String) {
         let _ = self.end.set(why);
+    }
+
+    pub(super) fn refuse(&self, refused: Refused) {
+        let _ = self.refused.set(refused);
+    }
+
+    /// What the system did not grant its thread, as every run tells.
+    pub(crate) fn refused(&self) -> Option<Refused> {
+        self.refused.get().cloned()
     }
 
     pub(super) fn leave(&self) {

@@ -41,7 +41,7 @@ pub(crate) struct SourceThread {
 }
 
 impl SourceThread {
-    /// Starts the thread of a source that has a descriptor; none for software. A policy that is refused is left as it is.
+    /// Starts the thread of a source that has a descriptor; none for software. A policy that is refused is left as it is, and told by [`Health`].
     /// Returns when the thread is in its place.
     pub(crate) fn start(
         name: &str,
@@ -73,7 +73,9 @@ impl SourceThread {
                 // Refusal leaves the thread where it is; the executive has reported the same of its own threads.
                 let _ = Host.set_affinity(&cpus);
             }
-            let _ = Host.set_policy(policy);
+            if let Err(refused) = Host.set_policy(policy) {
+                theirs.refuse(refused);
+            }
             // Nobody listens only if the caller has gone. It lives as long as the thread.
             let _ = in_place.send(());
             if let Some(why) = serve(&descriptor, &stop, counts, &theirs, deliver) {

@@ -1,5 +1,5 @@
-//! Descriptors that std cannot make, for the tests of interrupt sources.
-#![expect(unsafe_code, reason = "eventfd and timerfd have no wrapper in std")]
+//! Descriptors that std cannot make, and a thread without privileges, for the tests of interrupt sources.
+#![expect(unsafe_code, reason = "eventfd, timerfd and the user of one thread have no wrapper in std")]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -45,4 +45,17 @@ pub(crate) fn bytes_ready(descriptor: &impl AsRawFd) -> i32 {
     // SAFETY: FIONREAD writes an int, which lives until the call returns.
     assert_eq!(unsafe { libc::ioctl(descriptor.as_raw_fd(), libc::FIONREAD, &raw mut bytes) }, 0);
     bytes
+}
+
+/// Runs this on a thread that has no privileges, whatever the process has.
+pub(crate) fn unprivileged<R: Send>(act: impl FnOnce() -> R + Send) -> R {
+    const NOBODY: libc::c_long = 65_534;
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // SAFETY: plain numbers. The system call by its number concerns the calling thread alone, which ends soon.
+            unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
+            act()
+        });
+        thread.join().expect("it does not panic")
+    })
 }

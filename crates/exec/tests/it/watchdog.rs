@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hairspring_exec::{Backend, Config, Misfortune, Services, Source};
-use hairspring_machine::{Clock, Host, Machine, Nanos, Policy};
+use hairspring_machine::{Clock, Host, Machine, Nanos, Policy, Refused};
 
 use crate::backends::{Bench, LIMIT, micros, skip};
 
@@ -98,7 +98,7 @@ fn a_procedure_that_runs_away_is_told_and_no_task_is_blamed_for_it() {
 }
 
 /// How the thread of a source is scheduled, as its raw procedure sees it.
-fn policy_of_a_source(carrier: Policy) -> Option<Policy> {
+fn policy_of_a_source(carrier: Policy) -> Result<Policy, Vec<Refused>> {
     let mut bench = Bench::new(Backend::Fiber { cpu: None, policy: carrier }, &config());
     let counter = crate::interrupts_descriptors::eventfd();
     let mut writer = std::fs::File::from(counter.try_clone().expect("a descriptor"));
@@ -109,21 +109,26 @@ fn policy_of_a_source(carrier: Policy) -> Option<Policy> {
     let finish = bench.executive.run(LIMIT);
     std::io::Write::write_all(&mut writer, &1_u64.to_ne_bytes()).expect("the counter is far from full");
     let policy = told.recv().expect("it runs");
-    if let Some(refused) = finish.refused.first() {
-        // Told as data, and then it is as it was.
-        skip(&refused.to_string());
-        return None;
-    }
-    Some(policy)
+    if finish.refused.is_empty() { Ok(policy) } else { Err(finish.refused) }
 }
 
 #[test]
 fn sources_have_real_time_priority_only_where_the_carrier_has_and_then_more_than_it() {
     // Symptom: an ordinary program on fibers had threads at FIFO 88 and 95 if it was allowed to.
-    assert_eq!(policy_of_a_source(Policy::Other), Some(Policy::Other));
+    assert_eq!(policy_of_a_source(Policy::Other), Ok(Policy::Other));
     let above = |carrier| std::thread::spawn(move || policy_of_a_source(carrier)).join().expect("it does not panic");
-    if let (Some(low), Some(high)) = (above(Policy::Fifo(10)), above(Policy::Fifo(90))) {
-        assert_eq!((low, high), (Policy::Fifo(88), Policy::Fifo(91)));
+    match (above(Policy::Fifo(10)), above(Policy::Fifo(90))) {
+        (Ok(low), Ok(high)) => assert_eq!((low, high), (Policy::Fifo(88), Policy::Fifo(91))),
+        (Err(refused), _) | (_, Err(refused)) => skip(&refused[0].to_string()),
+    }
+}
+
+#[test]
+fn what_the_carrier_the_watchdog_and_the_sources_are_refused_is_told_of_each() {
+    // Symptom: only the carrier's refusal was told.
+    match crate::interrupts_descriptors::unprivileged(|| policy_of_a_source(Policy::Fifo(10))) {
+        Err(refused) => assert_eq!(refused.len(), 3, "{refused:?}"),
+        Ok(_) => skip("real-time priority is granted to everybody here"),
     }
 }
 
