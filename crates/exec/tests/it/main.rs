@@ -17,6 +17,7 @@ mod scale;
 mod services;
 mod services_resources;
 mod sources;
+mod stopped;
 mod timers;
 mod trace;
 mod watchdog;
