@@ -463,8 +463,18 @@ METHOD(real_time_grants)
     return return_object(interp, result);
 }
 
+// Tells what the system does not restore; the object goes in any case.
+METHOD(real_time_destroy)
+{
+    hs_real_time *handle = object->handle;
+    object->handle = NULL;
+    destroy(object, interp, count, words);
+    TRY(hs_real_time_free(handle));
+    return TCL_OK;
+}
+
 static const struct method real_time_methods[] = {
-    { "destroy", destroy, 0, NULL },
+    { "destroy", real_time_destroy, 0, NULL },
     { "grants", real_time_grants, 0, NULL },
     { NULL, NULL, 0, NULL },
 };

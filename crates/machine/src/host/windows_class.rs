@@ -1,7 +1,8 @@
 //! The real-time class of Windows, which belongs to the process and is held for those of its threads that have a real-time
 //! policy: the first raises the process, the last takes it back. Pure, so that it is tested on every system.
 //!
-//! A thread that did not ask for it sees, and restores, what the process had before. What is refused half way is undone.
+//! A thread that did not ask for it sees, and restores, what the process had before. What is refused half way is undone. A thread that
+//! ends gives the class up.
 //!
 //! Changes are made one at a time, under a lock; to look takes none, for a long delay looks.
 
@@ -28,7 +29,7 @@ pub(super) trait System {
 /// Who holds the class.
 pub(super) struct Class {
     change: Mutex<()>,
-    /// Below, the threads that hold it or are about to; one that ended with it is never taken off. Above, how often that has changed.
+    /// Below, the threads that hold it or are about to. Above, how often that has changed.
     threads: AtomicU64,
     /// The class before the first of them.
     before: AtomicU32,
@@ -97,6 +98,15 @@ impl Class {
         holds.set(false);
         self.count(others);
         Ok(())
+    }
+
+    /// Has a thread that is ending give up the class.
+    pub(super) fn leave(&self, system: &impl System, holds: &Cell<bool>) {
+        if holds.get() {
+            // Relaxed: stored by this thread or by those whose changes under the lock this thread's own followed. A refusal of
+            // the level is the ending thread's; of the class it would be told by the next thread that changes it.
+            let _ = self.lower(system, holds, self.before.load(Ordering::Relaxed), 0);
+        }
     }
 
     fn alone(&self) -> MutexGuard<'_, ()> {
@@ -215,6 +225,22 @@ mod tests {
                 other.0.back_to(other.1);
                 assert_eq!((process.class.get(), other.0.seen()), (class, (class, 0)));
             }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_ends_with_the_class_gives_it_up() {
+        // It was counted for ever, and the process stayed in the class.
+        for class in [NORMAL, HIGH] {
+            let process = Process::new(true, class);
+            let (first, second) = (process.thread(), process.thread());
+            first.raise(4).expect("granted");
+            second.raise(3).expect("granted");
+            process.held.leave(&first, &first.holds);
+            assert_eq!((process.class.get(), second.seen()), (REAL_TIME, (REAL_TIME, 3)));
+            process.held.leave(&second, &second.holds);
+            process.held.leave(&second, &second.holds);
+            assert_eq!((process.class.get(), process.thread().seen()), (class, (class, 0)));
         }
     }
 

@@ -146,7 +146,7 @@ impl Machine for Host {
     fn sentinel_disarm(&self) {}
 
     fn policy(&self) -> Policy {
-        match HOLDS_CLASS.with(|holds| CLASS.of(&Kernel, holds)) {
+        match HOLDS_CLASS.with(|holds| CLASS.of(&Kernel, &holds.0)) {
             (NORMAL_PRIORITY_CLASS, THREAD_PRIORITY_NORMAL) => Policy::Other,
             (REALTIME_PRIORITY_CLASS, level) => Policy::RoundRobin(priority_of(level)),
             (class, level) => Policy::Unknown(packed(class, level)),
@@ -355,7 +355,16 @@ fn process_cpu() -> Nanos {
 thread_local! {
     static TIMER: Timer = Timer::new();
     /// Whether this thread is one of those that the real-time class is held for.
-    static HOLDS_CLASS: Cell<bool> = const { Cell::new(false) };
+    static HOLDS_CLASS: HoldsClass = const { HoldsClass(Cell::new(false)) };
+}
+
+/// Gives up the class when the thread ends.
+struct HoldsClass(Cell<bool>);
+
+impl Drop for HoldsClass {
+    fn drop(&mut self) {
+        CLASS.leave(&Kernel, &self.0);
+    }
 }
 
 /// The real-time class of this process.
@@ -427,11 +436,11 @@ fn real_time(policy: Policy, priority: u8) -> Result<(), String> {
     if let Some(wine) = windows_facts::wine() {
         return Err(format!("{wine} keeps priorities to itself: its host does not schedule by them"));
     }
-    HOLDS_CLASS.with(|holds| CLASS.raise(&Kernel, holds, level_of(priority)))
+    HOLDS_CLASS.with(|holds| CLASS.raise(&Kernel, &holds.0, level_of(priority)))
 }
 
 fn ordinary(class: u32, level: i32) -> Result<(), String> {
-    HOLDS_CLASS.with(|holds| CLASS.lower(&Kernel, holds, class, level))
+    HOLDS_CLASS.with(|holds| CLASS.lower(&Kernel, &holds.0, class, level))
 }
 
 fn group_affinity() -> GROUP_AFFINITY {
