@@ -292,7 +292,10 @@ fn whatever_is_held_and_released_in_any_order_the_most_recent_wish_is_in_force_o
     };
     programs().run(&program(), run).unwrap_or_else(|failed| panic!("{failed}"));
     if let Some(refused) = refused.take() {
-        skip("held::whatever_is_held_and_released_in_any_order…_on_this_machine", &refused);
+        skip(
+            "held::whatever_is_held_and_released_in_any_order_the_most_recent_wish_is_in_force_on_this_machine",
+            &refused,
+        );
     }
 }
 
