@@ -191,7 +191,7 @@ fn anew(line: &Line, sender: &UdpSocket, numbers: std::ops::Range<u64>, first_fr
 /// Once 4095 datagrams were dropped as late, and then the recording failed.
 #[test]
 fn a_sender_that_begins_anew_is_a_gap_and_nothing_that_came_is_dropped() {
-    for begins_at in [1000, u64::from(u32::MAX / 2), u64::from(u32::MAX) - 1] {
+    for begins_at in [1000, u64::from(u32::MAX / 2)] {
         let mut line = usual(OnOverrun::Gap);
         line.send([begins_at]);
         line.serve_unchecked();
