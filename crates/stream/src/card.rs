@@ -29,6 +29,7 @@
 //! | `seq=u32be@4` | udp | the datagram's number: `u8` to `u64`, `le` or `be`, at this byte |
 //! | `header=16` | udp | bytes before the samples; without it up to the end of the number |
 //! | `join=192.0.2.1` | udp | the address of the interface that joins the group |
+//! | `from=192.0.2.7:5000` | udp | the sender that is heard, port 0 for all its ports; without it the first that comes |
 
 mod open;
 mod parse;

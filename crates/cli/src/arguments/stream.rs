@@ -27,9 +27,12 @@ pub(crate) struct RecordArguments {
     /// Name of the recording in an existing folder, without an ending; several folders make a stripe
     #[arg(long, value_name = "DIR/NAME,...", value_delimiter = ',', required = true)]
     pub(crate) to: Vec<PathBuf>,
-    /// How long [default: until the card ends, or Ctrl-C]
+    /// How long, from the first data on [default: until the card ends, or Ctrl-C]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub(crate) length: Option<Nanos>,
+    /// How long to wait for a sender's first data at most [default: until Ctrl-C]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) wait: Option<Nanos>,
     /// How many frames of each card, a frame being one sample of every channel
     #[arg(long, value_name = "N", value_parser = frames, conflicts_with = "length", allow_hyphen_values = true)]
     pub(crate) frames: Option<Frames>,

@@ -127,7 +127,9 @@ impl Shown {
     fn show(&mut self, what: &str, doing: Doing<'_>) {
         let run = self.run;
         self.live.show(Host.read(Clock::Monotonic) - self.begun, || match doing {
-            Doing::Recording(card) => format!("{run} {what}  {}", standing::line(std::slice::from_ref(card), None)),
+            Doing::Recording(card) => {
+                format!("{run} {what}  {}", standing::line(std::slice::from_ref(card), None, None))
+            }
             Doing::Verifying(at) => format!("{run} {what}  read back {} of {}", at.done, at.total),
         });
     }

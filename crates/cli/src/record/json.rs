@@ -52,6 +52,13 @@ fn card(card: &Recorded, request: &Request, number: usize) -> Value {
         "checksum_ns": outcome.checksum_time.count(),
         "source_cpu_ns": card.source_cpu.count(),
         "files": files([card]),
+        "began": card.began.map(|began| json!({
+            "realtime_ns": began.realtime.count(),
+            "monotonic_ns": began.monotonic.count(),
+            "within_ns": began.within.count(),
+        })),
+        "ignored_datagrams": counts(&outcome.ignored.named()),
+        "missed_triggers": counts(&outcome.missed.named()),
     });
     append(&mut value, more);
     value
@@ -106,6 +113,10 @@ fn total(recorded: &[Recorded], cards: Vec<Value>) -> Value {
     });
     append(&mut value, more);
     value
+}
+
+fn counts(named: &[(&str, u64)]) -> Value {
+    named.iter().map(|(name, count)| ((*name).to_owned(), Value::from(*count))).collect()
 }
 
 pub(crate) fn rung(rung: &Rung) -> Value {

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Exit, Failure> {
         }
         let Some(first) = cards.first() else { return };
         live.show(first.elapsed, || {
-            let standing = standing::line(cards, request.length());
+            let standing = standing::line(cards, request.length(), request.config().wait);
             levels.as_mut().map_or_else(|| standing.clone(), |levels| format!("{standing}  {}", levels.look(cards)))
         });
     });

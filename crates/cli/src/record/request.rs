@@ -90,6 +90,9 @@ fn limit(card: &AnyCard, arguments: &RecordArguments) -> Result<Option<Frames>, 
     if arguments.length.is_some_and(|length| length <= Nanos::ZERO) {
         return Err(Failure::bad_request("--for 0s: write how long to record, for instance 10s"));
     }
+    if arguments.wait.is_some_and(|wait| wait <= Nanos::ZERO) {
+        return Err(Failure::bad_request("--wait 0s: write how long to wait, for instance 30s"));
+    }
     // What the card itself names is less, or it would not have been written.
     Ok([asked, card.frames()].into_iter().flatten().min())
 }
@@ -117,6 +120,7 @@ fn config(arguments: &RecordArguments, cards: &[(AnyCard, Option<Frames>, Vec<Pa
         (trigger, pre, arguments.post.unwrap_or(Frames(0)), shots)
     });
     Config {
+        wait: arguments.wait,
         on_overrun: arguments.on_overrun.into(),
         volume,
         // A card with a rate ends by its own count, to the frame.

@@ -6,9 +6,14 @@ use hairspring_time::Nanos;
 
 use crate::listing::{clock, span};
 
-/// Rate wanted and reached, fill of the buffer now and worst, worst stall, loss, and how long the disk lasts. With several
+/// Of a card that waits for its first data what it waits for, and for how long; and of those whose data have come: rate wanted and reached, fill of the buffer now and worst, worst stall, loss, and how long the disk lasts. With several
 /// cards rates and losses are sums, the others the worst.
-pub(crate) fn line(cards: &[Progress], length: Option<Nanos>) -> String {
+pub(crate) fn line(cards: &[Progress], length: Option<Nanos>, wait: Option<Nanos>) -> String {
+    let waiting = cards.iter().filter_map(|card| Some(waiting(&card.description.hardware, card.waits?, wait)));
+    let waiting: Vec<String> = waiting.collect();
+    if waiting.len() == cards.len() {
+        return waiting.join("  ");
+    }
     let elapsed = cards.iter().map(|card| card.elapsed).max().unwrap_or(Nanos::ZERO);
     let mut parts = vec![match length {
         Some(length) => format!("{} of {}", clock(elapsed), clock(length)),
@@ -47,7 +52,16 @@ pub(crate) fn line(cards: &[Progress], length: Option<Nanos>) -> String {
     if let Some(left) = free.zip(rate).and_then(|(free, rate)| rate.time_for(free)) {
         parts.push(format!("disk {}", clock(left)));
     }
+    parts.extend(waiting);
     parts.join("  ")
+}
+
+/// That a card waits, for whom, and for how long.
+fn waiting(hardware: &str, waits: Nanos, at_most: Option<Nanos>) -> String {
+    // What the description says beside the name is for the metadata.
+    let name = hardware.split(';').next().unwrap_or_default();
+    let at_most = at_most.map_or_else(String::new, |wait| format!(" of {}", clock(wait)));
+    format!("waiting for the first data of {name} for {}{at_most}", clock(waits))
 }
 
 /// What has come in and was not lost.
@@ -66,4 +80,17 @@ fn megabytes(bytes: f64) -> String {
         0
     };
     format!("{megabytes:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_says_for_whom_and_how_long() {
+        let name = "udp 127.0.0.1:5000; without numbers: loss on the network cannot be seen";
+        let line = waiting(name, Nanos::from_secs(30), Some(Nanos::from_secs(60)));
+        assert_eq!(line, "waiting for the first data of udp 127.0.0.1:5000 for 0:30 of 1:00");
+        assert!(waiting("tcp-listen :5000", Nanos::from_secs(3700), None).ends_with("tcp-listen :5000 for 1:01:40"));
+    }
 }

@@ -58,6 +58,11 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str) {
         let shots = if shots == 1 { "1 shot".to_owned() } else { format!("{shots} shots") };
         listing.fact("trigger", &format!("{shots}; {} between them were not wanted", amount(ledger.left_out_bytes)));
     }
+    let mut remarks = outcome.ignored.remarks();
+    remarks.extend(outcome.missed.remarks());
+    for (number, remark) in remarks.iter().enumerate() {
+        listing.fact(if number == 0 { "not used" } else { "" }, remark);
+    }
     account::text(listing, ledger, &outcome.gaps, layout);
     buffer(listing, card);
     let stall = format!("{} for one write", span(outcome.worst_stall));
