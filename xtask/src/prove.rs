@@ -115,9 +115,10 @@ const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "interleavings",
-        claim: "The doorbell and the ring between interrupt sources and the executive, the cursors of the recording ring \
-                with its evictions and taps, and the words of a signal miss, lose, double and tear nothing, and a lock in the \
-                order of coming is never had by two, in any interleaving of their threads with up to three preemptions.",
+        claim: "The doorbell and the ring between interrupt sources and the executive, the gate of interrupt procedures, the \
+                cursors of the recording ring with its evictions and taps, the words of a signal, and the counts of C's \
+                handles miss, lose, double and tear nothing and hold nobody up; a lock in the order of coming is never had by \
+                two. In any interleaving of their threads with up to three preemptions.",
         arguments: &[],
         limit_s: 900,
     },

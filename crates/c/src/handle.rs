@@ -17,14 +17,17 @@
 
 #![expect(unsafe_code, reason = "handles are addresses that C holds")]
 
+mod users;
+
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::{Failure, HS_E_BUSY, HS_E_FREED, HS_E_HANDLE};
+use users::Users;
 
 /// How many freed handles are remembered: 1,024 take less than a megabyte.
 const REMEMBERED: usize = 1_024;
@@ -32,17 +35,11 @@ const REMEMBERED: usize = 1_024;
 const TRIES: usize = 1_000;
 /// The word of a handle that has been freed.
 const FREED: u64 = 0x6672_6565_645f_6873;
-/// `users` of a handle that one call has for itself.
-const ALONE: u32 = 1 << 31;
-/// `users` of a handle that has been freed: no call gets it.
-const GONE: u32 = 3 << 30;
-/// The most calls at a time. Far below `ALONE`, because calls that are being refused add themselves for a moment, too.
-const USERS_MOST: u32 = 1 << 30;
 
 /// A kind of handles. The type that implements it is the one that C knows by name and nothing else.
 pub(crate) trait Kind: 'static {
-    /// What a handle owns.
-    type Owned;
+    /// What a handle owns. Any thread of C may use and free it.
+    type Owned: Send;
     /// The word of the kind: eight letters.
     const WORD: u64;
     /// What it is called in a sentence.
@@ -55,7 +52,7 @@ pub(crate) trait Kind: 'static {
 #[repr(C)]
 pub(crate) struct Handle<K: Kind> {
     word: AtomicU64,
-    users: AtomicU32,
+    users: Users,
     /// For a word from outside to the call that is alone.
     pub(crate) flag: AtomicBool,
     owned: UnsafeCell<ManuallyDrop<K::Owned>>,
@@ -65,7 +62,7 @@ pub(crate) struct Handle<K: Kind> {
 pub(crate) fn make<K: Kind>(owned: K::Owned) -> *mut K {
     let handle = Handle::<K> {
         word: AtomicU64::new(K::WORD),
-        users: AtomicU32::new(0),
+        users: Users::new(),
         flag: AtomicBool::new(false),
         owned: UnsafeCell::new(ManuallyDrop::new(owned)),
     };
@@ -119,18 +116,15 @@ where
 /// A handle for as long as a call lasts that changes nothing in it.
 pub(crate) struct Shared<'a, K: Kind>(&'a Handle<K>);
 
-impl<'a, K: Kind> Shared<'a, K> {
+impl<'a, K: Kind> Shared<'a, K>
+where
+    K::Owned: Sync,
+{
     #[inline(always)]
     pub(crate) fn of(pointer: *const K) -> Result<Self, Failure> {
         let handle = find(pointer)?;
-        // Acquire pairs with the Release in the `drop` of whoever was alone before.
-        if handle.users.fetch_add(1, Ordering::Acquire) < USERS_MOST {
-            Ok(Self(handle))
-        } else {
-            handle.users.fetch_sub(1, Ordering::Relaxed);
-            // Between freeing and marking it freed there is a moment; it counts as busy.
-            Err(busy::<K>())
-        }
+        // Between freeing and marking it freed there is a moment; it counts as busy.
+        if handle.users.share() { Ok(Self(handle)) } else { Err(busy::<K>()) }
     }
 }
 
@@ -146,8 +140,7 @@ impl<K: Kind> Deref for Shared<'_, K> {
 impl<K: Kind> Drop for Shared<'_, K> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release pairs with the Acquire of whoever is alone next.
-        self.0.users.fetch_sub(1, Ordering::Release);
+        self.0.users.end_share();
     }
 }
 
@@ -158,9 +151,7 @@ impl<'a, K: Kind> Alone<'a, K> {
     #[inline(always)]
     pub(crate) fn of(pointer: *const K) -> Result<Self, Failure> {
         let handle = find(pointer)?;
-        // Acquire pairs with the Release of the calls before; Relaxed, because a refusal reads nothing of them.
-        let taken = handle.users.compare_exchange(0, ALONE, Ordering::Acquire, Ordering::Relaxed);
-        if taken.is_ok() { Ok(Self(handle)) } else { Err(busy::<K>()) }
+        if handle.users.be_alone() { Ok(Self(handle)) } else { Err(busy::<K>()) }
     }
 
     pub(crate) fn handle(&self) -> &'a Handle<K> {
@@ -172,7 +163,7 @@ impl<K: Kind> Deref for Alone<'_, K> {
     type Target = K::Owned;
     #[inline(always)]
     fn deref(&self) -> &K::Owned {
-        // SAFETY: `users` says `ALONE`, which one call can set at a time, and it is this one; the borrow ends with it.
+        // SAFETY: `users` lets one call at a time be alone, and it is this one; the borrow ends with it.
         unsafe { &*self.0.owned.get() }
     }
 }
@@ -189,9 +180,8 @@ impl<K: Kind> Drop for Alone<'_, K> {
     #[inline(always)]
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // A subtraction, because calls that are being refused may have added themselves for a moment. Release pairs with the
-            // Acquire of the next call. After a panic nobody gets the handle any more.
-            self.0.users.fetch_sub(ALONE, Ordering::Release);
+            // After a panic nobody gets the handle any more.
+            self.0.users.end_alone();
         }
     }
 }
@@ -202,15 +192,13 @@ pub(crate) fn free<K: Kind>(pointer: *mut K) -> Result<(), Failure> {
         return Ok(());
     }
     let handle = find(pointer)?;
-    // Acquire and Relaxed as for a call that is alone, which this one is, for ever.
-    let taken = handle.users.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed);
-    if taken.is_err() {
+    if !handle.users.go() {
         return Err(busy::<K>());
     }
     // Release pairs with the Acquire in `find`.
     handle.word.store(FREED, Ordering::Release);
     if K::GOES_AT_ONCE {
-        // SAFETY: `users` says `GONE`, which is set once and never taken back: nobody else has it, nor will have it.
+        // SAFETY: `users` lets one call free it, and no other in after that: nobody else has it, nor will have it.
         unsafe { ManuallyDrop::drop(&mut *handle.owned.get()) };
     }
     bury(Grave { memory: pointer.cast(), fill: give_back::<K> });

@@ -50,6 +50,11 @@ impl Kind for hs_real_time {
 
 static HOST: Host = Host;
 
+// SAFETY: any thread of C may give the handle in; `is_own` sends it away before it reaches the guard, unless the guard is its own.
+unsafe impl Send for OwnedRealTime {}
+// SAFETY: as above; before that, threads only read whose it is.
+unsafe impl Sync for OwnedRealTime {}
+
 /// What to ask of the system for the calling thread.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,155 @@
+//! [`Users`]: how many calls use a handle, or that one has it for itself, or that it is gone. All that keeps two threads of C
+//! from using what a handle owns at the same time.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// One call has the handle for itself.
+const ALONE: u32 = 1 << 31;
+/// The handle has been freed: no call gets it.
+const GONE: u32 = 3 << 30;
+/// The most calls at a time. Far below `ALONE`, because calls that are being refused add themselves for a moment, too.
+const MOST: u32 = 1 << 30;
+
+pub(super) struct Users(AtomicU32);
+
+impl Users {
+    pub(super) fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Counts a call that changes nothing. False: a call is alone, or the handle is gone.
+    #[inline(always)]
+    pub(super) fn share(&self) -> bool {
+        // Acquire pairs with the Release in `end_alone`.
+        if self.0.fetch_add(1, Ordering::Acquire) < MOST {
+            return true;
+        }
+        // Relaxed: it has read nothing.
+        self.0.fetch_sub(1, Ordering::Relaxed);
+        false
+    }
+
+    /// That call is over.
+    #[inline(always)]
+    pub(super) fn end_share(&self) {
+        // Release pairs with the Acquire of whoever is alone next.
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Takes the handle for one call. False: it is used, or gone.
+    #[inline(always)]
+    pub(super) fn be_alone(&self) -> bool {
+        // Acquire pairs with the Release of the calls before; Relaxed, because a refusal reads nothing of them.
+        self.0.compare_exchange(0, ALONE, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// That call is over.
+    #[inline(always)]
+    pub(super) fn end_alone(&self) {
+        // A subtraction, because calls that are being refused may have added themselves for a moment. Release pairs with the
+        // Acquire of the next call.
+        self.0.fetch_sub(ALONE, Ordering::Release);
+    }
+
+    /// Takes the handle for ever. False: it is used, or gone already.
+    pub(super) fn go(&self) -> bool {
+        // As in `be_alone`.
+        self.0.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+}
+
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_checks {
+    //! All interleavings of calls that share a handle, are alone with it and free it. What it owns is a cell that loom watches:
+    //! a read beside a write, or a use after the end, is told.
+
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::Users;
+
+    /// Switches between threads that are not forced.
+    const PREEMPTIONS: usize = 3;
+    /// What the cell holds when what the handle owned has been dropped.
+    const DROPPED: u32 = u32::MAX;
+
+    struct Handle {
+        users: Users,
+        owned: UnsafeCell<u32>,
+    }
+
+    /// A call that reads; whether it was let in.
+    fn reads(handle: &Handle) -> bool {
+        let shares = handle.users.share();
+        if shares {
+            // SAFETY: loom tells if anybody writes meanwhile; that is the test.
+            handle.owned.with(|owned| assert_ne!(unsafe { *owned }, DROPPED, "used after its end"));
+            handle.users.end_share();
+        }
+        shares
+    }
+
+    /// A call that changes something.
+    fn changes(handle: &Handle) -> bool {
+        let is_alone = handle.users.be_alone();
+        if is_alone {
+            // SAFETY: as above.
+            handle.owned.with_mut(|owned| unsafe {
+                assert_ne!(*owned, DROPPED, "used after its end");
+                *owned += 1;
+            });
+            handle.users.end_alone();
+        }
+        is_alone
+    }
+
+    fn frees(handle: &Handle) -> bool {
+        let freed = handle.users.go();
+        if freed {
+            // SAFETY: as above.
+            handle.owned.with_mut(|owned| unsafe {
+                assert_ne!(*owned, DROPPED, "dropped twice");
+                *owned = DROPPED;
+            });
+        }
+        freed
+    }
+
+    /// Two threads and this one make a call each; then the handle can be used as if they had never met, or is gone.
+    fn explore(calls: [fn(&Handle) -> bool; 3]) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(PREEMPTIONS);
+        model.check(move || {
+            let handle = Arc::new(Handle { users: Users::new(), owned: UnsafeCell::new(0) });
+            let [first, second, own] = calls;
+            let threads = [first, second].map(|call| {
+                let handle = Arc::clone(&handle);
+                thread::spawn(move || call(&handle))
+            });
+            own(&handle);
+            threads.map(|thread| thread.join().expect("it does not panic"));
+            // SAFETY: as above; the threads have ended.
+            let is_gone = handle.owned.with(|owned| unsafe { *owned } == DROPPED);
+            let uses = [reads, changes, frees].map(|call| call(&handle));
+            assert_eq!(uses, [!is_gone; 3], "a count was left behind");
+            assert!(!frees(&handle));
+        });
+    }
+
+    #[test]
+    fn who_reads_and_who_changes_never_meet() {
+        explore([reads, changes, reads]);
+        explore([reads, changes, changes]);
+    }
+
+    #[test]
+    fn nobody_uses_what_has_been_freed_and_it_is_dropped_once() {
+        explore([reads, frees, changes]);
+        explore([reads, frees, frees]);
+    }
+}
