@@ -130,6 +130,13 @@ const PROOFS: &[Proof] = &[
         limit_s: 1800,
     },
     Proof {
+        name: "executive-sanitizers",
+        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the tests of the \
+                executive's thread back-end and its interrupt sources.",
+        arguments: &[],
+        limit_s: 1800,
+    },
+    Proof {
         name: "pulses",
         claim: "Of a million pulses on a virtual board none is shorter than asked.",
         arguments: &["--count", "1000000"],

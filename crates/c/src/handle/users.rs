@@ -71,7 +71,7 @@ mod loom_checks {
     use loom::sync::Arc;
     use loom::thread;
 
-    use super::Users;
+    use super::{AtomicU32, Ordering, Users};
 
     /// Switches between threads that are not forced.
     const PREEMPTIONS: usize = 3;
@@ -80,15 +80,30 @@ mod loom_checks {
 
     struct Handle {
         users: Users,
-        owned: UnsafeCell<u32>,
+        /// What loom watches, and how often it was changed or that it was dropped.
+        owned: (UnsafeCell<()>, AtomicU32),
+    }
+
+    impl Handle {
+        fn is_dropped(&self) -> bool {
+            self.owned.0.with(|_| self.owned.1.load(Ordering::Relaxed) == DROPPED)
+        }
+
+        fn set(&self, value: impl FnOnce(u32) -> u32) {
+            let (cell, owned) = &self.owned;
+            cell.with_mut(|_| {
+                let before = owned.load(Ordering::Relaxed);
+                assert_ne!(before, DROPPED, "used after its end");
+                owned.store(value(before), Ordering::Relaxed);
+            });
+        }
     }
 
     /// A call that reads; whether it was let in.
     fn reads(handle: &Handle) -> bool {
         let shares = handle.users.share();
         if shares {
-            // SAFETY: loom tells if anybody writes meanwhile; that is the test.
-            handle.owned.with(|owned| assert_ne!(unsafe { *owned }, DROPPED, "used after its end"));
+            assert!(!handle.is_dropped(), "used after its end");
             handle.users.end_share();
         }
         shares
@@ -98,11 +113,7 @@ mod loom_checks {
     fn changes(handle: &Handle) -> bool {
         let is_alone = handle.users.be_alone();
         if is_alone {
-            // SAFETY: as above.
-            handle.owned.with_mut(|owned| unsafe {
-                assert_ne!(*owned, DROPPED, "used after its end");
-                *owned += 1;
-            });
+            handle.set(|changes| changes + 1);
             handle.users.end_alone();
         }
         is_alone
@@ -111,11 +122,7 @@ mod loom_checks {
     fn frees(handle: &Handle) -> bool {
         let freed = handle.users.go();
         if freed {
-            // SAFETY: as above.
-            handle.owned.with_mut(|owned| unsafe {
-                assert_ne!(*owned, DROPPED, "dropped twice");
-                *owned = DROPPED;
-            });
+            handle.set(|_| DROPPED);
         }
         freed
     }
@@ -125,16 +132,17 @@ mod loom_checks {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(PREEMPTIONS);
         model.check(move || {
-            let handle = Arc::new(Handle { users: Users::new(), owned: UnsafeCell::new(0) });
+            let handle = Arc::new(Handle { users: Users::new(), owned: (UnsafeCell::new(()), AtomicU32::new(0)) });
             let [first, second, own] = calls;
             let threads = [first, second].map(|call| {
                 let handle = Arc::clone(&handle);
                 thread::spawn(move || call(&handle))
             });
             own(&handle);
-            threads.map(|thread| thread.join().expect("it does not panic"));
-            // SAFETY: as above; the threads have ended.
-            let is_gone = handle.owned.with(|owned| unsafe { *owned } == DROPPED);
+            for thread in threads {
+                thread.join().expect("it does not panic");
+            }
+            let is_gone = handle.is_dropped();
             let uses = [reads, changes, frees].map(|call| call(&handle));
             assert_eq!(uses, [!is_gone; 3], "a count was left behind");
             assert!(!frees(&handle));

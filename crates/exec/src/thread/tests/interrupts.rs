@@ -73,9 +73,11 @@ fn a_descriptor_wakes_a_task() {
                     std::thread::yield_now();
                 }
             }
+            writer
         });
         let finish = threads.run(LIMIT);
-        post.join().expect("no panic");
+        // Kept until here: the end of the pipe would be told by the run.
+        let _writer = post.join().expect("no panic");
         assert_eq!((woken.get(), finish.stopped), (FIRINGS, Stopped::Asked));
         clean(&threads, &finish);
     });
