@@ -9,7 +9,7 @@
 //!
 //! * *Short* delays: the deadline is computed once, in ticks, rounded up, with the calibration's bound added; unless the
 //!   thread has certainly read the counter of the same CPU at both ends, the skew between their counters is added too. A fence
-//!   follows the final read, so nothing that follows the call can have begun before the deadline.
+//!   ends the call, so nothing that follows the call can have begun before the deadline.
 //! * *Confirmed* delays: the kernel's clock is read first, the counter is polled until about a microsecond before the end, and the
 //!   kernel's clock is read until it shows that the request has passed.
 //!
@@ -198,8 +198,9 @@ impl<M: Machine> Timebase<M> {
         }
         let actual = self.nanos(polled.end.since(start));
         // What began before the last reading has been seen as a gap.
-        let verdict = watch.verdict_at(Nanos::ZERO, false);
-        let none = Nanos::ZERO;
+        let (none, verdict) = (Nanos::ZERO, watch.verdict_at(Nanos::ZERO, false));
+        drop(watch);
+        self.machine().fence();
         Ok(Report {
             requested: request,
             actual,
@@ -253,18 +254,25 @@ impl<M: Machine> Timebase<M> {
         let mut slept = Nanos::ZERO;
         let budget = self.ticks_for_at_least(budget).max(1);
         let (last, near) = goal.approach(self, &mut watch, first, CONFIRM_AHEAD, budget);
-        if near {
-            watch.go_over_to_clock(last.clock);
-        } else {
-            slept = goal.wait_out(self, &mut watch);
-        }
         if !watch.may_have_moved() && !self.agrees(&first, &last) {
             watch.note(|verdict| verdict.rerated = true);
+        }
+        if near {
+            // As the last tie was made, so the next reading of the kernel's clock is to be made at the goal.
+            let aim = self.ticks_after(last.before, goal.left(self, last.clock));
+            let polled = poll(&mut watch, first.before, aim, i64::MAX, goal.latest(), Nanos::ZERO);
+            // A look from here on sees what comes after the goal, unless the goal has passed in a gap that was seen.
+            let in_time = polled.end.since(aim) < self.gap_ticks();
+            watch.go_over_to_clock(if in_time { goal.reading() } else { self.machine().read(Clock::Monotonic) });
+        } else {
+            slept = goal.wait_out(self, &mut watch);
         }
         let nothing = None::<fn(&mut Watch<'_, M>, Reached, Nanos)>;
         let reached = goal.confirm(self, &mut watch, &mut slept, nothing);
         let verdict = watch.verdict_at(reached.over, reached.apart);
         let actual = request + reached.over;
+        drop(watch);
+        self.machine().fence();
         Ok(Report {
             requested: request,
             actual,

@@ -102,6 +102,18 @@ impl Goal {
         }
     }
 
+    /// The reading of the kernel's clock at which it is reached.
+    #[inline(always)]
+    pub(crate) fn reading(self) -> Nanos {
+        self.at
+    }
+
+    /// When to stop looking at the counter, by the kernel's clock.
+    #[inline(always)]
+    pub(crate) fn latest(self) -> Nanos {
+        self.target.map_or(self.at, |(_, latest)| latest)
+    }
+
     /// How late a goal is that has passed, by the clock that is further.
     #[cold]
     pub(crate) fn lateness<M: Machine>(self, timebase: &Timebase<M>) -> Nanos {
@@ -119,7 +131,7 @@ impl Goal {
         budget: i64,
     ) -> (Bracket, bool) {
         let start = first.before;
-        let latest = self.target.map_or(self.at - ahead, |(_, latest)| latest);
+        let latest = self.latest() - if self.target.is_none() { ahead } else { Nanos::ZERO };
         let mut tie = first;
         loop {
             let left = self.left(timebase, tie.clock);
@@ -166,17 +178,11 @@ impl Goal {
             let disturbed = watch.look_by_clock(at).is_some();
             let (reached, done) = self.over(timebase, at, gap_least);
             if done && !disturbed {
-                machine.fence();
-                if watch.stands() {
-                    return reached;
-                }
+                return reached;
             } else if at >= rehearse_at
                 && let Some(rehearse) = rehearse.take()
             {
-                machine.fence();
-                if watch.stands() {
-                    rehearse(watch, reached, *slept);
-                }
+                rehearse(watch, reached, *slept);
                 // The way of cold code into the caches is no gap, unless it went beyond the goal.
                 let at = machine.read(Clock::Monotonic);
                 if at < self.at {

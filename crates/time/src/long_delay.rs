@@ -319,7 +319,10 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             let _ = std::hint::black_box(tell(watch, reached, waited));
         };
         let reached = goal.confirm(timebase, &mut watch, &mut waited, Some(rehearse));
-        tell(&mut watch, reached, waited)
+        let told = tell(&mut watch, reached, waited);
+        drop(watch);
+        timebase.machine().fence();
+        told
     }
 
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.

@@ -3,7 +3,7 @@
 //! ```text
 //!          ┌──────────── (1) not yet, or disturbed ─────┐
 //!          ▼                                            │
-//!   relax, read counter ──► gap? ──(2) note it ──► deadline? ──(3) reached──► fence, a last look at the sentinel
+//!   relax, read counter ──► gap? ──(2) note it ──► deadline? ──(3) reached──► return
 //!                               ▲                       │
 //!                               └──(5) moved: add skew ─┼──(4) budget spent, or the kernel's clock is there──► return
 //! ```
@@ -12,8 +12,8 @@
 //! shows a gap and a broken sentinel in the same round. One that is taken off between the read and the look shows the
 //! break at once and the gap one round later; so a break without a gap waits for one round to be settled.
 //!
-//! The reading that decides is the end of the stretch: nothing but a fence, the last look and the report follow it. A reading after
-//! which something had to be noted does not decide, for noting takes time; there is one more round.
+//! The reading that decides is the end of the stretch; its own look at the sentinel follows it. A reading after which something had to be
+//! noted does not decide, for noting takes time; there is one more round.
 //!
 //! # A counter that does not get there
 //! It may stop, or begin anew. Every [`ROUNDS`] rounds the kernel's clock is looked at; if by that clock the poll has taken
@@ -233,12 +233,6 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.noted |= !self.verdict.is_clean();
     }
 
-    /// The last look: whether the sentinel still stands, if there is one.
-    #[inline(always)]
-    pub(crate) fn stands(&self) -> bool {
-        !self.is_broken()
-    }
-
     /// Whether the thread has left its CPU, or nobody knows.
     #[inline]
     pub(crate) fn may_have_moved(&self) -> bool {
@@ -254,10 +248,10 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.verdict
     }
 
-    /// The verdict on a delay that ended so far beyond its goal, after a last look that found nothing.
+    /// The verdict on a delay that ended so far beyond its goal, with a last look at the sentinel.
     #[inline(always)]
     pub(crate) fn verdict_at(&mut self, over: Nanos, apart: bool) -> Verdict {
-        if self.noted || over > self.gap_least { self.explain(over, apart) } else { Verdict::CLEAN }
+        if self.noted || over > self.gap_least || self.is_broken() { self.explain(over, apart) } else { Verdict::CLEAN }
     }
 
     #[cold]
@@ -327,11 +321,7 @@ pub(crate) fn poll<M: Machine>(
         let left = deadline.since(now);
         if left <= 0 && !disturbed {
             if watch.stayed() || skew_ticks == 0 {
-                machine.fence();
-                if watch.stands() {
-                    return Polled { end: now, reached: true };
-                }
-                continue;
+                return Polled { end: now, reached: true };
             }
             deadline = deadline.plus(std::mem::take(&mut skew_ticks));
             continue;
@@ -339,7 +329,6 @@ pub(crate) fn poll<M: Machine>(
         if now.since(start) >= budget
             || (rounds == ROUNDS && is_over(watch, &mut since, latest, (start, deadline, skew_ticks)))
         {
-            machine.fence();
             return Polled { end: now, reached: false };
         }
         rounds = (rounds % ROUNDS) + 1;

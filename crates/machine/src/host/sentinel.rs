@@ -55,35 +55,43 @@ struct Area {
     section: AtomicU64,
 }
 
-/// The offset of the area from the thread pointer has not been looked up yet.
-const UNKNOWN: isize = isize::MAX;
-/// This process has no rseq: an old glibc or kernel, or switched off.
-const NONE: isize = isize::MIN;
+/// The offset of the area from the thread pointer has not been looked up yet. Odd, which no offset is: one test tells it from one.
+const UNKNOWN: isize = 1;
+/// This process has no rseq: an old glibc or kernel, or switched off. Odd, too.
+const NONE: isize = 3;
 
 /// Where the area lies, seen from the thread pointer; the same in every thread of the process.
 static OFFSET: AtomicIsize = AtomicIsize::new(UNKNOWN);
 
-/// The area of the calling thread, if it is registered.
+/// The area of the calling thread, if the process has such areas. It is all zeros or negative if the thread is not registered.
 #[inline(always)]
 fn area() -> Option<&'static Area> {
     // Relaxed: the value is a constant of the process, found anew by whoever comes first; nothing else hangs on it.
     let mut offset = OFFSET.load(Ordering::Relaxed);
-    if offset == UNKNOWN {
+    if offset & 1 != 0 {
         offset = find_offset();
-    }
-    if offset == NONE {
-        return None;
+        if offset == NONE {
+            return None;
+        }
     }
     // SAFETY: glibc promises (2.35 and later, `__rseq_size` > 0, checked in `find_offset`) that the area of every thread
     // lies at this offset from its thread pointer, aligned to 32 bytes, for as long as the thread lives. The reference
     // does not leave this file and is used at once on the same thread; the kernel, the only other writer, acts like an
     // interrupt on this thread, for which atomics are enough.
-    let area = unsafe { &*arch::thread_pointer().offset(offset).cast::<Area>() };
-    (area.cpu_id.load(Ordering::Relaxed) >= 0).then_some(area)
+    Some(unsafe { &*arch::thread_pointer().offset(offset).cast::<Area>() })
+}
+
+/// The same if the kernel knows of it.
+#[inline(always)]
+fn registered() -> Option<&'static Area> {
+    area().filter(|area| area.cpu_id.load(Ordering::Relaxed) >= 0)
 }
 
 #[cold]
 fn find_offset() -> isize {
+    if OFFSET.load(Ordering::Relaxed) == NONE {
+        return NONE;
+    }
     let symbol = |name: &std::ffi::CStr| {
         // SAFETY: dlsym only reads the NUL-terminated name; RTLD_DEFAULT is always a valid handle.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
@@ -94,7 +102,7 @@ fn find_offset() -> isize {
     } else {
         // SAFETY: glibc declares them `extern const ptrdiff_t` and `extern const unsigned int`, set before main.
         let (offset, size) = unsafe { (*offset.cast::<isize>(), *size.cast::<u32>()) };
-        if size == 0 { NONE } else { offset }
+        if size == 0 || offset & 1 != 0 { NONE } else { offset }
     };
     OFFSET.store(found, Ordering::Relaxed);
     found
@@ -103,7 +111,7 @@ fn find_offset() -> isize {
 /// Sets the sentinel; false if this thread cannot have one.
 #[inline(always)]
 pub(super) fn arm() -> bool {
-    let Some(area) = area() else { return false };
+    let Some(area) = registered() else { return false };
     // Relaxed: the kernel reads the word on this very CPU, in program order.
     area.section.store(&raw const arch::SENTINEL as u64, Ordering::Relaxed);
     true
@@ -126,7 +134,7 @@ pub(super) fn disarm() {
 /// The CPU of this thread, as the kernel left it in the area.
 #[inline(always)]
 pub(super) fn cpu() -> Option<Cpu> {
-    let id = area()?.cpu_id.load(Ordering::Relaxed);
+    let id = registered()?.cpu_id.load(Ordering::Relaxed);
     u32::try_from(id).ok().map(Cpu)
 }
 
