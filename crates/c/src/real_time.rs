@@ -50,9 +50,10 @@ impl Kind for hs_real_time {
 
 static HOST: Host = Host;
 
-// SAFETY: any thread of C may give the handle in; `is_own` sends it away before it reaches the guard, unless the guard is its own.
+// SAFETY: the guard holds no pointers into its thread: it names its owner and the machine, and releases what it holds only if the
+// calling thread is that owner or the owner has ended (`Owner`, checked by `is_own` here and by `Held` itself).
 unsafe impl Send for OwnedRealTime {}
-// SAFETY: as above; before that, threads only read whose it is.
+// SAFETY: as above; a shared reference gives out the owner and the grants, which nothing changes after the handle was made.
 unsafe impl Sync for OwnedRealTime {}
 
 /// What to ask of the system for the calling thread.
