@@ -54,7 +54,7 @@ impl Sim {
         self.state().true_time()
     }
 
-    /// True time in picoseconds.
+    /// True time in picoseconds; stands at its greatest value after 213 days.
     pub fn true_picos(&self) -> u64 {
         self.state().true_picos()
     }
@@ -62,6 +62,11 @@ impl Sim {
     /// Whether the memory of the program is locked.
     pub fn is_memory_locked(&self) -> bool {
         self.state().memory_locks > 0
+    }
+
+    /// How often a setting of the machine was read for which a real one opens files.
+    pub fn settings_read(&self) -> u64 {
+        self.state().settings_read
     }
 
     /// Lets the program work for a while that is nobody's call.
@@ -222,6 +227,7 @@ impl Machine for Sim {
     }
 
     fn real_time_throttle(&self) -> Option<(Nanos, Nanos)> {
+        self.state().settings_read += 1;
         Some((Nanos::from_millis(950), Nanos::from_millis(1_000)))
     }
 

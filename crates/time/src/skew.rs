@@ -36,12 +36,15 @@ pub enum SkewError {
     Refused(Refused),
     /// The other CPU did not answer in time.
     NoAnswer(Cpu),
+    /// Both are the same CPU, which has one counter: two threads on it would wait for each other for a scheduler's turn each round.
+    SameCpu(Cpu),
 }
 
 impl std::fmt::Display for SkewError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Refused(refused) => refused.fmt(f),
+            Self::SameCpu(cpu) => write!(f, "measure the skew of CPU {} against itself: name two CPUs", cpu.0),
             Self::NoAnswer(cpu) => write!(f, "measure the skew: CPU {} did not answer within {PATIENCE}", cpu.0),
         }
     }
@@ -72,8 +75,11 @@ impl Skew {
     /// Measures the skew between two CPUs with two threads of its own, which end before it returns. Takes a few ms.
     ///
     /// # Errors
-    /// A CPU does not exist or does not answer.
+    /// A CPU does not exist or does not answer, or both are the same.
     pub fn measure<M: Machine + Sync>(timebase: &Timebase<M>, first: Cpu, second: Cpu) -> Result<Self, SkewError> {
+        if first == second {
+            return Err(SkewError::SameCpu(first));
+        }
         let exchange = Exchange::default();
         let best = std::thread::scope(|scope| {
             let answering = scope.spawn(|| exchange.answer(timebase, second));

@@ -23,14 +23,14 @@ pub(super) struct State {
     /// Events to come, ascending.
     events: VecDeque<Event>,
     /// True time since the beginning.
-    elapsed_ps: u64,
+    elapsed_ps: u128,
     /// Counter: raw value and the fraction of a tick (in 1/10¹²) reached so far.
     counter: u64,
     counter_fraction: u64,
     /// Monotonic time since the beginning, in picoseconds, with the fraction (in 1/10⁹) that drift adds.
-    monotonic_ps: i64,
+    monotonic_ps: i128,
     drift_fraction: i64,
-    raw_ps: i64,
+    raw_ps: i128,
     suspended_ns: i64,
     stepped_ns: i64,
     cpu: Cpu,
@@ -45,6 +45,7 @@ pub(super) struct State {
     pub(super) memory_locks: u32,
     pub(super) usage: ThreadUsage,
     pub(super) counters: CpuCounters,
+    pub(super) settings_read: u64,
     cpu_ps: u64,
 }
 
@@ -94,6 +95,7 @@ impl State {
                 run_delay: Some(Nanos::ZERO),
             },
             counters: CpuCounters::default(),
+            settings_read: 0,
             cpu_ps: 0,
             script,
         }
@@ -108,11 +110,11 @@ impl State {
     }
 
     pub(super) fn true_picos(&self) -> u64 {
-        self.elapsed_ps
+        u64::try_from(self.elapsed_ps).unwrap_or(u64::MAX)
     }
 
     pub(super) fn true_time(&self) -> Nanos {
-        Nanos::new((self.elapsed_ps / PICOS).cast_signed())
+        Nanos::new(i64::try_from(self.elapsed_ps / u128::from(PICOS)).unwrap_or(i64::MAX))
     }
 
     pub(super) fn real_time_allowed(&self) -> bool {
@@ -229,7 +231,8 @@ impl State {
     fn advance(&mut self, picos: u64, doing: Doing) {
         let mut left = picos;
         while let Some(&event) = self.events.front() {
-            let until = event.at.count().cast_unsigned().saturating_mul(PICOS).saturating_sub(self.elapsed_ps);
+            let at = u128::from(event.at.count().max(0).cast_unsigned()) * u128::from(PICOS);
+            let until = u64::try_from(at.saturating_sub(self.elapsed_ps)).unwrap_or(u64::MAX);
             if until >= left {
                 break;
             }
@@ -274,7 +277,7 @@ impl State {
             Disturbance::ClockStep(span) => self.stepped_ns += span.count(),
             Disturbance::Suspend(span) => {
                 self.suspended_ns += span.count();
-                self.elapsed_ps += span.count().cast_unsigned() * PICOS;
+                self.elapsed_ps += u128::from(span.count().cast_unsigned()) * u128::from(PICOS);
                 self.break_sentinel();
             }
             Disturbance::Drift(ppb) => self.script.kernel_drift_ppb = ppb,
@@ -295,15 +298,15 @@ impl State {
 
     /// True time passes; every clock makes its own of it.
     fn pass(&mut self, picos: u64, on_cpu: bool) {
-        self.elapsed_ps += picos;
+        self.elapsed_ps += u128::from(picos);
         let ticks = u128::from(picos) * u128::from(self.script.rate_hz) + u128::from(self.counter_fraction);
         // Whole ticks of a span that fits 64 bits of picoseconds fit 64 bits too, at any rate below 10¹² Hz.
         self.counter = self.counter.wrapping_add((ticks / 1_000_000_000_000) as u64);
         self.counter_fraction = (ticks % 1_000_000_000_000) as u64;
         let drift = i128::from(picos) * i128::from(self.script.kernel_drift_ppb) + i128::from(self.drift_fraction);
-        self.monotonic_ps += picos.cast_signed() + drift.div_euclid(1_000_000_000) as i64;
+        self.monotonic_ps += i128::from(picos) + drift.div_euclid(1_000_000_000);
         self.drift_fraction = drift.rem_euclid(1_000_000_000) as i64;
-        self.raw_ps += picos.cast_signed();
+        self.raw_ps += i128::from(picos);
         if on_cpu {
             self.cpu_ps += picos;
             self.usage.cpu = Nanos::new((self.cpu_ps / PICOS).cast_signed());
@@ -321,10 +324,11 @@ impl State {
     }
 
     pub(super) fn clock(&self, clock: Clock) -> Nanos {
-        let monotonic = MONOTONIC_START_NS + self.monotonic_ps / PICOS.cast_signed() + self.stepped_ns;
+        let since_start = |picos: i128| MONOTONIC_START_NS + (picos / i128::from(PICOS)) as i64;
+        let monotonic = since_start(self.monotonic_ps) + self.stepped_ns;
         Nanos::new(match clock {
             Clock::Monotonic => monotonic,
-            Clock::MonotonicRaw => MONOTONIC_START_NS + self.raw_ps / PICOS.cast_signed(),
+            Clock::MonotonicRaw => since_start(self.raw_ps),
             Clock::MonotonicCoarse => monotonic - monotonic % COARSE_STEP_NS,
             Clock::Boottime => monotonic + self.suspended_ns,
             Clock::Realtime => REALTIME_START_NS + monotonic + self.suspended_ns,

@@ -4,10 +4,14 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use hairspring_machine::sim::Script;
-use hairspring_time::{Host, LongDelay, Machine, Ordering, Profile, Sim, Timebase};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::{micros, millis};
+use hairspring_machine::CpuSet;
+use hairspring_machine::sim::{Disturbance, Script};
+use hairspring_time::{Cause, Host, LongDelay, Machine, Ordering, Policy, Profile, Sim, Timebase};
+
+use super::{disturb_in, micros, millis, skip};
 
 struct Counting;
 
@@ -55,7 +59,7 @@ fn the_counter_counts() {
     assert!(ALLOCATIONS.get() > before);
 }
 
-/// On a thread without real-time policy a preempted delay opens no file either, so this holds on a busy machine.
+/// Holds on a busy machine too: a delay that was preempted asks the kernel for the thread's policy and no more.
 #[track_caller]
 fn check_machine<M: Machine + Clone>(machine: M) {
     let timebase = Timebase::calibrate(machine).expect("a counter that advances");
@@ -75,6 +79,69 @@ fn check_machine<M: Machine + Clone>(machine: M) {
         check("a profiled span", || profile.span(|| ()));
     }
     check("summary", || profile.summary());
+}
+
+/// Regression: a preempted delay of a real-time thread read two files of /proc after its end, to tell whether it had been throttled. That
+/// allocates and takes tens of microseconds, which no report told.
+#[test]
+fn a_preempted_delay_of_a_real_time_thread_allocates_nothing_and_opens_no_file() {
+    let sim = Sim::new(Script::default());
+    let timebase = Timebase::calibrate(sim.clone()).expect("a counter that advances");
+    sim.set_policy(Policy::Fifo(50)).expect("permitted");
+    let (asked, mut throttled) = (sim.settings_read(), 0);
+    for stall in [millis(3), millis(50)] {
+        for request in [micros(10), micros(30)] {
+            disturb_in(&sim, micros(5), Disturbance::Preempt(stall));
+            let report = check("a preempted delay", || timebase.delay(request)).expect("short");
+            assert_eq!(report.verdict.gaps(Cause::Preempted).count, 1, "{report:?}");
+            throttled += u32::from(report.verdict.throttled);
+        }
+    }
+    assert_eq!(throttled, 2, "a stall of 50 ms is told, and one of 3 ms is none");
+    assert_eq!(sim.settings_read(), asked, "a delay has read settings of the machine");
+}
+
+/// On a thread with a real-time policy, which used to allocate when it was preempted. A competitor of the same policy yields to it and
+/// comes back, so it is.
+#[test]
+fn delays_of_a_preempted_real_time_thread_allocate_nothing_on_this_machine() {
+    const NAME: &str = "allocation::delays_of_a_preempted_real_time_thread_allocate_nothing_on_this_machine";
+    let (refused, preempted) = std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let timebase = Timebase::calibrate(Host).expect("this machine has a counter");
+            if let Err(refused) = Host.set_policy(Policy::RoundRobin(1)) {
+                return (Some(refused.to_string()), 0);
+            }
+            let cpu = Host.affinity().0[0];
+            Host.set_affinity(&CpuSet(vec![cpu])).expect("our own CPU");
+            let ended = AtomicBool::new(false);
+            let preempted = std::thread::scope(|inner| {
+                // Inherits policy and CPU: the two take turns.
+                inner.spawn(|| {
+                    let limit = std::time::Instant::now() + std::time::Duration::from_secs(3);
+                    // Relaxed: the flag carries no data. The limit is for a test that fails.
+                    while !ended.load(Relaxed) && std::time::Instant::now() < limit {
+                        std::hint::spin_loop();
+                    }
+                });
+                let mut preempted = 0;
+                for _ in 0..6 {
+                    let report = check("a delay", || timebase.delay(millis(90))).expect("short");
+                    preempted += report.verdict.gaps(Cause::Preempted).count;
+                }
+                ended.store(true, Relaxed);
+                preempted
+            });
+            (None, preempted)
+        });
+        run.join().expect("no delay allocated")
+    });
+    if let Some(refused) = refused {
+        return skip(NAME, &refused);
+    }
+    if preempted == 0 {
+        skip(NAME, "the competitor for the CPU never preempted a delay, or nobody could tell");
+    }
 }
 
 #[test]

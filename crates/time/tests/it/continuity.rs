@@ -177,3 +177,35 @@ fn a_look_too_soon_after_the_last_changes_nothing_for_the_worse() {
         assert!(current.calibration().bound_ppm <= timebase.calibration().bound_ppm * 1.001);
     }
 }
+
+/// Regression: an epoch was its predecessor's plus one, so two clones that were refined across different suspends were in the same one,
+/// and their instants could be subtracted though nobody knows their distance.
+#[test]
+fn clones_that_are_refined_across_different_suspends_are_in_different_epochs() {
+    let (sim, timebase) = calibrated(Script::default());
+    let clone = timebase.clone();
+    let mut epochs = vec![timebase.epoch()];
+    for timebase in [timebase, clone] {
+        disturb_in(&sim, millis(1), Disturbance::Suspend(Nanos::from_secs(3_600)));
+        age(&sim, millis(100));
+        let refined = timebase.refine();
+        assert!(matches!(refined.continuity, Continuity::Suspended(_)), "{:?}", refined.continuity);
+        epochs.push(refined.timebase.epoch());
+    }
+    assert!(epochs[0] != epochs[1] && epochs[1] != epochs[2] && epochs[0] != epochs[2], "{epochs:?}");
+}
+
+/// Regression: what the kernel may slew in a time was multiplied in 64 bits, which overflows after 178 days: a panic, or in a release
+/// build a new epoch for nothing. The simulated machine's own clock overflowed after 106 days.
+#[test]
+fn a_time_base_that_is_refined_once_a_year_stays_in_its_epoch() {
+    let (sim, mut timebase) = calibrated(Script::default());
+    for year in 1..=3 {
+        age(&sim, Nanos::from_secs(366 * 86_400));
+        let refined = timebase.refine();
+        assert_eq!(refined.continuity, Continuity::Continued, "year {year}");
+        timebase = refined.timebase;
+        check_sandwich(&sim, &timebase);
+    }
+    assert!(sim.true_time() >= Nanos::from_secs(3 * 366 * 86_400));
+}

@@ -1,7 +1,7 @@
 //! Each disturbance of a guaranteed-minimum delay and the exact verdict on it, wherever in the loop it comes.
 
 use hairspring_machine::sim::{Disturbance, Script};
-use hairspring_time::{Cause, Cpu, GAP_LEAST, Nanos, Report};
+use hairspring_time::{Cause, Cpu, GAP_LEAST, Nanos, Report, Watch};
 
 use super::{ODD_COSTS, calibrated, disturb_in, micros, picos};
 
@@ -144,4 +144,25 @@ fn a_stall_of_a_real_time_thread_is_called_throttled() {
     assert!(!throttled(Policy::Other, stall));
     assert!(!throttled(Policy::Fifo(50), Nanos::from_millis(10)));
     assert!(!throttled(Policy::Fifo(50), Nanos::from_millis(500)));
+}
+
+/// Regression: a delay under a watch took the sentinel away when it ended, which the watch around it told as a preemption.
+#[test]
+fn a_delay_under_a_watch_is_no_preemption_but_a_preemption_in_it_is_one() {
+    for (disturbance, count) in [(None, 0), (Some(Disturbance::Preempt(micros(7))), 1), (Some(Disturbance::Signal), 1)]
+    {
+        for request in [micros(10), micros(30)] {
+            let (sim, timebase) = calibrated(Script { costs: ODD_COSTS, ..Script::default() });
+            let mut watch = Watch::begin(&timebase, timebase.stamp_ordered());
+            if let Some(disturbance) = disturbance {
+                disturb_in(&sim, micros(5), disturbance);
+            }
+            let report = timebase.delay(request).expect("short");
+            watch.look(timebase.stamp());
+            watch.look(timebase.stamp());
+            let verdict = watch.end();
+            let seen = verdict.gaps(Cause::Preempted).count;
+            assert_eq!((seen, report.verdict.gaps(Cause::Preempted).count), (count, count), "{verdict:?} {report:?}");
+        }
+    }
 }

@@ -51,3 +51,12 @@ fn a_skew_allows_for_its_offset_and_its_uncertainty() {
         assert_eq!(skew.bound(), Nanos::new(offset.abs() + 12));
     }
 }
+
+/// Regression: two threads on one CPU waited for each other a time slice per round, for tens of seconds.
+#[test]
+fn a_cpu_is_not_measured_against_itself() {
+    let (sim, timebase) = super::calibrated(hairspring_machine::sim::Script::default());
+    let before = sim.true_picos();
+    assert_eq!(Skew::measure(&timebase, Cpu(0), Cpu(0)), Err(SkewError::SameCpu(Cpu(0))));
+    assert_eq!(sim.true_picos(), before, "nothing is tried");
+}

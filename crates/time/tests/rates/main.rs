@@ -1,0 +1,150 @@
+//! Delays on this machine while somebody changes the rate of the kernel's clock. A binary of its own, for cargo runs one after the other:
+//! beside it no other test could compare two clocks.
+//!
+//! With `HAIRSPRING_PROOF=N` in the environment, N times as many delays; 34 makes a million.
+#![cfg(target_os = "linux")]
+#![expect(unsafe_code, reason = "on the ledger: adjtimex, which has no safe binding")]
+
+use std::io::{Error, Write};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hairspring_machine::Clock;
+use hairspring_time::{Host, LongDelay, Machine, Nanos, Timebase};
+
+/// Delays in an ordinary run, some seconds.
+const DELAYS: u64 = 30_000;
+/// Delays with one time base; then a new one, so that its scale does not run too far away from the kernel's clock.
+const DELAYS_OF_ONE: u64 = 256;
+/// The most that `adjtimex` changes the rate, in its unit of 2⁻¹⁶ ppm.
+const MOST: libc::c_long = 500 << 16;
+
+/// The rate of the kernel's clock, which is given back in the end, also after a panic.
+struct Rate {
+    before: libc::c_long,
+}
+
+impl Rate {
+    fn adjust(modes: libc::c_uint, frequency: libc::c_long) -> Result<libc::c_long, Error> {
+        // SAFETY: all zeros is a valid timex: it changes nothing.
+        let mut state: libc::timex = unsafe { MaybeUninit::zeroed().assume_init() };
+        (state.modes, state.freq) = (modes, frequency);
+        // SAFETY: the structure is writable and outlives the call.
+        let result = unsafe { libc::adjtimex(&raw mut state) };
+        if result < 0 { Err(Error::last_os_error()) } else { Ok(state.freq) }
+    }
+
+    /// Takes it, if that is permitted.
+    fn take() -> Result<Self, Error> {
+        let before = Self::adjust(0, 0)?;
+        Self::adjust(libc::ADJ_FREQUENCY, before)?;
+        Ok(Self { before })
+    }
+
+    fn step_to(&self, frequency: libc::c_long) {
+        Self::adjust(libc::ADJ_FREQUENCY, self.before.saturating_add(frequency).clamp(-MOST, MOST))
+            .expect("permitted before");
+    }
+}
+
+impl Drop for Rate {
+    fn drop(&mut self) {
+        let _ = Self::adjust(libc::ADJ_FREQUENCY, self.before);
+    }
+}
+
+/// A fixed sequence of random numbers (xorshift64, Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn between(&mut self, least: i64, most: i64) -> i64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        least + (self.0 % (most - least + 1).unsigned_abs()).cast_signed()
+    }
+}
+
+/// Ends the thread that changes the rate, also after a panic.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        // Relaxed: the flag carries no data.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Makes delays of every kind with one time base; returns how many were early.
+fn early_of(count: u64, random: &mut Random) -> u64 {
+    let timebase = Timebase::calibrate(Host).expect("this machine has a counter or a clock");
+    let mut long = LongDelay::new(&timebase);
+    let mut early = 0;
+    for number in 0..count {
+        let request = Nanos::new(random.between(20_000, 120_000));
+        let before = Host.read(Clock::Monotonic);
+        let deadline = timebase.now() + request;
+        let report = match number % 5 {
+            0 => timebase.delay(request),
+            1 => timebase.delay_polling(request, Nanos::from_micros(15)),
+            2 => long.delay(request.times(3)),
+            3 => timebase.delay_until(deadline),
+            _ => long.delay_until(deadline),
+        };
+        let after = Host.read(Clock::Monotonic);
+        let report = report.expect("in bounds");
+        let too_soon = match number % 5 {
+            2 => after - before < request.times(3),
+            0 | 1 => after - before < request,
+            _ => {
+                after < deadline.as_monotonic()
+                    || timebase.now_ordered().since(deadline).expect("one epoch") < Nanos::ZERO
+            }
+        };
+        if too_soon || report.late < Nanos::ZERO {
+            early += 1;
+            let _ = writeln!(std::io::stderr(), "early, kind {}: {report:?}", number % 5);
+        }
+    }
+    early
+}
+
+#[test]
+fn no_delay_is_early_while_the_kernels_rate_steps_by_500_ppm() {
+    const NAME: &str = "rates::no_delay_is_early_while_the_kernels_rate_steps_by_500_ppm";
+    let rate = match Rate::take() {
+        Ok(rate) => rate,
+        Err(error) => {
+            // Not through `eprintln!`, which the test harness captures.
+            let reason = format!("change the rate of the kernel's clock: {error}");
+            let _ = std::io::stderr().write_all(format!("test-skip: {NAME}: {reason}\n").as_bytes());
+            return;
+        }
+    };
+    let times = std::env::var("HAIRSPRING_PROOF").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    let (ended, changes, mut early, mut made) = (AtomicBool::new(false), AtomicU64::new(0), 0, 0);
+    std::thread::scope(|scope| {
+        let ends = Ends(&ended);
+        scope.spawn(|| {
+            let mut random = Random(0x9E37_79B9_7F4A_7C15);
+            while !ended.load(Ordering::Relaxed) {
+                rate.step_to(if random.between(0, 1) == 0 { -MOST } else { MOST });
+                changes.fetch_add(1, Ordering::Relaxed);
+                Host.sleep_until(Host.read(Clock::Monotonic) + Nanos::new(random.between(100_000, 3_000_000)));
+            }
+        });
+        let mut random = Random(0x2545_F491_4F6C_DD1D);
+        while made < DELAYS * times {
+            early += early_of(DELAYS_OF_ONE, &mut random);
+            made += DELAYS_OF_ONE;
+        }
+        drop(ends);
+    });
+    let changes = changes.into_inner();
+    let before = rate.before;
+    drop(rate);
+    let _ = writeln!(std::io::stderr(), "{made} delays, {changes} changes of the rate, {early} early");
+    assert_eq!(early, 0, "of {made} delays, with {changes} changes of the rate");
+    assert!(changes > 100, "the rate was hardly changed: {changes} times in {made} delays");
+    assert_eq!(Rate::adjust(0, 0).expect("reading is permitted"), before, "the rate was not given back");
+}
