@@ -4,8 +4,13 @@
 //! `{"passed": bool, "figures": {…}}`; everything it says goes to its log. A proof that does not end with that line,
 //! ends with another exit status than its verdict, has no figure, or runs over its limit has failed. The report
 //! names the conditions first: a figure without them is none.
+//!
+//! Proofs come in groups. The general ones and the laws are the whole run. The mutants take hours and run only when they are
+//! named; they keep their results, so a run that was ended goes on where it stopped.
 
 mod conditions;
+mod laws;
+mod mutants;
 
 use std::fmt::Write;
 use std::fs;
@@ -19,7 +24,7 @@ use crate::workspace::Workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run only the proofs with these names, and print the report instead of writing it
+    /// Run only the proofs and groups with these names; the report of one group is written, that of anything else is printed
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// Name the proofs and end
@@ -28,39 +33,78 @@ pub(crate) struct Arguments {
 }
 
 struct Proof {
-    /// The prover's subcommand.
     name: &'static str,
     /// What has been shown when it passes, as a sentence.
     claim: &'static str,
-    arguments: &'static [&'static str],
+    /// The prover's subcommand and its arguments.
+    command: &'static [&'static str],
     limit_s: u64,
+}
+
+/// Proofs that are chosen by one name.
+struct Group {
+    name: &'static str,
+    proofs: &'static [Proof],
+    /// A run without `--only` has them.
+    in_whole_run: bool,
+}
+
+const GROUPS: [Group; 3] = [
+    Group { name: "general", proofs: PROOFS, in_whole_run: true },
+    Group { name: "laws", proofs: laws::PROOFS, in_whole_run: true },
+    Group { name: "mutants", proofs: mutants::PROOFS, in_whole_run: false },
+];
+
+/// The proofs of these names and of the groups of these names, each once, in the order of the tables.
+fn choose(only: &[String]) -> Result<Vec<&'static Proof>, String> {
+    let known =
+        |name: &str| GROUPS.iter().any(|group| group.name == name || group.proofs.iter().any(|p| p.name == name));
+    if let Some(unknown) = only.iter().find(|name| !known(name)) {
+        return Err(format!("find a proof named {unknown}; --list names them"));
+    }
+    let named = |name: &str| only.iter().any(|wanted| wanted == name);
+    let mut chosen = Vec::new();
+    for group in &GROUPS {
+        let whole = if only.is_empty() { group.in_whole_run } else { named(group.name) };
+        chosen.extend(group.proofs.iter().filter(|proof| whole || named(proof.name)));
+    }
+    Ok(chosen)
+}
+
+/// The report's file under `proofs/`: a whole run has one, and a whole group; nothing else has.
+fn report_file(date: &str, only: &[String]) -> Option<String> {
+    match only {
+        [] => Some(format!("{date}.md")),
+        [name] if GROUPS.iter().any(|group| group.name == name) => Some(format!("{date}-{name}.md")),
+        _ => None,
+    }
 }
 
 const PROOFS: &[Proof] = &[
     Proof {
         name: "formats",
         claim: "A sheet comes out whole in every format, and the JSON document says which version it is.",
-        arguments: &[],
+        command: &["formats"],
         limit_s: 900,
     },
     Proof {
         name: "never-early",
         claim: "None of ten million guaranteed-minimum delays of 0 to 20 µs is early by stamps around it, under \
                 SCHED_OTHER and SCHED_FIFO.",
-        arguments: &["--count", "10000000"],
+        command: &["never-early", "--count", "10000000"],
         limit_s: 900,
     },
     Proof {
         name: "calibration",
         claim: "In a hundred fresh processes the true rate lies inside the stated bound, which is at most 20 ppm at the \
                 age of 5 ms and 1 ppm at 100 ms in 95 of them, for at most 1 ms of CPU time.",
-        arguments: &["--processes", "100"],
+        command: &["calibration", "--processes", "100"],
         limit_s: 300,
     },
     Proof {
         name: "sentinel",
         claim: "Preemptions are counted without a system call as the kernel counts involuntary switches.",
-        arguments: &["--rounds", "20"],
+        command: &["sentinel", "--rounds", "20"],
         limit_s: 120,
     },
     Proof {
@@ -68,7 +112,7 @@ const PROOFS: &[Proof] = &[
         claim: "Long delays of 1 ms to 1 s are never early and at the median at most 50 ns late, under SCHED_OTHER and \
                 SCHED_FIFO; under SCHED_FIFO 99 % of the undisturbed ones end within 1 µs; at 1 s they use at most 0.1 % of \
                 the CPU.",
-        arguments: &[],
+        command: &["long-delays"],
         limit_s: 300,
     },
     Proof {
@@ -76,132 +120,127 @@ const PROOFS: &[Proof] = &[
         claim: "The executive's core keeps every invariant in all states of small systems (up to 4 tasks, 2 resources of all \
                 protocols, a mailbox, a semaphore), as far as each is explored, and does what a naive model does in random \
                 programs.",
-        arguments: &["--times", "6"],
+        command: &["executive-core", "--times", "6"],
         limit_s: 900,
     },
     Proof {
         name: "executive-mutants",
         claim: "Each deliberate break of the core that mutants.toml lists is found by the test named there.",
-        arguments: &[],
+        command: &["executive-mutants"],
         limit_s: 1800,
     },
     Proof {
         name: "preemption",
         claim: "Each of ten thousand wakes of a more urgent task has run that task before the call returned, on fibers and on \
                 threads on one CPU.",
-        arguments: &["--count", "10000"],
+        command: &["preemption", "--count", "10000"],
         limit_s: 120,
     },
     Proof {
         name: "periodic-timer",
         claim: "A periodic timer keeps to t0 + n·p: exactly over 100,000 periods in virtual time; after 60 s on the host it \
                 is no later than at the beginning. It is never early.",
-        arguments: &["--seconds", "60"],
+        command: &["periodic-timer", "--seconds", "60"],
         limit_s: 300,
     },
     Proof {
         name: "inversion",
         claim: "Without a remedy an urgent task waits for a middle one's computing; with inheritance or a ceiling only for \
                 the owner's.",
-        arguments: &[],
+        command: &["inversion"],
         limit_s: 120,
     },
     Proof {
         name: "cyclictest",
         claim: "Where cyclictest is installed: a periodic timer of threads on one CPU is late by the same order of magnitude \
                 as cyclictest sees on the same kernel.",
-        arguments: &["--seconds", "5"],
+        command: &["cyclictest", "--seconds", "5"],
         limit_s: 60,
-    },
-    Proof {
-        name: "interleavings",
-        claim: "The doorbell and the ring between interrupt sources and the executive, the gate of interrupt procedures, the \
-                cursors of the recording ring with its evictions and taps, the words of a signal, and the counts of C's \
-                handles miss, lose, double and tear nothing and hold nobody up; a lock in the order of coming is never had by \
-                two. In any interleaving of their threads with up to three preemptions.",
-        arguments: &[],
-        limit_s: 900,
-    },
-    Proof {
-        name: "stream-sanitizers",
-        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the stream crate's tests \
-                with threads or raw memory.",
-        arguments: &[],
-        limit_s: 1800,
-    },
-    Proof {
-        name: "executive-sanitizers",
-        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the tests of the \
-                executive's thread back-end and its interrupt sources.",
-        arguments: &[],
-        limit_s: 1800,
     },
     Proof {
         name: "pulses",
         claim: "Of a million pulses on a virtual board none is shorter than asked.",
-        arguments: &["--count", "1000000"],
+        command: &["pulses", "--count", "1000000"],
         limit_s: 120,
     },
     Proof {
         name: "reactions",
         claim: "Of a million events in storms, for one unit that waits asleep and one that polls, on one board behind one lock, \
                 every one is acted upon or counted as missed, and the board was written to as often as they acted.",
-        arguments: &["--count", "1000000"],
+        command: &["reactions", "--count", "1000000"],
         limit_s: 300,
     },
     Proof {
         name: "lab",
         claim: "The drivers do what they should against those of real kernels, in virtual machines: a PC, of which two boots whose \
                 clock counts instructions find the same, and a board with GPIO lines.",
-        arguments: &[],
+        command: &["lab"],
         limit_s: 1200,
     },
     Proof {
         name: "exposures",
         claim: "Of a hundred exposures of 10 s on a virtual board, with an instrument read in the middle, none is shorter than \
                 asked, every one that nothing disturbed is within 10 µs of it, and what is longer says so.",
-        arguments: &["--count", "100", "--time", "10s"],
+        command: &["exposures", "--count", "100", "--time", "10s"],
         limit_s: 1200,
     },
     Proof {
         name: "installs",
         claim: "Each way to install that README.md names works as it stands there, and what it shows in C, Tcl and Python runs with \
                 what was installed.",
-        arguments: &[],
+        command: &["installs"],
         limit_s: 1800,
     },
     Proof {
         name: "fuzz",
         claim: "No input, of a minute's worth for each target, makes a parser of the stream crate (cards and triggers, metadata, \
                 journals with the recovery that rests on them, topologies) panic or contradict itself.",
-        arguments: &["--seconds", "60"],
+        command: &["fuzz", "--seconds", "60"],
         limit_s: 1800,
     },
     Proof {
         name: "recording-kills",
         claim: "A recorder that is killed at any moment has lost no block that its journal has: all are recovered and are \
                 what was recorded.",
-        arguments: &["--count", "100"],
+        command: &["recording-kills", "--count", "100"],
         limit_s: 900,
     },
     Proof {
         name: "power-cuts",
         claim: "After a power cut (a copied disk image) everything is there that a sync had covered, and what is there is \
                 what was recorded.",
-        arguments: &["--count", "10"],
+        command: &["power-cuts", "--count", "10"],
         limit_s: 600,
     },
     Proof {
         name: "recording-long",
         claim: "20 GiB from a card that keeps its own clock are recorded without loss and read back as they were made.",
-        arguments: &["--gib", "20"],
+        command: &["recording-long", "--gib", "20"],
         limit_s: 900,
     },
 ];
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Passed,
+    Failed,
+    /// It could not be tried here, so it shows nothing. The whole has not passed either.
+    NotRun,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Passed => "passed",
+            Verdict::Failed => "FAILED",
+            Verdict::NotRun => "NOT RUN",
+        }
+    }
+}
+
 /// What a proof came to.
 struct Outcome {
-    passed: bool,
+    verdict: Verdict,
     /// Why not, or empty.
     why: String,
     figures: Map<String, Value>,
@@ -210,39 +249,34 @@ struct Outcome {
 
 /// Runs the proofs; `Ok(true)` when all passed.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
-    if let Some(unknown) = arguments.only.iter().find(|name| PROOFS.iter().all(|proof| proof.name != name.as_str())) {
-        return Err(format!("find a proof named {unknown}; --list names them"));
-    }
-    let all = arguments.only.is_empty();
-    let chosen: Vec<&Proof> =
-        PROOFS.iter().filter(|proof| all || arguments.only.iter().any(|name| name == proof.name)).collect();
     if arguments.list {
-        for proof in chosen {
-            println!("{:<12} {}", proof.name, proof.claim);
+        for group in &GROUPS {
+            println!("{}{}", group.name, if group.in_whole_run { "" } else { " (only when named)" });
+            group.proofs.iter().for_each(|proof| println!("  {:<18} {}", proof.name, proof.claim));
         }
         return Ok(true);
     }
+    let chosen = choose(&arguments.only)?;
     build(workspace)?;
     let conditions = conditions::read(workspace);
     let mut outcomes = Vec::new();
     for proof in chosen {
         eprintln!("begin  {}: {}", proof.name, proof.claim);
         let outcome = attempt(workspace, proof);
-        let verdict = if outcome.passed { "pass" } else { "FAIL" };
-        eprintln!("{verdict}   {} in {} s {}", proof.name, outcome.took.as_secs(), outcome.why);
+        eprintln!("{} {} in {} s {}", outcome.verdict.word(), proof.name, outcome.took.as_secs(), outcome.why);
         outcomes.push((proof, outcome));
     }
     let date = jiff::Timestamp::now().to_string()[..10].to_owned();
     let report = report(&date, &conditions, &outcomes);
-    if all {
-        let file = workspace.root.join("proofs").join(format!("{date}.md"));
+    if let Some(name) = report_file(&date, &arguments.only) {
+        let file = workspace.root.join("proofs").join(&name);
         let written = fs::create_dir_all(workspace.root.join("proofs")).and_then(|()| fs::write(&file, &report));
         written.map_err(|error| format!("write {}: {error}", file.display()))?;
-        eprintln!("wrote  proofs/{date}.md");
+        eprintln!("wrote  proofs/{name}");
     } else {
         print!("{report}");
     }
-    Ok(outcomes.iter().all(|(_, outcome)| outcome.passed))
+    Ok(outcomes.iter().all(|(_, outcome)| outcome.verdict == Verdict::Passed))
 }
 
 fn build(workspace: &Workspace) -> Result<(), String> {
@@ -256,7 +290,7 @@ fn build(workspace: &Workspace) -> Result<(), String> {
 
 fn attempt(workspace: &Workspace, proof: &Proof) -> Outcome {
     let mut command = Command::new(workspace.release_binary("prover"));
-    command.arg(proof.name).args(proof.arguments).current_dir(&workspace.root);
+    command.args(proof.command).current_dir(&workspace.root);
     let log = workspace.scratch("proofs").join(format!("{}.log", proof.name));
     judge(&child::run(proof.name, &mut command, Duration::from_secs(proof.limit_s), &log))
 }
@@ -267,6 +301,9 @@ fn judge(ended: &Ended) -> Outcome {
     let result: Value = serde_json::from_str(last).unwrap_or(Value::Null);
     let figures = result["figures"].as_object().cloned().unwrap_or_default();
     let said = result["passed"].as_bool();
+    if let (Some(false), Ending::Exit(_), Some(reason)) = (said, &ended.how, result["not_run"].as_str()) {
+        return Outcome { verdict: Verdict::NotRun, why: reason.to_owned(), figures, took: ended.took };
+    }
     let why = match (said, &ended.how) {
         (Some(true), Ending::Exit(0)) if figures.is_empty() => "it passed without a figure".to_owned(),
         (Some(true), Ending::Exit(0)) => String::new(),
@@ -274,7 +311,8 @@ fn judge(ended: &Ended) -> Outcome {
         (Some(true), how) => format!("it says it passed, yet {how}"),
         (_, how) => format!("no verdict on its last line, {how}: {last}"),
     };
-    Outcome { passed: why.is_empty(), why, figures, took: ended.took }
+    let verdict = if why.is_empty() { Verdict::Passed } else { Verdict::Failed };
+    Outcome { verdict, why, figures, took: ended.took }
 }
 
 fn report(date: &str, conditions: &[(&str, String)], outcomes: &[(&Proof, Outcome)]) -> String {
@@ -282,9 +320,13 @@ fn report(date: &str, conditions: &[(&str, String)], outcomes: &[(&Proof, Outcom
     for (name, value) in conditions {
         text += &format!("- {name}: {value}\n");
     }
+    text += "\n## Verdicts\n\n| proof | verdict |\n|---|---|\n";
     for (proof, outcome) in outcomes {
-        let verdict = if outcome.passed { "passed" } else { "FAILED" };
-        let command = [&["prover", proof.name], proof.arguments].concat().join(" ");
+        let _ = writeln!(text, "| {} | {} |", proof.name, outcome.verdict.word());
+    }
+    for (proof, outcome) in outcomes {
+        let verdict = outcome.verdict.word();
+        let command = format!("prover {}", proof.command.join(" "));
         let _ = write!(text, "\n## {}: {verdict}\n\n{}\n\n", proof.name, proof.claim);
         let _ = write!(text, "`{command}` took {:.1} s. {}\n\n", outcome.took.as_secs_f64(), outcome.why);
         if !outcome.figures.is_empty() {
@@ -303,37 +345,77 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(how: Ending, output: &str, passed: bool) {
+    fn check(how: Ending, output: &str, verdict: Verdict) {
         let ended = Ended { how, output: output.to_owned(), took: Duration::from_secs(1), log: "log".into() };
         let outcome = judge(&ended);
-        assert_eq!(outcome.passed, passed, "{}", outcome.why);
+        assert_eq!(outcome.verdict, verdict, "{}", outcome.why);
     }
 
     #[test]
     fn only_a_whole_verdict_with_figures_and_the_right_status_passes() {
         let good = "working\n{\"passed\": true, \"figures\": {\"delays\": 10000000}}\n";
-        check(Ending::Exit(0), good, true);
-        check(Ending::Exit(1), good, false);
-        check(Ending::TimedOut(Duration::from_secs(1)), good, false);
-        check(Ending::Exit(0), "{\"passed\": true, \"figures\": {}}", false);
-        check(Ending::Exit(0), "{\"passed\": false, \"figures\": {\"early\": 1}}", false);
-        check(Ending::Exit(0), &format!("{good}one more word\n"), false);
-        check(Ending::Exit(0), "", false);
+        check(Ending::Exit(0), good, Verdict::Passed);
+        check(Ending::Exit(1), good, Verdict::Failed);
+        check(Ending::TimedOut(Duration::from_secs(1)), good, Verdict::Failed);
+        check(Ending::Exit(0), "{\"passed\": true, \"figures\": {}}", Verdict::Failed);
+        check(Ending::Exit(0), "{\"passed\": false, \"figures\": {\"early\": 1}}", Verdict::Failed);
+        check(Ending::Exit(0), &format!("{good}one more word\n"), Verdict::Failed);
+        check(Ending::Exit(0), "", Verdict::Failed);
+    }
+
+    #[test]
+    fn a_proof_that_could_not_be_tried_has_neither_passed_nor_failed() {
+        let not_run = "{\"passed\": false, \"figures\": {}, \"not_run\": \"adjtimex is refused\"}";
+        check(Ending::Exit(1), not_run, Verdict::NotRun);
+        check(Ending::TimedOut(Duration::from_secs(1)), not_run, Verdict::Failed);
+        let both = "{\"passed\": true, \"figures\": {\"n\": 1}, \"not_run\": \"half of it\"}";
+        check(Ending::Exit(1), both, Verdict::Failed);
     }
 
     #[test]
     fn the_report_has_conditions_command_figures_and_verdict() {
         let figures = serde_json::json!({"never_early": {"n": 3}}).as_object().unwrap().clone();
-        let outcome = Outcome { passed: true, why: String::new(), figures, took: Duration::from_millis(1500) };
-        let text = report("2030-01-02", &[("kernel", "6.1".to_owned())], &[(&PROOFS[0], outcome)]);
+        let took = Duration::from_millis(1500);
+        let outcome = Outcome { verdict: Verdict::Passed, why: String::new(), figures, took };
+        let absent = Outcome { verdict: Verdict::NotRun, why: "no permission".to_owned(), figures: Map::new(), took };
+        let outcomes = [(&PROOFS[0], outcome), (&PROOFS[1], absent)];
+        let text = report("2030-01-02", &[("kernel", "6.1".to_owned())], &outcomes);
         for part in [
             "# Proofs of 2030-01-02",
             "- kernel: 6.1",
+            "| never-early | NOT RUN |",
             "formats: passed",
             "`prover formats` took 1.5 s",
             "| never_early | {\"n\":3} |",
+            "never-early: NOT RUN",
+            "no permission",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
+    }
+
+    #[test]
+    fn a_group_is_chosen_by_its_name_and_only_a_whole_one_has_a_report_of_its_own() {
+        let only = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(choose(&[]).unwrap().len(), PROOFS.len() + laws::PROOFS.len());
+        assert_eq!(choose(&only(&["laws"])).unwrap().len(), laws::PROOFS.len());
+        let [first, second] = [laws::PROOFS[0].name, PROOFS[0].name];
+        let chosen = choose(&only(&[first, second, first])).unwrap();
+        assert_eq!(chosen.iter().map(|proof| proof.name).collect::<Vec<_>>(), [second, first]);
+        assert_eq!(choose(&only(&["laws", first])).unwrap().len(), laws::PROOFS.len());
+        assert!(choose(&only(&["lawz"])).is_err_and(|error| error.contains("lawz")));
+        assert_eq!(report_file("2030-01-02", &[]).as_deref(), Some("2030-01-02.md"));
+        assert_eq!(report_file("2030-01-02", &only(&["laws"])).as_deref(), Some("2030-01-02-laws.md"));
+        assert_eq!(report_file("2030-01-02", &only(&[first])), None);
+    }
+
+    #[test]
+    fn no_two_proofs_or_groups_share_a_name() {
+        let mut names: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
+        names.extend(GROUPS.iter().flat_map(|group| group.proofs).map(|proof| proof.name));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
     }
 }

@@ -1,10 +1,13 @@
 //! Proofs that are tests which take too long for every run: Cargo runs them, their counts are the figures.
+//!
+//! A test that runs with `--nocapture` adds a figure of its own by a line `figure: NAME: VALUE`. One that cannot run here
+//! says so by `test-skip: NAME: REASON`, and then the proof as a whole was not run: its claim has not been shown.
 
 use std::process::Command;
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
-use super::Verdict;
+use super::{NOT_RUN, Verdict};
 
 /// Runs `cargo test` with these arguments and environment; passes if everything passed and anything ran.
 pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict {
@@ -62,8 +65,12 @@ fn judge(command: &mut Command) -> Verdict {
     };
     let said = String::from_utf8_lossy(&output.stdout);
     let (mut ran, mut failed) = (0, 0);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let skips: Vec<&str> = said.lines().chain(told.lines()).filter_map(skip).collect();
     for line in said.lines() {
-        if let Some(result) = line.strip_prefix("test result: ") {
+        if let Some((name, value)) = figure(line) {
+            figures.insert(name.to_owned(), value);
+        } else if let Some(result) = line.strip_prefix("test result: ") {
             ran += count(result, "passed");
             failed += count(result, "failed");
         } else if line.starts_with("killed: ") {
@@ -75,10 +82,12 @@ fn judge(command: &mut Command) -> Verdict {
             figures.insert(format!("explored: {name}"), json!(explored));
         }
     }
+    if !skips.is_empty() {
+        figures.insert(NOT_RUN.to_owned(), json!(skips.join("; ")));
+    }
     figures.insert("tests passed".to_owned(), json!(ran));
     figures.insert("tests failed".to_owned(), json!(failed));
     if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr);
         figures.insert("said last".to_owned(), json!(told.lines().last()));
         let last: Vec<&str> = said
             .lines()
@@ -86,7 +95,23 @@ fn judge(command: &mut Command) -> Verdict {
             .collect();
         figures.insert("what failed".to_owned(), json!(last));
     }
-    Verdict { passed: output.status.success() && ran > 0 && failed == 0, figures }
+    if failed > 0 || !output.status.success() {
+        // What failed has failed, whatever else could not run.
+        figures.remove(NOT_RUN);
+    }
+    Verdict { passed: output.status.success() && ran > 0 && failed == 0 && skips.is_empty(), figures }
+}
+
+/// What a test gives as a figure. libtest may have printed the beginning of the line.
+fn figure(line: &str) -> Option<(&str, Value)> {
+    let (_, rest) = line.split_once("figure: ")?;
+    let (name, value) = rest.split_once(": ")?;
+    Some((name, serde_json::from_str(value).unwrap_or_else(|_| json!(value))))
+}
+
+/// Which test could not run, and why.
+fn skip(line: &str) -> Option<&str> {
+    line.split_once("test-skip: ").map(|(_, skip)| skip)
 }
 
 /// The number before a word of Cargo's summary.
@@ -98,6 +123,31 @@ fn count(result: &str, word: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn told(script: &str) -> Verdict {
+        judge(Command::new("sh").args(["-c", script]))
+    }
+
+    #[test]
+    fn tests_give_figures_of_their_own() {
+        let verdict = told(
+            "echo 'test a ... figure: early of delays: [0, 1000000]'; echo 'figure: by: adjtimex'; \
+                            echo 'test result: ok. 1 passed; 0 failed;'",
+        );
+        assert!(verdict.passed);
+        assert_eq!(verdict.figures["early of delays"], json!([0, 1_000_000]));
+        assert_eq!(verdict.figures["by"], json!("adjtimex"));
+    }
+
+    #[test]
+    fn a_proof_with_a_test_that_could_not_run_has_not_run_unless_another_failed() {
+        let verdict = told("echo 'test-skip: a: adjtimex is refused' >&2; echo 'test result: ok. 2 passed; 0 failed;'");
+        assert!(!verdict.passed && verdict.figures[NOT_RUN] == json!("a: adjtimex is refused"));
+        let verdict =
+            told("echo 'test-skip: a: refused' >&2; echo 'test result: FAILED. 1 passed; 1 failed;'; exit 101");
+        assert!(!verdict.passed && !verdict.figures.contains_key(NOT_RUN));
+        assert!(!told("echo 'test result: ok. 0 passed; 0 failed;'").passed, "nothing matched the filter");
+    }
 
     #[test]
     fn cargos_summary_is_counted() {

@@ -2,7 +2,8 @@
 //!
 //! A proof prints what it likes and ends with one JSON object on the last line of standard output:
 //! `{"passed": bool, "figures": {…}}`. Its exit status agrees with `passed`. It has at least one figure: how much
-//! was tried, and under which names the counts of what was excluded or wrong can be found.
+//! was tried, and under which names the counts of what was excluded or wrong can be found. One that cannot be tried here says
+//! why under `not_run`.
 //!
 //! A new proof is a file here with `fn prove() -> Verdict`, a variant in `Proof`, and a row in the table of
 //! `xtask/src/prove.rs` with its claim and its time limit.
@@ -17,6 +18,7 @@ mod fuzz;
 mod installs;
 mod lab;
 mod long_delays;
+mod mutants;
 mod never_early;
 mod place;
 mod pulses;
@@ -160,6 +162,26 @@ enum Proof {
     },
     /// Each way to install works as README.md says
     Installs,
+    /// Tests of the project in their long form; their figures are the lines `figure: NAME: VALUE` that they print
+    Tests {
+        /// Times as much as in an ordinary run
+        #[arg(long, default_value = "1")]
+        times: String,
+        /// A variable of the environment for Cargo and the tests
+        #[arg(long, value_name = "NAME=VALUE")]
+        set: Vec<String>,
+        /// The arguments of `cargo test`
+        #[arg(last = true, required = true)]
+        arguments: Vec<String>,
+    },
+    /// Every change that cargo-mutants makes to a part of the code is found by a test
+    Mutants {
+        /// Which part
+        part: String,
+        /// For how long at most; another run goes on from there
+        #[arg(long, default_value_t = 10_800)]
+        seconds: u32,
+    },
     /// No input makes a parser of the stream crate panic or contradict itself
     Fuzz {
         /// How long for each target
@@ -180,6 +202,15 @@ const EXECUTIVE_TESTS: &[&str] = &["thread::", "--skip", "thread::tests::cost::"
 struct Verdict {
     passed: bool,
     figures: Map<String, Value>,
+}
+
+/// The figure that says why a proof could not be tried: then it has not passed, and has not failed either.
+const NOT_RUN: &str = "not run";
+
+impl Verdict {
+    fn not_run(reason: String) -> Self {
+        Self { passed: false, figures: Map::from_iter([(NOT_RUN.to_owned(), json!(reason))]) }
+    }
 }
 
 fn main() -> ExitCode {
@@ -222,10 +253,21 @@ fn main() -> ExitCode {
         Proof::Lab => lab::prove(),
         Proof::Exposures { count, time } => exposures::prove(count, time),
         Proof::Installs => installs::prove(),
+        Proof::Tests { times, set, arguments } => {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let set = set.iter().filter_map(|variable| variable.split_once('='));
+            let environment: Vec<(&str, &str)> = set.chain([("HAIRSPRING_PROOF", times.as_str())]).collect();
+            cargo_test::prove(&arguments, &environment)
+        }
+        Proof::Mutants { part, seconds } => mutants::prove(&part, seconds),
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),
         Proof::ExecutiveSanitizers => cargo_test::sanitize("hairspring-exec", EXECUTIVE_TESTS),
     };
-    println!("{}", json!({"passed": verdict.passed, "figures": verdict.figures}));
+    let mut said = json!({"passed": verdict.passed, "figures": verdict.figures});
+    if let Some(reason) = verdict.figures.get(NOT_RUN).filter(|_| !verdict.passed) {
+        said["not_run"] = reason.clone();
+    }
+    println!("{said}");
     if verdict.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

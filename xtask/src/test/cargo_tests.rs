@@ -13,6 +13,9 @@ use crate::tally::{Skip, Tally};
 /// What a test writes to standard error when it cannot run here.
 const SKIP_MARK: &str = "test-skip: ";
 
+/// What a reason names when the machine could have run the test: what lacks there can be installed.
+const REMEDY: &str = "`cargo xtask test --setup` installs";
+
 /// How many lines of a failed case's output are repeated; the backtrace after them is in the log.
 const MOST_WORDS: usize = 25;
 
@@ -92,8 +95,9 @@ fn read(log: &str) -> Results {
             results.ignored += number_before(counts, " ignored");
         } else if let Some((_, told)) = line.split_once(SKIP_MARK) {
             let (name, reason) = told.split_once(": ").unwrap_or((told, "no reason given"));
-            let skip = Skip { name: name.to_owned(), reason: reason.to_owned(), could_run: reason.is_empty() };
-            results.skips.push(skip);
+            // A test that gives no reason, or one whose remedy is at hand, could have run.
+            let could_run = reason.trim().is_empty() || told == name || reason.contains(REMEDY);
+            results.skips.push(Skip { name: name.to_owned(), reason: reason.to_owned(), could_run });
         } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
             results.failed.push(name.to_owned());
         }
@@ -155,5 +159,15 @@ mod tests {
         let tally = count("tests", &ended(0, &log));
         assert_eq!(tally.closing_line(), "14 passed, 0 failed, 1 skipped");
         assert_eq!(tally.skips[0].reason, "SCHED_FIFO is not permitted");
+        assert!(!tally.skips[0].could_run);
+    }
+
+    #[test]
+    fn a_case_that_lacks_what_can_be_installed_or_gives_no_reason_fails_in_ci() {
+        for told in ["a: no zsh; `cargo xtask test --setup` installs it", "a", "a: "] {
+            let mut tally = count("tests", &ended(0, &format!("{SKIP_MARK}{told}\n{GOOD}")));
+            tally.hold_to_ci();
+            assert_eq!(tally.closing_line(), "14 passed, 1 failed, 0 skipped", "{told:?}");
+        }
     }
 }

@@ -1,0 +1,77 @@
+//! The laws: never early, never silent, never naked, each in the corners where it once broke.
+//!
+//! Each proof is the long form of tests that every run has in a short form. What could not be tried on this machine is
+//! reported as not run.
+
+use super::Proof;
+
+pub(super) const PROOFS: &[Proof] = &[
+    Proof {
+        name: "rates-simulated",
+        claim: "Whatever the kernel's rate does within ±100,000 ppm in virtual time, no delay of 20 µs or more, deadline or long \
+                delay ends early, and its report agrees.",
+        command: &["tests", "--", "-p", "hairspring-time", "--test", "it", "rate_changes", "--", "--nocapture"],
+        limit_s: 900,
+    },
+    Proof {
+        name: "settings-held",
+        claim: "In random programs of acquiring and dropping settings the most recent wish that is still held is in force at each \
+                moment, and at the end everything is as before, on the simulated machine and on this one.",
+        command: &[
+            "tests",
+            "--times",
+            "100",
+            "--",
+            "-p",
+            "hairspring-machine",
+            "--test",
+            "it",
+            "held",
+            "--",
+            "--nocapture",
+        ],
+        limit_s: 900,
+    },
+    Proof {
+        name: "interleavings",
+        claim: "The doorbell and the ring between interrupt sources and the executive, the gate of interrupt procedures, the \
+                cursors of the recording ring with its evictions and taps, the words of a signal, and the counts of C's \
+                handles miss, lose, double and tear nothing and hold nobody up; a lock in the order of coming is never had by \
+                two. In any interleaving of their threads with up to three preemptions.",
+        command: &["interleavings"],
+        limit_s: 900,
+    },
+    Proof {
+        name: "stream-sanitizers",
+        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the stream crate's tests \
+                with threads or raw memory.",
+        command: &["stream-sanitizers"],
+        limit_s: 1800,
+    },
+    Proof {
+        name: "executive-sanitizers",
+        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the tests of the \
+                executive's thread back-end and its interrupt sources.",
+        command: &["executive-sanitizers"],
+        limit_s: 1800,
+    },
+    Proof {
+        name: "crashes",
+        claim: "Of 20,000 recordings on the scripted disk, with faults, storms of gaps and crashes at any operation through the end, \
+                the metadata of none say more than there is.",
+        command: &[
+            "tests",
+            "--times",
+            "40",
+            "--",
+            "-p",
+            "hairspring-stream",
+            "--test",
+            "it",
+            "crashes",
+            "--",
+            "--nocapture",
+        ],
+        limit_s: 3600,
+    },
+];
