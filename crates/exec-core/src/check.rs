@@ -106,3 +106,6 @@ impl<O: Observer> Core<O> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

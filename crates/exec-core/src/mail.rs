@@ -42,7 +42,7 @@ struct Envelope {
 pub(crate) struct Mail {
     envelopes: Vec<Envelope>,
     free: u16,
-    free_count: usize,
+    pub(crate) free_count: usize,
     /// Number of the last message that somebody waits for.
     last_ticket: u32,
 }
@@ -86,17 +86,17 @@ impl Mail {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Letters {
+pub(crate) struct Letters {
     head: u16,
     tail: u16,
-    count: u16,
-    capacity: u16,
+    pub(crate) count: u16,
+    pub(crate) capacity: u16,
 }
 
 /// Four queues of envelopes, by urgency.
 #[derive(Clone, Debug)]
 pub(crate) struct Mailboxes {
-    letters: [Letters; Urgency::COUNT],
+    pub(crate) letters: [Letters; Urgency::COUNT],
     /// Letters in all four.
     waiting: u32,
 }
@@ -161,7 +161,7 @@ impl Mailboxes {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
-    boxes: Mailboxes,
+    pub(crate) boxes: Mailboxes,
     pub(crate) waiters: Queue,
 }
 

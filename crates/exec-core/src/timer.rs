@@ -20,11 +20,11 @@ use crate::task::Waiting;
 use crate::wheel::Owner;
 
 #[derive(Clone, Debug)]
-struct Timer {
+pub(crate) struct Timer {
     generation: u16,
-    alive: bool,
+    pub(crate) alive: bool,
     /// Its procedure is due and has not been handed out.
-    due: bool,
+    pub(crate) due: bool,
     period_ns: u64,
     /// Expirations that the next run of its procedure stands for besides its own.
     missed: u64,
@@ -37,7 +37,7 @@ struct Timer {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timers {
-    slots: Vec<Timer>,
+    pub(crate) slots: Vec<Timer>,
     free: Vec<u16>,
     due: VecDeque<TimerId>,
 }
