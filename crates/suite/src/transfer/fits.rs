@@ -51,13 +51,12 @@ pub(super) fn enter<M: Machine + Clone + Sync>(
     let fit = Fit::through(blocks);
     match &fit {
         Ok(fit) => {
-            let n = blocks.iter().map(|block| block.times_ns.len() as u64).sum();
-            for (quantity, unit, estimate) in [
-                ("r_inf", Unit::BytesPerS, &Ok(fit.r_inf)),
-                ("t0", Unit::Ns, &fit.t0),
-                ("n_half", Unit::Bytes, &fit.n_half),
-            ] {
-                put(context, &format!("{sweep}.fit.{quantity}"), unit, n, estimate);
+            for (quantity, value) in values(fit, blocks) {
+                let id = format!("{sweep}.fit.{quantity}");
+                match value {
+                    Ok(figure) => context.put(&id, figure),
+                    Err(absent) => context.absent(&id, absent),
+                }
             }
         }
         Err(absent) => context.absent_under(&format!("{sweep}.fit"), absent),
@@ -78,17 +77,15 @@ pub(super) fn enter<M: Machine + Clone + Sync>(
     lines
 }
 
-fn put<M: Machine + Clone + Sync>(
-    context: &mut Context<'_, M>,
-    id: &str,
-    unit: Unit,
-    n: u64,
-    estimate: &Result<Estimate, Absent>,
-) {
-    match estimate {
-        Ok(estimate) => context.put(id, Figure::derived(unit, n, estimate.value, estimate.limits)),
-        Err(absent) => context.absent(id, absent.clone()),
-    }
+/// The rows of a fit, by quantity.
+fn values(fit: &Fit, blocks: &[Block]) -> [(&'static str, Result<Figure, Absent>); 3] {
+    let n = blocks.iter().map(|block| block.times_ns.len() as u64).sum();
+    let figure = |unit, estimate: Estimate| Figure::derived(unit, n, estimate.value, estimate.limits);
+    [
+        ("r_inf", Ok(figure(Unit::BytesPerS, fit.r_inf))),
+        ("t0", fit.t0.clone().map(|t0| figure(Unit::Ns, t0))),
+        ("n_half", fit.n_half.clone().map(|n_half| figure(Unit::Bytes, n_half))),
+    ]
 }
 
 /// A plot of rates over block sizes; none without lines.
@@ -107,5 +104,49 @@ pub(super) fn plot<M: Machine + Clone + Sync>(
             y: Axis { label: "rate".to_owned(), unit: Unit::BytesPerS, log: true },
             lines,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sweep over block sizes of a machine that starts a block in so many nanoseconds and moves 4 bytes in each further one.
+    /// The repeats scatter by 2 %.
+    fn sweep(start_ns: f64) -> Vec<Block> {
+        let block = |power: i32| {
+            let bytes = f64::from(power).exp2();
+            let scattered = |repeat: i32| (start_ns + bytes / 4.0) * (1.0 + 0.01 * f64::from(repeat));
+            Block { bytes, times_ns: (-2..=2).map(scattered).collect() }
+        };
+        (10..=20).map(block).collect()
+    }
+
+    #[test]
+    fn a_computed_number_is_that_of_the_machine_and_lies_within_its_limits() {
+        let blocks = sweep(1_000.0);
+        let fit = Fit::through(&blocks).expect("a line");
+        for ((quantity, value), (name, unit, expected)) in values(&fit, &blocks).into_iter().zip([
+            ("r_inf", Unit::BytesPerS, 4e9),
+            ("t0", Unit::Ns, 1_000.0),
+            ("n_half", Unit::Bytes, 4_000.0),
+        ]) {
+            let figure = value.expect(name);
+            assert_eq!((quantity, figure.unit, figure.method, figure.n), (name, unit, Method::Derived, 55));
+            let ([low, high], median) = (figure.median_interval.expect("limits"), figure.median.expect("a number"));
+            assert!(0.0 < low && low <= median && median <= high, "{name}: {low} {median} {high}");
+            assert!((median / expected - 1.0).abs() < 0.01, "{name}: {median}");
+        }
+    }
+
+    #[test]
+    fn what_a_sweep_does_not_tell_is_absent_with_its_reason() {
+        let blocks = sweep(0.0);
+        let fit = Fit::through(&blocks).expect("the rate is known");
+        let [rate, t0, n_half] = values(&fit, &blocks).map(|(_, value)| value);
+        assert!(rate.is_ok());
+        for absent in [t0.expect_err("nothing to begin with"), n_half.expect_err("the same")] {
+            assert!(absent.reason.contains("too small for this sweep"), "{}", absent.reason);
+        }
     }
 }

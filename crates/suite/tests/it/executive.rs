@@ -8,7 +8,7 @@ use hairspring_machine::{Host, Machine};
 use hairspring_sheet::{Sheet, Value};
 use hairspring_suite::{Effort, take_sheet};
 
-use crate::{absent, request, take};
+use crate::{absent, check_declared, request, take};
 
 /// A quick sheet of this chapter on this computer.
 static HERE: LazyLock<Sheet> = LazyLock::new(|| {
@@ -65,14 +65,9 @@ fn what_an_executive_cannot_do_is_named_so() {
 }
 
 #[test]
-fn samples_without_proof_are_counted_and_few_where_there_is_a_figure() {
-    for figure in HERE.rows().filter_map(|row| row.figure()) {
-        let unproven = figure.verdicts.get("not_preempted").copied().unwrap_or(0);
-        assert!(unproven as f64 <= 0.06 * (figure.n + unproven) as f64);
-        if unproven > 0 {
-            assert_eq!(figure.verdicts["proven"], figure.n);
-        }
-    }
+fn every_figure_has_the_unit_and_the_method_that_the_registry_declares() {
+    // Fibers alone, without a permission and without a second CPU, give more than these.
+    check_declared(&HERE, "executive", 40);
 }
 
 #[test]
@@ -85,7 +80,8 @@ fn the_parts_of_wait_and_wake_agree_with_the_whole() {
             assert!(executive != "fiber" && why.contains("refused"), "{executive}: {why}");
             continue;
         };
-        assert!((0.25..4.0).contains(&(parts / sum)), "{executive}: {parts} ns in parts, {sum} ns together");
+        // Real machines show 0.9 to 1.1. A part that is counted twice or for the wrong number of links lies outside.
+        assert!((0.67..1.5).contains(&(parts / sum)), "{executive}: {parts} ns in parts, {sum} ns together");
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use hairspring_machine::Sim;
 use hairspring_machine::sim::Script;
 use hairspring_sheet::{Absent, Build, Figure, NoteKind, Sheet, Value};
-use hairspring_suite::{Effort, Progress, Request, select, take_sheet};
+use hairspring_suite::{Effort, Progress, Request, registry, select, take_sheet};
 
 /// A request for the rows under these prefixes, or for all rows, without those of the skew between CPUs: that is measured
 /// by two threads which share the virtual time, so how long it takes is not the same in every run.
@@ -62,6 +62,21 @@ fn absent<'s>(sheet: &'s Sheet, id: &str) -> &'s Absent {
         Value::Figure(figure) => panic!("{id} has a figure of {} samples", figure.n),
         Value::Absent(absent) => absent,
     }
+}
+
+/// Checks the unit and the method of each figure of this chapter against its declaration. At least so many rows must have one:
+/// a chapter without figures agrees with everything.
+#[track_caller]
+fn check_declared(sheet: &Sheet, chapter: &str, least: usize) {
+    let chapters = registry().into_iter().filter(|declared| declared.id == chapter);
+    let mut figures = 0;
+    for row in chapters.flat_map(|chapter| chapter.tables).flat_map(|table| table.rows) {
+        if let Some(figure) = sheet.row(&row.id).and_then(|row| row.figure()) {
+            assert_eq!((figure.unit, figure.method), (row.unit, row.method), "{}", row.id);
+            figures += 1;
+        }
+    }
+    assert!(figures >= least, "only {figures} rows of {chapter} have a figure");
 }
 
 /// The warnings at the head.
