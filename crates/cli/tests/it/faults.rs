@@ -129,10 +129,13 @@ fn a_file_system_that_vanishes_ends_the_recording_and_what_was_written_is_recove
     if !is_root() || !Path::new("/dev/fuse").exists() {
         return skip(TEST, "only root can mount, and only where the kernel has FUSE");
     }
+    if !works(Command::new("bindfs").arg("--version")) {
+        return skip(TEST, "there is no bindfs; `cargo xtask test --setup` installs it");
+    }
     let (behind, at) = (folder(), folder());
     let mut mirror = match Mirror::of(behind.path(), at.path()) {
         Ok(mirror) => mirror,
-        Err(why) => return skip(TEST, &format!("{why}; `cargo xtask test --setup` installs bindfs")),
+        Err(why) => return skip(TEST, &why),
     };
     let arguments = ["record", "--card", "virtual:2ch,16bit,1MS/s", "--buffer", "4MiB", "--to", "x", "--quiet"];
     let mut recorder = hairspring(&arguments);

@@ -51,7 +51,7 @@ fn completions_are_understood_by_the_shells_that_are_here() {
         if !works(Command::new(shell).args(["-c", "true"])) {
             skip(
                 &format!("completions_are_understood_by_the_shells_that_are_here ({shell})"),
-                "the shell is not installed",
+                "the shell is not here; `cargo xtask test --setup` installs it",
             );
             continue;
         }
