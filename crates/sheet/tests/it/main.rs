@@ -11,5 +11,6 @@ mod json;
 mod markdown;
 mod overlay;
 mod quantity;
+mod real;
 mod statistics;
 mod text;
