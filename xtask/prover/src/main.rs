@@ -9,6 +9,7 @@
 //! `xtask/src/prove.rs` with its claim and its time limit.
 #![expect(clippy::print_stdout, reason = "the verdict is the program's output")]
 
+mod blind_spots;
 mod calibration;
 mod cargo_test;
 mod executive;
@@ -22,6 +23,8 @@ mod mutants;
 mod never_early;
 mod place;
 mod pulses;
+mod random;
+mod rate_steps;
 mod reactions;
 mod recording;
 mod sentinel;
@@ -44,6 +47,18 @@ enum Proof {
     NeverEarly {
         /// How many delays, half of them under each policy
         #[arg(long, default_value_t = 10_000_000)]
+        count: u64,
+    },
+    /// No delay is early while the rate of the kernel's clock is stepped
+    RateSteps {
+        /// How many delays
+        #[arg(long, default_value_t = 1_000_000)]
+        count: u64,
+    },
+    /// Few of the delays that are late by stamps around them are called clean
+    BlindSpots {
+        /// How many delays of each length under each policy
+        #[arg(long, default_value_t = 1_000_000)]
         count: u64,
     },
     /// The stated bound of a calibration holds in fresh processes
@@ -217,6 +232,8 @@ fn main() -> ExitCode {
     let verdict = match Proof::parse() {
         Proof::Formats => formats::prove(),
         Proof::NeverEarly { count } => never_early::prove(count),
+        Proof::RateSteps { count } => rate_steps::prove(count),
+        Proof::BlindSpots { count } => blind_spots::prove(count),
         Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),
         Proof::Calibration { processes, seconds, .. } => calibration::prove(processes, seconds),
         Proof::Sentinel { rounds, millis } => sentinel::prove(rounds, millis),

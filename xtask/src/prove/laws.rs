@@ -7,6 +7,19 @@ use super::Proof;
 
 pub(super) const PROOFS: &[Proof] = &[
     Proof {
+        name: "rate-steps",
+        claim: "Of a million delays from 20 µs on, by each way to wait, none is early by the kernel's clock while adjtimex steps its \
+                rate by up to ±500 ppm at random moments.",
+        command: &["rate-steps", "--count", "1000000"],
+        limit_s: 900,
+    },
+    Proof {
+        name: "blind-spots",
+        claim: "Of the delays that stamps around the call see more than 1.5 µs late, at most one in 20 is called clean.",
+        command: &["blind-spots", "--count", "1000000"],
+        limit_s: 600,
+    },
+    Proof {
         name: "rates-simulated",
         claim: "Whatever the kernel's rate does within ±100,000 ppm in virtual time, no delay of 20 µs or more, deadline or long \
                 delay ends early, and its report agrees.",

@@ -1,0 +1,81 @@
+//! Proof: of the delays that stamps around the call see late, few are called clean.
+//!
+//! What disturbs a thread before the first or after the last look that a delay takes at the counter is not seen by the delay
+//! itself. The stamps of its caller see it.
+
+use hairspring_machine::Clock;
+use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
+use serde_json::{Map, json};
+
+use super::Verdict;
+use super::place::{PAUSE, POLICIES, STRETCH, take};
+
+/// The requests.
+const REQUESTS: [Nanos; 3] = [Nanos::from_micros(1), Nanos::from_micros(10), Nanos::from_micros(30)];
+/// What is late: by more than this.
+const LATE: Nanos = Nanos::new(1_500);
+/// One of so many late delays may be called clean.
+const CLEAN_ONE_OF: u64 = 20;
+/// With fewer late delays the share says nothing.
+const LATE_LEAST: u64 = 200;
+
+pub(crate) fn prove(count: u64) -> Verdict {
+    let mut figures = Map::new();
+    let timebase = match Timebase::calibrate_to(Host, 1.0, Nanos::from_secs(1)) {
+        Ok(timebase) => timebase,
+        Err(error) => {
+            figures.insert("defect".to_owned(), json!(error.to_string()));
+            return Verdict { passed: false, figures };
+        }
+    };
+    let (mut late, mut clean) = (0, 0);
+    for (name, policy) in POLICIES {
+        for request in REQUESTS {
+            match run(&timebase, policy, request, count) {
+                Ok((seen, called_clean)) => {
+                    let label = format!("{name}, {request}: late by more than {LATE} of {count}, of them called clean");
+                    figures.insert(label, json!([seen, called_clean]));
+                    late += seen;
+                    clean += called_clean;
+                }
+                Err(refused) => {
+                    figures.insert(format!("{name}, {request}: refused"), json!(refused));
+                }
+            }
+        }
+    }
+    figures.insert("late by stamps outside".to_owned(), json!(late));
+    figures.insert("of them called clean".to_owned(), json!(clean));
+    if late < LATE_LEAST {
+        figures.insert(super::NOT_RUN.to_owned(), json!(format!("only {late} delays were late, too few for a share")));
+        return Verdict { passed: false, figures };
+    }
+    figures.insert("called clean in percent".to_owned(), json!((clean * 10_000 / late) as f64 / 100.0));
+    Verdict { passed: clean * CLEAN_ONE_OF <= late, figures }
+}
+
+/// How many were late, and how many of those were called clean.
+fn run(timebase: &Timebase<Host>, policy: Policy, request: Nanos, count: u64) -> Result<(u64, u64), String> {
+    let _guard = take(policy)?;
+    let (mut late, mut clean) = (0, 0);
+    let mut stretch_ends = Host.read(Clock::Monotonic) + STRETCH;
+    for number in 0..count {
+        let before = timebase.stamp_ordered();
+        let report = timebase.delay(request);
+        let after = timebase.stamp_ordered();
+        let report = report.map_err(|error| error.to_string())?;
+        if timebase.nanos(after.since(before)) - request > LATE {
+            late += 1;
+            clean += u64::from(report.verdict.is_clean());
+        }
+        // A look at the clock every hundred delays: 3 ms at the most.
+        if policy != Policy::Other && number.is_multiple_of(100) {
+            let now = Host.read(Clock::Monotonic);
+            if now > stretch_ends {
+                Host.sleep_until(now + PAUSE);
+                stretch_ends = Host.read(Clock::Monotonic) + STRETCH;
+            }
+        }
+    }
+    Ok((late, clean))
+}
