@@ -1,8 +1,9 @@
 //! Pools of buffers and the parcels that carry them.
 
 use hairspring_exec::{Config, Create, Limit, Parcel, Protocol, Services, Status};
+use hairspring_machine::Nanos;
 
-use crate::backends::{FOREVER, ROOM, check, check_on, check_with, nth, sim_and_fiber, urgency};
+use crate::backends::{FOREVER, LIMIT, ROOM, check, check_on, check_with, nth, sim_and_fiber, urgency};
 
 #[test]
 fn a_pool_gives_each_buffer_once_and_takes_it_back_when_it_is_dropped() {
@@ -148,6 +149,43 @@ fn a_task_that_is_killed_while_it_computes_gives_back_what_it_then_drops() {
             bench.run();
         });
     }
+}
+
+#[test]
+fn a_pool_is_whole_however_often_a_task_is_killed_while_it_takes_buffers() {
+    // On threads the kill comes at any instruction: also after the buffer was given, and before the task has it.
+    check_with(&Config::default(), "lost:0 Asked", |bench| {
+        const KILLS: u64 = 200;
+        let pool = bench.executive.pool(vec![0_u32, 1]).expect("few objects");
+        let mine = pool.clone();
+        let victim = bench.task("victim", 20, move |ctx, _| {
+            loop {
+                let first = ctx.buffer(&mine);
+                let second = ctx.buffer(&mine);
+                drop((second, first));
+            }
+        });
+        bench.start("killer", 10, move |ctx, _| {
+            for number in 0.. {
+                // At another point of the victim's loop each time.
+                ctx.delay(Nanos::new(30_000 + number * 7_919 % 20_011)).expect("it unwinds with the run");
+                ctx.kill(victim).expect("it exists");
+            }
+        });
+        bench.start("starts", 30, move |ctx, log| {
+            let mut lost = 0;
+            for _ in 0..KILLS {
+                // Runs until it is killed.
+                ctx.trigger(victim).expect("it is idle");
+                let all = [ctx.buffer(&pool), ctx.buffer(&pool)];
+                lost += all.iter().filter(|buffer| buffer.is_err()).count();
+            }
+            log.note(format!("lost:{lost}"));
+            ctx.stop();
+        });
+        let finish = bench.executive.run(LIMIT);
+        bench.log.note(format!("{:?}", finish.stopped));
+    });
 }
 
 #[test]

@@ -23,9 +23,10 @@ const STAGES: [&str; 5] = ["idle", "computes", "waits_in_the_system", "timer", "
 
 /// Tells the parent that the stage is reached, and stays in it until the process has been stopped: the clock has jumped.
 fn linger(stays: impl Fn()) {
+    // Before the parent is told: it may stop us at once.
+    let begun = Instant::now();
     let mut out = std::io::stdout();
     out.write_all(b"stage\n").and_then(|()| out.flush()).expect("the parent reads");
-    let begun = Instant::now();
     let (mut last, mut gap) = (begun, Duration::ZERO);
     while gap < STOP / 2 {
         assert!(last - begun < Duration::from_secs(20), "the parent has not stopped us");
