@@ -9,9 +9,12 @@ pub struct Config {
     pub envelopes: u16,
     /// The largest message, in bytes; 12 as in AMX.
     pub message_bytes: usize,
-    /// Stack of each task, in bytes, rounded up to pages, with a guard page below. Only what is touched becomes memory.
+    /// Stack of each task, in bytes, rounded up to pages, with a guard page below. Only what is touched becomes memory. On fibers
+    /// and in virtual time, timer and interrupt procedures and hooks run on the stack of the task in whose call they come, so each
+    /// stack must hold the task's own deepest call and the deepest procedure upon it. The procedures find the floating-point
+    /// control words that a run begins with, and the task finds its own afterwards.
     pub stack_bytes: usize,
-    /// How long a task may keep the CPU in one stretch without a call before the watchdog takes its real-time priority.
+    /// How much CPU time a task may use in one stretch without a call before the watchdog takes its real-time priority.
     /// Zero: nobody watches while it runs.
     pub watchdog: Nanos,
     /// Calls to keep in the trace; none: no trace, and no clock reading per call.

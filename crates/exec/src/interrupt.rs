@@ -2,12 +2,12 @@
 //!
 //! A source is a descriptor that becomes readable (a device, a socket, a pipe), a counter (eventfd, timerfd), or software:
 //! any thread that calls [`Isp::post`]. Each descriptor has one thread of its own that does nothing but wait for it, in a
-//! band above all tasks where real-time priority is granted. A procedure is either
+//! band above all tasks where real-time priority is granted (on fibers: where the carrier is to have it). A procedure is either
 //!
 //! * *raw*: it makes no executive calls and runs at once on the source's thread, or
 //! * *conforming*: it gets an [`IspCtx`](crate::IspCtx), with exactly the calls that cannot wait, and runs above all tasks: in
-//!   the thread back-end on the source's thread, in the fiber back-end on the carrier at its next look at the ring, which is
-//!   at the end of each call and at each `preempt_point()`.
+//!   the thread back-end on the source's thread, in the fiber back-end on the carrier, at the end of the call or the run of a
+//!   task that is made next, or at a `preempt_point()`, on the stack of that task.
 //!
 //! Arrivals on their way lie in a bounded ring. One that finds it full is lost, and counted
 //! ([`Finish::interrupts_lost`](crate::Finish::interrupts_lost)). [`Finish::sources`](crate::Finish::sources) tells which source

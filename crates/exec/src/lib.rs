@@ -33,8 +33,9 @@
 //! # Semantics
 //!
 //! 1. **Where a task can be preempted.** Sim: in every call and every `work()`. Fiber: at the end of each of its calls and at
-//!    [`TaskCtx::preempt_point`]; a fiber that computes without calls keeps the CPU, and interrupts and timers wait. Threads:
-//!    at any instruction.
+//!    [`TaskCtx::preempt_point`]; a fiber that computes without calls keeps the CPU, and interrupts and timers wait. Whatever
+//!    is due (an interrupt, a deadline, the limit of the run) is served before any call, or the end of a run, returns to a task.
+//!    Procedures that make each other due for ever are served in turns ([`Finish::floods`]). Threads: at any instruction.
 //! 2. **A call that readies a more urgent task switches before it returns** (not with `Profile::Smp`, where the task runs
 //!    on another CPU). Priority 0 is the most urgent, 63 the least. Equal priority never preempts: FIFO; a preempted task
 //!    keeps its place at the head.
@@ -62,12 +63,12 @@
 //! 10. **Time-out against signal.** Whichever the core processes first decides; there is exactly one outcome, and a unit,
 //!     message or resource is never given to a task that is told `TimedOut`.
 //! 11. **Interrupt latency** of an executive in user space is two numbers that are never added: the longest time it keeps
-//!     others out of its state ([`Finish::longest_lock`]), and, for fibers, the longest time between two looks at the ring,
-//!     which includes the tasks' own code ([`Finish::longest_unpolled`]).
+//!     others out of its state ([`Finish::longest_lock`]), and, for fibers, the longest time between two looks at what
+//!     is due, which is the tasks' own code ([`Finish::longest_unpolled`]).
 //! 12. **Environment.** Threads want real-time priority (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`). Without it everything works, but
 //!     strict priority does not hold, and [`Finish::strict`] and [`Finish::refused`] say so. A watchdog above all tasks takes
 //!     the priority of a task that computes too long without a call ([`Config::watchdog`]); Linux's own real-time throttling
-//!     is left as it is. The carrier of fibers has its timer slack set to 1 ns while it runs.
+//!     is left as it is. On fibers the watchdog and the sources' threads have real-time priority only where the carrier has. The carrier of fibers has its timer slack set to 1 ns while it runs.
 //!
 //! # Where this departs from AMX
 //!

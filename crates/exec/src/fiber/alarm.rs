@@ -120,7 +120,7 @@ impl Alarm {
         let left = next.as_nanos().saturating_sub(look.now.as_nanos()).min(MOST_BLIND_NS);
         // At most 750,000 ns times a rate below 2⁴⁰: it fits.
         let safe = (left - left / 4).saturating_sub(STEP_NS);
-        (u128::from(safe) * u128::from(self.rate.get()) >> FRACTION).saturating_sub(u128::from(STEP_TICKS)) as u64
+        ((u128::from(safe) * u128::from(self.rate.get())) >> FRACTION).saturating_sub(u128::from(STEP_TICKS)) as u64
     }
 
     /// Measures the rate between two looks, from below: a counter read before the first clock reading or after the second would
@@ -132,7 +132,7 @@ impl Alarm {
             return;
         }
         self.base.set(Some(look));
-        let ticks = u128::from(look.before.checked_sub(base.after).unwrap_or(0));
+        let ticks = u128::from(look.before.saturating_sub(base.after));
         let rate = ((ticks << FRACTION) / u128::from(passed_ns)) as u64;
         // One that rises by more is a counter that jumped, or recovers from a measurement that was disturbed.
         let known = self.rate.get();

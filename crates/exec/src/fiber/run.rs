@@ -54,8 +54,8 @@ impl<M: Carrier> Fibers<M> {
                 return;
             }
             let arrived = self.serve_arrivals(bits & ARRIVED != 0);
-            let is_time = turn == 0 || self.alarm.is_up(self.machine.ticks());
-            if !(is_time && self.serve_time()) && !arrived {
+            let timed = (turn == 0 || self.alarm.is_up(self.machine.ticks())) && self.serve_time();
+            if !arrived && !timed {
                 return;
             }
         }

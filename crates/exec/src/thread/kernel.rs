@@ -126,7 +126,7 @@ impl State {
         [next, self.limit].into_iter().flatten().min()
     }
 
-    /// A timer or interrupt procedure panicked: ends the run, in which the panic goes on.
+    /// A timer or interrupt procedure or a hook panicked: ends the run, in which the panic goes on.
     pub(super) fn burst(&mut self, payload: Box<dyn Any + Send>) {
         self.burst.get_or_insert(payload);
         self.end_run(Stopped::Asked);

@@ -47,7 +47,7 @@ impl Threads {
         finish.timer_overruns = state.core.observer.overruns;
         finish.strict = state.granted && state.single && !state.weakened && state.violations == 0;
         finish.longest_lock = state.take_longest();
-        let burst = state.burst.take();
+        let burst = state.burst.take().or_else(|| state.core.observer.tap.burst.take());
         shared.release(state);
         finish.tell_sources(whole(&shared.interrupts).troubles());
         if let Some(payload) = burst {

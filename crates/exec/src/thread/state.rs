@@ -128,6 +128,10 @@ impl State {
     /// Sets the words of those whom the call let run, and looks whether the kernel thread or the run's end is concerned.
     #[inline]
     pub(super) fn conclude(&mut self, me: Option<TaskId>, call: &Call, reply: Reply) {
+        // A hook has panicked.
+        if let Some(payload) = self.core.observer.tap.burst.take() {
+            self.burst(payload);
+        }
         let blocked = reply.status == Status::Blocked;
         if blocked && let Some(me) = me {
             self.core.observer.seats[me.index()].awaiting = true;

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hairspring_exec::{Config, Create, Ending, Observer, Priority, ResourceId, Services, TaskId, TimerId, Waiting};
 use hairspring_machine::{Host, Machine, Nanos};
 
-use crate::backends::{Bench, FOREVER, LIMIT, hush, micros, panic_on_purpose, sim_and_fiber};
+use crate::backends::{Bench, FOREVER, LIMIT, all, alone, hush, micros, panic_on_purpose};
 
 /// Panics when it is told this for the n-th time.
 struct Clumsy(&'static str, u32);
@@ -55,7 +55,8 @@ fn a_hook_that_panics_ends_the_run_and_leaves_nothing_behind() {
     hush();
     for told in ["readied", "started", "stopped", "timed_out", "ended", "priority", "owned", "expired"] {
         for number in 1..=2 {
-            for backend in sim_and_fiber() {
+            for backend in all() {
+                let _alone = alone();
                 let name = format!("{told} {number} on {}", backend.name());
                 let slack = Host.timer_slack();
                 let mut bench = Bench::new(backend, &Config { watchdog: Nanos::from_millis(50), ..Config::default() });
