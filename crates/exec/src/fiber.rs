@@ -256,7 +256,7 @@ impl<M: Carrier> Fibers<M> {
     #[inline(always)]
     fn is_wanted(&self) -> bool {
         let bits = self.attention.bits();
-        bits != 0 && (bits != TIMED || self.alarm.is_up(self.machine.ticks()))
+        bits != 0 && (bits != TIMED || self.alarm.is_up(&self.machine))
     }
 
     /// A deadline was set.

@@ -18,7 +18,7 @@
 use std::cell::Cell;
 
 use hairspring_exec_core::Moment;
-use hairspring_machine::{Machine, Ticks};
+use hairspring_machine::Machine;
 
 /// The longest stretch without a look at the clock while a deadline is set. Long beside the cost of a look, 50 ns.
 const MOST_BLIND_NS: u64 = 1_000_000;
@@ -53,10 +53,10 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    pub(super) fn new(machine: &impl Machine) -> Self {
-        let evidence = machine.counter_evidence();
+    /// Whether the machine's counter is `trusted`; if not it is never read, for a process may be forbidden to.
+    pub(super) fn new(trusted: bool) -> Self {
         Self {
-            trusted: evidence.readable && evidence.invariant && evidence.kernel_says_constant,
+            trusted,
             seen: Cell::new(0),
             span: Cell::new(0),
             due: Cell::new(u64::MAX),
@@ -74,8 +74,8 @@ impl Alarm {
 
     /// Whether the clock is to be looked at.
     #[inline(always)]
-    pub(super) fn is_up(&self, counter: Ticks) -> bool {
-        counter.raw().wrapping_sub(self.seen.get()) >= self.span.get()
+    pub(super) fn is_up(&self, machine: &impl Machine) -> bool {
+        !self.trusted || machine.ticks().raw().wrapping_sub(self.seen.get()) >= self.span.get()
     }
 
     /// A deadline was set. True if it comes before all that the alarm knows of: then the clock is to be looked at.

@@ -1,7 +1,9 @@
 //! [`Carrier`]: the machines that can carry fibers: this computer, and the simulated one.
 
+use std::sync::OnceLock;
+
 use hairspring_exec_core::{Ending, Moment, TaskId};
-use hairspring_machine::{Clock, Host, Machine, Nanos, Sim};
+use hairspring_machine::{Clock, CounterEvidence, Host, Machine, Nanos, Sim};
 
 use crate::context::TaskCtx;
 use crate::engine::Kernel;
@@ -23,6 +25,9 @@ pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
 
     /// Lets a task compute for this long, without a look at anything.
     fn compute(&self, span: Nanos);
+
+    /// Whether the counter runs at one rate and may be read.
+    fn trusts_counter(&self) -> bool;
 
     /// The engine as contexts hold it.
     fn kernel(fibers: &Fibers<Self>) -> Kernel<'_>;
@@ -52,6 +57,12 @@ impl Carrier for Host {
         }
     }
 
+    fn trusts_counter(&self) -> bool {
+        // The evidence lies in files. A process that is forbidden the counter later on knows what it does.
+        static TRUSTED: OnceLock<bool> = OnceLock::new();
+        *TRUSTED.get_or_init(|| is_steady(&self.counter_evidence()))
+    }
+
     #[inline(always)]
     fn kernel(fibers: &Fibers<Self>) -> Kernel<'_> {
         Kernel::Fiber(fibers)
@@ -76,6 +87,10 @@ impl Carrier for Sim {
         self.work(span);
     }
 
+    fn trusts_counter(&self) -> bool {
+        is_steady(&self.counter_evidence())
+    }
+
     fn kernel(fibers: &Fibers<Self>) -> Kernel<'_> {
         Kernel::Sim(fibers)
     }
@@ -90,4 +105,9 @@ impl Carrier for Sim {
             }
         }
     }
+}
+
+/// Whether the evidence speaks for a counter of one rate that this process may read.
+fn is_steady(evidence: &CounterEvidence) -> bool {
+    evidence.readable && evidence.invariant && evidence.kernel_says_constant
 }

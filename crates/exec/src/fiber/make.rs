@@ -32,7 +32,7 @@ impl<M: Carrier> Fibers<M> {
             attention.set(MEASURED);
         }
         Box::new(Self {
-            alarm: Alarm::new(&machine),
+            alarm: Alarm::new(machine.trusts_counter()),
             machine,
             placement: (cpus, policy),
             core: UnsafeCell::new(Core::new(config.envelopes, Tap::new(Some(Arc::clone(&attention))))),

@@ -54,7 +54,7 @@ impl<M: Carrier> Fibers<M> {
                 return;
             }
             let arrived = self.serve_arrivals(bits & ARRIVED != 0);
-            let timed = (turn == 0 || self.alarm.is_up(self.machine.ticks())) && self.serve_time();
+            let timed = (turn == 0 || self.alarm.is_up(&self.machine)) && self.serve_time();
             if !arrived && !timed {
                 return;
             }
