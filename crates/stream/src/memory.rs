@@ -200,9 +200,9 @@ impl Memory {
         let length = usize::try_from(size.0).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
         if !mirrored {
             let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | hugetlb;
-            let address = aligned(length, pages)?;
-            place(address, length, anonymous, -1, pages).inspect_err(|_| unmap(address, length))?;
-            return Ok((address, length, None));
+            // All other pages are aligned as they must be wherever the kernel puts them.
+            let at = if pages == Pages::Transparent { Some(aligned(length, pages)?) } else { None };
+            return Ok((place(at, length, anonymous, -1, pages)?, length, None));
         }
         // The two flags have the same bits: the size of the page is coded alike.
         let flags = if hugetlb == 0 { 0 } else { libc::MFD_HUGETLB | (hugetlb & !libc::MAP_HUGETLB).cast_unsigned() };
@@ -219,16 +219,19 @@ impl Memory {
             return Err(io::Error::last_os_error());
         }
         let reach = length.checked_mul(2).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        let address = aligned(reach, pages)?;
+        // If the pages are not to be had this is where it shows: before a reservation is mapped over.
+        unmap(place(None, length, libc::MAP_SHARED, file.as_raw_fd(), pages)?, length);
+        let base = aligned(reach, pages)?;
         for half in [0, length] {
             // SAFETY: `half` is within the range that was reserved just above, so the address is not null.
-            let address = unsafe { address.add(half) };
-            if let Err(error) = place(address, length, libc::MAP_SHARED, file.as_raw_fd(), pages) {
-                unmap(address, reach);
+            let address = unsafe { base.add(half) };
+            if let Err(error) = place(Some(address), length, libc::MAP_SHARED, file.as_raw_fd(), pages) {
+                // SAFETY: the other half lies within the same reservation.
+                unmap(unsafe { base.add(length - half) }, length);
                 return Err(error);
             }
         }
-        Ok((address, reach, Some(file)))
+        Ok((base, reach, Some(file)))
     }
 
     /// What the kernel really gave, by its own account.
@@ -403,28 +406,34 @@ fn aligned(length: usize, pages: Pages) -> io::Result<NonNull<u8>> {
     Ok(address)
 }
 
-/// Maps memory over a reservation and makes its pages present.
-fn place(address: NonNull<u8>, length: usize, flags: i32, file: i32, pages: Pages) -> io::Result<()> {
+/// Maps memory over a reservation, or where the kernel likes, and makes its pages present. If that fails nothing is left of it,
+/// nor of that part of the reservation.
+fn place(at: Option<NonNull<u8>>, length: usize, flags: i32, file: i32, pages: Pages) -> io::Result<NonNull<u8>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: replaces a part of the reservation that `aligned` made for this, and nothing else.
-    let mapped = unsafe { libc::mmap(address.as_ptr().cast(), length, access, flags | libc::MAP_FIXED, file, 0) };
+    let (wanted, fixed) = at.map_or((std::ptr::null_mut(), 0), |at| (at.as_ptr().cast(), libc::MAP_FIXED));
+    // SAFETY: replaces a part of the reservation that `aligned` made for this and nothing else, or nothing that exists.
+    let mapped = unsafe { libc::mmap(wanted, length, access, flags | fixed, file, 0) };
     if mapped == libc::MAP_FAILED {
+        // The kernel has taken the reservation away by now, or it has not; only addresses are lost then. To unmap them could
+        // hit what another thread has put there meanwhile.
         return Err(io::Error::last_os_error());
     }
+    let address = NonNull::new(mapped.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
     if pages == Pages::Transparent {
         // SAFETY: advice about the mapping that was made above. A refusal shows when the pages are read back.
-        let _ = unsafe { libc::madvise(address.as_ptr().cast(), length, libc::MADV_HUGEPAGE) };
+        let _ = unsafe { libc::madvise(mapped, length, libc::MADV_HUGEPAGE) };
     }
     // SAFETY: brings in the pages of the mapping that was made above, as writing to them would, but fails instead of
     // killing the process where there are none (hugetlb).
-    if unsafe { libc::madvise(address.as_ptr().cast(), length, libc::MADV_POPULATE_WRITE) } != 0 {
+    if unsafe { libc::madvise(mapped, length, libc::MADV_POPULATE_WRITE) } != 0 {
         let error = io::Error::last_os_error();
         // A kernel before 5.14 does not know the advice; its pages come with the first access.
         if error.raw_os_error() != Some(libc::EINVAL) {
+            unmap(address, length);
             return Err(error);
         }
     }
-    Ok(())
+    Ok(address)
 }
 
 fn unmap(address: NonNull<u8>, length: usize) {
@@ -558,23 +567,26 @@ mod tests {
         assert_eq!(pages_at(&text(4, 0, 0), 0x7f00_0080_0000), None);
     }
 
-    /// Addresses that were reserved for pages that are not there were never given back.
+    /// Memory whose pages did not come was never given back.
     #[test]
-    fn what_is_refused_leaves_no_addresses_reserved() {
+    fn what_is_refused_leaves_no_addresses_behind() {
         let reserved = || {
             let status = std::fs::read_to_string("/proc/self/status").expect("a status");
             let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("a size");
             Bytes::kib(line.trim().trim_end_matches(" kB").parse().expect("a number"))
         };
         let before = reserved();
-        // No machine has set aside 1 TiB.
-        let most = Bytes(1 << 40);
+        // There are no pages behind the end of a file. No machine has set aside 1 TiB.
+        let empty = tempfile::tempfile().expect("a file");
+        let most = 1 << 40;
         for _ in 0..16 {
+            assert!(place(None, most, libc::MAP_SHARED, empty.as_raw_fd(), Pages::Small).is_err());
+            let size = Bytes(most as u64);
             assert!(
-                Memory::map(most, Pages::Huge2M, false).is_err() && Memory::map(most, Pages::Huge2M, true).is_err()
+                Memory::map(size, Pages::Huge2M, false).is_err() && Memory::map(size, Pages::Huge2M, true).is_err()
             );
         }
         let after = reserved();
-        assert!(after.0 < before.0 + most.0, "{before} before, {after} after");
+        assert!(after.0 < before.0 + most as u64, "{before} before, {after} after");
     }
 }

@@ -242,6 +242,19 @@ fn the_signal_usr1_triggers_from_outside() {
     assert!(number(&report, "produced_bytes") < 4 * 50_000_000, "one shot was asked for, and it ended then");
 }
 
+/// The first frame triggers, so that the frames before it that were asked for do not exist. Nobody was told.
+#[test]
+fn a_shot_that_is_not_whole_is_said_in_report_and_metadata() {
+    let folder = folder();
+    let shot = ["--trigger", "level:ch0>-1", "--pre", "500", "--post", "1000"];
+    let arguments = [&["--card", "virtual:1ch,16bit,1MS/s,data=zero", "--for", "5s", "--to", "x"][..], &shot].concat();
+    let report = recorded(folder.path(), &arguments, 0);
+    assert_eq!((number(&report, "shots"), number(&report["missed_triggers"], "short_shots")), (1, 1), "{report:#}");
+    let meta = json(&std::fs::read_to_string(folder.path().join("x.sigmf-meta")).expect("metadata"));
+    assert_eq!(meta["global"]["hairspring:result"]["missed_triggers"], report["missed_triggers"]);
+    assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("frames before the trigger")), "{report:#}");
+}
+
 #[test]
 fn ctrl_c_ends_a_recording_in_order_without_loss() {
     for name in ["INT", "TERM"] {
