@@ -13,11 +13,11 @@
 pub struct Ledger {
     /// What the source says it produced, by its own counter or clock.
     pub produced_bytes: u64,
-    /// In the files, by the completions of the writes.
+    /// In the files, and in their journals.
     pub stored_bytes: u64,
     /// Of these, certainly still there after a power cut: complete when a sync was submitted that succeeded.
     pub durable_bytes: u64,
-    /// Handed to the disk, not yet complete.
+    /// Handed to the disk, not yet complete or not yet in a journal.
     pub in_flight_bytes: u64,
     /// In the ring, not yet handed to the disk.
     pub in_ring_bytes: u64,

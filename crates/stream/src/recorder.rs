@@ -14,19 +14,27 @@
 //!
 //! 1. A full block is taken and written from where it lies, without a copy; its CRC-32C is computed on the way. Where data
 //!    may be overwritten or left out (policy `overwrite`, a trigger) they are copied into blocks of their own first.
-//! 2. Writes complete in any order; each is entered into the journal when it is complete. The ring gets its room back in order.
+//! 2. Writes complete in any order; each is entered into the journal when it is complete, and counts as stored when the journal's
+//!    file has it. The ring gets its room back in order.
 //! 3. Now and then data are forced to the device. What had been complete when that was *submitted* is durable when it succeeds.
 //! 4. Then the journal says so and is forced to the device itself; only then is it counted as durable.
 //!
-//! **Failures.** A target that fails is given up and its unfinished blocks go to the others; with the last one the recording
-//! ends, in order and readable: what could not be written is a gap whose cause is the error. A sync that failed is never
-//! repeated as if it could still succeed: from there on nothing is called durable any more.
+//! What is settled of each block stands in one place, `recorder/settled.rs`; ledger, verdict and metadata follow from that.
+//!
+//! **Failures.** A target that fails is given up and its unfinished blocks go to the others; if its journal fails, blocks that are
+//! written and not in the journal yet become a gap. With the last target the recording ends, in order and readable: what could not
+//! be written is a gap whose cause is the error. A sync that failed is never repeated as if it could still succeed: from there on
+//! nothing is called durable any more.
+//!
+//! **The end.** All blocks durable; files cut to their lengths, and that forced to the device; the verdict; the journals' ends;
+//! the metadata.
 //!
 //! **Real-time behaviour.** No call sleeps or locks. It allocates only where lists of blocks and gaps grow.
 
 mod ends;
 mod feed;
 mod member;
+mod settled;
 mod writes;
 
 use std::collections::VecDeque;
@@ -48,6 +56,7 @@ use crate::units::{Bytes, Frames};
 
 use feed::Staging;
 use member::Member;
+use settled::Settled;
 use writes::Write;
 
 /// Where a block goes.
@@ -223,7 +232,7 @@ pub struct Outcome {
 }
 
 /// What a recorder is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// Taking data and writing them.
     Streaming,
@@ -231,18 +240,11 @@ enum Phase {
     Draining,
     /// The last sync of the data.
     Syncing,
+    /// The files are cut to their lengths, and that is forced to the device.
+    Cutting,
     /// The last records, and the last sync of the journals.
     Closing,
     Done,
-}
-
-/// A file's place for one block, by its number.
-#[derive(Clone, Copy, Debug)]
-struct Placed {
-    member: usize,
-    file_offset: u64,
-    length: u32,
-    complete: bool,
 }
 
 /// Takes a stream out of its ring and puts it into files.
@@ -262,13 +264,10 @@ pub struct Recorder {
     writes: Vec<Option<Write>>,
     /// Ring positions where blocks end that were taken and not released, oldest first, and whether they are written.
     taken: VecDeque<(u64, bool)>,
-    /// Blocks by number.
-    blocks: Vec<Placed>,
-    /// Bytes of the stored stream that are in blocks, whole or under way.
+    /// What is settled of each block.
+    settled: Settled,
+    /// Position in the stored stream behind the last byte that is in a block, or had a place and could not be written.
     stored_position: u64,
-    /// Bytes that had a place in the stored stream and are not in it, because they could not be written: what comes behind
-    /// them keeps its place.
-    unstored_bytes: u64,
     /// Ring position up to which gaps and frames are accounted for, and the frame there.
     position: u64,
     frame: Frames,
@@ -281,11 +280,11 @@ pub struct Recorder {
     /// Bytes lost on this side of the ring: evicted, or not writable.
     lost_bytes: u64,
     left_out_bytes: u64,
-    stored_bytes: u64,
-    in_flight_bytes: u64,
-    /// The block from which on nothing could be written, once there is no target left; and whether the account was cut there.
+    /// The block from which on nothing could be written, once there is no target left; and whether the account was ended there.
     failed: Option<u64>,
-    settled: bool,
+    failure_is_settled: bool,
+    /// Files that do not have their lengths, and why.
+    uncut: Vec<String>,
     /// A gap began elsewhere than where the frames before it end: the source's account and ours differ.
     misplaced: u64,
     /// A sync failed: no more promises.
@@ -349,9 +348,8 @@ impl Recorder {
             staging,
             writes: (0..setup.depth).map(|_| None).collect(),
             taken: VecDeque::with_capacity(setup.depth + 1),
-            blocks: Vec::with_capacity(4096),
+            settled: Settled::new(members.len()),
             stored_position: 0,
-            unstored_bytes: 0,
             position: consumer.next(),
             frame: Frames(0),
             timeline: Timeline::new(layout),
@@ -361,10 +359,9 @@ impl Recorder {
             triggers: Vec::new(),
             lost_bytes: 0,
             left_out_bytes: 0,
-            stored_bytes: 0,
-            in_flight_bytes: 0,
             failed: None,
-            settled: false,
+            failure_is_settled: false,
+            uncut: Vec::new(),
             misplaced: 0,
             sync_failed: false,
             troubles: Vec::new(),
@@ -439,17 +436,18 @@ impl Recorder {
     fn next_due(&self, now: Nanos) -> Nanos {
         // Nothing has to be looked at more often than that; completions and the bell come by themselves.
         const AT_LEAST_EVERY: Nanos = Nanos::from_millis(100);
-        let sync = self.members.iter().filter_map(|member| member.next_sync(self.setup.sync_every)).min();
+        let wanting = (0..self.members.len()).filter(|number| self.settled.wants_sync(*number));
+        let sync = wanting.filter_map(|number| self.members[number].next_sync(self.setup.sync_every)).min();
         sync.unwrap_or(Nanos::MAX).min(now + AT_LEAST_EVERY).max(now)
     }
 
     /// Goes through the phases of the end.
     fn advance_phase(&mut self, now: Nanos, counters: Counters) {
         let idle = self.writes.iter().all(Option::is_none);
-        if self.failed.is_some() && !self.settled && idle && self.phase != Phase::Done {
+        if self.failed.is_some() && !self.failure_is_settled && idle && self.phase < Phase::Closing {
             // Also when all is taken: a journal can fail last of all.
             self.settle_failure(now);
-            self.settled = true;
+            self.failure_is_settled = true;
         }
         if self.phase == Phase::Draining && idle {
             self.phase = Phase::Syncing;
@@ -457,10 +455,16 @@ impl Recorder {
         if self.phase == Phase::Syncing {
             // Again, too: one may have been under way for blocks that were withdrawn since.
             for number in 0..self.members.len() {
-                self.begin_sync(number, now);
+                if self.settled.wants_sync(number) {
+                    self.begin_sync(number, now);
+                }
             }
         }
-        if self.phase == Phase::Syncing && self.members.iter().all(Member::is_synced) {
+        if self.phase == Phase::Syncing && (0..self.members.len()).all(|number| self.is_synced(number)) {
+            self.cut();
+            self.phase = Phase::Cutting;
+        }
+        if self.phase == Phase::Cutting && self.members.iter().all(|member| !member.is_syncing()) {
             let verdict = self.verdict(counters).0;
             let ledger = self.ledger(counters);
             self.record_all(&Record::End {
@@ -481,14 +485,21 @@ impl Recorder {
         }
     }
 
+    /// Whether all blocks of a member are in its journal and durable, or never will be.
+    fn is_synced(&self, number: usize) -> bool {
+        let member = &self.members[number];
+        let is_durable = !self.settled.wants_sync(number) || !member.may_sync();
+        !self.settled.has_entered(number) && !member.is_syncing() && is_durable
+    }
+
     /// Where every byte is. Holds at every moment if the source's counters are of the same moment as this call.
     pub fn ledger(&self, counters: Counters) -> Ledger {
         let staged = self.staging.as_ref().map_or(0, Staging::waiting_bytes);
         Ledger {
             produced_bytes: counters.produced_bytes,
-            stored_bytes: self.stored_bytes,
-            durable_bytes: self.members.iter().map(|member| member.durable_bytes.min(member.complete_bytes)).sum(),
-            in_flight_bytes: self.in_flight_bytes,
+            stored_bytes: self.settled.stored_bytes(),
+            durable_bytes: self.settled.durable_bytes(),
+            in_flight_bytes: self.settled.in_flight_bytes(),
             in_ring_bytes: self.consumer.head() - self.position + staged,
             in_fifo_bytes: counters.fifo_bytes,
             lost_bytes: counters.lost_bytes + self.lost_bytes,
@@ -564,19 +575,25 @@ impl Recorder {
         }
         self.record_all(&Record::Gap { position, gap });
         if gap.cause.is_in_stream() {
-            self.unstored_bytes += self.timeline.layout().bytes_of(gap.frames).0;
+            self.stored_position += self.timeline.layout().bytes_of(gap.frames).0;
         } else {
             self.timeline.skip(position, gap.frames);
         }
-        match self.gaps.last_mut() {
+        self.declare(gap);
+    }
+
+    /// Adds a gap to the list, which is in order. Gaps of one cause that touch become one.
+    fn declare(&mut self, gap: Gap) {
+        let at = self.gaps.partition_point(|other| other.first < gap.first);
+        match self.gaps[..at].last_mut() {
             Some(last) if last.end() == gap.first && last.cause == gap.cause => last.frames.0 += gap.frames.0,
-            _ => self.gaps.push(gap),
+            _ => self.gaps.insert(at, gap),
         }
     }
 
     /// Position in the stored stream of the next byte to come.
     fn end_of_stored(&self) -> u64 {
-        self.stored_position + self.unstored_bytes + self.staging.as_ref().map_or(0, Staging::waiting_bytes)
+        self.stored_position + self.staging.as_ref().map_or(0, Staging::waiting_bytes)
     }
 }
 

@@ -11,9 +11,10 @@ use crate::sigmf;
 use crate::source::{Counters, End};
 use crate::store::{Direct, Errno, Store, StoreError};
 use crate::trigger::Missed;
-use crate::units::{Bytes, Frames};
+use crate::units::Bytes;
 
 use super::member::{Member, Purpose, files_of};
+use super::settled::Standing;
 use super::{Outcome, Recorder, RecorderError};
 
 impl Recorder {
@@ -104,56 +105,73 @@ impl Recorder {
         }
     }
 
-    /// Cuts the account at the first block that could not be written: it and all behind it are lost.
+    /// Ends the account at the first block that could not be written: what can be withdrawn of that and all behind it is lost.
+    /// Only what a journal names that cannot be written any more stays.
     pub(super) fn settle_failure(&mut self, now: Nanos) {
         let Some(first) = self.failed else { return };
         // What was left out last lies before what is lost now.
         let position = self.end_of_stored();
         self.flush_skip(position);
-        let cut = first * self.block;
-        if cut < self.stored_position {
-            for index in first..self.blocks.len() as u64 {
-                let placed = self.blocks[index as usize];
-                if placed.complete {
-                    self.stored_bytes -= u64::from(placed.length);
-                    self.members[placed.member].complete_bytes -= u64::from(placed.length);
-                    // A block of no length takes the place of what was entered for it before.
-                    let withdrawn =
-                        Record::Block { index, file_offset: 0, length: 0, crc: 0, produced_bytes: 0, at: now };
-                    self.members[placed.member].append(&withdrawn);
+        let mut lost: Option<(u64, u64)> = None;
+        for index in first..self.settled.len() {
+            let Some(block) = self.settled.block(index) else { break };
+            if block.is_stored() && self.members[block.member].journal_is_dead {
+                continue;
+            }
+            if block.is_stored() || block.standing == Standing::Entered {
+                // A block of no length takes the place of what was entered for it before.
+                let withdrawn = Record::Block { index, file_offset: 0, length: 0, crc: 0, produced_bytes: 0, at: now };
+                self.members[block.member].append(&withdrawn);
+            }
+            if !self.settled.lose(index) {
+                continue;
+            }
+            let position = index * self.block;
+            match &mut lost {
+                Some((_, end)) if *end == position => *end += u64::from(block.length),
+                run => {
+                    let before = run.replace((position, position + u64::from(block.length)));
+                    self.lose_stored(before, now);
                 }
             }
-            self.blocks.truncate(first as usize);
         }
-        self.in_flight_bytes = 0;
-        // Where the stored stream ends now, and which frame comes there: before any hole that lay behind.
-        let end = self.stored_position.min(cut);
-        let (stored, frame_here) = (end, self.frame);
-        let first_lost = self.timeline.cut(stored);
+        self.lose_stored(lost, now);
         let staged = self.staging.as_mut().map_or(0, super::feed::Staging::discard);
-        self.lost_bytes += self.stored_position - stored + staged;
-        self.stored_position = stored;
-        let declared: Vec<(Frames, Frames)> = {
-            let gaps = self.gaps.iter().map(|gap| (gap.first, gap.end()));
-            let skips = self.skips.iter().map(|skip| (skip.first, Frames(skip.first.0 + skip.frames.0)));
-            let mut all: Vec<_> = gaps.chain(skips).filter(|(_, end)| *end > first_lost).collect();
-            all.sort_unstable();
-            all
-        };
-        let mut at = first_lost;
-        for (begin, end) in declared.into_iter().chain([(frame_here, frame_here)]) {
-            if begin > at {
-                let frames = Frames(begin.0 - at.0);
-                let gap = Gap { first: at, frames, cause: Cause::WriteFailed, found: now };
-                self.gaps.push(gap);
-                self.record_all(&Record::Gap { position: stored + self.unstored_bytes, gap });
-                self.unstored_bytes += self.timeline.layout().bytes_of(frames).0;
-            }
-            at = at.max(end);
-        }
-        self.gaps.sort_by_key(|gap| gap.first);
+        let begin = self.stored_position;
+        self.stored_position += staged;
+        self.lose_stored(Some((begin, self.stored_position)), now);
         while let Some((end, _)) = self.taken.pop_front() {
             self.consumer.release(end);
+        }
+    }
+
+    /// A block that had a place in the stored stream is not in it.
+    pub(super) fn lose_block(&mut self, index: u64, now: Nanos) {
+        let position = index * self.block;
+        let length = self.settled.block(index).map_or(0, |block| u64::from(block.length));
+        self.lose_stored(Some((position, position + length)), now);
+    }
+
+    /// A piece of the stored stream, from one position to another, is not there. What comes behind it keeps its place.
+    fn lose_stored(&mut self, piece: Option<(u64, u64)>, now: Nanos) {
+        let Some((begin, end)) = piece.filter(|(begin, end)| begin < end) else { return };
+        self.lost_bytes += end - begin;
+        let runs: Vec<_> = self.timeline.runs_in(begin, Bytes(end - begin)).collect();
+        for run in runs {
+            let frames = self.timeline.layout().frames_in(run.length.unwrap_or_default());
+            let gap = Gap { first: run.first, frames, cause: Cause::WriteFailed, found: now };
+            self.record_all(&Record::Gap { position: run.position, gap });
+            self.declare(gap);
+        }
+    }
+
+    /// Cuts the files of all members to their lengths. Blocks.
+    pub(super) fn cut(&mut self) {
+        for (number, member) in self.members.iter_mut().enumerate() {
+            let length = self.settled.stored_of(number).map(|(_, block)| block.end()).max().unwrap_or(0);
+            if let Err(error) = member.cut(number, length, &mut *self.store) {
+                self.uncut.push(format!("failed to {error}"));
+            }
         }
     }
 
@@ -186,8 +204,19 @@ impl Recorder {
             return (Verdict::Unaccounted, format!("{} gaps are not where the source says; {because}", self.misplaced));
         }
         let shots_done = self.setup.gate.as_ref().is_some_and(crate::trigger::Gate::is_done);
-        let failed = self.failed.is_some() || self.sync_failed || matches!(end, End::Failed(_) | End::Overrun);
-        if lost || failed {
+        let uncertain = ledger.stored_bytes - ledger.durable_bytes;
+        if uncertain > 0 {
+            reasons.insert(0, format!("{} are written but not certainly on the device", Bytes(uncertain)));
+        }
+        let in_order =
+            self.uncut.is_empty() && !self.sync_failed && self.members.iter().all(|member| !member.journal_is_dead);
+        if !in_order {
+            reasons.extend(self.uncut.iter().cloned());
+            reasons.push("`hairspring recover` puts the files in order".to_owned());
+        }
+        let because = reasons.join("; ");
+        let failed = self.failed.is_some() || matches!(end, End::Failed(_) | End::Overrun);
+        if lost || failed || uncertain > 0 || !in_order {
             (Verdict::Incomplete, because)
         } else if end == End::Stopped && !shots_done {
             let how = if self.beginning.is_some() { "without loss" } else { "before any data came" };
@@ -204,37 +233,59 @@ impl Recorder {
         self.setup.gate.as_ref().map(crate::trigger::Gate::missed).unwrap_or_default()
     }
 
-    /// Puts the metadata in place and cuts the files to their lengths. Blocks.
+    /// Puts the metadata in place. Blocks.
     ///
-    /// Call it once after [`Step::Done`](super::Step::Done). What fails here is told in the outcome's reason; the journal is
-    /// on the device by then, so `recover` finds everything.
-    pub fn finish(mut self, now: Nanos, counters: Counters) -> Outcome {
-        let (mut verdict, mut reason) = self.verdict(counters);
-        let mut ledger = self.ledger(counters);
-        let ladder = self.ladder();
-        let files: Vec<_> = self.members.iter().flat_map(|member| files_of(member.base())).collect();
-        let direct = self.direct();
-        let end = self.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
-        let missed = self.missed();
-        let mut failures: Vec<StoreError> = Vec::new();
+    /// Call it once after [`Step::Done`](super::Step::Done): then the files have their lengths, and data and journals are on the
+    /// device or the verdict says that they are not. The metadata state the verdict that is returned: if they cannot be put in
+    /// place for one member the verdict is lowered, and they are written again for all.
+    pub fn finish(self, now: Nanos, counters: Counters) -> Outcome {
+        let mut this = self;
+        let (mut verdict, mut reason) = this.verdict(counters);
+        if let Err(failure) = this.describe_all(verdict, &reason, now, counters) {
+            verdict = verdict.max(Verdict::Incomplete);
+            reason = format!("failed to {failure}: `hairspring recover` puts the files in order; {reason}");
+            // The first failure is told; another says nothing new.
+            drop(this.describe_all(verdict, &reason, now, counters));
+        }
+        let end = this.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
+        let (ledger, ladder, direct) = (this.ledger(counters), this.ladder(), this.direct());
+        let missed = this.missed();
+        let files: Vec<_> = this.members.iter().flat_map(|member| files_of(member.base())).collect();
+        Outcome {
+            verdict,
+            reason,
+            end,
+            ledger,
+            gaps: this.gaps,
+            skips: this.skips,
+            triggers: this.triggers,
+            missed,
+            ignored: counters.ignored,
+            worst_stall: this.worst_stall,
+            high_water: this.consumer.fill().high_water,
+            buffer: this.consumer.fill().capacity,
+            ladder,
+            direct,
+            checksum_time: this.checksum_time,
+            block: Bytes(this.block),
+            files,
+        }
+    }
+
+    /// Writes the metadata of all members, or as many as can be; the first failure.
+    fn describe_all(
+        &mut self,
+        verdict: Verdict,
+        reason: &str,
+        now: Nanos,
+        counters: Counters,
+    ) -> Result<(), StoreError> {
+        let (ledger, ladder, direct, missed) = (self.ledger(counters), self.ladder(), self.direct(), self.missed());
+        let mut described = Ok(());
         for number in 0..self.members.len() {
-            let mine = self.blocks.iter().filter(|placed| placed.member == number && placed.complete);
-            let length = mine.map(|placed| placed.file_offset + u64::from(placed.length)).max().unwrap_or(0);
-            let (data, journal) = (self.members[number].data, self.members[number].journal);
-            failures.extend(self.store.truncate(data, length).err());
-            let journal_length = self.members[number].journal_length();
-            failures.extend(self.store.truncate(journal, journal_length).err());
-        }
-        if verdict == Verdict::Complete && ledger.durable_bytes != ledger.stored_bytes {
-            verdict = Verdict::Incomplete;
-            let bytes = Bytes(ledger.stored_bytes.abs_diff(ledger.durable_bytes));
-            reason = format!("{bytes} are written but not certainly on the device; {reason}");
-        }
-        let segments: Vec<_> = (0..self.members.len()).map(|number| self.segments(number)).collect();
-        for (number, segments) in segments.iter().enumerate() {
             let closing = sigmf::Closing {
                 verdict,
-                reason: reason.clone(),
+                reason: reason.to_owned(),
                 state: sigmf::State::Ended(verdict),
                 ledger,
                 gaps: self.gaps.clone(),
@@ -249,36 +300,11 @@ impl Recorder {
                 ignored: counters.ignored,
                 missed,
             };
-            let meta = sigmf::render(&self.about(number), Some(&closing), segments);
+            let meta = sigmf::render(&self.about(number), Some(&closing), &self.segments(number));
             let path = files_of(self.members[number].base())[1].clone();
-            let folder = self.members[number].folder().to_owned();
-            failures.extend(self.store.put(&path, &meta).err());
-            failures.extend(self.store.sync_folder(&folder).err());
+            described = described.and(self.store.put(&path, &meta));
         }
-        if let Some(failure) = failures.first() {
-            verdict = verdict.max(Verdict::Incomplete);
-            reason = format!("failed to {failure}: `hairspring recover` puts the files in order; {reason}");
-        }
-        ledger.in_flight_bytes = self.in_flight_bytes;
-        Outcome {
-            verdict,
-            reason,
-            end,
-            ledger,
-            gaps: self.gaps,
-            skips: self.skips,
-            triggers: self.triggers,
-            missed,
-            ignored: counters.ignored,
-            worst_stall: self.worst_stall,
-            high_water: self.consumer.fill().high_water,
-            buffer: self.consumer.fill().capacity,
-            ladder,
-            direct,
-            checksum_time: self.checksum_time,
-            block: Bytes(self.block),
-            files,
-        }
+        described
     }
 
     /// The ways in use: the store's, and whether blocks are copied.
@@ -305,10 +331,9 @@ impl Recorder {
 
     /// Which frames lie where in one member's data file.
     fn segments(&self, number: usize) -> Vec<sigmf::Segment> {
-        let blocks = self.blocks.iter().enumerate();
-        let mine = blocks.filter(|(_, placed)| placed.member == number && placed.complete);
-        let mut places: Vec<_> = mine
-            .map(|(index, placed)| (placed.file_offset, index as u64 * self.block, Bytes(placed.length.into())))
+        let stored = self.settled.stored_of(number);
+        let mut places: Vec<_> = stored
+            .map(|(index, placed)| (placed.file_offset, index * self.block, Bytes(placed.length.into())))
             .collect();
         // A block that another target refused lies behind later ones.
         places.sort_unstable_by_key(|place| place.0);

@@ -257,7 +257,7 @@ impl Recorder {
 
     /// No target is left: what comes is lost, until the source has ended.
     fn feed_nothing(&mut self, now: Nanos) {
-        if !self.settled || !self.journals_have_room() {
+        if !self.failure_is_settled || !self.journals_have_room() {
             return;
         }
         let closed = self.consumer.closed();

@@ -1,19 +1,23 @@
 //! [`Member`]: one target directory of a recording: its data file, its journal, and how far both are durable.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use hairspring_machine::Nanos;
 
 use crate::journal::{RECORD_BYTES, Record};
 use crate::memory::{Memory, MemoryError, Pages, Scratch};
-use crate::store::{FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
+use crate::store::{Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
 use crate::units::Bytes;
 
 /// Records that one half of the journal's buffer holds. A block brings one, or a few with gaps.
 const RECORDS: usize = 1024;
 const HALF_BYTES: usize = RECORDS * RECORD_BYTES;
-/// Records that must have room before a block is taken: gaps come in bunches.
-const RESERVE: usize = 64;
+/// Records that must have room before a block is taken: those of all blocks under way, and some for gaps. Gaps that come in greater
+/// numbers wait in a list.
+const RESERVE: usize = super::MOST_DEPTH + 64;
+/// So often in a row a write of the journal may be interrupted, or find no resources, before it has failed.
+pub(super) const MOST_REPEATS: u32 = 1000;
 /// What is reserved ahead of the data when the volume is not known.
 const AHEAD_BYTES: u64 = 1 << 30;
 /// What is reserved for the journal beyond what the expected blocks need. Cut off at the end; by then it also is the room for
@@ -67,16 +71,19 @@ enum Sync {
     /// The data are being forced to the device.
     Data {
         before: u64,
-        bytes: u64,
     },
     /// Their record waits for being written.
     Recorded {
         sequence: u64,
-        bytes: u64,
+        before: u64,
     },
     /// The journal is being forced to the device.
     Journal {
-        bytes: u64,
+        before: u64,
+    },
+    /// Both files were cut to their lengths; so many syncs of that are under way.
+    Cut {
+        left: u8,
     },
 }
 
@@ -91,8 +98,6 @@ pub(super) struct Member {
     allocation_refused: bool,
     /// Bytes of blocks whose write is under way.
     pub(super) in_flight_bytes: u64,
-    /// Bytes of blocks that are written.
-    pub(super) complete_bytes: u64,
     /// Whether blocks may be given to it.
     pub(super) is_alive: bool,
     scratch: Scratch,
@@ -100,20 +105,18 @@ pub(super) struct Member {
     /// Which half is being filled, and how many records are in it.
     half: usize,
     filled: usize,
+    /// Records for which that half has no room. While there are some no block is taken; so there are at most as many as one pass
+    /// over the ring enters: a ringful of gaps, and a record for each block that is withdrawn or lost.
+    waiting: VecDeque<(u64, Record)>,
     /// Bytes of the other half that are being written, and how many of them are.
     flying: Option<(usize, usize)>,
+    /// How often in a row that write was repeated.
+    repeats: u32,
     journal_offset: u64,
-    journal_allocated: u64,
-    /// Number of the next record, and of the first that is not in the file.
+    /// Number of the next record.
     sequence: u64,
-    written: u64,
     pub(super) journal_is_dead: bool,
-    /// Blocks whose record is not in the file yet: the record's sequence number and the block's.
-    unwritten: std::collections::VecDeque<(u64, u64)>,
     sync: Sync,
-    /// Data that were covered when the last sync succeeded.
-    synced_bytes: u64,
-    pub(super) durable_bytes: u64,
     last_sync: Nanos,
     sync_failed: bool,
     closing: bool,
@@ -133,12 +136,11 @@ pub(crate) fn files_of(base: &Path) -> [PathBuf; 3] {
 impl Member {
     pub(super) fn open(store: &mut dyn Store, base: &Path) -> Result<Self, StoreError> {
         let [data, meta, journal] = files_of(base);
-        if meta.exists() {
-            return Err(StoreError {
-                attempted: "create".to_owned(),
-                path: meta,
-                errno: crate::store::Errno(libc::EEXIST),
-            });
+        let is_there = |errno| StoreError { attempted: "create".to_owned(), path: meta.clone(), errno };
+        match store.open(&meta, Open::Mend) {
+            Err(error) if error.errno.0 == libc::ENOENT => {}
+            Ok(_) => return Err(is_there(Errno(libc::EEXIST))),
+            Err(error) => return Err(is_there(error.errno)),
         }
         let data_path = data;
         let data = store.open(&data_path, Open::CreateData)?;
@@ -147,7 +149,7 @@ impl Member {
         let no_memory = |_: MemoryError| StoreError {
             attempted: "get memory for the journal of".to_owned(),
             path: base.to_owned(),
-            errno: crate::store::Errno(libc::ENOMEM),
+            errno: Errno(libc::ENOMEM),
         };
         let size = Bytes(2 * HALF_BYTES as u64);
         let memory = Memory::plain(size, size, Pages::Small).map_err(no_memory)?;
@@ -161,22 +163,18 @@ impl Member {
             allocating: false,
             allocation_refused: false,
             in_flight_bytes: 0,
-            complete_bytes: 0,
             is_alive: true,
             scratch,
             memory,
             half: 0,
             filled: 0,
+            waiting: VecDeque::new(),
             flying: None,
+            repeats: 0,
             journal_offset: 0,
-            journal_allocated: 0,
             sequence: 0,
-            written: 0,
             journal_is_dead: false,
-            unwritten: std::collections::VecDeque::with_capacity(RECORDS),
             sync: Sync::Idle,
-            synced_bytes: 0,
-            durable_bytes: 0,
             last_sync: Nanos::ZERO,
             sync_failed: false,
             closing: false,
@@ -204,7 +202,7 @@ impl Member {
     pub(super) fn first_allocation(&mut self, number: usize, volume: Option<u64>, block: u64) -> [(Token, Op); 2] {
         let data = volume.map_or(AHEAD_BYTES, |volume| volume.div_ceil(block) * block);
         let journal = (data / block + 1) * RECORD_BYTES as u64 + JOURNAL_SPARE_BYTES;
-        (self.allocated, self.journal_allocated) = (data, journal);
+        self.allocated = data;
         [
             (Purpose::AllocateJournal(number).token(), Op::Allocate(self.journal, 0, journal)),
             (Purpose::AllocateData(number).token(), Op::Allocate(self.data, 0, data)),
@@ -233,23 +231,33 @@ impl Member {
 
     /// Whether there is room for the records that a block may bring.
     pub(super) fn has_room(&self) -> bool {
-        self.filled + RESERVE <= RECORDS || self.journal_is_dead
+        self.waiting.is_empty() && self.filled + RESERVE <= RECORDS || self.journal_is_dead
     }
 
-    /// Enters a record. It is lost if there is no room, which whoever takes blocks prevents by asking first; what belongs to
-    /// the end of a recording always finds room, for then nothing else is entered.
+    /// Enters a record, and answers with its sequence number. It is in the file when [`Member::written`] is beyond that; none is ever
+    /// dropped while the journal lives.
     pub(super) fn append(&mut self, record: &Record) -> u64 {
         let sequence = self.sequence;
-        if self.filled < RECORDS {
-            let at = self.half * HALF_BYTES + self.filled * RECORD_BYTES;
-            self.scratch.bytes(at, RECORD_BYTES).copy_from_slice(&record.encode(sequence));
-            self.filled += 1;
+        if !self.journal_is_dead {
             self.sequence += 1;
-            if let Record::Block { index, .. } = record {
-                self.unwritten.push_back((sequence, *index));
+            if self.waiting.is_empty() && self.filled < RECORDS {
+                self.fill(sequence, record);
+            } else {
+                self.waiting.push_back((sequence, *record));
             }
         }
         sequence
+    }
+
+    fn fill(&mut self, sequence: u64, record: &Record) {
+        let at = self.half * HALF_BYTES + self.filled * RECORD_BYTES;
+        self.scratch.bytes(at, RECORD_BYTES).copy_from_slice(&record.encode(sequence));
+        self.filled += 1;
+    }
+
+    /// The number of the first record that is not in the file.
+    pub(super) fn written(&self) -> u64 {
+        self.journal_offset / RECORD_BYTES as u64
     }
 
     /// Writes what was entered, if the last write is over.
@@ -260,6 +268,11 @@ impl Member {
         self.flying = Some((self.filled * RECORD_BYTES, 0));
         self.half = 1 - self.half;
         self.filled = 0;
+        while self.filled < RECORDS
+            && let Some((sequence, record)) = self.waiting.pop_front()
+        {
+            self.fill(sequence, &record);
+        }
         self.submit_journal(number, store);
     }
 
@@ -274,63 +287,71 @@ impl Member {
     /// So many bytes of the journal are in the file.
     pub(super) fn journal_written(&mut self, bytes: u64, number: usize, store: &mut dyn Store) {
         let Some((length, done)) = self.flying else { return };
+        self.repeats = 0;
         self.journal_offset += bytes;
         let done = done + bytes as usize;
-        if done < length {
-            self.flying = Some((length, done));
-            self.submit_journal(number, store);
-            return;
-        }
-        self.flying = None;
-        self.written += (length / RECORD_BYTES) as u64;
-        while self.unwritten.front().is_some_and(|(sequence, _)| *sequence < self.written) {
-            self.unwritten.pop_front();
-        }
-    }
-
-    /// Tries the same write of the journal again.
-    pub(super) fn journal_again(&self, number: usize, store: &mut dyn Store) {
+        self.flying = (done < length).then_some((length, done));
         self.submit_journal(number, store);
     }
 
-    /// The journal cannot be written any more; the first block of which nobody will know.
-    pub(super) fn journal_failed(&mut self) -> Option<u64> {
+    /// Tries the same write of the journal again; `false` if that was done too often.
+    pub(super) fn journal_again(&mut self, number: usize, store: &mut dyn Store) -> bool {
+        self.repeats += 1;
+        let again = self.repeats <= MOST_REPEATS;
+        if again {
+            self.submit_journal(number, store);
+        }
+        again
+    }
+
+    /// The journal cannot be written any more, and so the member gets no more blocks.
+    pub(super) fn journal_failed(&mut self) {
         self.journal_is_dead = true;
         self.is_alive = false;
         self.flying = None;
+        self.filled = 0;
+        self.waiting.clear();
         self.sync = Sync::Idle;
-        self.unwritten.iter().map(|(_, index)| *index).min()
+        self.closed |= self.closing;
     }
 
-    /// When the next sync is due, if there is something to sync.
+    /// When the next sync is due, if one is wanted.
     pub(super) fn next_sync(&self, every: Nanos) -> Option<Nanos> {
-        let wanted = self.complete_bytes > self.synced_bytes && self.may_sync() && self.sync == Sync::Idle;
-        wanted.then(|| self.last_sync + every)
+        (self.may_sync() && self.sync == Sync::Idle).then(|| self.last_sync + every)
     }
 
-    fn may_sync(&self) -> bool {
+    /// Whether a sync can still be believed, and written down.
+    pub(super) fn may_sync(&self) -> bool {
         !self.sync_failed && !self.journal_is_dead
     }
 
-    pub(super) fn unsynced_bytes(&self) -> u64 {
-        self.complete_bytes - self.synced_bytes.min(self.complete_bytes)
+    pub(super) fn is_syncing(&self) -> bool {
+        self.sync != Sync::Idle
     }
 
-    /// Forces to the device what is complete, if anything is that is not.
+    /// Forces to the device what is complete.
     pub(super) fn begin_sync(&mut self, number: usize, now: Nanos, store: &mut dyn Store) {
-        if self.sync == Sync::Idle && self.may_sync() && self.complete_bytes != self.synced_bytes {
+        if self.sync == Sync::Idle && self.may_sync() {
             self.last_sync = now;
-            self.sync = Sync::Data { before: self.sequence, bytes: self.complete_bytes };
+            self.sync = Sync::Data { before: self.sequence };
             store.submit(Purpose::SyncData(number).token(), Op::Sync(self.data));
         }
     }
 
-    /// The data of the last sync are on the device: says so in the journal.
-    pub(super) fn data_synced(&mut self, now: Nanos) {
-        if let Sync::Data { before, bytes } = self.sync {
-            let sequence = self.append(&Record::Sync { before, durable_bytes: bytes, at: now });
-            self.synced_bytes = bytes;
-            self.sync = Sync::Recorded { sequence, bytes };
+    /// The number of the first record that a sync under way of the data does not cover.
+    pub(super) fn covers(&self) -> Option<u64> {
+        if let Sync::Data { before } = self.sync { Some(before) } else { None }
+    }
+
+    /// The data of the last sync are on the device, with so many bytes of blocks in all: says so in the journal.
+    pub(super) fn data_synced(&mut self, durable_bytes: u64, now: Nanos) {
+        match self.sync {
+            Sync::Data { before } => {
+                let sequence = self.append(&Record::Sync { before, durable_bytes, at: now });
+                self.sync = Sync::Recorded { sequence, before };
+            }
+            Sync::Cut { left } => self.cut_synced(left),
+            _ => {}
         }
     }
 
@@ -348,34 +369,49 @@ impl Member {
             self.closed |= self.closing;
             return;
         }
+        let before = match self.sync {
+            Sync::Recorded { sequence, before } if self.written() > sequence => before,
+            Sync::Idle if self.closing && !self.closed && self.written() == self.sequence => 0,
+            _ => return,
+        };
+        self.sync = Sync::Journal { before };
+        store.submit(Purpose::SyncJournal(number).token(), Op::Sync(self.journal));
+    }
+
+    /// The journal is on the device, and with it the promise that the data are: the first record that is not covered.
+    pub(super) fn journal_synced(&mut self) -> Option<u64> {
         match self.sync {
-            Sync::Recorded { sequence, bytes } if self.written > sequence => {
-                self.sync = Sync::Journal { bytes };
-                store.submit(Purpose::SyncJournal(number).token(), Op::Sync(self.journal));
+            Sync::Journal { before } => {
+                self.sync = Sync::Idle;
+                self.closed |= self.closing && self.written() == self.sequence;
+                Some(before)
             }
-            Sync::Idle if self.closing && !self.closed && self.written == self.sequence => {
-                self.sync = Sync::Journal { bytes: self.synced_bytes };
-                store.submit(Purpose::SyncJournal(number).token(), Op::Sync(self.journal));
+            Sync::Cut { left } => {
+                self.cut_synced(left);
+                None
             }
-            _ => {}
+            _ => None,
         }
     }
 
-    /// The journal is on the device, and with it the promise that the data are.
-    pub(super) fn journal_synced(&mut self) {
-        if let Sync::Journal { bytes } = self.sync {
-            if !self.sync_failed {
-                self.durable_bytes = bytes;
-            }
-            self.sync = Sync::Idle;
-            self.closed |= self.closing && self.written == self.sequence;
+    /// Cuts both files to their lengths and begins to force that to the device. `data` is the length of the data; the journal
+    /// keeps room for its end. Blocks.
+    pub(super) fn cut(&mut self, number: usize, data: u64, store: &mut dyn Store) -> Result<(), StoreError> {
+        let journal = match self.journal_is_dead {
+            true => self.journal_offset,
+            false => (self.sequence + 1) * RECORD_BYTES as u64,
+        };
+        let cut = store.truncate(self.data, data).and_then(|()| store.truncate(self.journal, journal));
+        if self.may_sync() {
+            self.sync = Sync::Cut { left: 2 };
+            store.submit(Purpose::SyncData(number).token(), Op::Sync(self.data));
+            store.submit(Purpose::SyncJournal(number).token(), Op::Sync(self.journal));
         }
+        cut
     }
 
-    /// Whether all data that are complete are in the journal and durable, or never will be.
-    pub(super) fn is_synced(&self) -> bool {
-        let recorded = self.journal_is_dead || self.unwritten.is_empty();
-        recorded && self.sync == Sync::Idle && (!self.may_sync() || self.complete_bytes == self.synced_bytes)
+    fn cut_synced(&mut self, left: u8) {
+        self.sync = if left > 1 { Sync::Cut { left: left - 1 } } else { Sync::Idle };
     }
 
     /// No record comes after those that are entered.
@@ -389,10 +425,5 @@ impl Member {
 
     pub(super) fn is_closed(&self) -> bool {
         self.closed
-    }
-
-    /// Lengths to which data and journal are cut at the end.
-    pub(super) fn journal_length(&self) -> u64 {
-        self.journal_offset
     }
 }

@@ -6,8 +6,8 @@ use crate::journal::{FailedOperation, Record};
 use crate::source::Counters;
 use crate::store::{Completion, Errno, Op, Piece};
 
-use super::member::Purpose;
-use super::{Placed, Placement, Recorder};
+use super::member::{MOST_REPEATS, Purpose};
+use super::{Placement, Recorder};
 
 /// So often in a row a write may move less than a sector before it has failed: the blocks of a file system can be smaller than that, and
 /// one that is full or fails would go on like this for ever.
@@ -27,6 +27,8 @@ pub(super) struct Write {
     submitted: Nanos,
     /// How often in a row it got no further by a whole sector.
     stalls: u8,
+    /// How often in a row it was interrupted or found no resources.
+    repeats: u32,
     /// Where the block ends in the ring, if it is written from there.
     ring_end: Option<u64>,
     /// The buffer that it was copied to, if it was.
@@ -48,7 +50,7 @@ impl Recorder {
         buffer: Option<usize>,
         now: Nanos,
     ) {
-        let index = self.blocks.len() as u64;
+        let index = self.settled.len();
         let length = piece.length as u64;
         let Some(member) = self.choose_member(index) else {
             // Cannot be: blocks are taken only while a member is alive.
@@ -57,7 +59,7 @@ impl Recorder {
         let alignment = self.store.facts(self.members[member].data).alignment.max(1);
         piece.length = usize::try_from(length.next_multiple_of(alignment)).unwrap_or(piece.length);
         let file_offset = self.members[member].data_end;
-        self.blocks.push(Placed { member, file_offset, length: length as u32, complete: false });
+        self.settled.begin(member, file_offset, length as u32);
         let write = Write {
             index,
             member,
@@ -68,10 +70,10 @@ impl Recorder {
             crc,
             submitted: now,
             stalls: 0,
+            repeats: 0,
             ring_end,
             buffer,
         };
-        self.in_flight_bytes += length;
         self.start_write(slot, write);
     }
 
@@ -104,21 +106,32 @@ impl Recorder {
             Some(Purpose::Write(slot)) => match completion.result {
                 Ok(bytes) if bytes > 0 => self.some_written(slot, bytes, now, counters),
                 Ok(_) => self.write_failed(slot, Errno(libc::EIO), now),
-                Err(_) if again => self.write_rest(slot),
+                Err(errno) if again => self.write_again(slot, errno, now),
                 Err(errno) => self.write_failed(slot, errno, now),
             },
             Some(Purpose::Journal(number)) => match completion.result {
-                Ok(bytes) if bytes > 0 => self.members[number].journal_written(bytes, number, &mut *self.store),
-                Err(_) if again => self.members[number].journal_again(number, &mut *self.store),
+                Ok(bytes) if bytes > 0 => {
+                    self.members[number].journal_written(bytes, number, &mut *self.store);
+                    self.settled.journaled(number, self.members[number].written());
+                }
+                Err(_) if again && self.members[number].journal_again(number, &mut *self.store) => {}
                 Ok(_) => self.journal_failed(number, Errno(libc::EIO), now),
                 Err(errno) => self.journal_failed(number, errno, now),
             },
             Some(Purpose::SyncData(number)) => match completion.result {
-                Ok(_) => self.members[number].data_synced(now),
+                Ok(_) => {
+                    let covered = self.members[number].covers().unwrap_or(0);
+                    let durable_bytes = self.settled.covered_bytes(number, covered);
+                    self.members[number].data_synced(durable_bytes, now);
+                }
                 Err(errno) => self.sync_failed(number, errno, now),
             },
             Some(Purpose::SyncJournal(number)) => match completion.result {
-                Ok(_) => self.members[number].journal_synced(),
+                Ok(_) => {
+                    if let Some(before) = self.members[number].journal_synced() {
+                        self.settled.synced(number, before);
+                    }
+                }
                 Err(errno) => self.sync_failed(number, errno, now),
             },
             Some(Purpose::AllocateData(number)) => self.members[number].allocated(completion.result.is_ok()),
@@ -130,6 +143,7 @@ impl Recorder {
         let Some(write) = &mut self.writes[slot] else { return };
         let before = write.written;
         write.written += bytes;
+        write.repeats = 0;
         if write.written < write.length {
             // The rest begins at a whole sector again.
             let alignment = self.store.facts(self.members[write.member].data).alignment.max(1);
@@ -143,14 +157,16 @@ impl Recorder {
             return;
         }
         let write = *write;
+        if self.members[write.member].journal_is_dead {
+            // Nobody would know of it there.
+            self.write_elsewhere(slot);
+            return;
+        }
         self.writes[slot] = None;
         self.worst_stall = self.worst_stall.max(now - write.submitted);
-        self.in_flight_bytes -= write.length;
-        self.stored_bytes += write.length;
         let member = &mut self.members[write.member];
         member.in_flight_bytes -= write.length;
-        member.complete_bytes += write.length;
-        member.append(&Record::Block {
+        let sequence = member.append(&Record::Block {
             index: write.index,
             file_offset: write.file_offset,
             length: write.length as u32,
@@ -158,18 +174,7 @@ impl Recorder {
             produced_bytes: counters.produced_bytes,
             at: now,
         });
-        if let Some(placed) = self.blocks.get_mut(write.index as usize) {
-            *placed = Placed {
-                member: write.member,
-                file_offset: write.file_offset,
-                length: write.length as u32,
-                complete: true,
-            };
-        }
-        if self.members[write.member].journal_is_dead {
-            // Nobody will know of it.
-            self.fail_from(write.index);
-        }
+        self.settled.entered(write.index, sequence);
         self.let_go(&write);
     }
 
@@ -203,31 +208,50 @@ impl Recorder {
         self.store.submit(Purpose::Write(slot).token(), op);
     }
 
+    /// Makes a call again that was interrupted or would have waited, but not for ever.
+    fn write_again(&mut self, slot: usize, errno: Errno, now: Nanos) {
+        let Some(write) = &mut self.writes[slot] else { return };
+        write.repeats += 1;
+        if write.repeats <= MOST_REPEATS {
+            self.write_rest(slot);
+        } else {
+            self.write_failed(slot, errno, now);
+        }
+    }
+
     /// A target has failed: it gets no more blocks, and this one goes to another.
     fn write_failed(&mut self, slot: usize, errno: Errno, now: Nanos) {
         let Some(write) = self.writes[slot] else { return };
-        let number = write.member;
-        self.trouble(number, FailedOperation::Write, errno, write.index, now);
-        let member = &mut self.members[number];
-        member.is_alive = false;
-        member.in_flight_bytes -= write.length;
+        self.members[write.member].is_alive = false;
+        self.trouble(write.member, FailedOperation::Write, errno, write.index, now);
+        self.write_elsewhere(slot);
+    }
+
+    /// Gives a block to another target.
+    fn write_elsewhere(&mut self, slot: usize) {
+        let Some(write) = self.writes[slot] else { return };
+        self.members[write.member].in_flight_bytes -= write.length;
         if let Some(other) = self.choose_member(write.index) {
             let file_offset = self.members[other].data_end;
-            self.start_write(slot, Write { member: other, file_offset, written: 0, stalls: 0, ..write });
-            if let Some(placed) = self.blocks.get_mut(write.index as usize) {
-                (placed.member, placed.file_offset) = (other, file_offset);
-            }
+            self.settled.moves(write.index, other, file_offset);
+            self.start_write(slot, Write { member: other, file_offset, written: 0, stalls: 0, repeats: 0, ..write });
         } else {
             self.writes[slot] = None;
             self.fail_from(write.index);
         }
     }
 
+    /// A target's journal has failed. Blocks that it does not name are lost, and a gap says so; those that it names stay. The
+    /// recording goes on with the other targets, if there are any.
     fn journal_failed(&mut self, number: usize, errno: Errno, now: Nanos) {
-        let first = self.members[number].journal_failed();
-        self.trouble(number, FailedOperation::Journal, errno, first.unwrap_or(u64::MAX), now);
-        // Blocks nobody knows of are not in the recording; nor is what comes after them.
-        self.fail_from(first.unwrap_or(self.blocks.len() as u64));
+        self.members[number].journal_failed();
+        self.trouble(number, FailedOperation::Journal, errno, u64::MAX, now);
+        for index in self.settled.journal_died(number) {
+            self.lose_block(index, now);
+        }
+        if self.choose_member(0).is_none() {
+            self.fail_from(self.settled.len());
+        }
     }
 
     fn sync_failed(&mut self, number: usize, errno: Errno, now: Nanos) {
@@ -276,8 +300,8 @@ impl Recorder {
         let (every, bytes) = (self.setup.sync_every, self.setup.sync_bytes.0);
         for number in 0..self.members.len() {
             let member = &self.members[number];
-            let due = member.next_sync(every).is_some_and(|due| due <= now);
-            if due || (member.next_sync(every).is_some() && member.unsynced_bytes() >= bytes) {
+            let Some(due) = member.next_sync(every) else { continue };
+            if self.settled.wants_sync(number) && (due <= now || self.settled.unsynced_bytes(number) >= bytes) {
                 self.begin_sync(number, now);
             }
         }

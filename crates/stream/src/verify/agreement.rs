@@ -1,9 +1,9 @@
 //! What data files, journals and metadata say of one another, without reading the data.
 
-use crate::gap::Gap;
+use crate::gap::{Cause, Gap};
 use crate::recording::{Files, Member, Recording};
 use crate::sigmf::segments;
-use crate::units::Bytes;
+use crate::units::{Bytes, Frames};
 
 /// Everything that does not fit together in a recording that has ended; for one that was cut off only what a crash does not
 /// explain.
@@ -65,11 +65,8 @@ fn metadata(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
     {
         faults.push(format!("{}: another verdict or account than in the journal", meta.display()));
     }
-    let key = |gap: &Gap| (gap.first, gap.frames, gap.cause as u8);
-    let mut stated: Vec<_> = closing.gaps.iter().map(key).collect();
-    let mut found: Vec<_> = recording.gaps().iter().map(|(_, gap)| key(gap)).collect();
-    stated.sort_unstable();
-    found.sort_unstable();
+    let stated = joined(closing.gaps.iter().copied());
+    let found = joined(recording.gaps().iter().map(|(_, gap)| *gap));
     let mut left_out: Vec<_> = closing.skips.iter().map(|skip| (skip.first, skip.frames)).collect();
     let mut skipped: Vec<_> = recording.skips().iter().map(|(_, skip)| (skip.first, skip.frames)).collect();
     left_out.sort_unstable();
@@ -83,4 +80,18 @@ fn metadata(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
     if member.segments != segments(recording.timeline(), places) {
         faults.push(format!("{}: its captures are not where the journal says", meta.display()));
     }
+}
+
+/// Gaps in order, where those of one cause that touch are one: the metadata list them so, and a journal has a record for each piece.
+fn joined(gaps: impl Iterator<Item = Gap>) -> Vec<(Frames, Frames, Cause)> {
+    let mut gaps: Vec<Gap> = gaps.collect();
+    gaps.sort_by_key(|gap| (gap.first, gap.frames));
+    let mut joined: Vec<(Frames, Frames, Cause)> = Vec::with_capacity(gaps.len());
+    for gap in gaps {
+        match joined.last_mut() {
+            Some((_, end, cause)) if *end == gap.first && *cause == gap.cause => *end = gap.end(),
+            _ => joined.push((gap.first, gap.end(), gap.cause)),
+        }
+    }
+    joined
 }

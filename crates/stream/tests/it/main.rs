@@ -1,5 +1,6 @@
 //! The promises of the crate, in one binary of tests.
 
+mod crashes;
 mod mended;
 mod oracle;
 mod plan;

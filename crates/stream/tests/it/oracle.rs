@@ -1,13 +1,17 @@
 //! A naive reader of recordings: nothing in common with the library's but the records of the journal. Slow and plain.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hairspring_stream::journal::{Journal, Record};
 use hairspring_stream::layout::Layout;
+use hairspring_stream::ledger::Verdict;
 use hairspring_stream::pattern::Pattern;
-use hairspring_stream::store::scripted::Image;
+use hairspring_stream::recording::Recording;
+use hairspring_stream::sigmf;
+use hairspring_stream::store::scripted::{Image, Pace, Script, ScriptedDisk};
 use hairspring_stream::units::{Bytes, Frames};
+use hairspring_stream::verify;
 
 /// What a recording holds, and what it says of the rest.
 #[derive(Debug, Default)]
@@ -128,6 +132,61 @@ fn check_block(bytes: &[u8], start: u64, holes: &[(u64, u64, u64, bool)], layout
         pattern.fill(layout, frame, &mut expected);
         assert_eq!(piece, expected, "at position {position}, which should be frame {}", frame.0);
     }
+}
+
+/// The verdicts that the members' metadata state, none where they say that it is still recorded; each is true.
+///
+/// # Panics
+/// If one is not: frames that are not what the source produced, space that holds none, or losses that are not named.
+pub(crate) fn true_metadata(image: &Image, bases: &[&str], pattern: Pattern, power_cut: bool) -> Vec<Option<Verdict>> {
+    let mut verdicts = Vec::new();
+    for base in bases {
+        let meta = image.read(format!("{base}.sigmf-meta")).unwrap_or_default();
+        let read = sigmf::parse(&meta).ok().and_then(|(about, closing, segments)| Some((about, closing?, segments)));
+        let Some((about, closing, segments)) = read else {
+            verdicts.push(None);
+            continue;
+        };
+        verdicts.push(Some(closing.verdict));
+        let ledger = closing.ledger;
+        assert!(ledger.holds() && ledger.is_settled(), "{base}: {ledger:?}");
+        let is_whole = closing.verdict <= Verdict::Stopped;
+        if is_whole {
+            assert_eq!((ledger.lost_bytes, closing.gaps.len()), (0, 0), "{base}: whole, and something is lost");
+            assert_eq!(ledger.durable_bytes, ledger.stored_bytes, "{base}: whole, and not certainly on the device");
+        }
+        if power_cut && ledger.durable_bytes != ledger.stored_bytes {
+            // They say that it may be gone.
+            continue;
+        }
+        let data = image.read(format!("{base}.sigmf-data")).unwrap_or_default();
+        let bytes = |frames: Frames| about.layout.bytes_of(frames).0 as usize;
+        for segment in &segments {
+            let (from, length) = (bytes(segment.sample_start), bytes(segment.frames));
+            let found =
+                data.get(from..from + length).unwrap_or_else(|| panic!("{base}: {segment:?} is not in the file"));
+            let mut expected = vec![0; length];
+            pattern.fill(about.layout, segment.first, &mut expected);
+            assert!(found == expected, "{base}: {segment:?} is not what the source produced");
+        }
+        if is_whole || !closing.reason.contains("recover") {
+            let end = segments.last().map_or(0, |last| bytes(last.sample_start) + bytes(last.frames));
+            assert_eq!(data.len(), end, "{base}: {} and space behind the last frame", closing.verdict.name());
+        }
+        // All blocks are in the journals and prove themselves.
+        let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image.clone());
+        let (mut store, paths) = (disk.store(8), bases.iter().map(PathBuf::from).collect::<Vec<_>>());
+        let recording = Recording::open_in(&mut store, &paths).and_then(Recording::whole).expect("opens");
+        let options = verify::Options { counters: true, sha512: false };
+        let verified = verify::verify(&mut store, &recording, options, &mut |_| {}).expect("verified");
+        // Where every journal has died only the metadata can name what is lost.
+        let named = closing.gaps.iter().filter(|_| recording.ended().is_none());
+        let named: usize = named.map(|gap| bytes(gap.frames)).sum();
+        assert_eq!((verified.damaged, verified.mismatch), (0, None), "{base}: {:?}", verified.faults);
+        assert!(verified.missing.0 <= named as u64, "{base}: {:?}", verified.faults);
+        assert_eq!(verified.bytes.0, ledger.stored_bytes, "{base}: {:?}", verified.faults);
+    }
+    verdicts
 }
 
 /// Whether metadata are there that say this.

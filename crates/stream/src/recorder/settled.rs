@@ -1,0 +1,300 @@
+//! [`Settled`]: what is settled of every block, in one place. Ledger, verdict, metadata and lengths of files follow from it.
+//!
+//! ```text
+//!                1               2                 3
+//!   UnderWay ───────▸ Entered ───────▸ Journaled ───────▸ Durable
+//!       │ 4              │ 4               │ 5               │ 5
+//!       └──────────────▸ Lost ◂────────────┴─────────────────┘
+//! ```
+//!
+//! 1. Its write is complete, and its record is entered into the buffer of its member's journal.
+//! 2. The record is in the journal's file: whoever reads the files finds the block. Only now does it count as stored.
+//! 3. A sync of the data and then one of the journal, both submitted after that, have succeeded.
+//! 4. No target took it, or the journal that was to name it cannot be written any more. A gap says so.
+//! 5. It is withdrawn by a record: it lies behind the first block that no target took. A gap says so, too.
+//!
+//! Nothing else moves a block, and each move carries its bytes from one sum to another.
+
+use std::collections::VecDeque;
+
+/// Where a block stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    UnderWay,
+    Entered,
+    Journaled,
+    Durable,
+    Lost,
+}
+
+/// A block of the stored stream and its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    pub(super) member: usize,
+    pub(super) file_offset: u64,
+    pub(super) length: u32,
+    pub(super) standing: Standing,
+}
+
+impl Placed {
+    /// Position in its file of the byte behind it.
+    pub(super) fn end(&self) -> u64 {
+        self.file_offset + u64::from(self.length)
+    }
+
+    /// Whether whoever reads the files finds it.
+    pub(super) fn is_stored(&self) -> bool {
+        matches!(self.standing, Standing::Journaled | Standing::Durable)
+    }
+}
+
+/// Blocks of one member on their way to being durable: the sequence number of the record, and the block. Ascending.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    /// For their record to be in the file.
+    entered: VecDeque<(u64, u64)>,
+    /// For a sync.
+    journaled: VecDeque<(u64, u64)>,
+    /// Bytes of both.
+    bytes: u64,
+    durable_bytes: u64,
+}
+
+/// The standing of every block.
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    blocks: Vec<Placed>,
+    waiting: Vec<Waiting>,
+    in_flight_bytes: u64,
+    stored_bytes: u64,
+    durable_bytes: u64,
+}
+
+impl Settled {
+    pub(super) fn new(members: usize) -> Self {
+        Self {
+            blocks: Vec::with_capacity(4096),
+            waiting: vec![Waiting::default(); members],
+            in_flight_bytes: 0,
+            stored_bytes: 0,
+            durable_bytes: 0,
+        }
+    }
+
+    /// How many blocks there are.
+    pub(super) fn len(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    pub(super) fn block(&self, index: u64) -> Option<Placed> {
+        self.blocks.get(index as usize).copied()
+    }
+
+    /// Bytes handed to a disk and not yet in a journal.
+    pub(super) fn in_flight_bytes(&self) -> u64 {
+        self.in_flight_bytes
+    }
+
+    /// Bytes that a reader finds.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.stored_bytes
+    }
+
+    /// Of these, what a power cut leaves.
+    pub(super) fn durable_bytes(&self) -> u64 {
+        self.durable_bytes
+    }
+
+    /// Bytes of a member that are complete and not durable.
+    pub(super) fn unsynced_bytes(&self, member: usize) -> u64 {
+        self.waiting[member].bytes
+    }
+
+    /// Whether a sync of a member would make anything durable.
+    pub(super) fn wants_sync(&self, member: usize) -> bool {
+        let waiting = &self.waiting[member];
+        !waiting.entered.is_empty() || !waiting.journaled.is_empty()
+    }
+
+    /// Whether records of blocks of a member are not in its journal's file yet.
+    pub(super) fn has_entered(&self, member: usize) -> bool {
+        !self.waiting[member].entered.is_empty()
+    }
+
+    /// Bytes of a member that are durable once a sync has succeeded that covers the records before a sequence number.
+    pub(super) fn covered_bytes(&self, member: usize, before: u64) -> u64 {
+        let waiting = &self.waiting[member];
+        let covered = waiting.journaled.iter().chain(&waiting.entered).take_while(|(sequence, _)| *sequence < before);
+        let blocks =
+            covered.filter_map(|(_, index)| self.block(*index)).filter(|block| block.standing != Standing::Lost);
+        waiting.durable_bytes + blocks.map(|block| u64::from(block.length)).sum::<u64>()
+    }
+
+    /// A new block is handed to a member's disk.
+    pub(super) fn begin(&mut self, member: usize, file_offset: u64, length: u32) {
+        self.blocks.push(Placed { member, file_offset, length, standing: Standing::UnderWay });
+        self.in_flight_bytes += u64::from(length);
+    }
+
+    /// A block under way goes to another place.
+    pub(super) fn moves(&mut self, index: u64, member: usize, file_offset: u64) {
+        if let Some(block) = self.blocks.get_mut(index as usize) {
+            (block.member, block.file_offset) = (member, file_offset);
+        }
+    }
+
+    /// Edge 1: the record of a block is entered under this sequence number.
+    pub(super) fn entered(&mut self, index: u64, sequence: u64) {
+        let Some(block) = self.block(index) else { return };
+        let waiting = &mut self.waiting[block.member];
+        waiting.entered.push_back((sequence, index));
+        waiting.bytes += u64::from(block.length);
+        self.stand(index, Standing::UnderWay, Standing::Entered);
+    }
+
+    /// Edge 2: the records of a member before a sequence number are in the journal's file.
+    pub(super) fn journaled(&mut self, member: usize, before: u64) {
+        while let Some((sequence, index)) = self.waiting[member].entered.pop_front_if(|entry| entry.0 < before) {
+            self.waiting[member].journaled.push_back((sequence, index));
+            if self.stand(index, Standing::Entered, Standing::Journaled) {
+                self.stored_bytes += self.length(index);
+                self.in_flight_bytes -= self.length(index);
+            }
+        }
+    }
+
+    /// Edge 3: syncs of a member's data and journal succeeded that cover the records before a sequence number.
+    pub(super) fn synced(&mut self, member: usize, before: u64) {
+        while let Some((_, index)) = self.waiting[member].journaled.pop_front_if(|entry| entry.0 < before) {
+            if self.stand(index, Standing::Journaled, Standing::Durable) {
+                self.durable_bytes += self.length(index);
+                self.waiting[member].durable_bytes += self.length(index);
+                self.waiting[member].bytes -= self.length(index);
+            }
+        }
+    }
+
+    /// Edge 4 for the blocks whose record was entered and cannot be written any more. Which these are, ascending.
+    pub(super) fn journal_died(&mut self, member: usize) -> Vec<u64> {
+        let entered = std::mem::take(&mut self.waiting[member].entered);
+        let mut lost: Vec<u64> = entered.into_iter().map(|(_, index)| index).collect();
+        lost.retain(|index| self.lose(*index));
+        lost.sort_unstable();
+        lost
+    }
+
+    /// Edges 4 and 5: a block is not in the recording. Whether it was until now.
+    pub(super) fn lose(&mut self, index: u64) -> bool {
+        let Some(Placed { member, length, standing, .. }) = self.block(index) else { return false };
+        let length = u64::from(length);
+        match standing {
+            Standing::Lost => return false,
+            Standing::UnderWay => self.in_flight_bytes -= length,
+            Standing::Entered => {
+                self.in_flight_bytes -= length;
+                self.waiting[member].bytes -= length;
+            }
+            Standing::Journaled => {
+                self.stored_bytes -= length;
+                self.waiting[member].bytes -= length;
+            }
+            Standing::Durable => {
+                self.stored_bytes -= length;
+                self.durable_bytes -= length;
+                self.waiting[member].durable_bytes -= length;
+            }
+        }
+        self.stand(index, standing, Standing::Lost)
+    }
+
+    /// The stored blocks of a member with their numbers.
+    pub(super) fn stored_of(&self, member: usize) -> impl Iterator<Item = (u64, &Placed)> {
+        (0..).zip(&self.blocks).filter(move |(_, block)| block.member == member && block.is_stored())
+    }
+
+    fn length(&self, index: u64) -> u64 {
+        self.block(index).map_or(0, |block| block.length.into())
+    }
+
+    /// Moves a block that stands where it should; one that was lost meanwhile stays lost.
+    fn stand(&mut self, index: u64, from: Standing, to: Standing) -> bool {
+        match self.blocks.get_mut(index as usize) {
+            Some(block) if block.standing == from => {
+                block.standing = to;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three blocks of 10 bytes, of which the first two are of member 0.
+    fn three() -> Settled {
+        let mut settled = Settled::new(2);
+        settled.begin(0, 0, 10);
+        settled.begin(0, 10, 10);
+        settled.begin(1, 0, 10);
+        settled
+    }
+
+    #[track_caller]
+    fn sums(settled: &Settled, in_flight: u64, stored: u64, durable: u64) {
+        let found = (settled.in_flight_bytes(), settled.stored_bytes(), settled.durable_bytes());
+        assert_eq!(found, (in_flight, stored, durable));
+    }
+
+    #[test]
+    fn a_block_is_stored_when_its_record_is_in_the_file_and_durable_when_a_sync_covers_that() {
+        let mut settled = three();
+        settled.entered(1, 5);
+        settled.entered(0, 6);
+        sums(&settled, 30, 0, 0);
+        settled.journaled(0, 6);
+        sums(&settled, 20, 10, 0);
+        assert_eq!(settled.covered_bytes(0, 7), 20);
+        // A sync that was submitted with two records entered and succeeds with one in the file covers that one.
+        settled.synced(0, 7);
+        sums(&settled, 20, 10, 10);
+        settled.journaled(0, 7);
+        settled.synced(0, 6);
+        sums(&settled, 10, 20, 10);
+        assert!(settled.wants_sync(0) && !settled.has_entered(0) && !settled.wants_sync(1));
+        assert_eq!(settled.stored_of(0).map(|(index, _)| index).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn what_a_dead_journal_does_not_name_is_lost_and_nothing_else() {
+        let mut settled = three();
+        settled.entered(1, 5);
+        settled.journaled(0, 6);
+        settled.entered(0, 6);
+        settled.entered(2, 1);
+        assert_eq!(settled.journal_died(0), [0]);
+        sums(&settled, 10, 10, 0);
+        // Completions that were under way come later and change nothing for it.
+        settled.journaled(0, 9);
+        settled.journaled(1, 2);
+        sums(&settled, 0, 20, 0);
+    }
+
+    #[test]
+    fn a_block_that_was_withdrawn_stays_lost() {
+        let mut settled = three();
+        settled.entered(0, 1);
+        settled.journaled(0, 2);
+        assert!(settled.lose(0) && !settled.lose(0));
+        assert!(settled.wants_sync(0), "its withdrawal is to be made durable");
+        settled.synced(0, 2);
+        sums(&settled, 20, 0, 0);
+        settled.entered(1, 3);
+        settled.journaled(0, 4);
+        settled.synced(0, 4);
+        assert!(settled.lose(1));
+        sums(&settled, 10, 0, 0);
+        assert_eq!((settled.unsynced_bytes(0), settled.covered_bytes(0, 9)), (0, 0));
+    }
+}
