@@ -47,6 +47,7 @@ use crate::gap::{Cause, Gap, Skip};
 use crate::journal::{Record, RecordingId};
 use crate::ledger::{Ledger, Verdict};
 use crate::memory::MemoryError;
+use crate::recording::MOST_BLOCK;
 use crate::ring::Consumer;
 use crate::source::{Counters, Description, End, Ignored, OnOverrun};
 use crate::store::{Completion, Direct, MemoryId, Rung, Store, StoreError};
@@ -86,7 +87,7 @@ pub struct Setup {
     pub targets: Vec<PathBuf>,
     /// What tells it from others; random.
     pub id: RecordingId,
-    /// Size of a write, rounded so that it is whole frames and suits the disks.
+    /// Size of a write, rounded so that it is whole frames and suits the disks; at most [`MOST_BLOCK`], which readers take.
     pub block: Bytes,
     /// Writes under way at once, 1–256.
     pub depth: usize,
@@ -124,6 +125,8 @@ pub enum RecorderError {
     Memory(MemoryError),
     /// The ring is too small for the blocks: the size of a block, and the least size of a ring.
     SmallRing(Bytes, Bytes),
+    /// Blocks that are whole frames and suit the disks are larger than any that is read back: their size.
+    LargeBlock(Bytes),
     /// No target, or depth 0 or above [`MOST_DEPTH`].
     Setup(&'static str),
 }
@@ -150,6 +153,11 @@ impl std::fmt::Display for RecorderError {
             Self::SmallRing(block, least) => write!(
                 f,
                 "a buffer for blocks of {block} needs {least} at least: choose a larger buffer or a smaller notify size"
+            ),
+            Self::LargeBlock(block) => write!(
+                f,
+                "blocks of whole frames that suit the disk have {block} at least, and at most {MOST_BLOCK} are read back: record \
+                 fewer channels, or to a disk of smaller sectors"
             ),
             Self::Setup(what) => f.write_str(what),
         }
@@ -330,12 +338,17 @@ impl Recorder {
         let layout = description.layout;
         let grain = layout.grain();
         let step = lcm(grain.bytes, alignment);
-        let block = (setup.block.0 / step).max(1) * step;
+        let block = (setup.block.0.min(MOST_BLOCK.0) / step).max(1) * step;
         let ring_size = consumer.memory().size().0;
         let held = setup.gate.as_ref().map_or(0, |gate| gate.must_hold().0);
-        if ring_size < block * 2 + held || u32::try_from(block).is_err() {
+        let refused = match block {
+            _ if ring_size < block * 2 + held => Some(RecorderError::SmallRing(Bytes(block), Bytes(block * 2 + held))),
+            _ if block > MOST_BLOCK.0 => Some(RecorderError::LargeBlock(Bytes(block))),
+            _ => None,
+        };
+        if let Some(refused) = refused {
             ends::remove_files(&mut *store, &members);
-            return Err(RecorderError::SmallRing(Bytes(block), Bytes(block * 2 + held)));
+            return Err(refused);
         }
         let copies = setup.gate.is_some() || consumer.on_overrun() == OnOverrun::Overwrite;
         let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
@@ -507,25 +520,18 @@ impl Recorder {
         }
     }
 
-    /// How it stands. Asks the file systems for their free space only if told to, for that may block.
-    pub fn status(&self, counters: Counters, with_space: bool) -> Status {
-        let free = with_space.then(|| self.free()).flatten();
+    /// How it stands. `free` is the free space in all targets' file systems, if it is known; to ask for that may block, so the
+    /// recorder does not.
+    pub fn status(&self, counters: Counters, free: Option<Bytes>) -> Status {
+        let reserved: u64 = self.members.iter().map(Member::reserved_bytes).sum();
         Status {
             ledger: self.ledger(counters),
             fill: self.consumer.fill(),
             worst_stall: self.worst_stall,
             gaps: self.gaps.len() as u64,
             shots: self.triggers.len() as u64,
-            free,
+            free: free.map(|free| Bytes(free.0 + reserved)),
         }
-    }
-
-    fn free(&self) -> Option<Bytes> {
-        let mut bytes = 0;
-        for member in &self.members {
-            bytes += self.store.free_bytes(member.folder())? + member.reserved_bytes();
-        }
-        Some(Bytes(bytes))
     }
 
     /// Enters a record into every journal.

@@ -1,11 +1,16 @@
 //! [`record`]: cards, rings and recorders run together, on threads of their own.
 //!
 //! For each card there are two threads: one serves the source, the other drives the recorder. They share nothing but the ring
-//! and a few counters. The caller's thread waits, shows progress and passes on the wish to stop. All threads have ended when
-//! `record` returns.
+//! and a few counters. One more asks the file systems for their free space, which may block. The caller's thread waits, shows
+//! progress and passes on the wish to stop. All threads have ended when `record` returns.
+//!
+//! A panic in any of them, or in the progress callback, ends the recording of all cards, in order where that is possible, and is
+//! returned as [`RecordError::Panicked`].
 //!
 //! A stop drains: what the source has produced until then is still recorded.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -80,6 +85,10 @@ impl Default for Config {
 const SYNC_BYTES: Bytes = Bytes::gib(1);
 /// How often the caller sees how it stands.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// How often the file systems are asked for their free space.
+const SPACE_EVERY: Duration = Duration::from_millis(500);
+/// What stands for a file system that does not say how much is free.
+const NOT_SAID: u64 = u64::MAX;
 /// How often a source that waits for room looks without having been woken.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);
 /// A moment closer than this is not slept for: that would take longer.
@@ -93,7 +102,7 @@ pub struct Input {
     pub targets: Vec<PathBuf>,
 }
 
-/// Why nothing was recorded.
+/// Why nothing was recorded, or why a recording was ended by a defect.
 #[derive(Debug)]
 pub enum RecordError {
     /// No card.
@@ -114,6 +123,8 @@ pub enum RecordError {
     Calibration(CalibrationError),
     /// A thread was refused.
     Thread(std::io::Error),
+    /// A part panicked (which, and what it said); the recording was ended. What was recorded until then is in the files.
+    Panicked(&'static str, String),
 }
 
 impl std::fmt::Display for RecordError {
@@ -140,6 +151,10 @@ impl std::fmt::Display for RecordError {
             Self::Recorder(error) => error.fmt(f),
             Self::Calibration(error) => error.fmt(f),
             Self::Thread(error) => write!(f, "no thread to serve the card: {error}"),
+            Self::Panicked(part, said) => write!(
+                f,
+                "the {part} panicked: {said}; the recording was ended, and `hairspring recover` puts its files in order"
+            ),
         }
     }
 }
@@ -214,6 +229,8 @@ struct Board {
     /// The recorder is gone or done.
     done: AtomicBool,
     status: Mutex<Status>,
+    /// Free space in the file systems of all targets, or [`NOT_SAID`].
+    free_bytes: AtomicU64,
     ended: AtomicU64,
 }
 
@@ -241,6 +258,50 @@ impl Board {
     }
 }
 
+/// Lets nobody wait for a thread that is gone: by its end the recorder is done, and by its panic all cards end.
+struct Leaves<'s> {
+    board: Option<&'s Board>,
+    ending: &'s AtomicBool,
+}
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Relaxed: a plain flag.
+            self.ending.store(true, Ordering::Relaxed);
+        }
+        if let Some(board) = self.board {
+            // Release: pairs with the Acquire in the caller's loop; the status before it is seen.
+            board.done.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Asks file systems for their free space until it is told that it is over.
+struct SpaceWatch<'s> {
+    over: &'s AtomicBool,
+    thread: Option<std::thread::Thread>,
+}
+
+impl Drop for SpaceWatch<'_> {
+    fn drop(&mut self) {
+        // Relaxed: a plain flag.
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.iter().for_each(std::thread::Thread::unpark);
+    }
+}
+
+fn watch_space(cards: &[(Arc<Board>, Vec<PathBuf>)], over: &AtomicBool) {
+    // Relaxed: a plain flag, and figures for people.
+    while !over.load(Ordering::Relaxed) {
+        for (board, folders) in cards {
+            let free = folders.iter().try_fold(0_u64, |sum, folder| Some(sum + crate::store::free_bytes(folder)?));
+            board.free_bytes.store(free.unwrap_or(NOT_SAID), Ordering::Relaxed);
+        }
+        std::thread::park_timeout(SPACE_EVERY);
+    }
+}
+
 /// A card that is ready to start.
 struct Ready {
     source: Box<dyn Source>,
@@ -251,6 +312,7 @@ struct Ready {
     tap: Option<Arc<Tap>>,
     external: Option<ExternalTrigger>,
     board: Arc<Board>,
+    folders: Vec<PathBuf>,
 }
 
 /// What the caller is shown of a card that runs.
@@ -265,7 +327,8 @@ struct Shown {
 /// within it. `progress` is called about ten times a second, with all cards in order.
 ///
 /// # Errors
-/// Whatever keeps the recording from beginning; then nothing was recorded. What goes wrong later is in the outcome.
+/// Whatever keeps the recording from beginning; then nothing was recorded. What goes wrong later is in the outcome, but for
+/// panics: [`RecordError::Panicked`].
 pub fn record(
     inputs: Vec<Input>,
     config: &Config,
@@ -296,32 +359,44 @@ pub fn record(
             let _ = card.board.began.set(beginning);
         }
     }
-    let ending = AtomicBool::new(false);
+    let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let spaces: Vec<_> = cards.iter().map(|card| (Arc::clone(&card.board), card.folders.clone())).collect();
     std::thread::scope(|scope| {
+        // Refused, it leaves the free space untold.
+        let space = std::thread::Builder::new().name("space".to_owned());
+        let space = space.spawn_scoped(scope, || watch_space(&spaces, &over)).ok();
+        let _watch = SpaceWatch { over: &over, thread: space.map(|thread| thread.thread().clone()) };
         let mut running = Vec::new();
         for card in cards {
-            let Ready { mut source, description, mut producer, mut recorder, granted, tap, external, board } = card;
+            let Ready { mut source, description, mut producer, mut recorder, granted, tap, external, board, .. } = card;
             let shown = Shown { description, tap, external, board: Arc::clone(&board) };
             let (ours, theirs) = (Arc::clone(&board), board);
             let (ending, now) = (&ending, &now);
             let serving = std::thread::Builder::new()
                 .name("source".to_owned())
-                .spawn_scoped(scope, move || serve(&mut *source, &mut producer, &ours, ending, now))
+                .spawn_scoped(scope, move || {
+                    let _leaves = Leaves { board: None, ending };
+                    serve(&mut *source, &mut producer, &ours, ending, now)
+                })
                 .map_err(RecordError::Thread);
             let recording = std::thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, move || {
+                let _leaves = Leaves { board: Some(&theirs), ending };
                 let finished = drive(&mut recorder, &theirs, now);
                 let outcome = recorder.finish(now(), theirs.counters());
-                // Release: pairs with the Acquire in the caller's loop; the status before it is seen.
-                theirs.done.store(true, Ordering::Release);
                 (outcome, finished, thread_cpu())
             });
             let (serving, recording) = match (serving, recording) {
                 (Ok(serving), Ok(recording)) => (serving, recording),
                 (Err(error), _) => return Err(stop_all(ending, error)),
-                (_, Err(error)) => return Err(stop_all(ending, RecordError::Thread(error))),
+                (_, Err(error)) => {
+                    // The source must not wait for it.
+                    drop(Leaves { board: Some(&shown.board), ending });
+                    return Err(stop_all(ending, RecordError::Thread(error)));
+                }
             };
             running.push((shown, granted, serving, recording));
         }
+        let mut panicked = None;
         loop {
             // Acquire: pairs with the Release when a recorder is done.
             let done = running.iter().all(|(shown, ..)| shown.board.done.load(Ordering::Acquire));
@@ -338,7 +413,13 @@ pub fn record(
                 ending.store(true, Ordering::Relaxed);
             }
             let all: Vec<Progress> = running.iter().map(|(shown, ..)| shown_progress(shown, start, moment)).collect();
-            progress(&all);
+            if panicked.is_none()
+                && let Err(panic) = catch_unwind(AssertUnwindSafe(|| progress(&all)))
+            {
+                panicked = Some(RecordError::Panicked("progress callback", said(&*panic)));
+                // Relaxed: a plain flag.
+                ending.store(true, Ordering::Relaxed);
+            }
             if done {
                 break;
             }
@@ -348,8 +429,18 @@ pub fn record(
         }
         let mut results = Vec::new();
         for (Shown { description, board, .. }, granted, serving, recording) in running {
-            let source_cpu = joined(serving);
-            let (outcome, finished, recorder_cpu) = joined(recording);
+            let (serving, recording) = (serving.join(), recording.join());
+            let (source_cpu, (outcome, finished, recorder_cpu)) = match (serving, recording) {
+                (Ok(serving), Ok(recording)) => (serving, recording),
+                (Err(panic), _) => {
+                    panicked.get_or_insert(RecordError::Panicked("source", said(&*panic)));
+                    continue;
+                }
+                (_, Err(panic)) => {
+                    panicked.get_or_insert(RecordError::Panicked("recorder", said(&*panic)));
+                    continue;
+                }
+            };
             // Relaxed: the thread that wrote it was joined.
             let ended = Nanos::new(i64::try_from(board.ended.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
             let began = board.began.get().copied();
@@ -365,7 +456,7 @@ pub fn record(
                 source_cpu,
             });
         }
-        Ok(results)
+        panicked.map_or(Ok(results), Err)
     })
 }
 
@@ -376,11 +467,10 @@ fn stop_all(ending: &AtomicBool, error: RecordError) -> RecordError {
     error
 }
 
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    match thread.join() {
-        Ok(value) => value,
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "nothing".to_owned())
 }
 
 fn duration(span: Nanos) -> Duration {
@@ -418,6 +508,7 @@ fn ready(input: Input, config: &Config, machine: &Host) -> Result<Ready, RecordE
     let (producer, consumer): (Producer, Consumer) =
         ring(Arc::new(memory), config.notify, config.on_overrun).map_err(RecordError::Ring)?;
     let tap = consumer.tap().map(Arc::new);
+    let folders = input.targets.iter().map(|base| crate::store::folder_of(base).to_owned()).collect();
     let setup = Setup {
         targets: input.targets,
         id: random_id(),
@@ -433,8 +524,8 @@ fn ready(input: Input, config: &Config, machine: &Host) -> Result<Ready, RecordE
         stopwatch: monotonic,
     };
     let recorder = Recorder::open(best(config.depth + 8, config.ways), consumer, description.clone(), setup)?;
-    let board = Arc::new(Board::default());
-    Ok(Ready { source: input.source, description, producer, recorder, granted, tap, external, board })
+    let board = Arc::new(Board { free_bytes: AtomicU64::new(NOT_SAID), ..Board::default() });
+    Ok(Ready { source: input.source, description, producer, recorder, granted, tap, external, board, folders })
 }
 
 /// Serves a source until it has ended; the CPU time that took.
@@ -448,6 +539,10 @@ fn serve(
     // When it was looked last and there were no data.
     let mut empty_at = now();
     loop {
+        // Acquire: as in the caller's loop. A recorder that is done before its source has ended has panicked.
+        if board.done.load(Ordering::Acquire) {
+            return thread_cpu();
+        }
         let moment = now();
         // Relaxed: plain flags.
         let stop = ending.load(Ordering::Relaxed) || board.enough.load(Ordering::Relaxed);
@@ -502,7 +597,7 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nan
             shown = moment;
             // The caller may be reading; then it sees the next one.
             if let Ok(mut status) = board.status.try_lock() {
-                *status = recorder.status(board.counters(), true);
+                *status = status_of(recorder, board);
             }
         }
         match step {
@@ -511,7 +606,7 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nan
                     recorder.begins(*beginning);
                 }
                 if let Ok(mut status) = board.status.lock() {
-                    *status = recorder.status(board.counters(), true);
+                    *status = status_of(recorder, board);
                 }
                 return now();
             }
@@ -523,6 +618,12 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nan
             Step::Wait(until) => recorder.wait(until),
         }
     }
+}
+
+fn status_of(recorder: &Recorder, board: &Board) -> Status {
+    // Relaxed: a figure for people.
+    let free = Some(board.free_bytes.load(Ordering::Relaxed)).filter(|free| *free != NOT_SAID);
+    recorder.status(board.counters(), free.map(Bytes))
 }
 
 fn monotonic() -> Nanos {

@@ -192,6 +192,22 @@ pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
     Box::new(plain::PlainStore::below(vec![refused], depth, ways))
 }
 
+/// Bytes that are free for us in the file system of a folder on this machine; `None` if it does not say. May block.
+pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
+    system::free_bytes(folder)
+}
+
+/// Makes the name of a file on this machine durable, where the file system offers that.
+pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let synced = folder::sync(folder::of(path));
+    synced.map(|_| ()).map_err(|error| std::io::Error::from_raw_os_error(error.errno.0))
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    folder::of(path)
+}
+
 /// What the store does in the best way, and what it fell back from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rung {

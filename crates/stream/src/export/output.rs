@@ -37,6 +37,8 @@ impl Output {
     /// Makes it durable and gives it its name.
     pub(super) fn finish(mut self) -> Result<(), ExportError> {
         let done = self.writer.flush().and_then(|()| self.writer.get_ref().sync_all()).and_then(|()| self.name());
+        // The data are durable; their name is when the folder is. Some file systems do not offer that.
+        let done = done.and_then(|()| crate::store::sync_folder(&self.path));
         self.is_done = done.is_ok();
         done.map_err(|error| ExportError::Output(self.path.clone(), error))
     }

@@ -187,10 +187,7 @@ impl Member {
     }
 
     pub(super) fn folder(&self) -> &Path {
-        match self.base.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        }
+        crate::store::folder_of(&self.base)
     }
 
     /// Reserved and not used yet.

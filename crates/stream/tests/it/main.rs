@@ -5,3 +5,4 @@ mod mended;
 mod oracle;
 mod plan;
 mod recording;
+mod session;
