@@ -193,6 +193,7 @@ pub struct Recording {
     ended: Option<Ended>,
     faults: Vec<String>,
     foreign: bool,
+    sha512: Option<String>,
 }
 
 /// Why there is no recording.
@@ -359,7 +360,12 @@ impl Recording {
         &self.faults
     }
 
-    /// Whether another program wrote it: then there are no checksums, and nothing can be proven.
+    /// SHA-512 of the data file as another program's metadata state it.
+    pub fn stated_sha512(&self) -> Option<&str> {
+        self.sha512.as_deref()
+    }
+
+    /// Whether another program wrote it: then blocks have no checksums, and only [`Recording::stated_sha512`] proves anything.
     pub fn is_foreign(&self) -> bool {
         self.foreign
     }

@@ -80,7 +80,8 @@ pub const MOST_DAMAGES: usize = 1000;
 /// Verifies a recording of which all members are there.
 ///
 /// # Errors
-/// A member is missing, a file cannot be opened, or another program wrote the recording: then it has no checksums.
+/// A member is missing, a file cannot be opened, or another program wrote the recording and states no `core:sha512`: then there is
+/// nothing to compare it with.
 pub fn verify(
     store: &mut dyn Store,
     recording: &Recording,
@@ -91,9 +92,10 @@ pub fn verify(
     if !recording.missing_members().is_empty() {
         return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), of));
     }
-    if recording.is_foreign() {
+    let stated = recording.stated_sha512();
+    if recording.is_foreign() && stated.is_none() {
         return Err(RecordingError::Limit(
-            "another program wrote this recording: it has no checksums to verify".to_owned(),
+            "another program wrote this recording: it has no checksums to verify, and no core:sha512".to_owned(),
         ));
     }
     let mut faults = recording.faults().to_vec();
@@ -109,7 +111,8 @@ pub fn verify(
         ),
         _ => None,
     };
-    let mut hashes: Vec<Option<(Sha512, u64)>> = vec![options.sha512.then(|| (Sha512::new(), 0)); of];
+    let mut hashes: Vec<Option<(Sha512, u64)>> =
+        vec![(options.sha512 || stated.is_some()).then(|| (Sha512::new(), 0)); of];
     let total = Bytes(recording.stored_bytes());
     let (mut blocks, mut done, mut proven) = (0_u64, 0_u64, 0_u64);
     let (mut damages, mut damaged, mut mismatch) = (Vec::new(), 0_u64, None);
@@ -143,21 +146,36 @@ pub fn verify(
         let (hash, length) = hash?;
         (length == member.data_bytes).then(|| hex(&hash.finalize()))
     });
-    let sha512 = sha512.collect();
+    let sha512: Vec<Option<String>> = sha512.collect();
+    if let Some(stated) = stated {
+        match sha512.first().and_then(Option::as_deref) {
+            Some(found) if found.eq_ignore_ascii_case(stated) => {}
+            Some(_) => faults.push("the data are not those of which core:sha512 was computed".to_owned()),
+            None => faults.push("core:sha512 cannot be compared: the data are not whole frames".to_owned()),
+        }
+    }
     let missing = recording.holes().iter().filter(|hole| !hole.declared).map(|hole| hole.length).sum::<u64>();
     let mut ledger = recording.ledger();
     let damaged_bytes = ledger.stored_bytes - proven;
     ledger.stored_bytes = proven;
     ledger.durable_bytes = ledger.durable_bytes.min(proven);
     ledger.lost_bytes = ledger.lost_bytes.saturating_add(damaged_bytes).saturating_add(missing);
+    if recording.is_foreign() {
+        // Its file is all that is known of it.
+        ledger.produced_bytes = ledger.stored_bytes.saturating_add(damaged_bytes);
+    }
     let grain = layout.grain().bytes;
     let ledger_holds = match recording.ended() {
         Some(_) => ledger.holds(),
         // Cut off: what was on its way then is lost and counted above, but for less than a grain.
         None => ledger.unaccounted_bytes().unsigned_abs() < u128::from(grain),
     };
-    let own = recording.ended().map_or(Verdict::Incomplete, |ended| ended.verdict);
-    if recording.ended().is_none() {
+    let own = match recording.ended() {
+        Some(ended) => ended.verdict,
+        None if recording.is_foreign() => Verdict::Complete,
+        None => Verdict::Incomplete,
+    };
+    if recording.ended().is_none() && !recording.is_foreign() {
         faults.push("the recording was cut off; `recover` mends it".to_owned());
     }
     let is_sound = faults.is_empty() && damaged == 0 && missing == 0 && mismatch.is_none();

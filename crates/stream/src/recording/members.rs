@@ -92,6 +92,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         ended,
         faults: faults.0,
         foreign: false,
+        sha512: None,
     })
 }
 
@@ -264,6 +265,7 @@ fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError
         ended: None,
         faults,
         foreign: true,
+        sha512: foreign.sha512,
     })
 }
 

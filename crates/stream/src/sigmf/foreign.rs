@@ -17,6 +17,8 @@ pub struct Foreign {
     pub hardware: String,
     /// Where each capture begins in the file, and the global index there; ascending by the former. At least one.
     pub captures: Vec<(Frames, Frames)>,
+    /// SHA-512 of the data file in hexadecimal digits, if it says so.
+    pub sha512: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -36,6 +38,8 @@ struct Global {
     sample_rate: Option<f64>,
     #[serde(rename = "core:hw", default)]
     hw: String,
+    #[serde(rename = "core:sha512")]
+    sha512: Option<String>,
     #[serde(rename = "core:dataset")]
     dataset: Option<String>,
     #[serde(rename = "core:offset", default)]
@@ -88,5 +92,5 @@ pub fn parse_foreign(bytes: &[u8]) -> Result<Foreign, SigmfError> {
     if captures.first().is_none_or(|(start, _)| start.0 != 0) {
         captures.insert(0, (Frames(0), Frames(global.offset)));
     }
-    Ok(Foreign { layout, rate, hardware: global.hw, captures })
+    Ok(Foreign { layout, rate, hardware: global.hw, captures, sha512: global.sha512 })
 }

@@ -136,3 +136,30 @@ fn a_recording_that_was_cut_off_is_incomplete_and_sent_to_recover() {
 }
 
 use std::path::PathBuf;
+
+/// Metadata of another program, with the digest of its data as `core:sha512`: then the data can be proven after all.
+#[test]
+fn the_digest_that_another_program_states_is_compared() {
+    let data: Vec<u8> = (0..40_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+    let stated = hex(&Sha512::digest(&data)).to_uppercase();
+    let foreign = |data: &[u8], key: &str| {
+        let mut image = Image::default();
+        let files = Files::of(&Spec::base(0));
+        image.put(files.data, data);
+        let meta = format!(
+            r#"{{"global": {{"core:datatype": "ri16_le", "core:version": "1.0.0", {key}}}, "captures": [], "annotations": []}}"#
+        );
+        image.put(files.meta, meta.as_bytes());
+        verified(&image)
+    };
+    let key = format!(r#""core:sha512": "{stated}""#);
+    let found = foreign(&data, &key).expect("verified");
+    assert_eq!((found.verdict, &found.faults[..], found.ledger_holds), (Verdict::Complete, &[] as &[String], true));
+    let mut flipped = data.clone();
+    flipped[31_000] ^= 4;
+    for other in [&flipped[..], &data[..39_000], &data[..39_999]] {
+        let found = foreign(other, &key).expect("verified");
+        assert_eq!((found.verdict, found.faults.len()), (Verdict::Incomplete, 1), "{:?}", found.faults);
+    }
+    assert!(foreign(&data, r#""core:hw": "x""#).is_err(), "nothing to compare it with");
+}
