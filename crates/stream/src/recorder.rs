@@ -342,8 +342,8 @@ impl Recorder {
         let ring_size = consumer.memory().size().0;
         let held = setup.gate.as_ref().map_or(0, |gate| gate.must_hold().0);
         let refused = match block {
-            _ if ring_size < block * 2 + held => Some(RecorderError::SmallRing(Bytes(block), Bytes(block * 2 + held))),
             _ if block > MOST_BLOCK.0 => Some(RecorderError::LargeBlock(Bytes(block))),
+            _ if ring_size < block * 2 + held => Some(RecorderError::SmallRing(Bytes(block), Bytes(block * 2 + held))),
             _ => None,
         };
         if let Some(refused) = refused {

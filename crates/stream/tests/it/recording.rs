@@ -11,6 +11,7 @@ use hairspring_stream::ledger::Verdict;
 use hairspring_stream::memory::{Memory, Pages};
 use hairspring_stream::pattern::Pattern;
 use hairspring_stream::recorder::{MOST_DEPTH, Outcome, Placement, Recorder, RecorderError, Setup, Step};
+use hairspring_stream::recording::MOST_BLOCK;
 use hairspring_stream::ring::{Producer, ring};
 use hairspring_stream::source::virtual_card::{Settings, VirtualCard};
 use hairspring_stream::source::{End, Next, OnOverrun, Source};
@@ -389,6 +390,24 @@ fn a_target_that_turns_read_only_is_lost_and_the_recording_goes_on() {
         // At most what was under way to that target when it died: a depth of blocks, and those whose record was not written yet.
         assert!(outcome.ledger.lost_bytes <= 2 * 4 * outcome.block.0, "{:?}: {}", outcome.ledger, outcome.reason);
     }
+}
+
+#[test]
+fn blocks_are_never_larger_than_readers_take() {
+    // With a notify size of 128 MiB blocks were recorded that verification refused.
+    let script = Script { pace: Pace::Leaping, ..Script::default() };
+    let (ring, notify) = (512 << 20, 128 << 20);
+    let case = Case { ring, notify, script: script.clone(), ..Case::default() };
+    let (recorder, ..) = open(&case, &ScriptedDisk::new(script), None).expect("a recorder");
+    assert!(recorder.block() <= MOST_BLOCK && recorder.block().0 > MOST_BLOCK.0 / 2, "{}", recorder.block());
+    // Whole frames that suit a disk of large sectors can be larger than that; then it is said at once.
+    let script = Script { alignment: 65_536, ..Script::default() };
+    let layout = Layout::analogue(4095, 8).expect("exists");
+    let case = Case { layout, ring: 1 << 20, script: script.clone(), ..Case::default() };
+    let disk = ScriptedDisk::new(script);
+    let refused = open(&case, &disk, None).err().expect("larger than readers take");
+    assert!(matches!(refused, RecorderError::LargeBlock(Bytes(0x0800_0000..))), "{refused}");
+    assert_eq!(disk.image_after_kill(0).paths().count(), 0, "nothing is left behind");
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn recorded(target: &Path, cards: usize, defect: Defect, bytes: u64) -> Result<V
 
 /// What the files of a card say: the verdict of their metadata, none if they say that it is still recorded.
 #[track_caller]
-fn read_back(target: &Path) -> (Option<Verdict>, Ledger) {
+pub(crate) fn read_back(target: &Path) -> (Option<Verdict>, Ledger) {
     let mut store = best(4, Ways::default());
     let paths = [target.to_owned()];
     let stated = Recording::open_in(&mut *store, &paths).expect("opens").closing().map(|closing| closing.verdict);

@@ -1,5 +1,7 @@
 //! What the stores on real disks promise beyond: the ladder, waking, ends in the middle, full disks.
 
+use std::os::unix::fs::OpenOptionsExt as _;
+
 use super::*;
 
 /// A store on the best ladder that a choice of ways leaves, after some use.
@@ -29,12 +31,28 @@ fn the_ladder_says_what_is_in_use_and_why_the_rest_is_not() {
     }
 }
 
+/// What the machine has, found out by other means than the store's: then the store uses it, or its ladder is wrong.
 #[test]
-fn everything_is_to_be_had_on_a_machine_that_has_it() {
+fn what_the_machine_has_is_used() {
+    let test = "what_the_machine_has_is_used";
     let ladder = used(Ways::ALL).store.ladder();
-    let refused: Vec<_> = ladder.iter().filter(|rung| rung.refused.is_some()).collect();
-    if !refused.is_empty() {
-        skip("everything_is_to_be_had_on_a_machine_that_has_it", &format!("{refused:?}"));
+    let folder = temporary();
+    let path = folder.path().join("probe");
+    std::fs::write(&path, [0; 8192]).expect("a file");
+    let direct = std::fs::OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path);
+    match direct {
+        Ok(_) => assert_eq!(in_use(&ladder, "direct"), Some(true), "{ladder:?}"),
+        Err(error) => skip(test, &format!("no direct I/O here: {error}")),
+    }
+    match io_uring::IoUring::new(8) {
+        Ok(ring) => {
+            assert_eq!(in_use(&ladder, "io_uring"), Some(true), "{ladder:?}");
+            match ring.submitter().register_buffers_sparse(8) {
+                Ok(()) => assert_eq!(in_use(&ladder, "registered_buffers"), Some(true), "{ladder:?}"),
+                Err(error) => skip(test, &format!("no buffers can be registered here: {error}")),
+            }
+        }
+        Err(error) => skip(test, &format!("no io_uring here: {error}")),
     }
 }
 
