@@ -177,7 +177,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -s h -l help
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l to -d 'Record into this existing folder, and remove it again; several folders make a stripe' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l card -d 'The card whose highest rate is searched; the rate it is written with does not matter' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l for -d 'How long each recording lasts at least' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l volume -d 'The most that one recording may write; a shorter one is made where that is less [default: half of what is free]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l volume -d 'The most that one recording of the search may write, of which there are some twenty, each removed again; a shorter one is made where that is less [default: half of what is free]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l limit -d 'Try no rate above this [default: four times what a first recording of a waiting card reaches]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l resolution -d 'Search until the rates that did and did not work differ by no more than this, in percent' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l confirmations -d 'Recordings without loss, each read back and compared, that the answer rests on' -r

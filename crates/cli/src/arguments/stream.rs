@@ -109,7 +109,8 @@ pub(crate) struct MaxrateArguments {
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, default_value = "10s")]
     #[arg(allow_hyphen_values = true)]
     pub(crate) length: Nanos,
-    /// The most that one recording may write; a shorter one is made where that is less [default: half of what is free]
+    /// The most that one recording of the search may write, of which there are some twenty, each removed again; a shorter one
+    /// is made where that is less [default: half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
     pub(crate) volume: Option<Bytes>,
     /// Try no rate above this [default: four times what a first recording of a waiting card reaches]

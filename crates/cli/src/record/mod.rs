@@ -61,6 +61,7 @@ pub(crate) fn refused(error: RecordError) -> Failure {
         RecordError::Memory(_) | RecordError::Calibration(_) | RecordError::Thread(_) => {
             Failure::failed(format!("failed to begin: {error}"))
         }
+        RecordError::Panicked(..) => Failure::failed(error.to_string()),
         RecordError::Recorder(RecorderError::Store(refused)) => match refused.errno.kind() {
             ErrorKind::AlreadyExists => Failure::bad_request(error.to_string()),
             ErrorKind::NotFound
