@@ -33,9 +33,9 @@ use std::path::PathBuf;
 
 use crate::gap::Gap;
 use crate::ledger::{Ledger, Verdict};
-use crate::recording::{Reader, Recording, RecordingError, Unproven, frames_agree};
+use crate::recording::{Block, Reader, Recording, RecordingError, Unproven, frames_agree};
 use crate::store::Store;
-use crate::units::Bytes;
+use crate::units::{Bytes, Frames};
 use crate::verify::Progress;
 
 use plan::Plan;
@@ -106,14 +106,7 @@ pub fn recover(
              recover with --cut-journal"
         )));
     }
-    if !recording.members().iter().all(|member| frames_agree(recording.about(), member)) {
-        return Err(RecordingError::Limit(format!(
-            "{}: nothing was changed; put right in the metadata what describes the data, then recover again",
-            recording.faults().join("; ")
-        )));
-    }
-    let bad = prove(store, &recording, options, progress)?;
-    let plan = Plan::new(&recording, &bad);
+    let plan = planned(store, &recording, options.all, progress)?;
     if plan.changes.is_empty() || options.dry_run {
         return Ok(plan.outcome(&recording));
     }
@@ -121,14 +114,105 @@ pub fn recover(
     Ok(plan.outcome(&recording))
 }
 
-/// Reads what no sync covers, or all. The indices of the blocks that are not what was written, ascending.
-fn prove(
+/// What of a recording can be believed, as [`prove`] found it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proven {
+    /// The blocks that are what was written, by index, where they lie.
+    pub blocks: Vec<Block>,
+    /// What is not there, in order: the gaps that the recording knows of, and one for each piece that is missing or damaged.
+    pub gaps: Vec<Gap>,
+    /// What the recording is worth.
+    pub verdict: Verdict,
+    /// Why the recording is not in order, in words; [`recover`] puts it in order. Empty if it is.
+    pub faults: Vec<String>,
+}
+
+/// A stretch of one data file that holds frames without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The member in whose data file it lies …
+    pub member: usize,
+    /// … and where.
+    pub file_offset: u64,
+    /// Its length.
+    pub length: Bytes,
+    /// The global index of its first frame.
+    pub first: Frames,
+}
+
+impl Proven {
+    /// Where the believed frames lie, in the order of the stream. Blocks that follow one another in a file and in the stream are one.
+    pub fn stretches(&self, recording: &Recording) -> Vec<Stretch> {
+        let (timeline, layout) = (recording.timeline(), recording.about().layout);
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for block in &self.blocks {
+            for run in timeline.runs_in(block.position, Bytes(block.length.into())) {
+                let (member, length) = (block.member, run.length.unwrap_or_default());
+                let file_offset = block.file_offset + (run.position - block.position);
+                match stretches.last_mut() {
+                    Some(last)
+                        if last.member == member
+                            && last.file_offset + last.length.0 == file_offset
+                            && last.first.0.saturating_add(layout.frames_in(last.length).0) == run.first.0 =>
+                    {
+                        last.length.0 += length.0;
+                    }
+                    _ => stretches.push(Stretch { member, file_offset, length, first: run.first }),
+                }
+            }
+        }
+        stretches
+    }
+}
+
+/// Finds out what of a recording can be believed, and changes nothing: reads what no sync covers, or with `all` every block, and compares
+/// it with its checksum.
+///
+/// # Errors
+/// As for [`recover`], but for a journal that is damaged in its middle: what stands behind the damage is not believed, and a fault says so.
+pub fn prove(
     store: &mut dyn Store,
     recording: &Recording,
-    options: Options,
+    all: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Proven, RecordingError> {
+    if !recording.missing_members().is_empty() {
+        let of = recording.about().members.len();
+        return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), of));
+    }
+    if recording.is_foreign() {
+        return Err(RecordingError::Limit("another program wrote this recording: nothing proves it".to_owned()));
+    }
+    let plan = planned(store, recording, all, progress)?;
+    let gaps = plan.gaps.iter().map(|(_, gap)| *gap).collect();
+    Ok(Proven { blocks: plan.blocks, gaps, verdict: plan.verdict, faults: plan.changes })
+}
+
+/// The recording as it should be.
+fn planned(
+    store: &mut dyn Store,
+    recording: &Recording,
+    all: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Plan, RecordingError> {
+    if !recording.members().iter().all(|member| frames_agree(recording.about(), member)) {
+        return Err(RecordingError::Limit(format!(
+            "{}: nothing was changed; put right in the metadata what describes the data, then recover again",
+            recording.faults().join("; ")
+        )));
+    }
+    let bad = bad_blocks(store, recording, all, progress)?;
+    Ok(Plan::new(recording, &bad))
+}
+
+/// Reads what no sync covers, or all. The indices of the blocks that are not what was written, ascending.
+fn bad_blocks(
+    store: &mut dyn Store,
+    recording: &Recording,
+    all: bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<u64>, RecordingError> {
-    let blocks: Vec<_> = recording.blocks().iter().filter(|block| options.all || !block.durable).copied().collect();
+    let blocks: Vec<_> = recording.blocks().iter().filter(|block| all || !block.durable).copied().collect();
     let total = Bytes(blocks.iter().map(|block| u64::from(block.length)).sum());
     let (mut done, mut bad) = (0, Vec::new());
     let mut reader = Reader::of(store, recording, blocks)?;

@@ -122,6 +122,80 @@ fn damage_in_a_recording_that_had_ended_is_a_known_loss() {
     }
 }
 
+/// Looks at a recording without a change, holds every byte that is offered against the specification, and yields what is proven and how
+/// many bytes that is.
+#[track_caller]
+fn check_proven(spec: &Spec, image: &Image, all: bool) -> (Proven, u64) {
+    let disk = disk(image, Vec::new());
+    let mut store = disk.store(8);
+    let recording = Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens");
+    let proven = prove(&mut store, &recording, all, &mut |_| {}).expect("proven");
+    drop(store);
+    assert_eq!(disk.image_after_kill(0), *image, "nothing is changed");
+    let (mut offered, mut next) = (0, Frames(0));
+    for stretch in proven.stretches(&recording) {
+        let file = image.read(&Files::of(&Spec::base(stretch.member)).data).expect("data");
+        let bytes = file[stretch.file_offset as usize..].get(..stretch.length.0 as usize).expect("within its file");
+        let mut written = vec![0; bytes.len()];
+        spec.pattern.fill(spec.layout, stretch.first, &mut written);
+        assert!(bytes == written, "{stretch:?} is not what was written");
+        assert!(stretch.first >= next, "{stretch:?} before frame {next:?}");
+        next = Frames(stretch.first.0 + spec.layout.frames_in(stretch.length).0);
+        offered += stretch.length.0;
+    }
+    let lost: u64 = proven.gaps.iter().map(|gap| spec.layout.bytes_of(gap.frames).0).sum();
+    assert_eq!(offered + lost, spec.layout.bytes_of(proven.gaps.iter().map(Gap::end).fold(next, Frames::max)).0);
+    (proven, offered)
+}
+
+/// A reader that took the length of a recording from its file showed 400 million frames where 11.5 million had been written: the rest was
+/// space that the recorder had reserved.
+#[test]
+fn what_is_offered_of_a_recording_that_is_not_in_order_is_what_was_written() {
+    for members in 1..4 {
+        let reserved = Spec { members, reserved: 1 << 20, gaps: vec![(9000, 3)], ..Spec::killed() };
+        let (proven, offered) = check_proven(&reserved, &reserved.make(), false);
+        assert_eq!((offered, proven.verdict), (reserved.stored, Verdict::Incomplete));
+        assert!(proven.faults[0].contains("cut off"), "{:?}", proven.faults);
+        let unwritten = Spec { unwritten: vec![2, 8], ..reserved };
+        assert_eq!(check_proven(&unwritten, &unwritten.make(), false).1, unwritten.stored - 2 * 4096);
+        // In order, with a gap that it names itself: nothing is wrong with it.
+        let whole = Spec { members, gaps: vec![(9000, 3)], ..Spec::plain() };
+        let (proven, offered) = check_proven(&whole, &whole.make(), true);
+        assert_eq!((proven.faults, proven.verdict, offered), (vec![], Verdict::Incomplete, whole.stored));
+        // A bit that turned is found where every block is read.
+        let (proven, offered) = check_proven(&whole, &damaged(&whole, &[1]), true);
+        assert_eq!((proven.verdict, offered), (Verdict::Incomplete, whole.stored - 4096));
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_is_not_complete_whatever_its_metadata_say() {
+    let spec = Spec::plain();
+    for length in [0, 1, 4096, 20_000, spec.stored - 1] {
+        let mut image = spec.make();
+        let path = Files::of(&Spec::base(0)).data;
+        let bytes = image.read(&path).expect("data");
+        image.put(&path, &bytes[..length as usize]);
+        let (proven, offered) = check_proven(&spec, &image, false);
+        assert_eq!((proven.verdict, offered), (Verdict::Incomplete, length / 4096 * 4096));
+        assert!(proven.faults.iter().any(|fault| fault.contains("behind the end")), "{:?}", proven.faults);
+    }
+}
+
+#[test]
+fn a_recording_of_which_a_member_is_missing_is_not_called_proven() {
+    let spec = Spec { members: 2, ..Spec::plain() };
+    let (whole, mut image) = (spec.make(), Image::default());
+    for path in whole.paths().filter(|path| !path.starts_with("/d1")) {
+        image.put(path, &whole.read(path).expect("there"));
+    }
+    let mut store = disk(&image, Vec::new()).store(8);
+    let recording = Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens");
+    let refused = prove(&mut store, &recording, false, &mut |_| {});
+    assert!(matches!(refused, Err(RecordingError::MembersMissing(..))), "{refused:?}");
+}
+
 #[test]
 fn a_recording_in_order_is_left_as_it_is() {
     for spec in [Spec::plain(), Spec { members: 3, gaps: vec![(5000, 3)], ..Spec::plain() }] {
