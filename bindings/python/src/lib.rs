@@ -6,12 +6,14 @@
 //! **The interpreter's lock.** Whatever waits longer than `waiting::HELD_MOST` gives it up meanwhile. Python takes signals in the main
 //! thread between two of its instructions, so a long wait looks for them every 0.15 s at least.
 //!
-//! **Interpreters.** One per process: a second one gets an `ImportError`. A Python without a lock turns it on for this module.
+//! **Interpreters.** The main one of the process; others get an `ImportError`. A Python without a lock turns it on for this module.
 
 mod arguments;
+mod interpreter;
 mod long_delay;
 mod profile;
 mod real_time;
+mod recording;
 mod report;
 mod sheet;
 mod timebase;
@@ -22,9 +24,6 @@ mod window;
 // `gil_used`: what the handles share is guarded by locks of their own, but nobody has run it without Python's.
 #[pyo3::pymodule(gil_used = true)]
 mod _hairspring {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use pyo3::exceptions::PyImportError;
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -35,6 +34,8 @@ mod _hairspring {
     use crate::profile::Summary;
     #[pymodule_export]
     use crate::real_time::{Grant, RealTime};
+    #[pymodule_export]
+    use crate::recording::{Contents, read_recording};
     #[pymodule_export]
     use crate::report::{Gaps, Report, Verdict};
     #[pymodule_export]
@@ -47,18 +48,8 @@ mod _hairspring {
     #[pymodule_export]
     const HELD_MOST_NS: i64 = crate::waiting::HELD_MOST.count();
 
-    /// The address of the module `sys` of the interpreter that has this one. No two interpreters share it.
-    static OWNER: AtomicUsize = AtomicUsize::new(0);
-
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        let sys = module.py().import("sys")?.as_ptr().addr();
-        // Relaxed: a mark that carries no other data.
-        match OWNER.compare_exchange(0, sys, Ordering::Relaxed, Ordering::Relaxed) {
-            Err(owner) if owner != sys => {
-                Err(PyImportError::new_err("hairspring is for one interpreter of a process, and another one has it"))
-            }
-            _ => Ok(()),
-        }
+        crate::interpreter::admit(module.py())
     }
 }

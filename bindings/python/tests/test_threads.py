@@ -211,25 +211,49 @@ def test_the_interpreter_ends_in_peace_while_a_daemon_waits(wait):
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_second_interpreter_gets_an_import_error():
-    ended = run("""
-        import hairspring
+INTERPRETERS = """
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    REFUSED = '''if True:
         try:
-            import _interpreters as interpreters
-        except ImportError:
-            import _xxsubinterpreters as interpreters
+            import hairspring
+        except ImportError as error:
+            assert "interpreter" in str(error), error
+        else:
+            raise SystemExit("it was imported")
+    '''
+    def refuses():
         other = interpreters.create()
-        code = '''if True:
-            try:
-                import hairspring
-            except ImportError as error:
-                assert "interpreter" in str(error), error
-            else:
-                raise SystemExit("it was imported")
-        '''
-        problem = interpreters.run_string(other, code)
+        try:
+            problem = interpreters.run_string(other, REFUSED)
+        finally:
+            interpreters.destroy(other)
         assert problem is None, problem
-        hairspring.delay(1e-5)
+"""
+
+
+def test_a_second_interpreter_gets_an_import_error():
+    ended = run(f"""
+    {INTERPRETERS}
+    import hairspring
+    refuses()
+    hairspring.delay(1e-5)
+    """)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_an_interpreter_that_comes_first_and_dies_does_not_keep_the_main_one_out():
+    # The guard was an address, of the module sys: the first interpreter that came had the module for good, and when it was gone another
+    # one whose sys lay there would have been given its objects.
+    ended = run(f"""
+    {INTERPRETERS}
+    for _ in range(20):
+        refuses()
+    import hairspring
+    hairspring.delay(1e-5)
+    refuses()
     """)
     assert ended.returncode == 0, ended.stderr
 

@@ -15,7 +15,7 @@ Seconds are floats; what ends in ``_ns`` is nanoseconds as integers. The functio
 at their first use, which takes 4 to 5 ms once. Delays of at most ``HELD_MOST_NS`` keep the interpreter's lock; longer ones give it
 up meanwhile, and a long delay has it back shortly before its end. Ctrl-C ends a long delay or a calibration within 0.15 s.
 
-One interpreter per process can import it, others get an ImportError; a Python without a lock turns it on.
+The main interpreter of a process can import it, others get an ImportError; a Python without a lock turns it on.
 """
 
 from ._hairspring import (
@@ -39,7 +39,7 @@ from ._hairspring import (
     timebase,
 )
 from .profile import Profile
-from .recording import Gap, Recording, open_recording
+from .recording import Gap, Recording, RecordingWarning, open_recording
 from .sheet import Sheet, read_sheet, take_sheet
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "Profile",
     "RealTime",
     "Recording",
+    "RecordingWarning",
     "Refined",
     "Report",
     "Sheet",

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Optional, Union
 
+from . import _hairspring
+
 #: What numpy calls the containers of samples. Packed samples and bits are bytes until they are unpacked.
 _TYPES = {"i8": "i1", "u8": "u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "f32": "<f4", "packed12": "u1", "bits": "u1"}
-#: Files that belong to a recording, by the ends of their names.
-_ENDS = (".sigmf-data", ".sigmf-meta", ".hairspring-journal")
+
+
+class RecordingWarning(UserWarning):
+    """A recording is not in order: it was cut off or damaged, or is still being made. What is proven of it is there."""
 
 
 class Gap(NamedTuple):
@@ -19,127 +24,124 @@ class Gap(NamedTuple):
     #: The first, counted by the source from 0.
     first_frame: int
     frames: int
-    #: Why: ``buffer_full``, ``served_late``, ``overwritten``, ``source``, ``write_failed``, ``damaged``, ``resumed``; None where the
-    #: recording was cut off and only its metadata tell.
+    #: Why: ``buffer_full``, ``served_late``, ``overwritten``, ``source``, ``write_failed``, ``damaged``, ``resumed``; None where another
+    #: program made the recording and only its captures tell.
     cause: Optional[str]
 
 
 class Recording:
-    """One member of a recording: its samples as a memory map, and what they are."""
+    """A recording: the samples that are proven, as memory maps, and what they are."""
 
-    def __init__(self, path: Union[str, os.PathLike]) -> None:
+    def __init__(self, *paths: Union[str, os.PathLike], verify: bool = False) -> None:
         numpy = _numpy()
-        base = _base(path)
-        #: What SigMF and the extension ``hairspring`` say of it; docs/recording-format.md.
-        self.metadata: dict[str, Any] = json.loads(_beside(base, ".sigmf-meta").read_text(encoding="utf-8"))
-        try:
-            about = self.metadata["global"]
-            self._layout = about["hairspring:layout"]
-            columns = about["core:num_channels"]
-            if columns < 1 or self.channels < 1:
-                raise ValueError("it has no channels")
-            kind = _TYPES[self._layout["container"]]
-            data = _beside(base, ".sigmf-data")
-            length = data.stat().st_size // (numpy.dtype(kind).itemsize * columns)
-            #: The samples as they are in the file: a row for each frame, a column for each channel. Packed samples and bits are bytes:
-            #: ``frames()`` unpacks them.
-            self.data = numpy.memmap(data, kind, "r", shape=(length, columns)) if length else numpy.empty((0, columns), kind)
-            rate = about["hairspring:recording"]["rate"]
-            #: Frames per second; None without a clock.
-            self.sample_rate: Optional[float] = rate["frames"] / rate["seconds"] if rate else None
-            #: ``complete``, ``stopped``, ``incomplete``, ``unaccounted``, ``recovered``; ``recording`` if it was cut off.
-            self.state: str = about.get("hairspring:state", "recording")
-            self._stretches = list(self._stretches_of(self.metadata["captures"]))
-            #: What is missing, in order.
-            self.gaps: list[Gap] = self._gaps(about.get("hairspring:result"))
-        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
-            said = f"{error} is not in its metadata" if isinstance(error, KeyError) else error
-            raise ValueError(f"{base} is no recording of hairspring: {said}") from None
+        if not paths:
+            raise TypeError("name a recording")
+        contents = _hairspring.read_recording([Path(path) for path in paths], verify)
+        #: What SigMF and the extension ``hairspring`` say of its first member; docs/recording-format.md. The other attributes say what is
+        #: there.
+        self.metadata: dict[str, Any] = json.loads(contents.meta.read_text(encoding="utf-8"))
+        self._kind = numpy.dtype(_TYPES[contents.container])
+        self._container = contents.container
+        self._row_bytes, self._per_row = contents.grain
+        #: Channels, or digital lines.
+        self.channels: int = contents.channels
+        #: Frames per second; None without a clock.
+        self.sample_rate: Optional[float] = contents.rate[0] / contents.rate[1] if contents.rate else None
+        #: ``complete``, ``stopped``, ``incomplete``, ``unaccounted``, ``recovered``; ``recording`` if it was cut off or goes on;
+        #: ``foreign`` if another program made it: the size of its file is believed then, and nothing proves what is in it.
+        self.state: str = contents.state
+        #: Why it is not in order, in words; empty if it is. ``hairspring recover`` puts it in order.
+        self.faults: list[str] = contents.faults
+        self._stretches = contents.stretches
+        self._maps = [self._mapped(member, path) for member, path in enumerate(contents.data)]
+        self._whole: Any = None
+        #: What is missing, in order.
+        self.gaps: list[Gap] = self._between() if contents.gaps is None else [Gap(*gap) for gap in contents.gaps]
 
     @property
-    def channels(self) -> int:
-        """Channels, or digital lines."""
-        return self._layout["channels"]
+    def is_in_order(self) -> bool:
+        """Whether files, journals and metadata agree and nothing is missing that no gap declares."""
+        return not self.faults
+
+    @property
+    def data(self) -> Any:
+        """The samples as they are in the file, mapped: a row for each frame, a column for each channel. Packed samples and bits are bytes,
+        which ``frames()`` unpacks. ValueError if the frames do not lie in one piece of one file."""
+        if self._whole is None:
+            ends = [(member, offset + length) for member, offset, length, _ in self._stretches]
+            starts = [(member, offset) for member, offset, _, _ in self._stretches]
+            if ends[:-1] != starts[1:]:
+                raise ValueError("the frames do not lie in one piece of one file: use runs() or frames()")
+            member, start = starts[0] if starts else (0, 0)
+            self._whole = self._rows(member, start, ends[-1][1] - start if ends else 0)
+        return self._whole
 
     def runs(self) -> Iterator[tuple[int, Any]]:
-        """The runs of frames without a gap: the number of the first, counted by the source, and the values."""
-        for start, end, first in self._stretches:
-            values = self._unpacked(self.data[start:end])
-            yield first * self._per_row(), values
+        """The runs of frames without a gap, in order: the number of the first, counted by the source, and the values. Where the recording
+        goes on in another file a new run begins, too, so that nothing has to be copied."""
+        for member, offset, length, first in self._stretches:
+            yield first, self._unpacked(self._rows(member, offset, length))
 
     def frames(self) -> Any:
-        """All values that are there, a row for each frame: the memory map itself if nothing is to be unpacked or left out."""
-        stretches = self._stretches
-        if stretches and stretches[0][0] == 0 and stretches[-1][1] == len(self.data) and self._is_seamless(stretches):
+        """All values that are there, a row for each frame: the memory map itself if nothing is to be unpacked or joined."""
+        try:
             return self._unpacked(self.data)
-        parts = [values for _, values in self.runs()]
-        return _numpy().concatenate(parts) if parts else self._unpacked(self.data[:0])
+        except ValueError:
+            return _numpy().concatenate([values for _, values in self.runs()])
 
-    @staticmethod
-    def _is_seamless(stretches: list[tuple[int, int, int]]) -> bool:
-        return all(before[1] == after[0] for before, after in zip(stretches, stretches[1:]))
+    def _mapped(self, member: int, path: Path) -> Any:
+        ends = [offset + length for own, offset, length, _ in self._stretches if own == member]
+        return _numpy().memmap(path, "u1", "r", shape=(max(ends),)) if ends else None
 
-    def _stretches_of(self, captures: list[dict[str, Any]]) -> Iterator[tuple[int, int, int]]:
-        """First row, end, and number of the first, of each run."""
-        starts = [capture["core:sample_start"] for capture in captures]
-        for capture, start, end in zip(captures, starts, [*starts[1:], len(self.data)]):
-            if "hairspring:frames" in capture and "core:global_index" not in capture:
-                continue  # A hole: the block that was meant for this place is in another file.
-            yield start, end, capture.get("core:global_index", start)
-
-    def _per_row(self) -> int:
-        """Frames in a row of the file."""
-        if self._layout["container"] == "packed12":
-            return self.data.shape[1] * 2 // 3 // self.channels
-        return 1
+    def _rows(self, member: int, offset: int, length: int) -> Any:
+        columns = self._row_bytes // self._kind.itemsize
+        if length == 0:
+            return _numpy().empty((0, columns), self._kind)
+        return self._maps[member][offset : offset + length].view(self._kind).reshape(-1, columns)
 
     def _unpacked(self, rows: Any) -> Any:
         numpy = _numpy()
-        if self._layout["container"] == "packed12":
+        if self._container == "packed12":
             a, b, c = (rows.reshape(-1, 3)[:, i].astype(numpy.int16) for i in range(3))
             pairs = numpy.stack([(a | (b & 15) << 8), (b >> 4 | c << 4)], axis=1)
             return ((pairs << 4).astype(numpy.int16) >> 4).reshape(-1, self.channels)
-        if self._layout["container"] == "bits":
+        if self._container == "bits":
             return numpy.unpackbits(rows, axis=1, bitorder="little")[:, : self.channels]
         return rows
 
-    def _gaps(self, result: Optional[dict[str, Any]]) -> list[Gap]:
-        if result is not None:
-            return [Gap(gap["first_frame"], gap["frames"], gap["cause"]) for gap in result["gaps"]]
-        # Cut off: what lies between two runs is missing, whatever became of it.
+    def _between(self) -> list[Gap]:
+        """What lies between two runs is missing, whatever became of it."""
         gaps, expected = [], 0
-        for start, end, first in self._stretches:
+        for _, _, length, first in self._stretches:
             if first > expected:
-                gaps.append(Gap(expected * self._per_row(), (first - expected) * self._per_row(), None))
-            expected = first + (end - start)
+                gaps.append(Gap(expected, first - expected, None))
+            expected = first + length // self._row_bytes * self._per_row
         return gaps
 
     def __len__(self) -> int:
-        return len(self.data) * self._per_row()
+        return sum(length for _, _, length, _ in self._stretches) // self._row_bytes * self._per_row
 
     def __repr__(self) -> str:
-        return f"<Recording: {len(self)} frames of {self.channels} channels, {len(self.gaps)} gaps, {self.state}>"
+        order = "" if self.is_in_order else ", not in order"
+        return f"<Recording: {len(self)} frames of {self.channels} channels, {len(self.gaps)} gaps, {self.state}{order}>"
 
 
-def open_recording(path: Union[str, os.PathLike]) -> Recording:
-    """Opens a recording by the name it was given, or by that of any of its files. Nothing is read but what is looked at.
+def open_recording(path: Union[str, os.PathLike], *more: Union[str, os.PathLike], verify: bool = False) -> Recording:
+    """Opens a recording by the name it was given, or by that of any of its files; of one that was striped over several folders all
+    members are found from one, unless they were moved apart: then name them all.
 
-    Of a recording that was striped over several folders this is one member, whose runs say what is in it. Run ``hairspring recover``
-    first on one that was cut off. Raises OSError if it cannot be opened and ValueError if it is none.
+    Believed are journals and checksums, never the size of a file. What no sync covers is read and compared with its checksum, and with
+    ``verify`` everything; what does not match is a gap. A recording that is not in order (cut off, damaged, or still being made) opens as
+    what is proven of it, with a ``RecordingWarning`` and its ``faults``; ``hairspring recover`` mends it.
+
+    Raises OSError if it cannot be read, and ValueError if it is none or members of it are missing.
     """
-    return Recording(path)
-
-
-def _base(path: Union[str, os.PathLike]) -> Path:
-    base = Path(path)
-    for end in _ENDS:
-        if base.name.endswith(end):
-            return base.with_name(base.name[: -len(end)])
-    return base
-
-
-def _beside(base: Path, end: str) -> Path:
-    return base.with_name(base.name + end)
+    recording = Recording(path, *more, verify=verify)
+    if not recording.is_in_order:
+        said = "; ".join(recording.faults[:3]) + ("; …" if len(recording.faults) > 3 else "")
+        remedy = "recorded by another program" if recording.state == "foreign" else f"`hairspring recover {path}` mends it"
+        warnings.warn(f"{path} is not in order: {said}; {len(recording)} frames of it are offered; {remedy}", RecordingWarning, 2)
+    return recording
 
 
 def _numpy():
