@@ -21,6 +21,7 @@ mod users;
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
+use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
@@ -72,28 +73,36 @@ pub(crate) fn make<K: Kind>(owned: K::Owned) -> *mut K {
 /// Finds the handle that C means, if it is one of this kind and alive.
 #[inline(always)]
 pub(crate) fn find<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K>, Failure> {
+    look(pointer).map_err(|code| stranger::<K>(pointer, code))
+}
+
+/// The same with nothing but a code for an error: neither allocates nor formats, so it may be called from a signal handler.
+#[inline(always)]
+pub(crate) fn look<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K>, c_int> {
     let handle = pointer.cast::<Handle<K>>();
-    if !handle.is_null() && handle.is_aligned() {
-        // SAFETY: not NULL and aligned; the header asks the caller for a handle of this library, and every kind begins with this
-        // word, which is atomic and outlives the handle. What is no handle at all is read as one: a caller's mistake, told if it can be read.
-        let word = unsafe { &*handle.cast::<AtomicU64>() };
-        // Acquire pairs with the Release in `free`: who sees the word alive sees what it stands before.
-        if word.load(Ordering::Acquire) == K::WORD {
-            // SAFETY: the word says that `make` made it of this kind, and its memory is kept beyond its end.
-            return Ok(unsafe { &*handle });
-        }
-        return Err(stranger::<K>(word.load(Ordering::Relaxed)));
+    if handle.is_null() || !handle.is_aligned() {
+        return Err(HS_E_HANDLE);
     }
-    Err(Failure::new(HS_E_HANDLE, format!("use a {}: NULL or a bad address was given in its place", K::NAME)))
+    // SAFETY: not NULL and aligned; the header asks the caller for a handle of this library, and every kind begins with this
+    // word, which is atomic and outlives the handle. What is no handle at all is read as one: a caller's mistake, told if it can be read.
+    let word = unsafe { &*handle.cast::<AtomicU64>() };
+    // Acquire pairs with the Release in `free`: who sees the word alive sees what it stands before.
+    match word.load(Ordering::Acquire) {
+        // SAFETY: the word says that `make` made it of this kind, and its memory is kept beyond its end.
+        alive if alive == K::WORD => Ok(unsafe { &*handle }),
+        FREED => Err(HS_E_FREED),
+        _ => Err(HS_E_HANDLE),
+    }
 }
 
 #[cold]
-fn stranger<K: Kind>(word: u64) -> Failure {
-    if word == FREED {
-        Failure::new(HS_E_FREED, format!("use a {}: the handle has been freed", K::NAME))
-    } else {
-        Failure::new(HS_E_HANDLE, format!("use a {}: the handle is of another kind, or none", K::NAME))
-    }
+fn stranger<K: Kind>(pointer: *const K, code: c_int) -> Failure {
+    let why = match code {
+        HS_E_FREED => "the handle has been freed",
+        _ if pointer.is_null() => "NULL was given in its place",
+        _ => "the handle is of another kind, or none",
+    };
+    Failure::new(code, format!("use a {}: {why}", K::NAME))
 }
 
 fn busy<K: Kind>() -> Failure {

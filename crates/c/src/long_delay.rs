@@ -13,7 +13,7 @@ use hairspring_time::{Host, LongDelay, Nanos, Report, Timebase, Verdict, lead_fo
 
 use crate::delay::hs_report;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_PANIC, HS_OK, door};
-use crate::handle::{Alone, Kind, Shared, find, free, make};
+use crate::handle::{Alone, Kind, Shared, free, look, make};
 use crate::pointer::{Place, micros, read};
 use crate::timebase::{hs_instant, hs_timebase};
 
@@ -210,28 +210,29 @@ pub extern "C" fn hs_long_delay_window_ns(
 }
 
 /// Ends the delay that is under way, with HS_E_CANCELLED, and every one that begins until hs_long_delay_resume(). From any thread, or
-/// from a signal handler. The delay ends at the next of its looks, at most 100 ms later, or at once if a signal wakes its thread; one
-/// that polls already comes to its regular end.
+/// from a signal handler: an error is its code alone, and hs_last_error() stays as it is. The delay ends at the next of its looks, at
+/// most 100 ms later, or at once if a signal wakes its thread; one that polls already comes to its regular end. HS_E_HANDLE, HS_E_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_cancel(long_delay: *const hs_long_delay) -> c_int {
     // Without the door: nothing here can panic, and a signal handler has no place for more.
     flag(long_delay, true)
 }
 
-/// Allows delays again after hs_long_delay_cancel().
+/// Allows delays again after hs_long_delay_cancel(); from the same places.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_resume(long_delay: *const hs_long_delay) -> c_int {
     flag(long_delay, false)
 }
 
 fn flag(long_delay: *const hs_long_delay, cancelled: bool) -> c_int {
-    match find(long_delay) {
+    match look(long_delay) {
         Ok(handle) => {
             // Relaxed: the flag carries no data.
             handle.flag.store(cancelled, Ordering::Relaxed);
             HS_OK
         }
-        Err(failure) => failure.tell(),
+        // Without a sentence: what a handler interrupted may hold the allocator's lock.
+        Err(code) => code,
     }
 }
 
