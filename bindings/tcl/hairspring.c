@@ -9,13 +9,15 @@
 //     hairspring real_time ?-policy P -priority N -cpu N -lock_memory BOOLEAN -slack_ns N?
 //                                                          grants destroy
 //     hairspring window FILE ?-writable BOOLEAN?           bytes read write destroy
-//     hairspring read_sheet FILE                           json contents median destroy
-//     hairspring take_sheet ?-only IDS -quick BOOLEAN?     the same
+//     hairspring read_sheet FILE                           json contents rows row destroy
+//     hairspring take_sheet ?-only IDS -quick BOOLEAN?     the same; runs the command, a minute or more
 //     hairspring difference_ns LATER EARLIER               of two instants, as `now` of a time base gives them: {ns epoch}
 //     hairspring now_ns TIMEBASE, delay_us TIMEBASE US     the commonest two without the object
 //     hairspring version
 //
-// A delay returns a dictionary, the report; figures that were not taken have no key. An error of the library has the error code
+// A delay returns a dictionary, the report; so does `row`, a figure with unit, number and spread or the reason why it is absent, and `refine`:
+// {timebase NAME continuity KIND by_ns N}, where the kinds suspended, stepped and distrusted begin a new epoch. Figures that were not taken
+// have no key. An error of the library has the error code
 // {HAIRSPRING NAME}, NAME as in HS_E_NAME; a word that is no number has Tcl's own. No command enters the event loop: a delay is a delay.
 //
 // One object belongs to the interpreter that made it, and so to its thread.
@@ -61,7 +63,7 @@ COMMAND(calibrate)
     while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
         if (option < 0) {
             TRY(bound ? hs_calibrate_to(bound_ppm, patience_ns, &timebase) : hs_calibrate(&timebase));
-            return new_object(data, interp, &timebase_noun, timebase, NULL);
+            return new_object(data, interp, &timebase_noun, timebase);
         }
         bound |= option == 0;
         if (option == 0 ? Tcl_GetDoubleFromObj(interp, words[at - 1], &bound_ppm) : get_wide(interp, words[at - 1], &patience_ns))
@@ -77,7 +79,7 @@ COMMAND(new_long_delay)
     if (have_words(interp, count, words, 1, 0, "timebase") != TCL_OK || get_object(interp, words[1], &timebase_noun, &timebase) != TCL_OK)
         return TCL_ERROR;
     TRY(hs_long_delay_new(timebase->handle, &made));
-    return new_object(data, interp, &long_delay_noun, made, timebase);
+    return new_object(data, interp, &long_delay_noun, made);
 }
 
 COMMAND(profile)
@@ -92,7 +94,7 @@ COMMAND(profile)
     while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
         if (option < 0) {
             TRY(hs_profile_new(timebase->handle, ordered, &made));
-            return new_object(data, interp, &profile_noun, made, NULL);
+            return new_object(data, interp, &profile_noun, made);
         }
         if (Tcl_GetBooleanFromObj(interp, words[at - 1], &ordered) != TCL_OK)
             break;
@@ -118,7 +120,7 @@ COMMAND(real_time)
         default:
             wishes.lock_memory = lock;
             TRY(hs_real_time_apply(&wishes, &made, NULL));
-            return new_object(data, interp, &real_time_noun, made, NULL);
+            return new_object(data, interp, &real_time_noun, made);
         }
     }
     return TCL_ERROR;
@@ -134,7 +136,7 @@ COMMAND(window)
     while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
         if (option < 0) {
             TRY(hs_window_open(Tcl_GetString(words[1]), writable, &made));
-            return new_object(data, interp, &window_noun, made, NULL);
+            return new_object(data, interp, &window_noun, made);
         }
         if (Tcl_GetBooleanFromObj(interp, words[at - 1], &writable) != TCL_OK)
             break;
@@ -148,7 +150,7 @@ COMMAND(read_sheet)
     if (have_words(interp, count, words, 1, 0, "file") != TCL_OK)
         return TCL_ERROR;
     TRY(hs_sheet_read(Tcl_GetString(words[1]), &made));
-    return new_object(data, interp, &sheet_noun, made, NULL);
+    return new_object(data, interp, &sheet_noun, made);
 }
 
 COMMAND(take_sheet)
@@ -160,7 +162,7 @@ COMMAND(take_sheet)
     while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
         if (option < 0) {
             TRY(hs_sheet_take(only, quick, &made));
-            return new_object(data, interp, &sheet_noun, made, NULL);
+            return new_object(data, interp, &sheet_noun, made);
         }
         if (option == 0)
             only = Tcl_GetString(words[at - 1]);

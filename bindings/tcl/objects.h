@@ -25,12 +25,8 @@ struct object {
     struct package *package;
     const struct noun *noun;
     void *handle;
-    // The time base on which the end of a long delay is polled; NULL for the other nouns.
-    struct object *timebase;
-    // What the rehearsal of a long delay takes.
-    int64_t rehearsal_ns;
     Tcl_Command token;
-    // The command, the calls under way, for what a call evaluates may delete the command, and the long delays on a time base.
+    // The command and the calls under way, for what a call evaluates may delete the command.
     int users;
 };
 
@@ -121,6 +117,11 @@ static int get_instant(Tcl_Interp *interp, Tcl_Obj *word, hs_instant *instant)
     }
     if (get_wide(interp, parts[0], &instant->monotonic_ns) != TCL_OK || get_wide(interp, parts[1], &epoch) != TCL_OK)
         return TCL_ERROR;
+    if (epoch < 0 || epoch > UINT32_MAX) {
+        Tcl_SetObjResult(interp, Tcl_ObjPrintf("expected the number of an epoch but got \"%s\"", Tcl_GetString(parts[1])));
+        Tcl_SetErrorCode(interp, "HAIRSPRING", "EPOCH", (char *)NULL);
+        return TCL_ERROR;
+    }
     instant->epoch = (uint32_t)epoch;
     return TCL_OK;
 }
@@ -132,8 +133,6 @@ static void release(struct object *object)
     if (--object->users > 0)
         return;
     object->noun->free(object->handle);
-    if (object->timebase)
-        release(object->timebase);
     ckfree((char *)object);
 }
 
@@ -163,8 +162,8 @@ static void delete_object(ClientData data)
     release(data);
 }
 
-// Makes the object command of a handle, and returns its name. What it is made from stays as long as it.
-static int new_object(struct package *package, Tcl_Interp *interp, const struct noun *noun, void *handle, struct object *timebase)
+// Makes the object command of a handle, and returns its name.
+static int new_object(struct package *package, Tcl_Interp *interp, const struct noun *noun, void *handle)
 {
     Tcl_Obj *name = NULL;
     Tcl_CmdInfo taken;
@@ -175,9 +174,7 @@ static int new_object(struct package *package, Tcl_Interp *interp, const struct 
         Tcl_IncrRefCount(name);
     } while (Tcl_GetCommandInfo(interp, Tcl_GetString(name), &taken));
     struct object *object = (struct object *)ckalloc(sizeof *object);
-    *object = (struct object){ .package = package, .noun = noun, .handle = handle, .timebase = timebase, .users = 1 };
-    if (timebase)
-        timebase->users++;
+    *object = (struct object){ .package = package, .noun = noun, .handle = handle, .users = 1 };
     object->token = Tcl_CreateObjCommand(interp, Tcl_GetString(name), call_object, object, delete_object);
     Tcl_SetObjResult(interp, name);
     Tcl_DecrRefCount(name);
@@ -230,10 +227,11 @@ DELAY(timebase_delay_until, hs_instant, get_instant, , hs_delay_until(object->ha
 
 #include "long_delay.h"
 
-#define START int64_t start_ns = kernel_clock_ns()
-DELAY(long_delay_ns, int64_t, get_wide, START, long_delay(object, interp, start_ns, request, report))
-DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, START, long_delay_us_of(object, interp, start_ns, request, report))
-DELAY(long_delay_until, hs_instant, get_instant, , long_delay_until_of(object, interp, request, report))
+#define START int64_t start_ns = kernel_clock_ns(), left_ns = 0
+#define BEGIN(kind, ...) rehearsed(object, interp, hs_long_delay_begin_##kind(object->handle, __VA_ARGS__, &left_ns), &left_ns, report)
+DELAY(long_delay_ns, int64_t, get_wide, START, BEGIN(ns, request, start_ns))
+DELAY(long_delay_us, double, Tcl_GetDoubleFromObj, START, BEGIN(us, request, start_ns))
+DELAY(long_delay_until, hs_instant, get_instant, int64_t left_ns = 0, BEGIN(until, &request))
 
 // ---- the time base -------------------------------------------------------------------------------------------------------------------
 
@@ -296,9 +294,16 @@ METHOD(timebase_trust)
 METHOD(timebase_refine)
 {
     UNUSED_WORDS;
+    static const char *const kinds[] = { "continued", "rerated", "suspended", "stepped", "distrusted" };
     hs_timebase *successor;
-    TRY(hs_timebase_refine(object->handle, &successor, NULL));
-    return new_object(object->package, interp, &timebase_noun, successor, NULL);
+    hs_continuity continuity;
+    TRY(hs_timebase_refine(object->handle, &successor, &continuity));
+    new_object(object->package, interp, &timebase_noun, successor);
+    Tcl_Obj *result = Tcl_NewDictObj();
+    put(result, "timebase", Tcl_GetObjResult(interp));
+    put(result, "continuity", Tcl_NewStringObj(kinds[continuity.kind], -1));
+    put_wide(result, "by_ns", continuity.by_ns);
+    return return_object(interp, result);
 }
 
 static const struct method timebase_methods[] = {
@@ -534,44 +539,7 @@ static const struct method window_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
-// ---- the sheet -----------------------------------------------------------------------------------------------------------------------
-
-METHOD(sheet_json)
-{
-    UNUSED_WORDS;
-    const char *json;
-    TRY(hs_sheet_json(object->handle, &json));
-    return return_object(interp, Tcl_NewStringObj(json, -1));
-}
-
-METHOD(sheet_contents)
-{
-    UNUSED_WORDS;
-    hs_contents contents;
-    TRY(hs_sheet_contents(object->handle, &contents));
-    Tcl_Obj *result = Tcl_NewDictObj();
-    put(result, "host", Tcl_NewStringObj(contents.host, -1));
-    put_wide(result, "chapters", contents.chapters);
-    put_wide(result, "rows", contents.rows);
-    put_wide(result, "absent", contents.absent);
-    return return_object(interp, result);
-}
-
-METHOD(sheet_median)
-{
-    (void)count;
-    double median;
-    TRY(hs_sheet_median(object->handle, Tcl_GetString(words[0]), &median));
-    return return_object(interp, Tcl_NewDoubleObj(median));
-}
-
-static const struct method sheet_methods[] = {
-    { "contents", sheet_contents, 0, NULL },
-    { "destroy", destroy, 0, NULL },
-    { "json", sheet_json, 0, NULL },
-    { "median", sheet_median, 1, "id" },
-    { NULL, NULL, 0, NULL },
-};
+#include "sheet.h"
 
 #define FREES(noun) \
     static void free_##noun(void *handle) { hs_##noun##_free(handle); }

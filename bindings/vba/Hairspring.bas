@@ -11,8 +11,8 @@ Attribute VB_Name = "Hairspring"
 ' the numbers and the kinds of their arguments are compared with it by the project's tests. Microseconds are Doubles;
 ' nanoseconds and counts of 64 bits are LongLong; handles are LongPtr. Where the header allows NULL for a result, the
 ' argument is "As Any": pass a variable of the type that the header names, or ByVal CLngPtr(0). A Boolean of a structure
-' is a Byte: 0 is no, anything else yes, so that wishes.lock_memory = True asks for it. Texts that go in must be
-' ASCII. A time base may be used from every procedure; a long delay and a profile belong to one at a time.
+' is a Byte: 0 is no, anything else yes, so that wishes.lock_memory = True asks for it. Texts that go in are UTF-8 that
+' ends in a zero: bytes = HS_Utf8(text), and then VarPtr(bytes(0)). A time base may be used from every procedure; a long delay and a profile belong to one at a time.
 '
 ' A delay is never early. Excel stands still meanwhile: it is one thread that waits.
 Option Explicit
@@ -39,6 +39,8 @@ Public Const HS_E_ORDER As Long = -18
 Public Const HS_E_NOT_FOUND As Long = -19
 Public Const HS_E_REFUSED As Long = -20
 Public Const HS_E_PANIC As Long = -99
+' Stands for a time that was not taken.
+Public Const HS_ABSENT_NS As LongLong = &H8000000000000000^
 Public Const HS_SOURCE_COUNTER As Long = 0
 Public Const HS_SOURCE_KERNEL_CLOCK As Long = 1
 Public Const HS_CONTINUED As Long = 0
@@ -149,6 +151,22 @@ Public Type hs_contents
     absent As Long
 End Type
 
+Public Type hs_row
+    id As LongPtr
+    label As LongPtr
+    unit As LongPtr
+    method As LongPtr
+    n As LongLong
+    min As Double
+    q1 As Double
+    median As Double
+    q3 As Double
+    p99 As Double
+    max As Double
+    reason As LongPtr
+    remedy As LongPtr
+End Type
+
 ' VBA does not tell small letters from capitals: what has the name of a function below ends in _of here.
 Public Declare PtrSafe Function hs_strerror Lib "hairspring" (ByVal code As Long) As LongPtr
 Public Declare PtrSafe Function hs_error_name Lib "hairspring" (ByVal code As Long) As LongPtr
@@ -206,6 +224,16 @@ Public Declare PtrSafe Function hs_long_delay_window_ns Lib "hairspring" ( _
     ByVal long_delay As LongPtr, ByVal request_ns As LongLong, ByRef window_ns As LongLong) As Long
 Public Declare PtrSafe Function hs_long_delay_cancel Lib "hairspring" (ByVal long_delay As LongPtr) As Long
 Public Declare PtrSafe Function hs_long_delay_resume Lib "hairspring" (ByVal long_delay As LongPtr) As Long
+Public Declare PtrSafe Function hs_long_delay_begin_ns Lib "hairspring" ( _
+    ByVal long_delay As LongPtr, ByVal request_ns As LongLong, ByVal since_ns As LongLong, _
+    ByRef left_ns As LongLong) As Long
+Public Declare PtrSafe Function hs_long_delay_begin_us Lib "hairspring" ( _
+    ByVal long_delay As LongPtr, ByVal request_us As Double, ByVal since_ns As LongLong, _
+    ByRef left_ns As LongLong) As Long
+Public Declare PtrSafe Function hs_long_delay_begin_until Lib "hairspring" ( _
+    ByVal long_delay As LongPtr, ByRef deadline As hs_instant, ByRef left_ns As LongLong) As Long
+Public Declare PtrSafe Function hs_long_delay_finish Lib "hairspring" ( _
+    ByVal long_delay As LongPtr, ByRef report As Any) As Long
 Public Declare PtrSafe Function hs_profile_new Lib "hairspring" ( _
     ByVal timebase As LongPtr, ByVal ordered As Long, ByRef profile As LongPtr) As Long
 Public Declare PtrSafe Function hs_profile_start Lib "hairspring" (ByVal profile As LongPtr) As Long
@@ -220,7 +248,7 @@ Public Declare PtrSafe Function hs_real_time_grants Lib "hairspring" ( _
     ByVal real_time As LongPtr, ByRef grants As hs_grants) As Long
 Public Declare PtrSafe Function hs_real_time_free Lib "hairspring" (ByVal real_time As LongPtr) As Long
 Public Declare PtrSafe Function hs_window_open Lib "hairspring" ( _
-    ByVal path As String, ByVal writable As Long, ByRef window As LongPtr) As Long
+    ByVal path As LongPtr, ByVal writable As Long, ByRef window As LongPtr) As Long
 Public Declare PtrSafe Function hs_window_bytes Lib "hairspring" ( _
     ByVal window As LongPtr, ByRef bytes As LongPtr) As Long
 Public Declare PtrSafe Function hs_window_read_u32 Lib "hairspring" ( _
@@ -229,25 +257,32 @@ Public Declare PtrSafe Function hs_window_write_u32 Lib "hairspring" ( _
     ByVal window As LongPtr, ByVal offset_bytes As LongPtr, ByVal value As Long) As Long
 Public Declare PtrSafe Function hs_window_free Lib "hairspring" (ByVal window As LongPtr) As Long
 Public Declare PtrSafe Function hs_sheet_take Lib "hairspring" ( _
-    ByVal only As String, ByVal quick As Long, ByRef sheet As LongPtr) As Long
+    ByVal only As LongPtr, ByVal quick As Long, ByRef sheet As LongPtr) As Long
 Public Declare PtrSafe Function hs_sheet_read Lib "hairspring" ( _
-    ByVal path As String, ByRef sheet As LongPtr) As Long
+    ByVal path As LongPtr, ByRef sheet As LongPtr) As Long
 Public Declare PtrSafe Function hs_sheet_json Lib "hairspring" ( _
     ByVal sheet As LongPtr, ByRef json As LongPtr) As Long
 Public Declare PtrSafe Function hs_sheet_contents Lib "hairspring" ( _
     ByVal sheet As LongPtr, ByRef contents As hs_contents) As Long
-Public Declare PtrSafe Function hs_sheet_median Lib "hairspring" ( _
-    ByVal sheet As LongPtr, ByVal id As String, ByRef median As Double) As Long
+Public Declare PtrSafe Function hs_sheet_row Lib "hairspring" ( _
+    ByVal sheet As LongPtr, ByVal index As Long, ByRef row As hs_row) As Long
+Public Declare PtrSafe Function hs_sheet_find Lib "hairspring" ( _
+    ByVal sheet As LongPtr, ByVal id As LongPtr, ByRef row As hs_row) As Long
 Public Declare PtrSafe Function hs_sheet_free Lib "hairspring" (ByVal sheet As LongPtr) As Long
 
 Private Declare PtrSafe Function lstrlenA Lib "kernel32" (ByVal text As LongPtr) As Long
 Private Declare PtrSafe Function MultiByteToWideChar Lib "kernel32" ( _
     ByVal page As Long, ByVal flags As Long, ByVal text As LongPtr, ByVal bytes As Long, ByVal wide As LongPtr, _
     ByVal room As Long) As Long
+Private Declare PtrSafe Function WideCharToMultiByte Lib "kernel32" ( _
+    ByVal page As Long, ByVal flags As Long, ByVal wide As LongPtr, ByVal letters As Long, ByVal text As LongPtr, _
+    ByVal room As Long, ByVal substitute As LongPtr, ByVal substituted As LongPtr) As Long
 
 Private Const UTF8 As Long = 65001
 ' #VALUE!, by its number, so that programs other than Excel know it too.
 Private Const ERROR_VALUE As Long = 2015
+' What is added to a code to raise it: the numbers below this one are those of COM itself.
+Private Const ERROR_FIRST As Long = 513
 
 Private shared_timebase As LongPtr
 Private shared_long_delay As LongPtr
@@ -258,8 +293,14 @@ Public Function HS_Timebase() As LongPtr
     HS_Timebase = shared_timebase
 End Function
 
-' The time now, in microseconds.
+' The time now, in microseconds. In a cell it is read anew whenever the sheet is calculated.
 Public Function HS_Now_us() As Double
+    Dim program As Object
+    ' Late bound: other programs than Excel have no such method, and no cells either.
+    On Error Resume Next
+    Set program = Application
+    program.Volatile True
+    On Error GoTo 0
     HS_Now_us = hs_now_us_of(HS_Timebase())
 End Function
 
@@ -286,18 +327,22 @@ Refused:
     HS_LongDelay_us = CVErr(ERROR_VALUE)
 End Function
 
-' The median of one figure of a sheet in a file, in the sheet's unit; #VALUE! where there is none.
-Public Function HS_Median(ByVal path As String, ByVal id As String) As Variant
-    Dim sheet As LongPtr, median As Double
+' One figure of a sheet in a file: a row of cells with its median, unit, number of samples, first and third quartile;
+' #VALUE! where there is none.
+Public Function HS_Figure(ByVal file As String, ByVal figure As String) As Variant
+    Dim sheet As LongPtr, row As hs_row, path() As Byte, id() As Byte
     On Error GoTo Refused
-    HS_Check hs_sheet_read(path, sheet)
-    HS_Check hs_sheet_median(sheet, id, median)
-    HS_Check hs_sheet_free(sheet)
-    HS_Median = median
+    path = HS_Utf8(file)
+    id = HS_Utf8(figure)
+    HS_Check hs_sheet_read(VarPtr(path(0)), sheet)
+    HS_Check hs_sheet_find(sheet, VarPtr(id(0)), row)
+    If row.unit = 0 Then Err.Raise vbObjectError + ERROR_FIRST, "hairspring", HS_Text(row.reason)
+    HS_Figure = Array(row.median, HS_Text(row.unit), CDbl(row.n), row.q1, row.q3)
+    hs_sheet_free sheet
     Exit Function
 Refused:
     If sheet <> 0 Then hs_sheet_free sheet
-    HS_Median = CVErr(ERROR_VALUE)
+    HS_Figure = CVErr(ERROR_VALUE)
 End Function
 
 ' The version of the library.
@@ -318,9 +363,9 @@ Public Sub HS_Close()
     shared_timebase = 0
 End Sub
 
-' Raises an error with the library's own sentence for a code that is none of success.
+' Raises an error with the library's own sentence for a code that is none of success: vbObjectError + 513 - code.
 Public Sub HS_Check(ByVal code As Long)
-    If code <> HS_OK Then Err.Raise vbObjectError - code, "hairspring", HS_LastError()
+    If code <> HS_OK Then Err.Raise vbObjectError + ERROR_FIRST - code, "hairspring", HS_LastError()
 End Sub
 
 ' A text of the library, which is UTF-8.
@@ -332,6 +377,15 @@ Public Function HS_Text(ByVal text As LongPtr) As String
     room = MultiByteToWideChar(UTF8, 0, text, bytes, 0, 0)
     HS_Text = String$(room, vbNullChar)
     MultiByteToWideChar UTF8, 0, text, bytes, StrPtr(HS_Text), room
+End Function
+
+' A text as the library takes it: UTF-8 that ends in a zero.
+Public Function HS_Utf8(ByVal text As String) As Byte()
+    Dim bytes() As Byte, room As Long
+    room = WideCharToMultiByte(UTF8, 0, StrPtr(text), Len(text), 0, 0, 0, 0)
+    ReDim bytes(0 To room)
+    If room > 0 Then WideCharToMultiByte UTF8, 0, StrPtr(text), Len(text), VarPtr(bytes(0)), room, 0, 0
+    HS_Utf8 = bytes
 End Function
 
 ' An example: a hundred delays of 50 microseconds, and how late they were, in the Immediate window.

@@ -337,6 +337,36 @@ typedef struct hs_contents {
     uint32_t absent;
 } hs_contents;
 
+// A row of a sheet: a figure with its unit, its number of samples and their spread, or why there is none.
+typedef struct hs_row {
+    // Its id, as "delays.minimum.fifo.2us.late". This and the other texts live as long as the sheet.
+    const char *id;
+    // What it is, for people.
+    const char *label;
+    // The unit of all numbers, as in the sheet's JSON: "ns", "bytes_per_s"; NULL where the figure is absent.
+    const char *unit;
+    // How the samples were taken: "stamp", "diff", "rate", "count", "derived"; NULL where the figure is absent.
+    const char *method;
+    // How many samples there are,
+    uint64_t n;
+    // the least; NaN, as all that follow, where there are too few samples for it or the figure is absent.
+    double min;
+    // The first quartile,
+    double q1;
+    // the median,
+    double median;
+    // the third quartile,
+    double q3;
+    // the 99th percentile,
+    double p99;
+    // and the greatest.
+    double max;
+    // Why the figure is absent; NULL where it is there.
+    const char *reason;
+    // What to do to get it; NULL where nothing helps, or it is there.
+    const char *remedy;
+} hs_row;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -485,12 +515,36 @@ int hs_long_delay_set_budget_ns(struct hs_long_delay *long_delay,
 int hs_long_delay_window_ns(const struct hs_long_delay *long_delay, int64_t request_ns, int64_t *window_ns);
 
 // Ends the delay that is under way, with HS_E_CANCELLED, and every one that begins until hs_long_delay_resume(). From any thread, or
-// from a signal handler. The delay ends at the next of its looks, at most 100 ms later, or at once if a signal wakes its thread; one
-// that polls already comes to its regular end.
+// from a signal handler: an error is its code alone, and hs_last_error() stays as it is. The delay ends at the next of its looks, at
+// most 100 ms later, or at once if a signal wakes its thread; one that polls already comes to its regular end. HS_E_HANDLE, HS_E_FREED.
 int hs_long_delay_cancel(const struct hs_long_delay *long_delay);
 
-// Allows delays again after hs_long_delay_cancel().
+// Allows delays again after hs_long_delay_cancel(); from the same places.
 int hs_long_delay_resume(const struct hs_long_delay *long_delay);
+
+// Begins a delay of at least so long (0 to 100 days) that hs_long_delay_finish() ends, and returns shortly before its end, asleep until
+// then: 100 to 500 us, twice what the caller took the last times. Meanwhile the caller does for nothing what it is about to do, so that its
+// code is in the caches; `left_ns` says how long there is, 0 where nothing is to be done. It is counted from `since_ns`, a reading of
+// CLOCK_MONOTONIC; negative: from now. Such delays nest, 16 deep; of more the outermost is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+int hs_long_delay_begin_ns(struct hs_long_delay *long_delay,
+                           int64_t request_ns,
+                           int64_t since_ns,
+                           int64_t *left_ns);
+
+// The same in microseconds, rounded up to a nanosecond. HS_E_NAN besides.
+int hs_long_delay_begin_us(struct hs_long_delay *long_delay,
+                           double request_us,
+                           int64_t since_ns,
+                           int64_t *left_ns);
+
+// The same until an instant of its time base. One that has passed returns at once. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
+int hs_long_delay_begin_until(struct hs_long_delay *long_delay,
+                              const struct hs_instant *deadline,
+                              int64_t *left_ns);
+
+// Ends the delay that hs_long_delay_begin_*() began last, and reports on the whole of it. HS_E_ORDER (none has begun).
+int hs_long_delay_finish(struct hs_long_delay *long_delay,
+                         struct hs_report *report);
 
 // Makes a profile without spans: allocates some 300 KiB and measures its own calls. `ordered` 0 lets the CPU move code across the
 // stamps, which is cheaper; else each stamp waits for every earlier instruction. Free it with hs_profile_free(); the time base may be
@@ -499,11 +553,12 @@ int hs_profile_new(const struct hs_timebase *timebase,
                    int ordered,
                    struct hs_profile **profile);
 
-// Begins a span; one that was begun before is forgotten. Real-time safe.
+// Begins a span, within those that have begun: spans nest, 16 deep; of more than that the outermost is forgotten. Real-time safe.
 int hs_profile_start(struct hs_profile *profile);
 
-// Ends the span and records it. `span_ns` may be NULL. Real-time safe. HS_E_ORDER (none has begun).
-int hs_profile_stop(struct hs_profile *profile, int64_t *span_ns);
+// Ends the span that began last and records it. `span_ns` may be NULL. Real-time safe. HS_E_ORDER (none has begun).
+int hs_profile_stop(struct hs_profile *profile,
+                    int64_t *span_ns);
 
 // The figures so far.
 int hs_profile_summary(const struct hs_profile *profile, struct hs_summary *summary);
@@ -553,7 +608,7 @@ int hs_window_write_u32(const struct hs_window *window,
 // Gives a window back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_window_free(struct hs_window *window);
 
-// Takes a sheet of this machine: runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) and waits
+// Takes a sheet of this machine, in a process of its own, which the caller's threads, memory and settings do not disturb: runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) and waits
 // for it, a minute or more. `only` has the beginnings of the ids of the rows to measure, with commas between them, or is NULL for all;
 // `quick` not 0 takes a quarter of the time. HS_E_COMMAND, HS_E_SHEET.
 int hs_sheet_take(const char *only,
@@ -569,11 +624,11 @@ int hs_sheet_json(const struct hs_sheet *sheet, const char **json);
 // What is in a sheet.
 int hs_sheet_contents(const struct hs_sheet *sheet, struct hs_contents *contents);
 
-// The median of the figure with this id, in the unit of the sheet, as "delays.minimum.fifo.2us.late"; NaN where it has none.
-// HS_E_NOT_FOUND (no such row, or it is absent: hs_last_error() has the reason).
-int hs_sheet_median(const struct hs_sheet *sheet,
-                    const char *id,
-                    double *median);
+// The row with this number, from 0, in reading order. HS_E_NOT_FOUND after the last.
+int hs_sheet_row(const struct hs_sheet *sheet, uint32_t index, struct hs_row *row);
+
+// The row with this id. An absent one is found, with its reason. HS_E_NOT_FOUND.
+int hs_sheet_find(const struct hs_sheet *sheet, const char *id, struct hs_row *row);
 
 // Gives a sheet back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_sheet_free(struct hs_sheet *sheet);

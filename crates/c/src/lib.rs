@@ -15,6 +15,8 @@ pub mod delay;
 
 pub mod long_delay;
 
+pub mod prepared;
+
 pub mod profile;
 
 pub mod real_time;

@@ -15,6 +15,7 @@ use crate::delay::hs_report;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_PANIC, HS_OK, door};
 use crate::handle::{Alone, Kind, Shared, free, look, make};
 use crate::pointer::{Place, micros, read};
+use crate::prepared::OwnedPrepared;
 use crate::timebase::{hs_instant, hs_timebase};
 
 /// Delays that sleep first and poll last, and learn how late the kernel wakes the thread. One thread at a time.
@@ -24,7 +25,8 @@ pub(crate) struct OwnedLongDelay {
     /// Borrows from `timebase` and from the flag of the handle; declared first, so that it is dropped first. None only while it is
     /// rebuilt.
     delay: Option<LongDelay<'static, Host>>,
-    timebase: Arc<Timebase<Host>>,
+    pub(crate) timebase: Arc<Timebase<Host>>,
+    pub(crate) prepared: OwnedPrepared,
 }
 
 impl Kind for hs_long_delay {
@@ -35,7 +37,7 @@ impl Kind for hs_long_delay {
 
 impl OwnedLongDelay {
     #[inline(always)]
-    fn delay(&mut self) -> Result<&mut LongDelay<'static, Host>, Failure> {
+    pub(crate) fn delay(&mut self) -> Result<&mut LongDelay<'static, Host>, Failure> {
         self.delay.as_mut().ok_or_else(|| Failure::new(HS_E_PANIC, "use a long delay: a bug left it half made"))
     }
 
@@ -54,7 +56,11 @@ pub extern "C" fn hs_long_delay_new(timebase: *const hs_timebase, long_delay: *m
         let timebase = Arc::clone(&Shared::of(timebase)?.timebase);
         // SAFETY: what the Arc points to stays where it is and never changes; the handle keeps the Arc for longer than the borrow.
         let lent: &'static Timebase<Host> = unsafe { &*Arc::as_ptr(&timebase) };
-        let handle = make::<hs_long_delay>(OwnedLongDelay { delay: Some(LongDelay::new(lent)), timebase });
+        let handle = make::<hs_long_delay>(OwnedLongDelay {
+            delay: Some(LongDelay::new(lent)),
+            timebase,
+            prepared: OwnedPrepared::default(),
+        });
         let mut owned = Alone::of(handle)?;
         // SAFETY: the flag lies in the memory of the handle, which is given back only after what the handle owns is gone.
         let flag: &'static AtomicBool = unsafe { &*std::ptr::from_ref(&owned.handle().flag) };

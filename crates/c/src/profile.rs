@@ -16,13 +16,17 @@ use crate::timebase::hs_timebase;
 /// Pairs of calls from which their own cost is taken.
 const COST_PAIRS: usize = 101;
 
+/// Spans that may have begun within each other.
+const DEPTH: usize = 16;
+
 /// The spans of one piece of code. One thread at a time.
 pub struct hs_profile(());
 
 pub(crate) struct OwnedProfile {
     /// Borrows from the time base; declared first, so that it is dropped first.
     profile: Profile<'static, Host>,
-    begun: Option<Start>,
+    /// The spans that have begun, the latest last; room for them is there from the beginning.
+    begun: Vec<Start>,
     cost: Nanos,
     _timebase: Arc<Timebase<Host>>,
 }
@@ -65,7 +69,8 @@ pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, p
         let lent: &'static Timebase<Host> = unsafe { &*Arc::as_ptr(&timebase) };
         let ordering = if ordered == 0 { Ordering::Unordered } else { Ordering::Ordered };
         let profile = Profile::new(lent, ordering);
-        let handle = make(OwnedProfile { profile, begun: None, cost: Nanos::ZERO, _timebase: timebase });
+        let handle =
+            make(OwnedProfile { profile, begun: Vec::with_capacity(DEPTH), cost: Nanos::ZERO, _timebase: timebase });
         let mut spans = [0; COST_PAIRS];
         for span in &mut spans {
             if hs_profile_start(handle) != HS_OK || hs_profile_stop(handle, span) != HS_OK {
@@ -82,22 +87,26 @@ pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, p
     })
 }
 
-/// Begins a span; one that was begun before is forgotten. Real-time safe.
+/// Begins a span, within those that have begun: spans nest, 16 deep; of more than that the outermost is forgotten. Real-time safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_profile_start(profile: *mut hs_profile) -> c_int {
     door(|| {
         let mut owned = Alone::of(profile)?;
-        owned.begun = Some(owned.profile.start());
+        if owned.begun.len() == DEPTH {
+            owned.begun.remove(0);
+        }
+        let start = owned.profile.start();
+        owned.begun.push(start);
         Ok(())
     })
 }
 
-/// Ends the span and records it. `span_ns` may be NULL. Real-time safe. HS_E_ORDER (none has begun).
+/// Ends the span that began last and records it. `span_ns` may be NULL. Real-time safe. HS_E_ORDER (none has begun).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_profile_stop(profile: *mut hs_profile, span_ns: *mut i64) -> c_int {
     door(|| {
         let mut owned = Alone::of(profile)?;
-        let Some(begun) = owned.begun.take() else {
+        let Some(begun) = owned.begun.pop() else {
             return Err(Failure::new(HS_E_ORDER, "end a span: none has begun; call hs_profile_start first"));
         };
         let span = owned.profile.stop(begun);

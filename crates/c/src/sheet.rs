@@ -9,7 +9,7 @@
 use std::ffi::{CString, c_char, c_int};
 use std::process::{Command, Stdio};
 
-use hairspring_sheet::{Sheet, Value, render};
+use hairspring_sheet::{Row, Sheet, Value, render};
 
 use crate::error::{Failure, HS_E_COMMAND, HS_E_IO, HS_E_NOT_FOUND, HS_E_SHEET, HS_E_TEXT, door};
 use crate::handle::{Kind, Shared, free, make};
@@ -27,6 +27,70 @@ pub(crate) struct OwnedSheet {
     json: CString,
     host: CString,
     sheet: Sheet,
+    rows: Vec<OwnedRow>,
+}
+
+/// The texts of a row, and its numbers.
+struct OwnedRow {
+    id: CString,
+    label: CString,
+    unit: Option<CString>,
+    method: Option<CString>,
+    reason: Option<CString>,
+    remedy: Option<CString>,
+    n: u64,
+    /// Least, quartiles with the median between, 99th percentile, greatest.
+    numbers: [Option<f64>; 6],
+}
+
+impl OwnedRow {
+    fn new(row: &Row) -> Self {
+        // JSON may write a NUL; nobody could read on behind it.
+        let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
+        let (id, label) = (text(&row.id), text(&row.label));
+        match &row.value {
+            Value::Figure(figure) => Self {
+                id,
+                label,
+                unit: Some(text(figure.unit.name())),
+                method: Some(text(figure.method.name())),
+                reason: None,
+                remedy: None,
+                n: figure.n,
+                numbers: [figure.min, figure.q1, figure.median, figure.q3, figure.p99, figure.max],
+            },
+            Value::Absent(absent) => Self {
+                id,
+                label,
+                unit: None,
+                method: None,
+                reason: Some(text(&absent.reason)),
+                remedy: absent.remedy.as_deref().map(text),
+                n: 0,
+                numbers: [None; 6],
+            },
+        }
+    }
+
+    fn row(&self) -> hs_row {
+        let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        let [min, q1, median, q3, p99, max] = self.numbers.map(|number| number.unwrap_or(f64::NAN));
+        hs_row {
+            id: self.id.as_ptr(),
+            label: self.label.as_ptr(),
+            unit: pointer(&self.unit),
+            method: pointer(&self.method),
+            n: self.n,
+            min,
+            q1,
+            median,
+            q3,
+            p99,
+            max,
+            reason: pointer(&self.reason),
+            remedy: pointer(&self.remedy),
+        }
+    }
 }
 
 impl Kind for hs_sheet {
@@ -49,7 +113,7 @@ pub struct hs_contents {
     pub absent: u32,
 }
 
-/// Takes a sheet of this machine: runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) and waits
+/// Takes a sheet of this machine, in a process of its own, which the caller's threads, memory and settings do not disturb: runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) and waits
 /// for it, a minute or more. `only` has the beginnings of the ids of the rows to measure, with commas between them, or is NULL for all;
 /// `quick` not 0 takes a quarter of the time. HS_E_COMMAND, HS_E_SHEET.
 #[unsafe(no_mangle)]
@@ -116,21 +180,64 @@ pub extern "C" fn hs_sheet_contents(sheet: *const hs_sheet, contents: *mut hs_co
     })
 }
 
-/// The median of the figure with this id, in the unit of the sheet, as "delays.minimum.fifo.2us.late"; NaN where it has none.
-/// HS_E_NOT_FOUND (no such row, or it is absent: hs_last_error() has the reason).
+/// A row of a sheet: a figure with its unit, its number of samples and their spread, or why there is none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hs_row {
+    /// Its id, as "delays.minimum.fifo.2us.late". This and the other texts live as long as the sheet.
+    pub id: *const c_char,
+    /// What it is, for people.
+    pub label: *const c_char,
+    /// The unit of all numbers, as in the sheet's JSON: "ns", "bytes_per_s"; NULL where the figure is absent.
+    pub unit: *const c_char,
+    /// How the samples were taken: "stamp", "diff", "rate", "count", "derived"; NULL where the figure is absent.
+    pub method: *const c_char,
+    /// How many samples there are,
+    pub n: u64,
+    /// the least; NaN, as all that follow, where there are too few samples for it or the figure is absent.
+    pub min: f64,
+    /// The first quartile,
+    pub q1: f64,
+    /// the median,
+    pub median: f64,
+    /// the third quartile,
+    pub q3: f64,
+    /// the 99th percentile,
+    pub p99: f64,
+    /// and the greatest.
+    pub max: f64,
+    /// Why the figure is absent; NULL where it is there.
+    pub reason: *const c_char,
+    /// What to do to get it; NULL where nothing helps, or it is there.
+    pub remedy: *const c_char,
+}
+
+/// The row with this number, from 0, in reading order. HS_E_NOT_FOUND after the last.
 #[unsafe(no_mangle)]
-pub extern "C" fn hs_sheet_median(sheet: *const hs_sheet, id: *const c_char, median: *mut f64) -> c_int {
+pub extern "C" fn hs_sheet_row(sheet: *const hs_sheet, index: u32, row: *mut hs_row) -> c_int {
     door(|| {
-        let place = Place::new(median)?;
-        let (owned, id) = (Shared::of(sheet)?, text(id)?);
-        let missing = |why: &str| Failure::new(HS_E_NOT_FOUND, format!("find a figure under {id}: {why}"));
-        let row = owned.sheet.row(id).ok_or_else(|| missing("the sheet has no such row"))?;
-        match &row.value {
-            Value::Figure(figure) => place.put(figure.median.unwrap_or(f64::NAN)),
-            Value::Absent(absent) => return Err(missing(&absent.reason)),
-        }
+        let place = Place::new(row)?;
+        let owned = Shared::of(sheet)?;
+        let found = usize::try_from(index).ok().and_then(|index| owned.rows.get(index));
+        place.put(found.ok_or_else(|| missing(&format!("row {index}")))?.row());
         Ok(())
     })
+}
+
+/// The row with this id. An absent one is found, with its reason. HS_E_NOT_FOUND.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_sheet_find(sheet: *const hs_sheet, id: *const c_char, row: *mut hs_row) -> c_int {
+    door(|| {
+        let place = Place::new(row)?;
+        let (owned, id) = (Shared::of(sheet)?, text(id)?);
+        let found = owned.rows.iter().find(|row| row.id.to_bytes() == id.as_bytes());
+        place.put(found.ok_or_else(|| missing(id))?.row());
+        Ok(())
+    })
+}
+
+fn missing(what: &str) -> Failure {
+    Failure::new(HS_E_NOT_FOUND, format!("find {what}: the sheet has no such row"))
 }
 
 /// Gives a sheet back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
@@ -145,6 +252,7 @@ fn parse(bytes: Vec<u8>) -> Result<OwnedSheet, Failure> {
     let facts = &sheet.conditions;
     let host = facts.value("host.name").or(facts.value("cpu.model")).unwrap_or("unknown");
     let host = CString::new(host).unwrap_or_default();
+    let rows = sheet.rows().map(OwnedRow::new).collect();
     // JSON has no NUL; the parser has seen to it.
-    Ok(OwnedSheet { json: CString::new(json).unwrap_or_default(), host, sheet })
+    Ok(OwnedSheet { json: CString::new(json).unwrap_or_default(), host, sheet, rows })
 }

@@ -3,40 +3,18 @@
 // Run as it is, under AddressSanitizer and under valgrind. Prints the number of its checks; the first that does not hold is told with its
 // line and ends it. Argument: a folder to write to.
 #define _GNU_SOURCE
-#include <hairspring.h>
+#include "check.h"
+#include "long_delays.h"
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static int checks;
-
-#define CHECK(holds)                                                                                  \
-    do {                                                                                              \
-        __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                             \
-        if (!(holds)) {                                                                               \
-            fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #holds, hs_last_error());         \
-            exit(1);                                                                                  \
-        }                                                                                             \
-    } while (0)
-
-#define IS(code, call)                                                                                           \
-    do {                                                                                                         \
-        int told = (call);                                                                                       \
-        __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                                        \
-        if (told != (code)) {                                                                                    \
-            fprintf(stderr, "line %d: %s is %s, not " #code " (%s)\n", __LINE__, #call, hs_error_name(told), hs_last_error()); \
-            exit(1);                                                                                             \
-        }                                                                                                        \
-    } while (0)
 
 static void texts(void)
 {
@@ -46,7 +24,7 @@ static void texts(void)
     CHECK(strlen(hs_version()) >= 5);
     CHECK(!strcmp(hs_verdict_name(HS_VERDICT_CLEAN), "clean"));
     CHECK(!strcmp(hs_verdict_name(HS_VERDICT_PREEMPTED), "preempted"));
-    CHECK(!strcmp(hs_verdict_name(-1), "") && !strcmp(hs_verdict_name(9), ""));
+    CHECK(!strcmp(hs_verdict_name(-1), "") && !strcmp(hs_verdict_name(10), ""));
 }
 
 static void numbers(hs_timebase *timebase)
@@ -174,79 +152,6 @@ static void strangers(hs_timebase *timebase)
     IS(HS_OK, hs_long_delay_free(long_delay));
 }
 
-// How late a delay of 1 ms is as its caller sees it.
-static int64_t seen_late_ns(hs_long_delay *long_delay)
-{
-    struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
-    IS(HS_OK, hs_long_delay_ns(long_delay, 1000000, NULL));
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    return (after.tv_sec - before.tv_sec) * INT64_C(1000000000) + after.tv_nsec - before.tv_nsec - 1000000;
-}
-
-// A tuned delay is early now and then, a plain one never. Where the machine is disturbed another round is due.
-static void tuned(hs_timebase *timebase)
-{
-    hs_long_delay *plain, *tuned;
-    int early = 0;
-    IS(HS_OK, hs_long_delay_new(timebase, &plain));
-    IS(HS_OK, hs_long_delay_new(timebase, &tuned));
-    for (int round = 0; round < 10 && early == 0; round++) {
-        int64_t lead_ns = -1, in_force_ns;
-        IS(HS_OK, hs_long_delay_tune(tuned, 1000000, &lead_ns));
-        IS(HS_OK, hs_long_delay_lead_ns(tuned, &in_force_ns));
-        CHECK(lead_ns > 0 && lead_ns == in_force_ns);
-        for (int pair = 0; pair < 51; pair++) {
-            CHECK(seen_late_ns(plain) >= 0);
-            early += seen_late_ns(tuned) < 0;
-        }
-    }
-    CHECK(early > 0);
-    IS(HS_OK, hs_long_delay_tune(plain, 0, NULL));
-    int64_t lead_ns;
-    IS(HS_OK, hs_long_delay_tune(plain, 3000000, &lead_ns));
-    CHECK(lead_ns > 0 && lead_ns < 1000000);
-    IS(HS_E_NEGATIVE, hs_long_delay_tune(plain, -1, NULL));
-    IS(HS_E_RANGE, hs_long_delay_tune(plain, INT64_MAX, NULL));
-    IS(HS_OK, hs_long_delay_free(plain));
-    IS(HS_OK, hs_long_delay_free(tuned));
-}
-
-static void long_delays(hs_timebase *timebase)
-{
-    hs_long_delay *long_delay;
-    hs_report report;
-    int64_t lead_ns = -1, window_ns;
-    IS(HS_OK, hs_long_delay_new(timebase, &long_delay));
-    IS(HS_E_NAN, hs_long_delay_us(long_delay, NAN, &report));
-    IS(HS_E_NEGATIVE, hs_long_delay_ns(long_delay, -1, &report));
-    IS(HS_E_RANGE, hs_long_delay_ns(long_delay, INT64_MAX, &report));
-    IS(HS_E_NEGATIVE, hs_long_delay_set_lead_ns(long_delay, -1));
-    IS(HS_E_NEGATIVE, hs_long_delay_set_budget_ns(long_delay, -1));
-    IS(HS_OK, hs_long_delay_us(long_delay, 20000.0, &report));
-    CHECK(report.late_ns >= 0 && report.slept_ns > 0);
-    tuned(timebase);
-    IS(HS_OK, hs_long_delay_set_lead_ns(long_delay, 500));
-    IS(HS_OK, hs_long_delay_lead_ns(long_delay, &lead_ns));
-    CHECK(lead_ns == 500);
-    IS(HS_OK, hs_long_delay_set_lead_ns(long_delay, 0));
-    IS(HS_OK, hs_long_delay_set_budget_ns(long_delay, 100000));
-    IS(HS_OK, hs_long_delay_window_ns(long_delay, 5000000, &window_ns));
-    CHECK(window_ns > 0 && window_ns <= 100000);
-    hs_instant deadline;
-    IS(HS_OK, hs_now(timebase, &deadline));
-    deadline.monotonic_ns += 3000000;
-    IS(HS_OK, hs_long_delay_until(long_delay, &deadline, &report));
-    CHECK(hs_now_ns(timebase) >= deadline.monotonic_ns);
-    deadline.epoch ^= 1;
-    IS(HS_E_EPOCH, hs_long_delay_until(long_delay, &deadline, &report));
-    IS(HS_OK, hs_long_delay_cancel(long_delay));
-    IS(HS_E_CANCELLED, hs_long_delay_ns(long_delay, 2000000, &report));
-    IS(HS_OK, hs_long_delay_resume(long_delay));
-    IS(HS_OK, hs_long_delay_ns(long_delay, 2000000, &report));
-    IS(HS_OK, hs_long_delay_free(long_delay));
-}
-
 static void profiles(hs_timebase *timebase)
 {
     hs_profile *profile;
@@ -263,8 +168,25 @@ static void profiles(hs_timebase *timebase)
         CHECK(span_ns >= 20000);
     }
     IS(HS_E_ORDER, hs_profile_stop(profile, NULL));
+    // A span within a span ends first, and is not longer.
+    int64_t inner_ns, outer_ns;
+    IS(HS_OK, hs_profile_start(profile));
+    IS(HS_OK, hs_profile_start(profile));
+    IS(HS_OK, hs_delay_ns(timebase, 20000, NULL));
+    IS(HS_OK, hs_profile_stop(profile, &inner_ns));
+    IS(HS_OK, hs_profile_stop(profile, &outer_ns));
+    CHECK(inner_ns >= 20000 && outer_ns >= inner_ns);
+    // Of what is too deep the outermost is forgotten.
+    hs_profile *deep;
+    IS(HS_OK, hs_profile_new(timebase, 0, &deep));
+    for (int n = 0; n < 17; n++)
+        IS(HS_OK, hs_profile_start(deep));
+    for (int n = 0; n < 16; n++)
+        IS(HS_OK, hs_profile_stop(deep, NULL));
+    IS(HS_E_ORDER, hs_profile_stop(deep, NULL));
+    IS(HS_OK, hs_profile_free(deep));
     IS(HS_OK, hs_profile_summary(profile, &summary));
-    CHECK(summary.count == 5 && summary.min_ns >= 20000 && summary.max_ns >= summary.median_ns);
+    CHECK(summary.count == 7 && summary.min_ns >= 20000 && summary.max_ns >= summary.median_ns);
     CHECK(summary.call_cost_ns > 0);
     IS(HS_OK, hs_profile_free(profile));
 }
@@ -330,7 +252,8 @@ static void sheets(const char *folder)
     hs_sheet *sheet = NULL;
     hs_contents contents;
     const char *json;
-    double median;
+    hs_row row = { 0 }, found;
+    uint32_t absent = 0;
     snprintf(path, sizeof path, "%s/no-sheet", folder);
     FILE *file = fopen(path, "w");
     CHECK(file);
@@ -352,8 +275,20 @@ static void sheets(const char *folder)
     CHECK(contents.chapters > 0 && contents.rows > 0 && strlen(contents.host));
     IS(HS_OK, hs_sheet_json(sheet, &json));
     CHECK(strstr(json, "hairspring.sheet/1"));
-    IS(HS_E_NOT_FOUND, hs_sheet_median(sheet, "no.such.row", &median));
-    IS(HS_E_NULL, hs_sheet_median(sheet, NULL, &median));
+    IS(HS_E_NOT_FOUND, hs_sheet_find(sheet, "no.such.row", &row));
+    IS(HS_E_NULL, hs_sheet_find(sheet, NULL, &row));
+    IS(HS_E_NOT_FOUND, hs_sheet_row(sheet, contents.rows, &row));
+    CHECK(row.id == NULL);
+    // No row is naked: a figure has unit, method and number, one that is absent has its reason.
+    for (uint32_t index = 0; index < contents.rows; index++) {
+        IS(HS_OK, hs_sheet_row(sheet, index, &row));
+        IS(HS_OK, hs_sheet_find(sheet, row.id, &found));
+        CHECK(found.id == row.id && strlen(row.label));
+        CHECK(row.reason ? !row.unit && !row.method && isnan(row.median) : strlen(row.unit) && strlen(row.method) && row.n > 0);
+        CHECK(isnan(row.median) || isnan(row.min) || row.min <= row.median);
+        absent += row.reason != NULL;
+    }
+    CHECK(absent == contents.absent && absent > 0);
     IS(HS_OK, hs_sheet_free(sheet));
 }
 

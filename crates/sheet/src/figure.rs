@@ -29,6 +29,22 @@ pub enum Unit {
     BytesPerS,
 }
 
+impl Unit {
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Ns => "ns",
+            Unit::Ppm => "ppm",
+            Unit::Hz => "hz",
+            Unit::PerSecond => "per_second",
+            Unit::Ratio => "ratio",
+            Unit::Count => "count",
+            Unit::Bytes => "bytes",
+            Unit::BytesPerS => "bytes_per_s",
+        }
+    }
+}
+
 /// How the samples of a figure were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -47,7 +63,7 @@ pub enum Method {
 
 impl Method {
     /// Its name, as in JSON.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Method::Stamp => "stamp",
             Method::Diff => "diff",

@@ -121,12 +121,12 @@ static void profile_and_settings(hs_timebase *timebase) {
 static void sheet(void) {
     hs_sheet *sheet;
     hs_contents contents;
-    double median = 0;
+    hs_row row;
     CHECK(hs_sheet_take("clocks.read.now.later", 1, &sheet) == HS_OK);
     CHECK(hs_sheet_contents(sheet, &contents) == HS_OK && contents.rows == 1 && contents.absent == 0);
     // Less than the empty loop is told as nothing, which happens where the CPUs are busy.
-    CHECK(hs_sheet_median(sheet, "clocks.read.now.later", &median) == HS_OK && median >= 0);
-    CHECK(hs_sheet_median(sheet, "clocks.read.nothing", &median) == HS_E_NOT_FOUND);
+    CHECK(hs_sheet_find(sheet, "clocks.read.now.later", &row) == HS_OK && row.median >= 0 && !strcmp(row.unit, "ns"));
+    CHECK(hs_sheet_find(sheet, "clocks.read.nothing", &row) == HS_E_NOT_FOUND);
     CHECK(hs_sheet_free(sheet) == HS_OK);
 }
 

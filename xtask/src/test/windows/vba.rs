@@ -12,6 +12,9 @@ use crate::tally::Tally;
 
 const MODULE: &str = "bindings/vba/Hairspring.bas";
 const LIBRARY: &str = "hairspring";
+/// The least number of 64 bits: VBA has no way to write it in decimal digits.
+const LEAST: &str = "INT64_MIN";
+const LEAST_IN_VBA: &str = "&H8000000000000000^";
 
 pub(super) fn check(place: &Place, name: &str) -> Tally {
     let root = &place.context.workspace.root;
@@ -132,7 +135,7 @@ impl Header {
         for line in &bare {
             let mut words = line.split_whitespace();
             if let (Some("#define"), Some(name), Some(value)) = (words.next(), words.next(), words.next())
-                && value.parse::<i64>().is_ok()
+                && (value.parse::<i64>().is_ok() || value == LEAST)
             {
                 header.constants.insert(name.to_owned(), value.to_owned());
             }
@@ -159,7 +162,8 @@ impl Header {
     fn passed(&self, kind: &str) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match kind {
-            "char*" => words(&["ByVal String", "ByVal LongPtr"]),
+            // A String would be converted to the code page of the machine, in which most names of files cannot be written.
+            "char*" => words(&["ByVal LongPtr"]),
             kind if kind.ends_with("**") => words(&["ByRef LongPtr"]),
             kind => match (kind.strip_suffix('*'), scalar(kind)) {
                 (None, Some(scalar)) => vec![format!("ByVal {scalar}")],
@@ -251,6 +255,8 @@ impl Module {
             } else if let Some(constant) = line.strip_prefix("Public Const ") {
                 if let Some((name, value)) = constant.split_once(" As Long = ") {
                     module.constants.insert(name.to_owned(), value.to_owned());
+                } else if let Some((name, LEAST_IN_VBA)) = constant.split_once(" As LongLong = ") {
+                    module.constants.insert(name.to_owned(), LEAST.to_owned());
                 }
             } else if line.contains(&format!("Lib \"{LIBRARY}\""))
                 && let Some((name, declared)) = declared(line)
@@ -297,19 +303,19 @@ mod tests {
 
     const EXPORTED: [&str; 3] = ["hs_look", "hs_wait", "hs_word"];
 
-    const C: &str = "#define HS_OK 0\n#define HS_E_NAN -6\ntypedef struct hs_base hs_base;\n\
+    const C: &str = "#define HS_OK 0\n#define HS_E_NAN -6\n#define HS_ABSENT_NS INT64_MIN\ntypedef struct hs_base hs_base;\n\
                      typedef struct hs_report {\n    // Late.\n    int64_t late_ns;\n    // See hs_look().\n    bool gone;\n} hs_report;\n\
                      extern \"C\" {\n// Waits.\nint hs_wait(const struct hs_base *base,\n    double span_us, struct hs_report *report);\n\
                      // Looks. `lead_ns` may\n// be NULL.\nint hs_look(struct hs_report *seen, int64_t *lead_ns);\n\
-                     const char *hs_word(void);\n}\n";
+                     const char *hs_word(const char *path);\n}\n";
 
-    const BAS: &str = "Public Const HS_OK As Long = 0\r\nPublic Const HS_E_NAN As Long = -6\r\nPublic Type hs_report\r\n    \
+    const BAS: &str = "Public Const HS_OK As Long = 0\r\nPublic Const HS_E_NAN As Long = -6\r\nPublic Const HS_ABSENT_NS As LongLong = &H8000000000000000^\r\nPublic Type hs_report\r\n    \
                        late_ns As LongLong\r\n    gone As Byte\r\nEnd Type\r\n\
                        Public Declare PtrSafe Function hs_wait_of Lib \"hairspring\" Alias \"hs_wait\" ( _\r\n    \
                        ByVal base As LongPtr, ByVal span_us As Double, ByRef report As Any) As Long\r\n\
                        Public Declare PtrSafe Function hs_look Lib \"hairspring\" ( _\r\n    \
                        ByRef seen As hs_report, ByRef lead_ns As Any) As Long\r\n\
-                       Public Declare PtrSafe Function hs_word Lib \"hairspring\" () As LongPtr\r\n";
+                       Public Declare PtrSafe Function hs_word Lib \"hairspring\" ( _\r\n                       ByVal path As LongPtr) As LongPtr\r\n";
 
     #[track_caller]
     fn check(from: &str, to: &str, fault: &str) {
@@ -339,6 +345,8 @@ mod tests {
         check("ByRef seen As hs_report", "ByRef seen As Any", "seen must not be NULL");
         check("ByRef lead_ns As Any", "ByRef lead_ns As LongLong", "lead_ns may be NULL");
         check("= -6", "= -7", "HS_E_NAN is not -6");
+        check("&H8000000000000000^", "&H7FFFFFFFFFFFFFFF^", "HS_ABSENT_NS is not INT64_MIN");
+        check("ByVal path As LongPtr", "ByVal path As String", "path is char*");
         check("End Type\r\n", "End Type\n", "CR LF");
         let gone = faults(&Header::read(C), BAS, &["hs_look", "hs_wait"].map(str::to_owned));
         assert_eq!(gone, ["the DLL does not export hs_word"]);
