@@ -78,7 +78,7 @@ def main() -> None:
     path, calls = sys.argv[1], int(sys.argv[2])
     stamp_ns = stamp_cost_ns()
     timebase = Timebase.calibrate_to(1.0)
-    with Window(path) as window:
+    with Window(path, writable=True) as window:
         report = {
             "language": "python",
             "stamp_ns": stamp_ns,

@@ -9,6 +9,7 @@
 //! **Interpreters.** The main one of the process; others get an `ImportError`. A Python without a lock turns it on for this module.
 
 mod arguments;
+mod instant;
 mod interpreter;
 mod long_delay;
 mod profile;
@@ -26,6 +27,8 @@ mod window;
 mod _hairspring {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::instant::Instant;
     #[pymodule_export]
     use crate::long_delay::LongDelay;
     #[pymodule_export]
@@ -50,6 +53,10 @@ mod _hairspring {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::interpreter::admit(module.py())
+        crate::interpreter::admit(module.py())?;
+        // What a program prints is its own: a panic is told by the exception that it becomes. The standard library whose hook this is
+        // belongs to this module alone.
+        std::panic::set_hook(Box::new(|_| ()));
+        Ok(())
     }
 }

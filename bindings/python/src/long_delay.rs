@@ -8,6 +8,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::arguments::{FromNow, Seconds, Whole, either};
+use crate::instant::Deadline;
 use crate::report::Report;
 use crate::timebase::{Timebase, given_or_default, instant};
 use crate::waiting::{self, Ending, Goal};
@@ -127,9 +128,10 @@ impl LongDelay {
         Self::wait(slf, |_| Goal::For { began: ns.began, request: ns.span.0 })
     }
 
-    /// Waits until the time base's now() is not before `deadline`. One that has passed returns at once, with its lateness.
-    fn delay_until(slf: &Bound<'_, Self>, deadline: Seconds) -> PyResult<Report> {
-        Self::wait(slf, |timebase| Goal::Until(instant(timebase, deadline.0)))
+    /// Waits until the time base's now() is not before `deadline`, an Instant or seconds. One that has passed returns at once, with its
+    /// lateness.
+    fn delay_until(slf: &Bound<'_, Self>, deadline: Deadline) -> PyResult<Report> {
+        Self::wait(slf, |timebase| Goal::Until(deadline.on(timebase)))
     }
 
     /// Waits until the time base's now_ns() is not before `deadline_ns`.

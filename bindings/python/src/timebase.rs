@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arguments::{Seconds, Whole};
+use crate::instant::Deadline;
 use crate::report::Report;
 use crate::waiting;
 
@@ -120,9 +121,15 @@ impl Timebase {
         self.0.now().as_monotonic().as_secs_f64()
     }
 
-    /// The time now in nanoseconds, on the scale of CLOCK_MONOTONIC.
+    /// The time now in nanoseconds, on the scale of CLOCK_MONOTONIC. It knows no epoch: for differences across a suspend take instant().
     fn now_ns(&self) -> i64 {
         self.0.now().as_monotonic().count()
+    }
+
+    /// The time now as an instant, which knows its epoch.
+    #[pyo3(name = "instant")]
+    fn now_as_instant(&self) -> crate::instant::Instant {
+        crate::instant::Instant(self.0.now())
     }
 
     /// Waits at least so many seconds by polling, at most 0.1; never early.
@@ -135,14 +142,14 @@ impl Timebase {
         waiting::poll(py, &self.0, ns.0).map(Report)
     }
 
-    /// Waits by polling until now() is not before `deadline`, which is at most 0.1 s ahead.
-    fn delay_until(&self, py: Python<'_>, deadline: Seconds) -> PyResult<Report> {
-        waiting::poll_until(py, &self.0, self.instant(deadline.0)).map(Report)
+    /// Waits by polling until now() is not before `deadline`, an Instant or seconds, which is at most 0.1 s ahead.
+    fn delay_until(&self, py: Python<'_>, deadline: Deadline) -> PyResult<Report> {
+        waiting::poll_until(py, &self.0, deadline.on(&self.0)).map(Report)
     }
 
     /// Waits by polling until now_ns() is not before `deadline_ns`, which is at most 10**8 ahead.
     fn delay_until_ns(&self, py: Python<'_>, deadline_ns: Whole) -> PyResult<Report> {
-        waiting::poll_until(py, &self.0, self.instant(deadline_ns.0)).map(Report)
+        waiting::poll_until(py, &self.0, instant(&self.0, deadline_ns.0)).map(Report)
     }
 
     /// How fast the counter runs.
@@ -184,13 +191,6 @@ impl Timebase {
             calibration.bound_ppm,
             trust.source().replace('_', " ")
         )
-    }
-}
-
-impl Timebase {
-    /// The moment of this scale that a number stands for.
-    pub(crate) fn instant(&self, at: Nanos) -> Instant {
-        instant(&self.0, at)
     }
 }
 

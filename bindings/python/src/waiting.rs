@@ -197,8 +197,11 @@ impl Slept {
             // By the kernel's clock, however short what is left: the whole is never early.
             Goal::For { began, .. } => {
                 let span = (self.end - began).max(Nanos::ZERO);
+                let passed = Host.read(Clock::Monotonic) - began;
                 let last = timebase.delay_since(began, span).map_err(refused)?;
-                (last.late, last)
+                // What it polled is counted from the beginning of the whole.
+                let polled = (last.actual - passed).max(Nanos::ZERO);
+                (last.late, Report { polled, ..last })
             }
             Goal::Until(deadline) => {
                 let last = timebase.delay_until(deadline - self.ending.lead).map_err(refused)?;

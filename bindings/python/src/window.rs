@@ -6,10 +6,14 @@ use pyo3::exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
 
-/// The 32-bit words of a mapped file or device, each access one load or store. Give `bytes` where the file has no size of its own,
-/// as devices have none.
+/// The 32-bit words of a mapped file or device, each access one load or store; for reading only unless `writable` is said. Give `bytes`
+/// where the file has no size of its own, as devices have none.
 #[pyclass(module = "hairspring")]
-pub(crate) struct Window(Option<hairspring_device::Window>);
+pub(crate) struct Window {
+    /// None when it is closed.
+    mapped: Option<hairspring_device::Window>,
+    writable: bool,
+}
 
 /// An offset or a value: a whole number, and no boolean.
 struct Word(u64);
@@ -28,7 +32,7 @@ impl<'py> FromPyObject<'_, 'py> for Word {
 impl Window {
     #[inline]
     fn open_one(&self) -> PyResult<&hairspring_device::Window> {
-        self.0.as_ref().ok_or_else(|| PyValueError::new_err("this Window is closed"))
+        self.mapped.as_ref().ok_or_else(|| PyValueError::new_err("this Window is closed"))
     }
 
     /// Whether a word lies at an offset is for Python's own exceptions.
@@ -51,9 +55,12 @@ fn failed(error: &hairspring_device::DeviceError) -> PyErr {
 #[pymethods]
 impl Window {
     #[new]
-    #[pyo3(signature = (path, *, offset = 0, bytes = None))]
-    fn new(path: PathBuf, offset: u64, bytes: Option<usize>) -> PyResult<Self> {
-        hairspring_device::Window::map(&path, offset, bytes).map(|window| Self(Some(window))).map_err(|e| failed(&e))
+    #[pyo3(signature = (path, *, writable = false, offset = 0, bytes = None))]
+    fn new(path: PathBuf, writable: bool, offset: u64, bytes: Option<usize>) -> PyResult<Self> {
+        use hairspring_device::Window as Mapped;
+        let map = if writable { Mapped::map } else { Mapped::map_read_only };
+        let mapped = map(&path, offset, bytes).map_err(|error| failed(&error))?;
+        Ok(Self { mapped: Some(mapped), writable })
     }
 
     /// Reads the word at an offset of bytes.
@@ -68,12 +75,15 @@ impl Window {
         let place = Self::check(window, offset.0)?;
         let value = u32::try_from(value.0)
             .map_err(|_| PyValueError::new_err(format!("{} does not fit into 32 bits", value.0)))?;
+        if !self.writable {
+            return Err(PyValueError::new_err("this Window is for reading only: open it with writable=True"));
+        }
         window.write(place, value).map_err(|error| failed(&error))
     }
 
     /// Unmaps it. Accesses are errors from then on.
     fn close(&mut self) {
-        self.0 = None;
+        self.mapped = None;
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -91,7 +101,7 @@ impl Window {
     }
 
     fn __repr__(&self) -> String {
-        match &self.0 {
+        match &self.mapped {
             Some(window) => format!("<Window: {} bytes>", window.bytes()),
             None => "<Window: closed>".to_owned(),
         }

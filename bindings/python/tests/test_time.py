@@ -67,6 +67,33 @@ def test_a_deadline_that_has_passed_returns_at_once_with_its_lateness():
         assert report.late_ns >= 1_000_000 and report.requested_ns == 0
 
 
+def test_instants_have_a_difference_and_an_order():
+    timebase = hairspring.timebase()
+    earlier = timebase.instant()
+    later = earlier.plus_ns(3_000_000)
+    assert later - earlier == 3_000_000 and earlier < later and later >= later and earlier != later
+    assert earlier.monotonic_ns <= timebase.now_ns() and later == earlier.plus_ns(3_000_000) and len({later, earlier, later}) == 2
+    for wait in (timebase.delay_until, LongDelay(timebase).delay_until):
+        deadline = timebase.instant().plus_ns(3_000_000)
+        assert wait(deadline).late_ns >= 0 and timebase.instant() >= deadline
+    with pytest.raises(TypeError):
+        later - 5
+    with pytest.raises(TypeError):
+        later < 5
+    assert f"epoch {earlier.epoch}" in repr(earlier)
+
+
+def test_instants_of_different_epochs_have_no_difference_and_no_order():
+    # Two time bases that were calibrated one after the other: as after a suspend, nobody knows what lies between them.
+    one, other = Timebase.calibrate(), Timebase.calibrate()
+    for wrong in (lambda: other.instant() - one.instant(), lambda: other.instant() > one.instant()):
+        with pytest.raises(ValueError, match="epoch"):
+            wrong()
+    for wait in (other.delay_until, LongDelay(other).delay_until):
+        with pytest.raises(ValueError, match="epoch"):
+            wait(one.instant())
+
+
 def test_seconds_are_rounded_up_but_not_for_a_trifle_of_a_float():
     for seconds, ns in [(1e-5, 10_000), (0.1e-9, 1), (1.5e-9, 2), (3e-6, 3_000), (0, 0), (0.001, 1_000_000)]:
         assert hairspring.delay(seconds).requested_ns == ns
@@ -163,12 +190,20 @@ def test_a_rehearsal_that_takes_long_begins_sooner(monkeypatch):
         return plain(delay_ns, request_ns)
 
     monkeypatch.setattr(_caller, "late_ns", slow)
-    long = LongDelay()
-    # Where the lock comes back after the end there is no rehearsal.
-    firsts = [LongDelay().delay_ns(5_000_000) for _ in range(5)]
-    assert all(first.verdict.name != "clean" for first in firsts if first.late_ns >= 100_000)
-    assert median(first.late_ns for first in firsts) >= 100_000
-    assert median(long.delay_ns(5_000_000).late_ns for _ in range(21)) < 50_000
+
+    def lates(longs):
+        reports = [long.delay_ns(5_000_000) for long in longs]
+        assert all(report.verdict.name != "clean" for report in reports if report.late_ns >= 100_000)
+        return median(report.late_ns for report in reports)
+
+    def is_sooner():
+        # The first delay of an object does not know yet how long its rehearsal takes.
+        fresh = [LongDelay() for _ in range(5)]
+        untaught = lates(fresh)
+        return lates(fresh[:1] * 21) < untaught / 2
+
+    # A machine with other work may have a bad moment.
+    assert any(is_sooner() for _ in range(5))
 
 
 def test_a_budget_limits_the_window():

@@ -15,7 +15,7 @@ def file(tmp_path):
 
 
 def test_words_are_those_of_the_file(file):
-    with Window(file) as window:
+    with Window(file, writable=True) as window:
         assert len(window) == 4096 and window.read(12) == 3
         window.write(12, 0xFFFF_FFFF)
         assert window.read(12) == 0xFFFF_FFFF and "4096 bytes" in repr(window)
@@ -35,7 +35,7 @@ def test_a_window_may_be_a_part(file):
     + [(1.0, TypeError), ("0", TypeError), (None, TypeError), (True, TypeError)],
 )
 def test_bad_offsets_are_refused(file, offset, error):
-    window = Window(file)
+    window = Window(file, writable=True)
     with pytest.raises(error):
         window.read(offset)
     with pytest.raises(error):
@@ -47,7 +47,17 @@ def test_bad_offsets_are_refused(file, offset, error):
 )
 def test_bad_values_are_refused(file, value, error):
     with pytest.raises(error):
-        Window(file).write(0, value)
+        Window(file, writable=True).write(0, value)
+
+
+def test_a_window_is_for_reading_only_unless_it_is_asked_to_be_written_to(file):
+    before = file.read_bytes()
+    file.chmod(0o400)
+    with Window(file) as window:
+        assert window.read(12) == 3
+        with pytest.raises(ValueError, match="writable=True"):
+            window.write(12, 1)
+    assert file.read_bytes() == before
 
 
 def test_a_closed_window_says_so(file):
@@ -61,7 +71,7 @@ def test_a_closed_window_says_so(file):
 
 
 def test_a_file_that_is_cut_is_an_error_and_no_end_of_the_process(file):
-    window = Window(file)
+    window = Window(file, writable=True)
     file.write_bytes(b"")
     with pytest.raises(OSError, match="cut"):
         window.read(0)

@@ -122,7 +122,7 @@ def read_sheet(path: Union[str, os.PathLike]) -> Sheet:
 def take_sheet(
     only: Iterable[str] = (),
     *,
-    effort: str = "quick",
+    effort: str = "normal",
     cpu: Optional[int] = None,
     priority: int = 80,
     redact: bool = False,
@@ -130,7 +130,9 @@ def take_sheet(
 ) -> Sheet:
     """Measures this computer, in this process and on the calling thread; the interpreter's lock is given up meanwhile.
 
-    ``only`` are beginnings of ids (``probes()`` lists them), ``effort`` is 'quick' (some 20 s for everything), 'normal' or 'thorough'.
+    That way it needs no command, which C and Tcl run instead; what this process has loaded and how it is set is measured along.
+    ``only`` are beginnings of ids (``probes()`` lists them), ``effort`` is 'quick' (some 20 s for everything), 'normal', as it is
+    everywhere if nothing is said, or 'thorough'.
     What takes a second process runs ``program``, by default the command ``hairspring`` if it is in the PATH; without it those rows are
     absent. Disks are the command's business. Other threads of this process that run Python code disturb the figures.
 

@@ -1,0 +1,92 @@
+//! [`Instant`]: a moment that knows its epoch, so that a difference across a suspend is an error and not a number.
+
+use std::cmp::Ordering;
+
+use hairspring_time::Nanos;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+
+use crate::arguments::{Seconds, Whole};
+
+/// A moment of a time base, as its instant() gives it. `later - earlier` is nanoseconds; instants of different epochs (a suspend or a step
+/// of the clock lies between them) have no difference and no order, which is a ValueError.
+#[pyclass(frozen, from_py_object, module = "hairspring")]
+#[derive(Clone, Copy)]
+pub(crate) struct Instant(pub(crate) hairspring_time::Instant);
+
+impl Instant {
+    fn since(self, earlier: Self) -> PyResult<Nanos> {
+        self.0.since(earlier.0).map_err(|error| PyValueError::new_err(format!("failed to compare instants: {error}")))
+    }
+}
+
+#[pymethods]
+impl Instant {
+    /// The reading of CLOCK_MONOTONIC that it stands for, in nanoseconds.
+    #[getter]
+    fn monotonic_ns(&self) -> i64 {
+        self.0.as_monotonic().count()
+    }
+
+    /// The unbroken stretch of the time base that it belongs to.
+    #[getter]
+    fn epoch(&self) -> u32 {
+        self.0.epoch().number()
+    }
+
+    /// The moment so many nanoseconds later.
+    fn plus_ns(&self, ns: Whole) -> Self {
+        Self(self.0 + ns.0)
+    }
+
+    fn __sub__(&self, earlier: Self) -> PyResult<i64> {
+        self.since(earlier).map(Nanos::count)
+    }
+
+    fn __richcmp__(&self, other: Self, operation: CompareOp) -> PyResult<bool> {
+        match operation {
+            CompareOp::Eq => Ok(self.0 == other.0),
+            CompareOp::Ne => Ok(self.0 != other.0),
+            _ => {
+                let order: Ordering = self.since(other)?.cmp(&Nanos::ZERO);
+                Ok(operation.matches(order))
+            }
+        }
+    }
+
+    fn __hash__(&self) -> u64 {
+        (self.0.as_monotonic().count() as u64) ^ u64::from(self.epoch()).rotate_left(48)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Instant: {} ns in epoch {}>", self.monotonic_ns(), self.epoch())
+    }
+}
+
+/// A deadline: an instant, or a number of seconds on the scale of CLOCK_MONOTONIC, which knows no epoch.
+pub(crate) enum Deadline {
+    Instant(hairspring_time::Instant),
+    At(Nanos),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Deadline {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<Instant>() {
+            Ok(instant) => Ok(Self::Instant(instant.get().0)),
+            Err(_) => Seconds::extract(object).map(|seconds| Self::At(seconds.0)),
+        }
+    }
+}
+
+impl Deadline {
+    /// The moment that it means on a time base.
+    pub(crate) fn on(self, timebase: &hairspring_time::Timebase) -> hairspring_time::Instant {
+        match self {
+            Self::Instant(instant) => instant,
+            Self::At(at) => crate::timebase::instant(timebase, at),
+        }
+    }
+}
