@@ -1,8 +1,10 @@
-//! The expected shapes of the examples: the same ten in every language, each printing the same keys in the same order.
+//! The expected shapes of the examples: the same ten in every language, each printing the same keys in the same order, with the same
+//! values where the machine allows.
 //!
-//! `bindings/shapes.toml` has a section for each example, and in it a line for each line of its output: the key, and what kind of value
-//! follows it. A key that ends in `late_ns` has no negative value: a delay is never early.
+//! `bindings/shapes.toml` has a section for each example, and in it a line for each line of its output: the key, what kind of value follows
+//! it, and for numbers what holds between them. A key that ends in `late_ns` has no negative value: a delay is never early.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use crate::workspace::Workspace;
@@ -42,19 +44,35 @@ impl Shape {
     /// Whether an example's output has this shape; if not, what does not suit.
     pub(crate) fn check(&self, output: &str) -> Result<(), String> {
         let mut lines = output.lines();
+        let mut numbers = BTreeMap::new();
         for (key, kind) in &self.lines {
             let line = lines.next().ok_or_else(|| format!("the line {key} is missing"))?;
             let (found, value) = line.split_once(' ').unwrap_or((line, ""));
             if found != key {
                 return Err(format!("a line {key} should stand where {line:?} does"));
             }
-            suits(value, kind).map_err(|why| format!("{key}: {why}"))?;
+            suits(value, kind_of(kind)).map_err(|why| format!("{key}: {why}"))?;
             if key.ends_with("late_ns") && value.starts_with('-') {
                 return Err(format!("{key} is {value}: a delay was early"));
             }
+            if let Ok(number) = value.parse::<f64>() {
+                numbers.insert(key.as_str(), number);
+            }
         }
-        lines.next().map_or(Ok(()), |line| Err(format!("one line too many: {line:?}")))
+        if let Some(line) = lines.next() {
+            return Err(format!("one line too many: {line:?}"));
+        }
+        self.lines.iter().try_for_each(|(key, kind)| relations(kind).try_for_each(|told| holds(key, told, &numbers)))
     }
+}
+
+/// What stands before the relations.
+fn kind_of(kind: &str) -> &str {
+    if kind.starts_with("is ") { kind } else { kind.split(", ").next().unwrap_or(kind) }
+}
+
+fn relations(kind: &str) -> impl Iterator<Item = &str> {
+    kind.strip_prefix(kind_of(kind)).unwrap_or_default().split(", ").filter(|relation| !relation.is_empty())
 }
 
 fn suits(value: &str, kind: &str) -> Result<(), String> {
@@ -63,10 +81,36 @@ fn suits(value: &str, kind: &str) -> Result<(), String> {
         "float" => value.parse::<f64>().is_ok_and(f64::is_finite),
         "word" => !value.is_empty() && !value.contains(char::is_whitespace),
         "text" => !value.trim().is_empty(),
+        exact if exact.starts_with("is ") => Some(value) == exact.strip_prefix("is "),
         words if words.contains('|') => words.split('|').any(|word| word == value),
         other => return Err(format!("there is no kind {other:?}")),
     };
     if good { Ok(()) } else { Err(format!("{value:?} is no {kind}")) }
+}
+
+/// Whether a number relates to a sum of numbers and keys as it should. All are far below 2⁵³, so that the sums are exact.
+fn holds(key: &str, relation: &str, numbers: &BTreeMap<&str, f64>) -> Result<(), String> {
+    let unclear = || format!("read {FILE}: {key}: {relation:?} is no relation of numbers that are there");
+    let mut words = relation.split(' ');
+    let sign = words.next().ok_or_else(unclear)?;
+    let term = |word: &str| word.parse().ok().or_else(|| numbers.get(word).copied()).ok_or_else(unclear);
+    let mut sum: f64 = term(words.next().ok_or_else(unclear)?)?;
+    while let Some(operation) = words.next() {
+        let next = term(words.next().ok_or_else(unclear)?)?;
+        match operation {
+            "+" => sum += next,
+            "-" => sum -= next,
+            _ => return Err(unclear()),
+        }
+    }
+    let number = term(key)?;
+    let good = match sign {
+        "=" => number.total_cmp(&sum).is_eq(),
+        ">=" => number >= sum,
+        "<=" => number <= sum,
+        _ => return Err(unclear()),
+    };
+    if good { Ok(()) } else { Err(format!("{key} is {number}, not {relation} ({sum})")) }
 }
 
 #[cfg(test)]
@@ -102,6 +146,31 @@ mod tests {
         assert_eq!(suits("some", "none|some|all"), Ok(()));
         assert_eq!(suits("yes", "none|some|all"), Err("\"yes\" is no none|some|all".to_owned()));
         assert!(suits("none|some|all", "none|some|all").is_err());
+    }
+
+    #[track_caller]
+    fn check_values(output: &str, told: Option<&str>) {
+        let text =
+            "[delay]\nasked_ns = \"int, = 50\"\nactual_ns = \"int, >= 50, = asked_ns + late_ns\"\nlate_ns = \"int\"\n";
+        match (parse(text).unwrap()[0].check(output), told) {
+            (Ok(()), None) => {}
+            (Err(why), Some(told)) => assert!(why.contains(told), "{why}"),
+            (outcome, _) => panic!("{outcome:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_planned_is_exact_and_what_has_elapsed_adds_up() {
+        check_values("asked_ns 50\nactual_ns 53\nlate_ns 3\n", None);
+        check_values("asked_ns 51\nactual_ns 54\nlate_ns 3\n", Some("asked_ns is 51"));
+        check_values("asked_ns 50\nactual_ns 50\nlate_ns 3\n", Some("not = asked_ns + late_ns (53)"));
+        check_values("asked_ns 50\nactual_ns 49\nlate_ns 0\n", Some(">= 50"));
+        let numbers = BTreeMap::from([("a", 1.0)]);
+        for unclear in ["", "=", "= b", "~ 1", "= 1 +", "= 1 * 2"] {
+            assert!(holds("a", unclear, &numbers).is_err_and(|why| why.contains("no relation")), "{unclear}");
+        }
+        assert_eq!((suits("a, b", "is a, b"), kind_of("is a, = 5")), (Ok(()), "is a, = 5"));
+        assert!(suits("a", "is b").is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ ASKED_NS = 100_000_000
 
 with tempfile.NamedTemporaryFile() as card:
     card.truncate(4096)
-    with Window(card.name) as lines:
+    with Window(card.name, writable=True) as lines:
         timebase = Timebase.calibrate_to(1.0)
         long = LongDelay(timebase)
         lines.write(0, 1)
@@ -29,6 +29,7 @@ with tempfile.NamedTemporaryFile() as card:
             lines.write(0, 0)
 print(f"asked_ns {ASKED_NS}")
 print(f"measured_exp_time_ns {over_ns - up_ns}")
+print(f"first_half_ns {from_ns - up_ns}")
 print(f"reading_ns {to_ns - from_ns}")
 print(f"rest_ns {over_ns - to_ns}")
 print(f"late_ns {over_ns - up_ns - ASKED_NS}")

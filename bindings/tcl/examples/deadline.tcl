@@ -3,7 +3,7 @@ package require hairspring
 
 proc work {} {
     set sum 0.0
-    for {set term 1} {$term <= 1000} {incr term} {
+    for {set term 1} {$term <= 10000} {incr term} {
         set sum [expr {$sum + 1.0 / $term}]
     }
     return $sum

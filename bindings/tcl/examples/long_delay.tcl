@@ -1,9 +1,9 @@
-# Waits 50 ms, asleep for all but the last stretch.
+# Waits 100 ms, asleep for all but the last stretch.
 package require hairspring
 
 set timebase [hairspring calibrate]
 set long_delay [hairspring long_delay $timebase] ;# learns how late the kernel wakes this thread
-set report [$long_delay delay_ns 50000000]
+set report [$long_delay delay_ns 100000000]
 dict with report {
     puts "asked_ns $requested_ns"
     puts "actual_ns $actual_ns"

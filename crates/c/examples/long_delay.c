@@ -1,4 +1,4 @@
-// Waits 50 ms, asleep for all but the last stretch.
+// Waits 100 ms, asleep for all but the last stretch.
 #include "try.h"
 
 int main(void)
@@ -8,7 +8,7 @@ int main(void)
     hs_report report;
     TRY(hs_calibrate(&timebase));
     TRY(hs_long_delay_new(timebase, &long_delay)); // learns how late the kernel wakes this thread
-    TRY(hs_long_delay_ns(long_delay, 50000000, &report));
+    TRY(hs_long_delay_ns(long_delay, 100000000, &report));
     printf("asked_ns %" PRId64 "\n", report.requested_ns);
     printf("actual_ns %" PRId64 "\n", report.actual_ns);
     printf("slept_ns %" PRId64 "\n", report.slept_ns);

@@ -3,7 +3,7 @@
 
 int main(int count, char **arguments)
 {
-    const char *path = count > 1 ? arguments[1] : "sheets/2026-11-21-kvm-guest/sheet.json";
+    const char *path = count > 1 ? arguments[1] : "sheets/historic/fermilab-2007.json";
     hs_sheet *sheet;
     hs_contents contents;
     TRY(hs_sheet_read(path, &sheet));

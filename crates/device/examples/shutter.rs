@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     println!("asked_ns {}", report.asked.count());
     println!("measured_exp_time_ns {}", report.measured_exp_time.count());
+    println!("first_half_ns {}", report.parts.first_half.count());
     println!("reading_ns {}", report.parts.reading.count());
     println!("rest_ns {}", report.parts.rest.count());
     println!("late_ns {}", report.late().count());

@@ -1,8 +1,9 @@
 //! Programs in C, C++ and Tcl on the library as it is installed, under a prefix of the tests' own.
 //!
-//! The library is built as the tests are; what is installed is put together as `cargo xtask install` does it. Each program is compiled
-//! with what pkg-config says of the library, each script finds the package by TCLLIBPATH, and the output of each example is compared
-//! with the shape that it has in every language.
+//! What is installed is what ships: the release archive, put together as `cargo xtask install` does it. Each program is compiled with what
+//! pkg-config says of the library and told its place when it is linked, each script finds the package by TCLLIBPATH, and nothing finds the
+//! library by LD_LIBRARY_PATH, which would hide a package that does not find it by itself. The output of each example is compared with the
+//! shape that it has in every language.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Context, examples};
+use super::Context;
 use crate::install::{self, Installed, Parts};
 use crate::tally::Tally;
 use crate::{deb, library, shapes};
@@ -39,6 +40,10 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.client("client", client.clone(), &[]);
         let checked = site.compiled("client-asan.c", "crates/c/tests/client.c", &["-fsanitize=address,undefined"]);
         site.client("client under AddressSanitizer", checked, &[]);
+        let whole = site.compile_instrumented();
+        site.client("client and library under AddressSanitizer", whole, &[]);
+        let handler = site.compiled("handler.c", "crates/c/tests/handler.c", &[]);
+        site.client("signal handler", handler, &[]);
         // Only what is lost for certain: the standard library's own block for a foreign thread looks like lost.
         let leaks = ["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"];
         // An access to a file that was cut is repeated when its handler returns: all registers must be as they were.
@@ -92,10 +97,13 @@ pub(super) fn install(context: &Context, name: &str) -> Tally {
     })
 }
 
+/// The library as it ships, built with what the command is built with.
+const BUILD: [&str; 7] = ["rustc", "--quiet", "--release", "-p", "hairspring-c", "--crate-type", "staticlib"];
+
 /// Installs, runs the checks, and yields what came of them.
 fn within(context: &Context, name: &str, with_command: bool, checks: impl FnOnce(&mut Site)) -> Tally {
     let workspace = context.workspace;
-    let built = context.run(&format!("{name} build"), &mut workspace.cargo(&examples::BUILD));
+    let built = context.run(&format!("{name} build"), &mut workspace.cargo(&BUILD));
     if !built.succeeded() {
         return Tally::fail(name, format!("build: {}", built.how), built.tail());
     }
@@ -104,7 +112,7 @@ fn within(context: &Context, name: &str, with_command: bool, checks: impl FnOnce
     let prefix = folder.join("prefix");
     let parts = Parts {
         command: with_command.then(|| workspace.release_binary("hairspring")),
-        archive: workspace.target.join("debug/libhairspring.a"),
+        archive: workspace.release_binary("libhairspring.a"),
         prefix: prefix.clone(),
         destination: None,
     };
@@ -128,8 +136,7 @@ impl Site<'_> {
 
     /// Runs a program from the root of the repository, and yields what it printed.
     fn run(&self, label: &str, command: &mut Command) -> Result<String, String> {
-        let library = self.prefix.join("lib");
-        command.current_dir(&self.context.workspace.root).env("LD_LIBRARY_PATH", library);
+        command.current_dir(&self.context.workspace.root).env_remove("LD_LIBRARY_PATH");
         let ended = self.context.run_at_most(&format!("{} {label}", self.name), command, ONE_PROGRAM);
         if ended.succeeded() { Ok(ended.output) } else { Err(format!("{}\n{}", ended.how, ended.tail())) }
     }
@@ -152,7 +159,35 @@ impl Site<'_> {
         let program = self.folder.join(name).with_extension("out");
         let mut command = library::compiler();
         command.args(STRICT).args(options).arg("-o").arg(&program).arg(self.context.workspace.root.join(source));
-        command.args(self.flags(&["--cflags", "--libs"])?).args(["-lm", "-pthread"]);
+        command.args(self.flags(&["--cflags", "--libs"])?).arg(self.place()).args(["-lm", "-pthread"]);
+        library::run(&mut command)?;
+        Ok(program)
+    }
+
+    /// What tells a program where the library is, as its author does for a prefix that the loader does not know.
+    fn place(&self) -> String {
+        format!("-Wl,-rpath,{}", self.prefix.join("lib").display())
+    }
+
+    /// Compiles the client with the library itself under AddressSanitizer: what is in the library must be checked, not only what its caller
+    /// has. The stable compiler knows how, but says so to nobody without being told that it may.
+    fn compile_instrumented(&self) -> Result<PathBuf, String> {
+        let (workspace, target) = (self.context.workspace, format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
+        let folder = workspace.scratch("asan");
+        let mut build = workspace.cargo(&["rustc", "--quiet", "-p", "hairspring-c", "--crate-type", "staticlib"]);
+        build.args(["--target", &target]).env("CARGO_TARGET_DIR", &folder);
+        build.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+        let built = self.context.run(&format!("{} build under AddressSanitizer", self.name), &mut build);
+        if !built.succeeded() {
+            return Err(format!("build: {}\n{}", built.how, built.tail()));
+        }
+        let archive = folder.join(target).join("debug/libhairspring.a");
+        let program = self.folder.join("client-instrumented.out");
+        let mut command = library::compiler();
+        command.args(STRICT).arg("-fsanitize=address").arg("-o").arg(&program);
+        command.arg(workspace.root.join("crates/c/tests/client.c")).args(self.flags(&["--cflags"])?).arg(archive);
+        let private = self.flags(&["--libs", "--static"])?;
+        command.args(private.iter().filter(|flag| *flag != "-lhairspring")).args(["-lm", "-pthread"]);
         library::run(&mut command)?;
         Ok(program)
     }
@@ -162,7 +197,7 @@ impl Site<'_> {
         let mut command = Command::new("g++");
         command.args(["-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"]).arg(&program);
         command.arg(self.context.workspace.root.join("crates/c/tests/header.cpp"));
-        library::run(command.args(self.flags(&["--cflags", "--libs"])?))?;
+        library::run(command.args(self.flags(&["--cflags", "--libs"])?).arg(self.place()))?;
         Ok(program)
     }
 

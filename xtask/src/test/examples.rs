@@ -11,9 +11,8 @@ use crate::tally::Tally;
 
 /// One example; one that takes longer teaches patience.
 const ONE_EXAMPLE: Duration = Duration::from_secs(60);
-/// All of them, built as the tests are, with the libraries for other languages.
-pub(super) const BUILD: [&str; 9] =
-    ["build", "--quiet", "--profile", "test", "--workspace", "--exclude", "peers", "--examples", "--lib"];
+/// All of them, built as the tests are.
+const BUILD: [&str; 8] = ["build", "--quiet", "--profile", "test", "--workspace", "--exclude", "peers", "--examples"];
 
 /// Builds them all; what it says counts only if it failed.
 pub(crate) fn build(context: &Context, name: &str) -> Tally {

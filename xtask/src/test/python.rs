@@ -1,39 +1,34 @@
-//! The Python package: `pip install` of it as people do, then its tests under pytest, counted one by one.
+//! The Python package as it ships: its wheel, optimised, in a fresh virtual environment, under its tests, counted one by one.
 //!
-//! It is built unoptimised, so that most libraries that the tests have built are used again. The virtual environment is the one that
-//! setup makes.
+//! The wheel is built by pip with what setup has installed, and from what the command is built from, so most of it is there already. The
+//! environment holds the wheel and nothing else; what the tests need it sees in that of setup, behind its own.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Context;
 use super::needs;
 use crate::child::{Ended, Ending};
 use crate::tally::{Skip, Tally};
+use crate::workspace::Workspace;
 
 /// The package's folder.
 const FOLDER: &str = "bindings/python";
-const INSTALL: [&str; 9] = [
-    "-m",
-    "pip",
-    "install",
-    "--quiet",
-    "--disable-pip-version-check",
-    "--no-deps",
-    "--no-build-isolation",
-    "--config-settings=build-args=--profile=dev",
-    FOLDER,
-];
+const QUIETLY: [&str; 4] = ["-m", "pip", "--quiet", "--disable-pip-version-check"];
+
+/// The Python that has the package.
+pub(super) fn with_package(workspace: &Workspace) -> PathBuf {
+    workspace.scratch("package").join("bin/python")
+}
 
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
-    let mut install = python(context);
-    install.args(INSTALL);
-    let ended = context.run(&format!("{name} install"), &mut install);
-    if !ended.succeeded() {
-        return Tally::fail(name, format!("pip install: {} after {} s", ended.how, ended.took.as_secs()), ended.tail());
+    if let Err(why) = install(context, name) {
+        return Tally::fail(name, why, "");
     }
     let mut tally = Tally::pass();
-    let mut tests = python(context);
+    let mut tests = python(context, &with_package(workspace));
     tests.args(["-m", "pytest", "-q", "-rsfE", "-p", "no:cacheprovider", FOLDER]);
     let built = [workspace.release_binary("hairspring"), workspace.target.join("debug/hairspring")];
     let command = built.into_iter().find(|file| file.is_file());
@@ -44,10 +39,39 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
     tally
 }
 
-/// The environment's Python, from the root, with the environment's programs first: pip looks for maturin among them.
-fn python(context: &Context) -> Command {
-    let python = needs::python(context.workspace);
-    let own = python.parent().map(std::path::Path::to_owned);
+/// Builds the wheel and installs it where nothing else is.
+fn install(context: &Context, name: &str) -> Result<(), String> {
+    let (workspace, setup) = (context.workspace, needs::python(context.workspace));
+    let wheels = workspace.scratch("wheel");
+    let environment = workspace.scratch("package");
+    for folder in [&wheels, &environment] {
+        let _ = fs::remove_dir_all(folder);
+    }
+    let must = |label: &str, command: &mut Command| {
+        let ended = context.run(&format!("{name} {label}"), command);
+        if ended.succeeded() { Ok(ended.output) } else { Err(format!("{label}: {}\n{}", ended.how, ended.tail())) }
+    };
+    let mut build = python(context, &setup);
+    build.args(QUIETLY).args(["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir"]).arg(&wheels).arg(FOLDER);
+    must("wheel", &mut build)?;
+    let mut wheel = fs::read_dir(&wheels).map_err(|error| format!("look for the wheel: {error}"))?.flatten();
+    let wheel = wheel.next().ok_or("find the wheel that was built")?.path();
+    must("environment", python(context, &setup).args(["-m", "venv", "--without-pip"]).arg(&environment))?;
+    let mut install = python(context, &setup);
+    install.args(QUIETLY).arg("--python").arg(&environment).args(["install", "--no-deps"]).arg(&wheel);
+    must("install", &mut install)?;
+    // The test's own tools, behind what is installed here.
+    let packages = |python: &Path| {
+        let asked = "import sysconfig; print(sysconfig.get_path('purelib'))";
+        must("folder", Command::new(python).args(["-c", asked])).map(|said| said.trim().to_owned())
+    };
+    let (own, tools) = (packages(&with_package(workspace))?, packages(&setup)?);
+    fs::write(Path::new(&own).join("tools.pth"), tools + "\n").map_err(|error| format!("write {own}: {error}"))
+}
+
+/// A Python, from the root, with the programs of setup's environment first: pip looks for maturin among them.
+fn python(context: &Context, python: &Path) -> Command {
+    let own = needs::python(context.workspace).parent().map(Path::to_owned);
     let before = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&before))).unwrap_or(before);
     let mut command = Command::new(python);
@@ -83,7 +107,6 @@ fn number_before(line: &str, word: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
     use std::time::Duration;
 
     use super::*;

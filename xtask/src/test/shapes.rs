@@ -6,7 +6,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Context, examples, needs};
+use super::{Context, examples, needs, python as package};
 use crate::shapes;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
@@ -31,13 +31,13 @@ fn rust(workspace: &Workspace, example: &str) -> Command {
 }
 
 fn python(workspace: &Workspace, example: &str) -> Command {
-    let mut command = Command::new(needs::python(workspace));
+    let mut command = Command::new(package::with_package(workspace));
     command.arg(format!("bindings/python/examples/{example}.py"));
     command
 }
 
 fn no_package(context: &Context) -> Option<(String, bool)> {
-    let mut import = Command::new(needs::python(context.workspace));
+    let mut import = Command::new(package::with_package(context.workspace));
     let ended = context.run("shapes import", import.args(["-c", "import hairspring"]));
     let missing = "the package hairspring is not installed: the step python installs it".to_owned();
     (!ended.succeeded()).then(|| (missing, needs::in_path("python3").is_some()))

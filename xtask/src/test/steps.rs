@@ -158,7 +158,7 @@ pub(crate) const STEPS: &[Step] = &[
         name: "c",
         about: "C and C++ programs on the installed library: examples, and a client that does everything wrong",
         needs: &[Need::Program("valgrind"), Need::Program("g++"), Need::Program("pkg-config")],
-        limit_s: 300,
+        limit_s: 420,
         run: Run::Call(clients::c),
     },
     Step {
@@ -177,9 +177,9 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "python",
-        about: "the Python package is installed by pip and passes its tests",
+        about: "the wheel of the Python package, in a fresh environment, passes its tests",
         needs: &[Need::Python],
-        limit_s: 300,
+        limit_s: 420,
         run: Run::Call(python::run),
     },
     Step {
