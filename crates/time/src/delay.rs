@@ -34,7 +34,7 @@
 use hairspring_machine::{Clock, Machine, Nanos, Ticks};
 
 use crate::calibration::Bracket;
-use crate::goal::{Goal, Reached};
+use crate::goal::Goal;
 use crate::instant::Instant;
 use crate::poll::{Polled, Watch, poll};
 use crate::timebase::Timebase;
@@ -267,8 +267,7 @@ impl<M: Machine> Timebase<M> {
         } else {
             slept = goal.wait_out(self, &mut watch);
         }
-        let nothing = None::<fn(&mut Watch<'_, M>, Reached, Nanos)>;
-        let reached = goal.confirm(self, &mut watch, &mut slept, nothing);
+        let reached = goal.confirm(self, &mut watch, &mut slept, false);
         let verdict = watch.verdict_at(reached.over, reached.apart);
         let actual = request + reached.over;
         drop(watch);

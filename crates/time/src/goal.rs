@@ -157,37 +157,26 @@ impl Goal {
         Bracket::narrowest_of(timebase.machine(), timebase.source(), Clock::Monotonic, 1)
     }
 
-    /// Reads the kernel's clock until the goal is reached. Calls `rehearse` once before, if there is time: what it does there for nothing
-    /// is in the caches when the end comes.
+    /// Reads the kernel's clock until the goal is reached, or for a rehearsal until it is near.
     #[inline(always)]
     pub(crate) fn confirm<M: Machine>(
         self,
         timebase: &Timebase<M>,
         watch: &mut Watch<'_, M>,
         slept: &mut Nanos,
-        rehearse: Option<impl Fn(&mut Watch<'_, M>, Reached, Nanos)>,
+        rehearsal: bool,
     ) -> Reached {
         let machine = timebase.machine();
         let gap_least = timebase.gap_least();
-        let rehearse_at = self.at - REHEARSED_AHEAD;
-        let mut rehearse = rehearse;
+        let near = self.at - if rehearsal { REHEARSED_AHEAD } else { Nanos::ZERO };
         let mut rounds = 0;
         loop {
             let at = machine.read(Clock::Monotonic);
             // What was noted took time: a later reading is to decide.
             let disturbed = watch.look_by_clock(at).is_some();
             let (reached, done) = self.over(timebase, at, gap_least);
-            if done && !disturbed {
+            if !disturbed && (done || (rehearsal && at >= near)) {
                 return reached;
-            } else if at >= rehearse_at
-                && let Some(rehearse) = rehearse.take()
-            {
-                rehearse(watch, reached, *slept);
-                // The way of cold code into the caches is no gap, unless it went beyond the goal.
-                let at = machine.read(Clock::Monotonic);
-                if at < self.at {
-                    watch.go_over_to_clock(at);
-                }
             }
             rounds += 1;
             if rounds > CONFIRM_ROUNDS {

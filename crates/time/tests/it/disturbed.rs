@@ -123,11 +123,13 @@ fn whatever_makes_a_delay_late_is_in_its_verdict_up_to_the_final_read() {
     for nanos in 19_900..20_100 {
         for disturbance in [Disturbance::Interrupt(micros(5)), Disturbance::Preempt(micros(5))] {
             let report = delay_with(&Script::default(), &[(Nanos::new(nanos), disturbance)]);
-            assert_eq!(report.late > GAP_LEAST, report.verdict.lost() > GAP_LEAST, "{nanos}: {report:?}");
+            assert!(report.late <= GAP_LEAST || report.verdict.lost() >= report.late - STEP, "{nanos}: {report:?}");
+            // Whatever it falls on, 5 µs that begin before the end are seen.
+            assert!(nanos >= 19_990 || report.verdict.lost() >= micros(5), "{nanos}: {report:?}");
             late += u32::from(report.late > GAP_LEAST);
         }
     }
-    assert!(late > 100, "the sweep has missed the end");
+    assert!(late >= 180, "the sweep has missed the end: {late}");
 }
 
 #[test]

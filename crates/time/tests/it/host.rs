@@ -78,7 +78,8 @@ fn delays_on(cpu: hairspring_time::Cpu, timebase: &Timebase, span: Nanos) -> u64
     Host.set_affinity(&CpuSet(vec![cpu])).expect("our own CPU");
     let until = Host.read(Clock::Monotonic) + span;
     let mut count = 0_u64;
-    while Host.read(Clock::Monotonic) < until {
+    // Every request once at the least, however slow it goes.
+    while Host.read(Clock::Monotonic) < until || count < 5_000 {
         for request in (count.cast_signed() % 7..5_000).step_by(7).map(Nanos::new) {
             let kernel_before = Host.read(Clock::Monotonic);
             let before = timebase.stamp_ordered();
@@ -94,9 +95,9 @@ fn delays_on(cpu: hairspring_time::Cpu, timebase: &Timebase, span: Nanos) -> u64
     count
 }
 
-/// About a million delays per CPU and 3 s; the proof `never-early` is the long form.
+/// Some hundred thousand delays per CPU and 3 s where nobody else wants it; the proof `never-early` makes ten million.
 #[test]
-fn delay_is_never_early_on_this_machine_over_a_million_times() {
+fn no_delay_of_up_to_five_microseconds_is_early_on_any_cpu_of_this_machine() {
     let timebase = calibrated();
     Host.sleep_until(Host.read(Clock::Monotonic) + millis(100));
     let timebase = timebase.refine().timebase;
@@ -107,7 +108,8 @@ fn delay_is_never_early_on_this_machine_over_a_million_times() {
         let threads: Vec<_> = cpus.iter().take(2).map(|cpu| run(*cpu)).collect();
         threads.into_iter().map(|thread| thread.join().expect("no delay was early")).collect()
     });
-    assert!(counts.iter().sum::<u64>() > 1_000, "hardly anything was tried: {counts:?}");
+    // Every request once, whatever else runs here: 7 rounds of 715 requests.
+    assert!(counts.iter().all(|count| *count >= 5_000), "hardly anything was tried: {counts:?}");
 }
 
 #[test]

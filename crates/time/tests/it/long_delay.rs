@@ -124,7 +124,7 @@ fn a_budget_caps_the_window_whatever_was_learned() {
 }
 
 #[test]
-fn delay_until_is_never_early_on_its_own_scale() {
+fn delay_until_ends_within_a_microsecond_on_a_scale_that_knows_the_kernels_rate() {
     for drift in [-500_000, 0, 500_000] {
         for trusted in [true, false] {
             let (_, timebase) = calibrated(waking((20, 60), drift, trusted));

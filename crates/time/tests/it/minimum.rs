@@ -76,7 +76,7 @@ fn delay_is_never_early_on_a_counter_that_counts_in_steps() {
 }
 
 #[test]
-fn delay_is_never_early_by_a_kernel_clock_that_drifts() {
+fn delay_is_never_early_by_a_kernel_clock_that_ran_fast_or_slow_when_it_was_calibrated() {
     for rate_hz in RATES {
         for drift in DRIFTS {
             check_sweep(rate_hz, drift);

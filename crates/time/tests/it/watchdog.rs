@@ -126,3 +126,24 @@ fn a_kernel_clock_that_is_set_back_is_waited_for_without_polling() {
     assert!(report.verdict.budget_spent, "{report:?}");
     assert!(sim.usage().cpu - cpu < millis(210), "the CPU was held for the time by which the clock was set back");
 }
+
+/// A suspend stops the kernel's clock and the counter, and a clock that is set back by an hour is the reference all the same: the rest is
+/// slept, not polled.
+#[test]
+fn a_suspend_or_a_clock_set_back_by_an_hour_makes_no_delay_early_and_none_polls_through_it() {
+    const HOUR: Nanos = Nanos::from_secs(3_600);
+    for disturbance in [Disturbance::Suspend(HOUR), Disturbance::ClockStep(-HOUR)] {
+        for request in [micros(30), millis(2), millis(90)] {
+            for (part, polled) in [(1, false), (500, false), (990, request == micros(30)), (999, false)] {
+                let (sim, timebase) = calibrated(Script::default());
+                let mut long = LongDelay::new(&timebase);
+                disturb_in(&sim, Nanos::new(request.count() / 1_000 * part), disturbance);
+                let (before, cpu) = (sim.read(Clock::Monotonic), sim.usage().cpu);
+                let report = if polled { timebase.delay(request) } else { long.delay(request) }.expect("in bounds");
+                let (passed, used) = (sim.read(Clock::Monotonic) - before, sim.usage().cpu - cpu);
+                assert!(passed >= request && report.late >= Nanos::ZERO, "{passed}: {report:?}");
+                assert!(used <= millis(210), "polled for {used}: {report:?}");
+            }
+        }
+    }
+}
