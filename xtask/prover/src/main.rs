@@ -31,6 +31,7 @@ mod recording;
 mod sentinel;
 #[path = "../../../crates/device/examples/instrument_simulator/simulator.rs"]
 mod simulator;
+mod steps;
 mod summary;
 
 use std::path::PathBuf;
@@ -192,9 +193,15 @@ enum Proof {
         /// A variable of the environment for Cargo and the tests
         #[arg(long, value_name = "NAME=VALUE")]
         set: Vec<String>,
-        /// The arguments of `cargo test`
-        #[arg(last = true, required = true)]
-        arguments: Vec<String>,
+        /// The arguments of `cargo test` as one text, those of libtest left out
+        #[arg(allow_hyphen_values = true)]
+        arguments: String,
+    },
+    /// Steps of `cargo xtask test` that are short and long form in one
+    Steps {
+        /// Which
+        #[arg(required = true)]
+        steps: Vec<String>,
     },
     /// Every change that cargo-mutants makes to a part of the code is found by a test
     Mutants {
@@ -279,11 +286,12 @@ fn main() -> ExitCode {
         Proof::Exposures { count, time } => exposures::prove(count, time),
         Proof::Installs => installs::prove(),
         Proof::Tests { times, set, arguments } => {
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let arguments: Vec<&str> = arguments.split_whitespace().chain(["--", "--nocapture"]).collect();
             let set = set.iter().filter_map(|variable| variable.split_once('='));
             let environment: Vec<(&str, &str)> = set.chain([("HAIRSPRING_PROOF", times.as_str())]).collect();
             cargo_test::prove(&arguments, &environment)
         }
+        Proof::Steps { steps } => steps::prove(&steps),
         Proof::Mutants { part, seconds } => mutants::prove(&part, seconds),
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),

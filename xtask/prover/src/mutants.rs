@@ -75,8 +75,8 @@ const PARTS: &[Part] = &[
         package: STREAM,
         folder: STREAM_FOLDER,
         files: &["crates/stream/src/journal.rs", "crates/stream/src/journal/**", "crates/stream/src/ledger.rs"],
-        binaries: &["--lib"],
-        tests: &["journal::", "ledger::", "recover::"],
+        binaries: &["--lib", "--test", "it"],
+        tests: &["journal::", "ledger::", "recover::", "verify::", "recording::", "crashes::"],
     },
     Part {
         name: "recorder",
@@ -84,7 +84,7 @@ const PARTS: &[Part] = &[
         folder: STREAM_FOLDER,
         files: &["crates/stream/src/recorder.rs", "crates/stream/src/recorder/**"],
         binaries: &["--lib", "--test", "it"],
-        tests: &["record", "session::", "crash", "store::"],
+        tests: &["recorder::", "recording::", "session::", "crashes::"],
     },
     Part {
         name: "recover",
@@ -92,7 +92,7 @@ const PARTS: &[Part] = &[
         folder: STREAM_FOLDER,
         files: &["crates/stream/src/recover.rs", "crates/stream/src/recover/**"],
         binaries: &["--lib", "--test", "it"],
-        tests: &["recover", "crash"],
+        tests: &["recover::", "verify::", "recording::", "crashes::"],
     },
 ];
 

@@ -23,27 +23,49 @@ pub(super) const PROOFS: &[Proof] = &[
         name: "rates-simulated",
         claim: "Whatever the kernel's rate does within ±100,000 ppm in virtual time, no delay of 20 µs or more, deadline or long \
                 delay ends early, and its report agrees.",
-        command: &["tests", "--", "-p", "hairspring-time", "--test", "it", "rate_changes", "--", "--nocapture"],
+        command: &["tests", "-p hairspring-time --test it rate_changes"],
         limit_s: 900,
     },
     Proof {
         name: "settings-held",
         claim: "In random programs of acquiring and dropping settings the most recent wish that is still held is in force at each \
                 moment, and at the end everything is as before, on the simulated machine and on this one.",
-        command: &[
-            "tests",
-            "--times",
-            "100",
-            "--",
-            "-p",
-            "hairspring-machine",
-            "--test",
-            "it",
-            "held",
-            "--",
-            "--nocapture",
-        ],
+        command: &["tests", "--times", "100", "-p hairspring-machine --test it held"],
         limit_s: 900,
+    },
+    Proof {
+        name: "promptness",
+        claim: "On 20,000 random machines in virtual time (rate of the counter, its steps, the kernel's rate ±100,000 ppm) no call of \
+                a task on fibers returns while what is due for a more urgent one has not been served.",
+        command: &["tests", "-p hairspring-exec --test it promptness"],
+        limit_s: 1800,
+    },
+    Proof {
+        name: "stopped-processes",
+        claim: "A process that is stopped by SIGSTOP in any stage of its executive says how late everything was when it goes on.",
+        command: &["tests", "-p hairspring-exec --test it stopped"],
+        limit_s: 900,
+    },
+    Proof {
+        name: "boards",
+        claim: "A board that two PID namespaces share, a file cut under its mapping and a guard that is forgotten are errors for \
+                their users and end none.",
+        command: &["tests", "-p hairspring-device --test it gone"],
+        limit_s: 900,
+    },
+    Proof {
+        name: "hostile-senders",
+        claim: "None of 6,400 hostile senders (random sizes, numbers and bursts) ends a UDP recording, and everything they did is \
+                counted.",
+        command: &["tests", "--times", "100", "-p hairspring-stream --lib no_hostile_datagram"],
+        limit_s: 1800,
+    },
+    Proof {
+        name: "languages",
+        claim: "C, Tcl and Python keep the laws as installed, and the ten examples are the same in every language in their values, \
+                too: planned times stay planned, elapsed times elapsed.",
+        command: &["steps", "command", "c", "tcl", "install", "python", "shapes"],
+        limit_s: 3600,
     },
     Proof {
         name: "interleavings",
@@ -72,19 +94,14 @@ pub(super) const PROOFS: &[Proof] = &[
         name: "crashes",
         claim: "Of 20,000 recordings on the scripted disk, with faults, storms of gaps and crashes at any operation through the end, \
                 the metadata of none say more than there is.",
-        command: &[
-            "tests",
-            "--times",
-            "40",
-            "--",
-            "-p",
-            "hairspring-stream",
-            "--test",
-            "it",
-            "crashes",
-            "--",
-            "--nocapture",
-        ],
-        limit_s: 3600,
+        command: &["tests", "--times", "40", "-p hairspring-stream --test it crashes::"],
+        limit_s: 5400,
+    },
+    Proof {
+        name: "hardship",
+        claim: "A recording survives what it is stopped by for a while (SIGSTOP), 64 open files at most and a memlock limit of 64 KiB, \
+                or says why it does not begin.",
+        command: &["tests", "-p hairspring-stream --test it hardship"],
+        limit_s: 900,
     },
 ];
