@@ -111,7 +111,7 @@ const PROOFS: &[Proof] = &[
         name: "late-without-a-word",
         claim: "Of the delays of 1 µs that stamps around them see more than 1.5 µs late while a colleague disturbs them, at most \
                 one in twenty is called clean.",
-        arguments: &["--seconds", "20"],
+        command: &["late-without-a-word", "--seconds", "20"],
         limit_s: 120,
     },
     Proof {
