@@ -9,7 +9,8 @@
 //!
 //! A stop drains: what the source has produced until then is still recorded.
 
-use std::any::Any;
+mod parts;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,6 +29,8 @@ use crate::source::{Counters, Description, Ignored, Next, OnOverrun, Source};
 use crate::store::{Ways, best};
 use crate::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerError};
 use crate::units::{ByteRate, Bytes, Frames};
+
+use parts::{Leaves, SpaceWatch, said, watch_space};
 
 /// How a recording is made.
 #[derive(Clone, Debug)]
@@ -85,8 +88,6 @@ impl Default for Config {
 const SYNC_BYTES: Bytes = Bytes::gib(1);
 /// How often the caller sees how it stands.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-/// How often the file systems are asked for their free space.
-const SPACE_EVERY: Duration = Duration::from_millis(500);
 /// What stands for a file system that does not say how much is free.
 const NOT_SAID: u64 = u64::MAX;
 /// How often a source that waits for room looks without having been woken.
@@ -258,50 +259,6 @@ impl Board {
     }
 }
 
-/// Lets nobody wait for a thread that is gone: by its end the recorder is done, and by its panic all cards end.
-struct Leaves<'s> {
-    board: Option<&'s Board>,
-    ending: &'s AtomicBool,
-}
-
-impl Drop for Leaves<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            // Relaxed: a plain flag.
-            self.ending.store(true, Ordering::Relaxed);
-        }
-        if let Some(board) = self.board {
-            // Release: pairs with the Acquire in the caller's loop; the status before it is seen.
-            board.done.store(true, Ordering::Release);
-        }
-    }
-}
-
-/// Asks file systems for their free space until it is told that it is over.
-struct SpaceWatch<'s> {
-    over: &'s AtomicBool,
-    thread: Option<std::thread::Thread>,
-}
-
-impl Drop for SpaceWatch<'_> {
-    fn drop(&mut self) {
-        // Relaxed: a plain flag.
-        self.over.store(true, Ordering::Relaxed);
-        self.thread.iter().for_each(std::thread::Thread::unpark);
-    }
-}
-
-fn watch_space(cards: &[(Arc<Board>, Vec<PathBuf>)], over: &AtomicBool) {
-    // Relaxed: a plain flag, and figures for people.
-    while !over.load(Ordering::Relaxed) {
-        for (board, folders) in cards {
-            let free = folders.iter().try_fold(0_u64, |sum, folder| Some(sum + crate::store::free_bytes(folder)?));
-            board.free_bytes.store(free.unwrap_or(NOT_SAID), Ordering::Relaxed);
-        }
-        std::thread::park_timeout(SPACE_EVERY);
-    }
-}
-
 /// A card that is ready to start.
 struct Ready {
     source: Box<dyn Source>,
@@ -465,12 +422,6 @@ fn stop_all(ending: &AtomicBool, error: RecordError) -> RecordError {
     // Relaxed: a plain flag.
     ending.store(true, Ordering::Relaxed);
     error
-}
-
-/// What a panic said.
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "nothing".to_owned())
 }
 
 fn duration(span: Nanos) -> Duration {
