@@ -9,7 +9,11 @@ const CPUS_MAX: usize = 8192;
 /// [`CPUS_MAX`]. A blank list is an empty one.
 pub(super) fn parse(list: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
-    for range in list.trim().split([',', ' ']).filter(|range| !range.is_empty()) {
+    let list = list.trim();
+    if list.is_empty() {
+        return Some(cpus);
+    }
+    for range in list.split([',', ' ']) {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
         if first > last || (last - first) as usize >= CPUS_MAX - cpus.len() {
