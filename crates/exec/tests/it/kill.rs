@@ -344,7 +344,10 @@ fn a_panic_is_reported_the_others_go_on_and_the_task_is_dead() {
             log.tell("wake", ctx.wake(panics));
             log.tell("kill", ctx.kill(panics));
             log.tell("deleted", ctx.delete_task(panics));
-            assert_eq!(ctx.trigger(panics), Err(Status::NoSuchObject));
+            // Without parameter checks it is the caller's error to use the id any more.
+            if cfg!(feature = "checks") {
+                assert_eq!(ctx.trigger(panics), Err(Status::NoSuchObject));
+            }
         });
         bench.run();
     });

@@ -130,6 +130,7 @@ fn a_timer_may_delete_itself_in_its_procedure_and_its_id_is_refused_from_then_on
 }
 
 #[test]
+#[cfg_attr(not(feature = "checks"), ignore = "without parameter checks a stale id is taken at its word")]
 fn slots_of_deleted_tasks_are_used_again_and_stale_ids_are_refused() {
     check(
         "1:Ok(()) running:Err(Running) trigger:Err(NoSuchObject) delete:Err(NoSuchObject) same_slot:true second = Finished",
