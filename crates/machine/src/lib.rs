@@ -26,6 +26,6 @@ pub use machine::{
     SleepCall, ThreadUsage, Woken,
 };
 pub use nanos::{DurationError, Nanos};
-pub use settings::{Held, Owner, Setting, ThreadSettings, Wish};
+pub use settings::{Held, Owner, Setting, ThreadSettings, Wish, renew};
 pub use sim::Sim;
 pub use ticks::Ticks;

@@ -18,7 +18,7 @@
 //! The lock of the memory belongs to the process, so it has a count instead ([`Machine::lock_memory`]).
 //!
 //! **Conditions.** Whoever changes a setting by the calls of [`Machine`] or of the system changes what is in force, not the stack:
-//! the next change of the stack overrules it. Since Linux 6.12 a real-time policy has a slack of 0, and a thread that returns from it has the
+//! the next change of the stack, or [`renew`], overrules it. Since Linux 6.12 a real-time policy has a slack of 0, and a thread that returns from it has the
 //! default one: so whoever wishes a policy has the slack put back as well.
 //!
 //! **When the thread has ended**, its settings have ended with it. What is held of it then releases the lock of the memory only.
@@ -181,6 +181,20 @@ impl<M: Machine> Drop for Held<'_, M> {
     fn drop(&mut self) {
         // There is nobody here to be told.
         drop(self.let_go());
+    }
+}
+
+/// Puts the most recent wish for a setting of the calling thread into force again, after somebody has changed the setting otherwise.
+/// Does nothing if no wish is held.
+///
+/// # Errors
+/// The system refused. The wish stays held.
+pub fn renew<M: Machine>(machine: &M, setting: Setting) -> Result<(), Refused> {
+    let Some(own) = machine.thread_settings() else { return Ok(()) };
+    let mut wishes = own.alone();
+    match wishes.latest(setting).cloned() {
+        Some(wish) => wishes.apply(machine, &wish),
+        None => Ok(()),
     }
 }
 

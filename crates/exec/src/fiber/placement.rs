@@ -1,9 +1,6 @@
 //! [`Placement`]: the carrier's CPU, policy and timer slack during a run, and those of the threads that serve it.
-#![expect(unsafe_code, reason = "cells that are borrowed between switches")]
 
-use hairspring_machine::{CpuSet, Nanos, Policy};
-
-use super::{Carrier, Fibers, cell};
+use hairspring_machine::{CpuSet, Held, Machine, Nanos, Policy, Refused, Wish};
 
 /// Real-time priority of the sources' threads, if the carrier has one: above what it is likely to be.
 pub(super) const SOURCES: u8 = 88;
@@ -23,43 +20,29 @@ pub(super) fn above(carrier: Policy, band: u8) -> Policy {
     }
 }
 
-/// The calling thread is where the carrier is to run; dropped, it is where it was.
-pub(super) struct Placement<'f, M: Carrier> {
-    fibers: &'f Fibers<M>,
-    cpus: CpuSet,
-    policy: Policy,
-    slack: Nanos,
+/// The carrier's settings, held by the calling thread for a run. Dropped, it releases them.
+pub(super) struct Placement<'m, M: Machine> {
+    // Released in this order: the policy first, so that the rest of the work is not done at high priority.
+    policy: Option<Held<'m, M>>,
+    slack: Option<Held<'m, M>>,
+    cpus: Option<Held<'m, M>>,
 }
 
-impl<'f, M: Carrier> Placement<'f, M> {
-    /// What is refused is told in the run's finish.
-    pub(super) fn take(fibers: &'f Fibers<M>) -> Self {
-        let machine = &fibers.machine;
-        let (cpus, policy) = &fibers.placement;
-        let before = Self { fibers, cpus: machine.affinity(), policy: machine.policy(), slack: machine.timer_slack() };
-        let refused = &mut cell!(fibers.finish).refused;
-        if let Some(cpus) = cpus {
-            refused.extend(machine.set_affinity(cpus).err());
-        }
-        if *policy != before.policy {
-            refused.extend(machine.set_policy(*policy).err());
-        }
+impl<'m, M: Machine> Placement<'m, M> {
+    /// What is refused goes into that list.
+    pub(super) fn take(machine: &'m M, cpus: Option<&CpuSet>, policy: Policy, refused: &mut Vec<Refused>) -> Self {
+        let mut take = |wish| Held::take(machine, wish).map_err(|refusal| refused.push(refusal)).ok();
+        let cpus = cpus.and_then(|cpus| take(Wish::Affinity(cpus.clone())));
         // An ordinary thread's timers may be 50 µs late on purpose, to save power.
-        machine.set_timer_slack(Nanos::new(1));
-        before
+        let slack = take(Wish::TimerSlack(Nanos::new(1)));
+        // If it is refused, the policy there is: the watchdog may take it away, and it is to come back.
+        let policy = take(Wish::Policy(policy)).or_else(|| take(Wish::Policy(machine.policy())));
+        Self { policy, slack, cpus }
     }
-}
 
-impl<M: Carrier> Drop for Placement<'_, M> {
-    fn drop(&mut self) {
-        let machine = &self.fibers.machine;
-        machine.set_timer_slack(self.slack);
-        // What was in force before was granted before. The watchdog may have changed it.
-        if machine.policy() != self.policy {
-            let _ = machine.set_policy(self.policy);
-        }
-        if self.fibers.placement.0.is_some() {
-            let _ = machine.set_affinity(&self.cpus);
-        }
+    /// Releases them; returns what is refused on the way back.
+    pub(super) fn release(self) -> Vec<Refused> {
+        let held = [self.policy, self.slack, self.cpus].into_iter().flatten();
+        held.filter_map(|held| held.release().err()).flatten().collect()
     }
 }

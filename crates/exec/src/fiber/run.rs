@@ -313,14 +313,18 @@ impl<M: Carrier> Engine for Fibers<M> {
         let sources = cell!(self.procedures).iter().filter_map(|procedure| procedure.health.refused());
         cell!(self.finish).refused.extend(sources);
         self.alarm.forget();
+        let (cpus, policy) = &self.placement;
+        let placement = Placement::take(&self.machine, cpus.as_ref(), *policy, &mut cell!(self.finish).refused);
         {
-            let _placement = Placement::take(self);
             let _guard_pages = GuardPages::watch(self);
             let _watchdog = M::REAL.then(|| Watchdog::start(self)).flatten();
             self.carry();
         }
         // What the watchdog saw at the end is nobody's in the next run.
-        self.attention.take();
+        if self.attention.take() & RUNAWAY != 0 {
+            self.pardon();
+        }
+        cell!(self.finish).refused.extend(placement.release());
         self.limit.set(None);
         if let Some(payload) = cell!(self.burst).take() {
             resume_unwind(payload);

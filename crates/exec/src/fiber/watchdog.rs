@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use hairspring_exec_core::TaskId;
-use hairspring_machine::{Host, Machine, Nanos, Policy, Refused};
+use hairspring_machine::{Host, Machine, Nanos, Policy, Refused, Setting, renew};
 
 use super::placement::{WATCHDOG, above};
 use super::{Attention, Carrier, Fibers, cell};
@@ -115,9 +115,8 @@ impl Watch {
         // Held until the priority is taken: who is caught, and gives it back, waits for that.
         let mut ran_away = whole(&self.ran_away);
         if self.attention.catch() {
-            if *ran_away == 0 {
-                set_policy_of(self.carrier, Policy::Other);
-            }
+            // At each look: who runs away may wish for another policy meanwhile.
+            set_policy_of(self.carrier, Policy::Other);
             *ran_away = self.stretch.count().cast_unsigned();
         }
     }
@@ -127,10 +126,7 @@ impl<M: Carrier> Fibers<M> {
     /// Reports who ran away, the task whose call or end comes first after, or a procedure, and gives the carrier its policy back.
     #[cold]
     pub(super) fn blame(&self, task: Option<TaskId>) {
-        let stretch = std::mem::take(&mut *whole(&self.ran_away));
-        let stretch = Nanos::new(stretch.min(i64::MAX as u64).cast_signed());
-        // It was granted when the run began, or refused, and then that has been told.
-        let _ = self.machine.set_policy(self.placement.1);
+        let stretch = self.pardon();
         let finish = cell!(self.finish);
         match task {
             Some(task) => {
@@ -139,6 +135,14 @@ impl<M: Carrier> Fibers<M> {
             }
             None => finish.procedure_ran_away = finish.procedure_ran_away.max(Some(stretch)),
         }
+    }
+
+    /// Gives the carrier back the policy that the watchdog has taken: the most recent that is wished for, by the run or by a task.
+    /// Returns how long somebody has run away.
+    pub(super) fn pardon(&self) -> Nanos {
+        let stretch = std::mem::take(&mut *whole(&self.ran_away));
+        cell!(self.finish).refused.extend(renew(&self.machine, Setting::Policy).err());
+        Nanos::new(stretch.min(i64::MAX as u64).cast_signed())
     }
 }
 

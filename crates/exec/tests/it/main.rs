@@ -10,6 +10,7 @@ mod interrupts_descriptors;
 mod kill;
 mod messages;
 mod overflow;
+mod placement;
 mod pools;
 mod programs;
 mod promptness;

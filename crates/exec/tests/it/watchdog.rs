@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hairspring_exec::{Backend, Config, Misfortune, Services, Source};
-use hairspring_machine::{Clock, Host, Machine, Nanos, Policy, Refused};
+use hairspring_machine::{Clock, Held, Host, Machine, Nanos, Policy, Refused, Wish};
 
 use crate::backends::{Bench, LIMIT, micros, skip};
 
@@ -57,6 +57,36 @@ fn the_carrier_loses_its_real_time_priority_while_a_task_runs_away_and_has_it_ba
     let policies = std::thread::spawn(|| run_away(Policy::Fifo(10))).join().expect("it does not panic");
     let Some(policies) = policies else { return };
     assert_eq!(policies, [Policy::Fifo(10), Policy::Other, Policy::Fifo(10)]);
+}
+
+#[test]
+fn a_task_that_runs_away_has_the_policy_back_that_it_wished_for_and_no_wish_saves_it_from_the_watchdog() {
+    // Symptom: it had the policy of the run back. Whoever wished for one while it ran away kept that for as long as it liked.
+    let outcome = std::thread::spawn(|| {
+        let mut bench = Bench::new(Backend::Fiber { cpu: None, policy: Policy::Fifo(10) }, &config());
+        let (tell, told) = std::sync::mpsc::channel();
+        bench.start("runs_away", 20, move |ctx, _| {
+            let Ok(first) = Held::take(&Host, Wish::Policy(Policy::Fifo(12))) else { return };
+            compute_until(|| Host.policy() == Policy::Other);
+            let Ok(second) = Held::take(&Host, Wish::Policy(Policy::Fifo(13))) else { return };
+            compute_until(|| Host.policy() == Policy::Other);
+            let _ = ctx.wait(hairspring_exec::Limit::For(micros(100)));
+            tell.send(Host.policy()).expect("it is received");
+            drop(second);
+            tell.send(Host.policy()).expect("it is received");
+            drop(first);
+            tell.send(Host.policy()).expect("it is received");
+        });
+        let finish = bench.executive.run(LIMIT);
+        (finish.refused, finish.mishaps.len(), told.try_iter().collect::<Vec<_>>(), Host.policy())
+    });
+    let (refused, mishaps, policies, after) = outcome.join().expect("it does not panic");
+    if let Some(refused) = refused.first() {
+        return skip(&refused.to_string());
+    }
+    assert_eq!(mishaps, 1);
+    assert_eq!(policies, [Policy::Fifo(13), Policy::Fifo(12), Policy::Fifo(10)]);
+    assert_eq!(after, Policy::Other);
 }
 
 #[test]
