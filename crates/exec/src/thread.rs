@@ -24,6 +24,11 @@
 //! [`Finish::strict`](crate::Finish::strict) is false. The kernel throttles real-time threads that leave less than 5 % of a
 //! second to others (`sched_rt_runtime_us`).
 //!
+//! The policy of a task's thread belongs to the executive. A task that wishes for another one ([`Held`](hairspring_machine::Held), a
+//! real-time guard) leaves that order for as long: it runs as it wished until the executive changes its priority (by a call, by a resource, or
+//! as the watchdog), which overrules the wish. The end of the wish puts the policy back that the thread had when the wish came, and
+//! that lasts until its priority changes again. Wishes for CPUs, timer slack and memory are left alone.
+//!
 //! **Deferred.** Suspending or killing another task, and ending the run, takes effect at that task's next call (AMX does it
 //! at once): a thread cannot be stopped at an arbitrary place without a signal. A suspended task's next call is made when it
 //! is resumed; a killed task's next call is not made, it unwinds (but what it gives back, a buffer or a resource, it does). The end of a run kills all tasks. One that still computes

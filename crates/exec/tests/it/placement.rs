@@ -8,7 +8,7 @@ use hairspring_exec::{Backend, Config};
 use hairspring_machine::sim::Script;
 use hairspring_machine::{CpuSet, Held, Host, Machine, Nanos, Policy, Sim, Wish};
 
-use crate::backends::{Bench, LIMIT, alone, skip};
+use crate::backends::{Bench, LIMIT, alone, priority, skip};
 
 /// What a thread is like: its policy, its CPUs, and its slack where its policy has one.
 type Settings = (Policy, CpuSet, Option<Nanos>);
@@ -146,4 +146,32 @@ fn a_wish_and_a_run_end_in_any_order_on_this_machine() {
             }
         }
     }
+}
+
+#[test]
+fn on_threads_a_policy_that_a_task_wishes_for_lasts_until_its_priority_changes() {
+    // The executive says how the threads of its tasks are scheduled. What it documents of a wish beside it.
+    let _alone = alone();
+    let mut bench = Bench::new(Backend::thread_up(), &Config::default());
+    let (tell, told) = channel();
+    bench.start("task", 20, move |ctx, _| {
+        let see = |what| tell.send((what, Host.policy())).expect("it is received");
+        see("at first");
+        let Ok(held) = Held::take(&Host, Wish::Policy(Policy::Fifo(65))) else { return };
+        ctx.yield_now();
+        see("wished");
+        ctx.set_priority(ctx.id(), priority(30)).expect("it exists");
+        see("changed");
+        drop(held);
+        see("as found");
+        ctx.set_priority(ctx.id(), priority(25)).expect("it exists");
+        see("changed again");
+    });
+    let finish = bench.executive.run(LIMIT);
+    if let Some(refused) = finish.refused.first() {
+        return skip(&refused.to_string());
+    }
+    let fifo = [("at first", 60), ("wished", 65), ("changed", 50), ("as found", 60), ("changed again", 55)];
+    let expected: Vec<_> = fifo.into_iter().map(|(what, priority)| (what, Policy::Fifo(priority))).collect();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), expected);
 }
