@@ -169,7 +169,7 @@ impl Machine for Sim {
 
     fn set_policy(&self, policy: Policy) -> Result<(), Refused> {
         let mut state = self.state();
-        if policy != Policy::Other && !state.real_time_allowed() {
+        if matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_)) && !state.real_time_allowed() {
             return Err(refused("set the scheduling policy", "run as root"));
         }
         if let Policy::Fifo(priority) | Policy::RoundRobin(priority) = policy

@@ -139,7 +139,7 @@ impl Expected {
     }
 
     fn may(&self, policy: Policy) -> bool {
-        self.permitted || policy == Policy::Other
+        self.permitted || !is_real_time(policy)
     }
 
     /// How many ways back were refused.
