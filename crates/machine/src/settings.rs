@@ -298,6 +298,7 @@ impl Wishes {
         }
         if let Some(&Wish::TimerSlack(slack)) = self.latest(Setting::TimerSlack)
             && slack > Nanos::ZERO
+            && slack != machine.timer_slack()
         {
             machine.set_timer_slack(slack);
         }
