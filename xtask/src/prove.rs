@@ -108,13 +108,6 @@ const PROOFS: &[Proof] = &[
         limit_s: 120,
     },
     Proof {
-        name: "late-without-a-word",
-        claim: "Of the delays of 1 µs that stamps around them see more than 1.5 µs late while a colleague disturbs them, at most \
-                one in twenty is called clean.",
-        command: &["late-without-a-word", "--seconds", "20"],
-        limit_s: 120,
-    },
-    Proof {
         name: "long-delays",
         claim: "Long delays of 1 ms to 1 s are never early and at the median at most 50 ns late, under SCHED_OTHER and \
                 SCHED_FIFO; under SCHED_FIFO 99 % of the undisturbed ones end within 1 µs; at 1 s they use at most 0.1 % of \

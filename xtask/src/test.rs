@@ -50,7 +50,11 @@ const TOGETHER: [Together; 3] = [
     // Waits for downloads.
     Together { lane: &["setup"], beside: &["lint", "doc"], share: Share::Equal },
     // A third of the tests' time is sleep. What they leave is for the optimised build, and no more, for some look at the clock.
-    Together { lane: &["tests", "aarch64", "qemu", "windows"], beside: &["command"], share: Share::Leftover },
+    Together {
+        lane: &["tests", "unchecked", "aarch64", "qemu", "windows"],
+        beside: &["command"],
+        share: Share::Leftover,
+    },
     Together {
         lane: &["html", "readme"],
         beside: &["examples", "c", "tcl", "install", "python", "shapes", "lab", "peers"],

@@ -24,8 +24,6 @@ mod mutants;
 mod never_early;
 mod place;
 mod pulses;
-mod random;
-mod rate_steps;
 mod reactions;
 mod recording;
 mod sentinel;
@@ -49,12 +47,6 @@ enum Proof {
     NeverEarly {
         /// How many delays, half of them under each policy
         #[arg(long, default_value_t = 10_000_000)]
-        count: u64,
-    },
-    /// No delay is early while the rate of the kernel's clock is stepped
-    RateSteps {
-        /// How many delays
-        #[arg(long, default_value_t = 1_000_000)]
         count: u64,
     },
     /// Few of the delays that are late by stamps around them are called clean
@@ -246,7 +238,6 @@ fn main() -> ExitCode {
     let verdict = match Proof::parse() {
         Proof::Formats => formats::prove(),
         Proof::NeverEarly { count } => never_early::prove(count),
-        Proof::RateSteps { count } => rate_steps::prove(count),
         Proof::BlindSpots { count } => blind_spots::prove(count),
         Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),
         Proof::Calibration { processes, seconds, .. } => calibration::prove(processes, seconds),

@@ -9,7 +9,6 @@ use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
 
 use super::place::{PAUSE, POLICIES, STRETCH, take};
-use super::random::Random;
 use super::{Verdict, summary};
 
 /// The longest request, in nanoseconds.
@@ -56,7 +55,7 @@ fn run(timebase: &Timebase, policy: Policy, count: u64) -> Result<Vec<Sample>, S
     // Written once beforehand, so that no page is touched for the first time between two stamps.
     let mut samples: Vec<Sample> = vec![(1, 1); usize::try_from(count).map_err(|_| "hold so many delays".to_owned())?];
     let _guard = take(policy)?;
-    let mut random = Random::default();
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut stretch_ends = Host.read(Clock::Monotonic) + STRETCH;
     for (number, sample) in samples.iter_mut().enumerate() {
         let request_ns = random.below(LONGEST_NS + 1);
@@ -81,4 +80,16 @@ fn run(timebase: &Timebase, policy: Policy, count: u64) -> Result<Vec<Sample>, S
 /// A longer span becomes the longest that fits; a negative one, which would be early, becomes none.
 fn narrow(span: i64) -> u32 {
     u32::try_from(span.max(0)).unwrap_or(u32::MAX)
+}
+
+/// A fixed sequence of random numbers (xorshift64, Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((u128::from(self.0) * u128::from(limit)) >> 64) as u64
+    }
 }

@@ -9,8 +9,8 @@ pub(super) const PROOFS: &[Proof] = &[
     Proof {
         name: "rate-steps",
         claim: "Of a million delays from 20 µs on, by each way to wait, none is early by the kernel's clock while adjtimex steps its \
-                rate by up to ±500 ppm at random moments.",
-        command: &["rate-steps", "--count", "1000000"],
+                rate by ±500 ppm at random moments.",
+        command: &["tests", "--times", "34", "-p hairspring-time --test rates"],
         limit_s: 900,
     },
     Proof {
@@ -18,6 +18,13 @@ pub(super) const PROOFS: &[Proof] = &[
         claim: "Of the delays that stamps around the call see more than 1.5 µs late, at most one in 20 is called clean.",
         command: &["blind-spots", "--count", "1000000"],
         limit_s: 600,
+    },
+    Proof {
+        name: "late-without-a-word",
+        claim: "Of the delays of 1 µs that stamps around them see more than 1.5 µs late while a colleague disturbs them, at most \
+                one in twenty is called clean.",
+        command: &["late-without-a-word", "--seconds", "20"],
+        limit_s: 120,
     },
     Proof {
         name: "rates-simulated",
