@@ -354,6 +354,11 @@ impl Recorder {
         }
     }
 
+    /// Whether it has been told when the first frame was taken.
+    pub fn has_begun(&self) -> bool {
+        self.beginning.is_some()
+    }
+
     /// Does what can be done now. `counters` is what the source had counted a moment ago.
     pub fn step(&mut self, now: Nanos, counters: Counters) -> Step {
         let mut completions = std::mem::take(&mut self.completions);

@@ -536,11 +536,12 @@ fn serve(
 /// Drives a recorder to its end; when that was.
 fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nanos {
     let mut shown = Nanos::ZERO;
-    let mut has_begun = board.began.get().is_some();
     loop {
         let moment = now();
-        if !has_begun && let Some(beginning) = board.began.get() {
-            has_begun = true;
+        // The source may have begun before this thread did.
+        if !recorder.has_begun()
+            && let Some(beginning) = board.began.get()
+        {
             recorder.begins(*beginning);
         }
         let step = recorder.step(moment, board.counters());
@@ -553,9 +554,6 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nan
         }
         match step {
             Step::Done => {
-                if !has_begun && let Some(beginning) = board.began.get() {
-                    recorder.begins(*beginning);
-                }
                 if let Ok(mut status) = board.status.lock() {
                     *status = status_of(recorder, board);
                 }

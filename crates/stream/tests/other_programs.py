@@ -56,6 +56,14 @@ for place in sorted(folder.iterdir()):
     seen = []
     for meta in members:
         check_foreign(meta)
+        if json.loads(meta.read_text())["global"]["hairspring:state"] == "recording":
+            # Nothing but its journal says how much of the file was recorded.
+            try:
+                next(documented["runs"](meta.with_suffix("")))
+                raise AssertionError(f"{meta}: the size of a file was believed")
+            except ValueError as refused:
+                assert "hairspring recover" in str(refused), refused
+            continue
         for first, values in documented["runs"](meta.with_suffix("")):
             if counts:
                 assert (values == expected(layout, first, len(values))).all(), (meta, first)

@@ -240,8 +240,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let mut now = machine.read(Clock::Monotonic);
         let mut left = goal.left(timebase, now);
         let (mut asleep_from, mut window) = (now, Nanos::ZERO);
-        let was_ahead = left > Nanos::ZERO;
-        if was_ahead {
+        if left > Nanos::ZERO {
             let quiet = Quiet::begin(machine);
             now = machine.read(Clock::Monotonic);
             asleep_from = now;
@@ -262,7 +261,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             prepare(left);
         }
         let (slept, awake_from) = (now - asleep_from, now);
-        let overslept = if was_ahead { (-left).max(Nanos::ZERO) } else { Nanos::ZERO };
+        // What the way here took without a sleep is no wake-up.
+        let overslept = if slept > Nanos::ZERO { (-left).max(Nanos::ZERO) } else { Nanos::ZERO };
         let (mut watch, waited) = self.approach(goal);
         watch.note(|verdict| verdict.overslept = overslept);
         Ok(Near { watch, slept, waited, awake_from, window })
