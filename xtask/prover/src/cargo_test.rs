@@ -53,6 +53,9 @@ pub(crate) fn sanitize(package: &str, tests: &[&str]) -> Verdict {
     all
 }
 
+/// So many tests are named in a report.
+const MOST_NAMED: usize = 12;
+
 /// Runs tests and counts what came of them.
 fn judge(command: &mut Command) -> Verdict {
     let mut figures = Map::new();
@@ -65,11 +68,16 @@ fn judge(command: &mut Command) -> Verdict {
     };
     let said = String::from_utf8_lossy(&output.stdout);
     let (mut ran, mut failed) = (0, 0);
+    let mut promises = Vec::new();
     let told = String::from_utf8_lossy(&output.stderr);
     let skips: Vec<&str> = said.lines().chain(told.lines()).filter_map(skip).collect();
     for line in said.lines() {
+        // With --nocapture a figure may stand on the line that names its test.
         if let Some((name, value)) = figure(line) {
             figures.insert(name.to_owned(), value);
+        }
+        if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+            promises.push(name.0);
         } else if let Some(result) = line.strip_prefix("test result: ") {
             ran += count(result, "passed");
             failed += count(result, "failed");
@@ -86,6 +94,10 @@ fn judge(command: &mut Command) -> Verdict {
         figures.insert(NOT_RUN.to_owned(), json!(skips.join("; ")));
     }
     figures.insert("tests passed".to_owned(), json!(ran));
+    // The name of a test is what it promises. More than a few say less than their number.
+    if (1..=MOST_NAMED).contains(&promises.len()) {
+        figures.insert("tests".to_owned(), json!(promises.join(", ")));
+    }
     figures.insert("tests failed".to_owned(), json!(failed));
     if !output.status.success() {
         figures.insert("said last".to_owned(), json!(told.lines().last()));

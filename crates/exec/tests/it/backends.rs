@@ -54,8 +54,11 @@ pub(crate) fn skip(reason: &str) {
 }
 
 /// How many cases a test with random ones tries: few in the ordinary tests, many in the proofs.
+#[expect(clippy::print_stdout, reason = "a figure of a proof; the harness captures it in an ordinary run")]
 pub(crate) fn proof(few: u32, many: u32) -> u32 {
-    if std::env::var_os("HAIRSPRING_PROOF").is_some() { many } else { few }
+    let cases = if std::env::var_os("HAIRSPRING_PROOF").is_some() { many } else { few };
+    println!("figure: random cases: {cases}");
+    cases
 }
 
 /// Keeps panics that say "on purpose" off standard error.

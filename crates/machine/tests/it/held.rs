@@ -266,8 +266,10 @@ fn check<M: Subject>(machine: &M, program: &Program) -> Option<String> {
     refusal
 }
 
+#[expect(clippy::print_stdout, reason = "a figure of a proof; the harness captures it in an ordinary run")]
 fn programs() -> TestRunner {
     let factor = std::env::var("HAIRSPRING_PROOF").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    println!("figure: random programs on each machine: {}", PROGRAMS * factor);
     TestRunner::new(Config { cases: PROGRAMS * factor, failure_persistence: None, ..Config::default() })
 }
 

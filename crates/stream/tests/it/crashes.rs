@@ -331,6 +331,7 @@ fn what_the_metadata_say_is_true_after_every_end() {
     let times = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse().ok()).unwrap_or(1_u64);
     let only: Option<u64> = std::env::var("HAIRSPRING_SEED").ok().and_then(|seed| seed.parse().ok());
     let seeds = only.map_or(0..SEEDS * times, |seed| seed..seed + 1);
+    println!("figure: recordings, each to its end and with a crash: {}", seeds.end - seeds.start);
     let mut failed = Vec::new();
     let most = if only.is_some() { 1 } else { 8 };
     for seed in seeds {

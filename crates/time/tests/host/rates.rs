@@ -145,7 +145,7 @@ fn no_delay_is_early_while_the_kernels_rate_steps_by_500_ppm() {
     let changes = changes.into_inner();
     let before = rate.before;
     drop(rate);
-    let _ = writeln!(std::io::stderr(), "{made} delays, {changes} changes of the rate, {early} early");
+    println!("figure: delays: {made}\nfigure: changes of the rate by ±500 ppm: {changes}\nfigure: early: {early}");
     assert_eq!(early, 0, "of {made} delays, with {changes} changes of the rate");
     assert!(changes > 100, "the rate was hardly changed: {changes} times in {made} delays");
     assert_eq!(Rate::adjust(0, 0).expect("reading is permitted"), before, "the rate was not given back");

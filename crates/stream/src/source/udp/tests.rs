@@ -302,9 +302,12 @@ fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What may have been proven in the long form runs the same cases more often.
+/// How many senders: more where `HAIRSPRING_PROOF` says how many times as many.
 fn cases() -> u32 {
-    std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse::<u32>().ok()).unwrap_or(1).saturating_mul(64)
+    let times = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse::<u32>().ok()).unwrap_or(1);
+    let cases = times.saturating_mul(64);
+    println!("figure: hostile senders: {cases}");
+    cases
 }
 
 proptest! {
