@@ -1,8 +1,10 @@
 //! Wait and wake, delays, time-outs, and the race between the two.
 
-use hairspring_exec_core::{Call, Moment, State, Status, Until};
+use hairspring_exec_core::{
+    Bits, Call, EventsId, ExchangeId, Moment, ResourceId, SemaphoreId, State, Status, TaskId, TimerId, Until,
+};
 
-use crate::bench::{Bench, at, priority};
+use crate::bench::{Bench, at, priority, urgency};
 
 #[test]
 fn a_wake_ends_a_wait_and_leaves_nothing_behind() {
@@ -179,4 +181,30 @@ fn the_place_in_a_line_is_kept_when_another_leaves_it() {
     bench.outside(Call::SignalSemaphore { semaphore }, Status::Ok);
     bench.runs(tasks[0]);
     assert_eq!(bench.semaphore(semaphore), Some((0, Some(tasks[2]))));
+}
+
+#[test]
+fn a_call_tells_the_deadline_that_it_sets() {
+    let moment = Moment::from_nanos(5);
+    let all = |until| {
+        [
+            Call::Wait { until },
+            Call::Delay { until },
+            Call::WaitSignals { bits: Bits::Any(1), until },
+            Call::SendWait { task: TaskId::from_number(0), urgency: urgency(0), until },
+            Call::Receive { urgency: None, until },
+            Call::Fetch { exchange: ExchangeId::from_number(0), until, at: None },
+            Call::WaitSemaphore { semaphore: SemaphoreId::from_number(0), until, at: None },
+            Call::Reserve { resource: ResourceId::from_number(0), until, at: None },
+            Call::WaitEvents { events: EventsId::from_number(0), bits: Bits::Any(1), take: false, until, at: None },
+        ]
+    };
+    for (until, deadline) in [(Until::At(moment), Some(moment)), (Until::Forever, None), (Until::NoWait, None)] {
+        for call in all(until) {
+            assert_eq!(call.deadline(), deadline, "{call:?}");
+        }
+    }
+    let timer = TimerId::from_number(0);
+    assert_eq!(Call::StartTimer { timer, at: moment, period_ns: 0 }.deadline(), Some(moment));
+    assert_eq!(Call::StopTimer { timer }.deadline(), None);
 }
