@@ -116,14 +116,15 @@ pub(crate) const STEPS: &[Step] = &[
         name: "windows",
         about: "the command and the library for Windows, under Wine",
         needs: &[Need::Windows],
-        limit_s: 300,
+        limit_s: 480,
         run: Run::Call(windows::check),
     },
     Step {
         name: COMMAND,
         about: "the release build of the command",
         needs: &[],
-        limit_s: 420,
+        // It has what the tests beside it leave.
+        limit_s: 780,
         run: Run::Cargo { arguments: &["build", "--release", "-p", "hairspring-cli"], environment: &[] },
     },
     Step {
