@@ -1047,7 +1047,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__record)
-            opts="-h --card --to --for --frames --trigger --pre --post --shots --on-overrun --buffer --notify --pages --depth --placement --engine --no-direct --sync --monitor --quiet --format --help"
+            opts="-h --card --to --for --wait --frames --trigger --pre --post --shots --on-overrun --buffer --notify --pages --depth --placement --engine --no-direct --sync --monitor --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1062,6 +1062,10 @@ _hairspring() {
                     return 0
                     ;;
                 --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

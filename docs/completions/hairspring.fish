@@ -86,7 +86,8 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -l out -d '
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l card -d 'What to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s; again for further cards, which become recordings of their own: x-card0, x-card1, ...' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l to -d 'Name of the recording in an existing folder, without an ending; several folders make a stripe' -r -F
-complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l for -d 'How long [default: until the card ends, or Ctrl-C]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l for -d 'How long, from the first data on [default: until the card ends, or Ctrl-C]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l wait -d 'How long to wait for a sender\'s first data at most [default: until Ctrl-C]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l frames -d 'How many frames of each card, a frame being one sample of every channel' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l trigger -d 'Keep only what a trigger asks for: level:ch0>0.5, level:ch0<-0.5, rising:ch0@0.5, falling:ch0@0.5~0.1, or external, which is the signal USR1' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l pre -d 'Frames kept before each trigger [default: 0]' -r
