@@ -118,12 +118,15 @@ impl Recorder {
             if block.is_stored() && self.members[block.member].journal_is_dead {
                 continue;
             }
-            if block.is_stored() || block.standing == Standing::Entered {
+            let was_lost = if block.is_stored() || block.standing == Standing::Entered {
                 // A block of no length takes the place of what was entered for it before.
                 let withdrawn = Record::Block { index, file_offset: 0, length: 0, crc: 0, produced_bytes: 0, at: now };
-                self.members[block.member].append(&withdrawn);
-            }
-            if !self.settled.lose(index) {
+                let sequence = self.members[block.member].append(&withdrawn);
+                !self.settled.withdrawn(index, sequence)
+            } else {
+                !self.settled.lose(index)
+            };
+            if was_lost {
                 continue;
             }
             let position = index * self.block;

@@ -11,7 +11,8 @@
 //! 2. The record is in the journal's file: whoever reads the files finds the block. Only now does it count as stored.
 //! 3. A sync of the data and then one of the journal, both submitted after that, have succeeded.
 //! 4. No target took it, or the journal that was to name it cannot be written any more. A gap says so.
-//! 5. It is withdrawn by a record: it lies behind the first block that no target took. A gap says so, too.
+//! 5. It is withdrawn by a record: it lies behind the first block that no target took. A gap says so, too. That record waits for a
+//!    sync as the block's own did: until then a power cut may leave a journal that promises the block, so its bytes stay.
 //!
 //! Nothing else moves a block, and each move carries its bytes from one sum to another.
 
@@ -48,14 +49,15 @@ impl Placed {
     }
 }
 
-/// Blocks of one member on their way to being durable: the sequence number of the record, and the block. Ascending.
+/// Records of one member on their way to being durable, of blocks and of their withdrawal: the sequence number, and the block.
+/// Ascending.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// For their record to be in the file.
+    /// For being in the file.
     entered: VecDeque<(u64, u64)>,
     /// For a sync.
     journaled: VecDeque<(u64, u64)>,
-    /// Bytes of both.
+    /// Bytes of the blocks in both that are not lost.
     bytes: u64,
     durable_bytes: u64,
 }
@@ -110,7 +112,7 @@ impl Settled {
         self.waiting[member].bytes
     }
 
-    /// Whether a sync of a member would make anything durable.
+    /// Whether a sync of a member would make anything durable: a block, or that one is withdrawn.
     pub(super) fn wants_sync(&self, member: usize) -> bool {
         let waiting = &self.waiting[member];
         !waiting.entered.is_empty() || !waiting.journaled.is_empty()
@@ -150,6 +152,13 @@ impl Settled {
         waiting.entered.push_back((sequence, index));
         waiting.bytes += u64::from(block.length);
         self.stand(index, Standing::UnderWay, Standing::Entered);
+    }
+
+    /// The record that withdraws a block, which is lost with it, is entered under this sequence number.
+    pub(super) fn withdrawn(&mut self, index: u64, sequence: u64) -> bool {
+        let Some(block) = self.block(index) else { return false };
+        self.waiting[block.member].entered.push_back((sequence, index));
+        self.lose(index)
     }
 
     /// Edge 2: the records of a member before a sequence number are in the journal's file.
@@ -279,6 +288,26 @@ mod tests {
         settled.journaled(0, 9);
         settled.journaled(1, 2);
         sums(&settled, 0, 20, 0);
+    }
+
+    /// A recorder that cut the data of a durable block away when its withdrawal was not durable left, after a power cut, a journal
+    /// that promised bytes which were not there.
+    #[test]
+    fn a_withdrawal_waits_for_a_sync_though_its_block_was_durable() {
+        let mut settled = three();
+        settled.entered(0, 1);
+        settled.journaled(0, 2);
+        settled.synced(0, 2);
+        assert!(!settled.wants_sync(0));
+        assert!(settled.withdrawn(0, 2));
+        sums(&settled, 20, 0, 0);
+        assert!(settled.wants_sync(0) && settled.has_entered(0));
+        settled.journaled(0, 3);
+        assert!(settled.wants_sync(0) && !settled.has_entered(0));
+        assert_eq!((settled.unsynced_bytes(0), settled.covered_bytes(0, 3)), (0, 0));
+        settled.synced(0, 3);
+        assert!(!settled.wants_sync(0));
+        sums(&settled, 20, 0, 0);
     }
 
     #[test]
