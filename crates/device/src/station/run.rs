@@ -330,8 +330,9 @@ mod tests {
         let ((placed, _in_place), (go, told_to_go)) = (channel(), channel());
         go.send(Go).expect("somebody listens");
         let (counts, failed) = serve(&settings, unit, placed, &told_to_go, &stop);
-        // The third had come, and nothing came of it.
-        assert_eq!((counts.events, counts.activations, counts.holds(), stop.is_set()), (3, 2, false, true));
+        // The third had come, and nothing came of it. A busy machine misses some between.
+        let come = counts.events - counts.missed;
+        assert_eq!((come, counts.activations, counts.holds(), stop.is_set()), (3, 2, false, true));
         let failed = failed.expect("it panicked").to_string();
         assert!(failed.contains("run the unit x: it panicked: at the third"), "{failed}");
     }
