@@ -171,7 +171,7 @@ impl Recorder {
     /// Cuts the files of all members to their lengths. Blocks.
     pub(super) fn cut(&mut self) {
         for (number, member) in self.members.iter_mut().enumerate() {
-            let length = self.settled.stored_of(number).map(|(_, block)| block.end()).max().unwrap_or(0);
+            let length = self.settled.needed_length(number);
             if let Err(error) = member.cut(number, length, &mut *self.store) {
                 self.uncut.push(format!("failed to {error}"));
             }

@@ -221,6 +221,14 @@ impl Settled {
         (0..).zip(&self.blocks).filter(move |(_, block)| block.member == member && block.is_stored())
     }
 
+    /// The length that the data file of a member must have: up to the last block that is stored, or whose withdrawal a power cut
+    /// may undo. There is one of these only where syncs have failed.
+    pub(super) fn needed_length(&self, member: usize) -> u64 {
+        let stored = self.stored_of(member).map(|(_, block)| block.end());
+        let withdrawn = self.waiting[member].journaled.iter().filter_map(|(_, index)| self.block(*index));
+        stored.chain(withdrawn.map(|block| block.end())).max().unwrap_or(0)
+    }
+
     fn length(&self, index: u64) -> u64 {
         self.block(index).map_or(0, |block| block.length.into())
     }
@@ -299,14 +307,16 @@ mod tests {
         settled.journaled(0, 2);
         settled.synced(0, 2);
         assert!(!settled.wants_sync(0));
+        assert_eq!(settled.needed_length(0), 10);
         assert!(settled.withdrawn(0, 2));
         sums(&settled, 20, 0, 0);
         assert!(settled.wants_sync(0) && settled.has_entered(0));
         settled.journaled(0, 3);
         assert!(settled.wants_sync(0) && !settled.has_entered(0));
-        assert_eq!((settled.unsynced_bytes(0), settled.covered_bytes(0, 3)), (0, 0));
+        assert_eq!((settled.unsynced_bytes(0), settled.covered_bytes(0, 3), settled.needed_length(0)), (0, 0, 10));
         settled.synced(0, 3);
         assert!(!settled.wants_sync(0));
+        assert_eq!(settled.needed_length(0), 0);
         sums(&settled, 20, 0, 0);
     }
 
