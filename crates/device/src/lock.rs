@@ -22,8 +22,8 @@
 //! owner that lives looks dead, and two threads have one number. A process of another namespace than the one in which the lock was made
 //! (another container that shares `/dev/shm`) is refused.
 //!
-//! **A file that is truncated** takes the lock with it: whoever has it or waits for it in a process gets an error, or finds it out with
-//! the next call, and nobody dies of it.
+//! **A file that is truncated** takes the lock with it. Every thread that waits for the lock then gets an error, the owner gets one with
+//! its next call, and no process ends because of it.
 //!
 //! **Real-time behaviour.** Without contention no system call (`fifo` one, when it is given back with others waiting). With
 //! contention the thread sleeps in the kernel.

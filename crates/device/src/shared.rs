@@ -113,7 +113,8 @@ impl Page {
         }
         Err(DeviceError {
             attempted: format!("lock {}", self.name),
-            said: "it was made in another PID namespace, whose processes cannot be told apart from here".to_owned(),
+            said: "it was made in another PID namespace, and thread numbers of that namespace mean nothing here"
+                .to_owned(),
             remedy: "run all its users in one PID namespace (docker: --pid), or remove the file if the others have ended",
         })
     }

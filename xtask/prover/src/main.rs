@@ -18,7 +18,6 @@ mod formats;
 mod fuzz;
 mod installs;
 mod lab;
-mod late_without_a_word;
 mod long_delays;
 mod mutants;
 mod never_early;
@@ -75,12 +74,6 @@ enum Proof {
         /// Length of a round in milliseconds
         #[arg(long, default_value_t = 300)]
         millis: u32,
-    },
-    /// Of the delays that stamps outside see late, at most one in twenty is called clean
-    LateWithoutAWord {
-        /// How long
-        #[arg(long, default_value_t = 20)]
-        seconds: u32,
     },
     /// Long delays end within a microsecond where nothing disturbs them
     LongDelays {
@@ -242,7 +235,6 @@ fn main() -> ExitCode {
         Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),
         Proof::Calibration { processes, seconds, .. } => calibration::prove(processes, seconds),
         Proof::Sentinel { rounds, millis } => sentinel::prove(rounds, millis),
-        Proof::LateWithoutAWord { seconds } => late_without_a_word::prove(seconds),
         Proof::LongDelays { part } => long_delays::prove(part),
         Proof::ExecutiveCore { times } => cargo_test::prove(
             &["-p", "hairspring-exec-core", "--test", "it", "--", "--nocapture"],

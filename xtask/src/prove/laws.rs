@@ -20,13 +20,6 @@ pub(super) const PROOFS: &[Proof] = &[
         limit_s: 600,
     },
     Proof {
-        name: "late-without-a-word",
-        claim: "Of the delays of 1 µs that stamps around them see more than 1.5 µs late while a colleague disturbs them, at most \
-                one in twenty is called clean.",
-        command: &["late-without-a-word", "--seconds", "20"],
-        limit_s: 120,
-    },
-    Proof {
         name: "rates-simulated",
         claim: "Whatever the kernel's rate does within ±100,000 ppm in virtual time, no delay of 20 µs or more, deadline or long \
                 delay ends early, and its report agrees.",

@@ -74,7 +74,7 @@ pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Hos
         while !watching.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
-        // Most of them are asleep now; whoever comes later finds the file truncated.
+        // Most threads are asleep now; one that comes later finds the file truncated.
         std::thread::sleep(Duration::from_millis(30));
         for file in [&folder.join("board"), &lock_file, &signal_file] {
             truncate(file);
