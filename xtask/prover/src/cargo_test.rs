@@ -103,7 +103,9 @@ fn judge(command: &mut Command) -> Verdict {
         figures.insert("said last".to_owned(), json!(told.lines().last()));
         let last: Vec<&str> = said
             .lines()
-            .filter(|line| line.contains("FAILED") || line.contains("SURVIVED") || line.contains("NOT TRIED"))
+            .filter(|line| {
+                ["FAILED", "SURVIVED", "NOT TRIED", "HAIRSPRING_SEED="].iter().any(|word| line.contains(word))
+            })
             .collect();
         figures.insert("what failed".to_owned(), json!(last));
     }
