@@ -43,7 +43,7 @@ pub(super) const PROOFS: &[Proof] = &[
     Proof {
         name: "stopped-processes",
         claim: "A process that is stopped by SIGSTOP in any stage of its executive says how late everything was when it goes on.",
-        command: &["tests", "-p hairspring-exec --test it stopped"],
+        command: &["tests", "-p hairspring-exec --test it stopped::"],
         limit_s: 900,
     },
     Proof {
