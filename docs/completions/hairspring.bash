@@ -73,6 +73,12 @@ _hairspring() {
             hairspring,recover)
                 cmd="hairspring__subcmd__recover"
                 ;;
+            hairspring,restore)
+                cmd="hairspring__subcmd__restore"
+                ;;
+            hairspring,run)
+                cmd="hairspring__subcmd__run"
+                ;;
             hairspring,schema)
                 cmd="hairspring__subcmd__schema"
                 ;;
@@ -81,6 +87,9 @@ _hairspring() {
                 ;;
             hairspring,serve)
                 cmd="hairspring__subcmd__serve"
+                ;;
+            hairspring,settings)
+                cmd="hairspring__subcmd__settings"
                 ;;
             hairspring,sheet)
                 cmd="hairspring__subcmd__sheet"
@@ -148,6 +157,12 @@ _hairspring() {
             hairspring__subcmd__help,recover)
                 cmd="hairspring__subcmd__help__subcmd__recover"
                 ;;
+            hairspring__subcmd__help,restore)
+                cmd="hairspring__subcmd__help__subcmd__restore"
+                ;;
+            hairspring__subcmd__help,run)
+                cmd="hairspring__subcmd__help__subcmd__run"
+                ;;
             hairspring__subcmd__help,schema)
                 cmd="hairspring__subcmd__help__subcmd__schema"
                 ;;
@@ -156,6 +171,9 @@ _hairspring() {
                 ;;
             hairspring__subcmd__help,serve)
                 cmd="hairspring__subcmd__help__subcmd__serve"
+                ;;
+            hairspring__subcmd__help,settings)
+                cmd="hairspring__subcmd__help__subcmd__settings"
                 ;;
             hairspring__subcmd__help,sheet)
                 cmd="hairspring__subcmd__help__subcmd__sheet"
@@ -173,7 +191,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve chain caller compare probes schema exit-codes completions man help"
+            opts="-h -V --help --version chain caller sheet compare delay clock plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -313,7 +331,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__export)
-            opts="-h --out --as --from --frames --leave-out-gaps --quiet --format --help"
+            opts="-q -h --out --as --from --frames --leave-out-gaps --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -401,7 +419,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="sheet delay clock trace record play verify recover join export plan maxrate pulse scope expose serve chain caller compare probes schema exit-codes completions man help"
+            opts="chain caller sheet compare delay clock plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -680,6 +698,34 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__help__subcmd__restore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__help__subcmd__schema)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -709,6 +755,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__settings)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -765,7 +825,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__join)
-            opts="-h --to --declare-gaps --quiet --format --help"
+            opts="-q -h --to --declare-gaps --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -787,12 +847,16 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__man)
-            opts="-h --help"
+            opts="-h --out --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -801,7 +865,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__maxrate)
-            opts="-h --to --card --for --volume --limit --resolution --confirmations --buffer --notify --pages --depth --placement --engine --no-direct --sync --quiet --format --help"
+            opts="-q -h --to --card --for --volume --limit --resolution --confirmations --quiet --verbose --format --buffer --notify --pages --depth --placement --engine --no-direct --sync --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -835,6 +899,10 @@ _hairspring() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 --buffer)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -861,10 +929,6 @@ _hairspring() {
                     ;;
                 --sync)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -929,7 +993,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__play)
-            opts="-h --to --rate --speed --gaps --loop --preroll --buffer --pages --depth --quiet --format --help"
+            opts="-q -h --to --rate --speed --gaps --loop --preroll --buffer --pages --depth --quiet --verbose --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -983,12 +1047,16 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__probes)
-            opts="-h --format --help"
+            opts="-h --only --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "text md json" -- "${cur}"))
                     return 0
@@ -1047,7 +1115,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__record)
-            opts="-h --card --to --for --wait --frames --trigger --pre --post --shots --on-overrun --buffer --notify --pages --depth --placement --engine --no-direct --sync --monitor --quiet --format --help"
+            opts="-q -h --card --to --for --frames --wait --on-overrun --monitor --quiet --verbose --format --trigger --pre --post --shots --buffer --notify --pages --depth --placement --engine --no-direct --sync --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1065,12 +1133,20 @@ _hairspring() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --frames)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --frames)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                --on-overrun)
+                    COMPREPLY=($(compgen -W "stop gap overwrite block" -- "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
                     ;;
                 --trigger)
@@ -1087,10 +1163,6 @@ _hairspring() {
                     ;;
                 --shots)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --on-overrun)
-                    COMPREPLY=($(compgen -W "stop gap overwrite block" -- "${cur}"))
                     return 0
                     ;;
                 --buffer)
@@ -1121,6 +1193,20 @@ _hairspring() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__recover)
+            opts="-q -h --dry-run --all --cut-journal --quiet --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -1132,15 +1218,33 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hairspring__subcmd__recover)
-            opts="-h --dry-run --all --cut-journal --quiet --format --help"
+        hairspring__subcmd__restore)
+            opts="-h --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__run)
+            opts="-h --set --allow --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "machine" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1207,7 +1311,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__serve)
-            opts="-q -h --for --check --quiet --format --help"
+            opts="-q -h --for --check --quiet --verbose --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1217,6 +1321,24 @@ _hairspring() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__settings)
+            opts="-h --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -1297,7 +1419,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__verify)
-            opts="-h --sha512 --no-counters --quiet --format --help"
+            opts="-q -h --sha512 --no-counters --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hairspring_device::{AnalogCard, AnalogInput, Comedi, Device, Inputs, Lines, Pulse};
-use hairspring_stream::recording::Files;
-use hairspring_stream::{Bytes, Frames, Verdict};
+use hairspring_record::Verdict;
+use hairspring_record::recording::Files;
+use hairspring_ring::{Bytes, Frames};
 use hairspring_time::Nanos;
 
 use crate::Lab;
@@ -139,15 +140,17 @@ fn waves(target: &Path, findings: &mut Findings) -> Result<(), String> {
 
 /// A buffer that nobody empties in time: the recording says that it is not whole, and has no hole in it.
 pub(crate) fn overflow(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
-    use hairspring_stream::source::{End, Next};
-    use hairspring_stream::{Memory, Source as _, ring};
+    use hairspring_ring::End;
+    use hairspring_ring::{Memory, ring};
+    use hairspring_source::Next;
+    use hairspring_source::Source as _;
     // 4096 bytes are 1024 frames; at this rate they are full after 102 ms.
     let small = Inputs { buffer: Some(Bytes(4096)), frames: None, ..inputs(Nanos::from_micros(100), 0) };
     let mut source = AnalogInput::open(Path::new(WAVES), &small).map_err(text)?;
     let fifo = source.describe().fifo;
     check(fifo == Bytes(4096), || format!("the buffer has {fifo}"))?;
-    let memory = Memory::mirrored(Bytes::mib(1), Bytes::mib(1), hairspring_stream::Pages::Small).map_err(text)?;
-    let on_overrun = hairspring_stream::source::OnOverrun::Gap;
+    let memory = Memory::mirrored(Bytes::mib(1), Bytes::mib(1), hairspring_ring::Pages::Small).map_err(text)?;
+    let on_overrun = hairspring_ring::OnOverrun::Gap;
     let (mut producer, consumer) = ring(std::sync::Arc::new(memory), Bytes(65_536), on_overrun).map_err(text)?;
     let now = Nanos::ZERO;
     source.start(now);

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use hairspring_stream::recording::Recording;
-use hairspring_stream::session::{Config, Input, Recorded, record};
-use hairspring_stream::store::{Ways, best};
-use hairspring_stream::verify::{Options, Verified, verify};
-use hairspring_stream::{Bytes, Card, Cause, Pages, Source, Verdict};
+use hairspring_record::Verdict;
+use hairspring_record::recording::Recording;
+use hairspring_record::session::{Input, RecordConfig, Recorded, record};
+use hairspring_record::store::{Ways, best};
+use hairspring_record::verify::{Verified, VerifyOptions, verify};
+use hairspring_ring::{Bytes, Cause, Pages};
+use hairspring_source::{Card, Source};
 
 use crate::Lab;
 use crate::findings::{Findings, check, text};
@@ -27,7 +29,7 @@ pub(crate) fn recorded(
     target: PathBuf,
     meanwhile: &mut dyn FnMut(u64) -> Result<(), String>,
 ) -> Result<Recorded, String> {
-    let config = Config { buffer: Bytes::mib(8), notify: BLOCK, pages: Pages::Small, ..Config::default() };
+    let config = RecordConfig { buffer: Bytes::mib(8), notify: BLOCK, pages: Pages::Small, ..RecordConfig::default() };
     let input = Input { source, targets: vec![target] };
     let mut happened = Ok(());
     let stop = AtomicBool::new(false);
@@ -44,7 +46,7 @@ pub(crate) fn recorded(
 pub(crate) fn verified(target: &Path) -> Result<Verified, String> {
     let recording = Recording::open(&[target.to_owned()]).map_err(text)?;
     let mut store = best(4, Ways::default());
-    verify(&mut *store, &recording, Options { counters: true, sha512: false }, &mut |_| ()).map_err(text)
+    verify(&mut *store, &recording, VerifyOptions { counters: true, sha512: false }, &mut |_| ()).map_err(text)
 }
 
 fn card() -> Result<Box<dyn Source>, String> {

@@ -4,12 +4,11 @@
 use std::path::Path;
 use std::sync::mpsc;
 
-use hairspring_device::source::EventSource as _;
-use hairspring_device::source::interrupt::{Edge, Interrupt, Line};
-use hairspring_device::{
-    Activation, Device, Gpio, GpioEdge, GpioEdges, Guarded, Lines, LockFile, SchedulingUnit, Stamped, Stop,
-};
+use hairspring_device::{Device, Gpio, GpioEdge, GpioEdges, Guarded, Lines, LockFile};
 use hairspring_machine::{Clock, Machine as _};
+use hairspring_station::source::EventSource as _;
+use hairspring_station::source::interrupt::{EdgeDirection, InterruptLine, Interrupts};
+use hairspring_station::{Activation, SchedulingUnit, Stamped, Stop};
 use hairspring_time::{Host, Nanos};
 
 use crate::Lab;
@@ -129,8 +128,8 @@ pub(crate) fn unit(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let device = Guarded::new(Box::new(open(&[6], &[])?), Box::new(lock));
     let mut raiser = open(&[5], &[])?;
     let stop = Stop::new().map_err(text)?;
-    let line = Line::Gpio(watch(2, 0)?, Some(Edge::Rising));
-    let source = Interrupt::new(line, "line 2", &lab.timebase, &stop);
+    let line = InterruptLine::Gpio(watch(2, 0)?, Some(EdgeDirection::Rising));
+    let source = Interrupts::new(line, "line 2", &lab.timebase, &stop);
     let (tell, served) = mpsc::channel();
     let mut is_high = false;
     let action = move |activation: &mut Activation<'_, '_, Host>| {
@@ -184,7 +183,7 @@ pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String
     let chip = chip.iter().filter_map(|path| path.file_name()?.to_str()).find(|name| name.ends_with(".pl061"));
     let chip = chip.ok_or("the driver has no chip")?;
     let stop = Stop::new().map_err(text)?;
-    let mut source = Interrupt::new(Line::Gpio(watch(2, 0)?, None), "line 2", &lab.timebase, &stop);
+    let mut source = Interrupts::new(InterruptLine::Gpio(watch(2, 0)?, None), "line 2", &lab.timebase, &stop);
     let waited = std::thread::scope(|scope| {
         let waiting = scope.spawn(move || source.wait());
         // So that it sleeps.

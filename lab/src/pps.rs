@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hairspring_device::source::{EventSource as _, Pps};
-use hairspring_device::{Stamped, Stop};
+use hairspring_station::source::{EventSource as _, Pps};
+use hairspring_station::{Stamped, Stop};
 use hairspring_time::{Instant, Nanos};
 use serde_json::Value;
 

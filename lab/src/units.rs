@@ -9,12 +9,10 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use hairspring_device::source::EventSource as _;
-use hairspring_device::source::interrupt::{Interrupt, Line};
-use hairspring_device::{
-    Activation, Counts, Device as _, DeviceError, Guarded, Lines, LockFile, Parport, Pci, SchedulingUnit, StageLog,
-    Stages, Stamped, Stop,
-};
+use hairspring_device::{Device as _, DeviceError, Guarded, Lines, LockFile, Parport, Pci};
+use hairspring_station::source::EventSource as _;
+use hairspring_station::source::interrupt::{InterruptLine, Interrupts};
+use hairspring_station::{Activation, Counts, SchedulingUnit, StageLog, Stages, Stamped, Stop};
 use hairspring_time::{Host, Instant, Nanos};
 
 use crate::Lab;
@@ -113,7 +111,7 @@ pub(crate) fn uio(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let device = Guarded::new(Box::new(registers.map_err(text)?), Box::new(lock));
     let (from_action, from_here) = (pci::window()?, pci::window()?);
     let stop = Stop::new().map_err(text)?;
-    let source = Interrupt::new(Line::Uio(pci::interrupt(&card)?), "edu", &lab.timebase, &stop);
+    let source = Interrupts::new(InterruptLine::Uio(pci::interrupt(&card)?), "edu", &lab.timebase, &stop);
     let (tell, served) = mpsc::channel();
     let (tell_raised, raised_within) = mpsc::channel();
     let action = move |activation: &mut Activation<'_, '_, Host>| {
@@ -169,7 +167,7 @@ fn unserved(lab: &Lab, card: &str) -> Result<(), String> {
     window.write(pci::INTERRUPT_RAISE, 1).map_err(text)?;
     std::thread::sleep(QUIET);
     let stop = Stop::new().map_err(text)?;
-    let mut source = Interrupt::new(Line::Uio(interrupt), "edu", &lab.timebase, &stop);
+    let mut source = Interrupts::new(InterruptLine::Uio(interrupt), "edu", &lab.timebase, &stop);
     let event = source.wait().map_err(text)?;
     std::thread::sleep(QUIET);
     window.write(pci::INTERRUPT_ACKNOWLEDGE, 1).map_err(text)?;
@@ -229,7 +227,7 @@ pub(crate) fn parport(lab: &Lab, findings: &mut Findings) -> Result<(), String> 
     port.read().map_err(text)?;
     let (registers, status) = (Registers::open()?, Registers::open()?);
     let stop = Stop::new().map_err(text)?;
-    let source = Interrupt::new(Line::Parport(port), "nAck", &lab.timebase, &stop);
+    let source = Interrupts::new(InterruptLine::Parport(port), "nAck", &lab.timebase, &stop);
     let (tell, served) = mpsc::channel();
     let action = move |activation: &mut Activation<'_, '_, Host>| {
         let read = status.read(Registers::STATUS);

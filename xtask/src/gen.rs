@@ -1,9 +1,19 @@
-//! `cargo xtask gen`: the files that are generated, each from one invocation of the command itself, and the C header, from cbindgen.
+//! `cargo xtask gen`: the files that are generated: from invocations of the command itself, the C header by cbindgen, and pages of the book.
 //!
 //! A fact lives in one place: the help, the registry of probes, the schema, the functions for C. What is printed from it is
 //! committed, so that it can be read without building, and `--check` compares it, so that it cannot go stale.
 
+mod c_pages;
+mod commands;
+mod figures;
+mod header;
+pub(crate) mod origins;
+mod picture;
+mod schema;
+mod tcl_pages;
+
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::library;
@@ -16,6 +26,9 @@ pub(crate) struct Arguments {
     /// Compare instead of writing, and fail on a difference
     #[arg(long)]
     check: bool,
+    /// Only what is made from files of the repository, without building the command
+    #[arg(long)]
+    pages: bool,
 }
 
 struct Generated {
@@ -29,12 +42,13 @@ enum Program {
     Hairspring,
     /// The generator of headers, which reads the sources.
     Cbindgen,
+    /// A page that is put together here, from files of the repository.
+    Page(fn(&Path, &[&str]) -> Result<String, String>),
 }
 
 const GENERATED: &[Generated] = &[
     Generated { path: "docs/probes.md", program: Program::Hairspring, arguments: &["probes", "--format", "md"] },
     Generated { path: "docs/sheet.schema.json", program: Program::Hairspring, arguments: &["schema"] },
-    Generated { path: "docs/hairspring.1", program: Program::Hairspring, arguments: &["man"] },
     Generated { path: "docs/exit-codes.md", program: Program::Hairspring, arguments: &["exit-codes"] },
     Generated {
         path: "docs/completions/hairspring.bash",
@@ -56,36 +70,93 @@ const GENERATED: &[Generated] = &[
         program: Program::Cbindgen,
         arguments: &["--quiet", "--config", "crates/c/cbindgen.toml", "crates/c/src/lib.rs"],
     },
+    Generated { path: "docs/c/timebase.md", program: Program::Page(c_pages::page), arguments: &["timebase"] },
+    Generated { path: "docs/c/delay.md", program: Program::Page(c_pages::page), arguments: &["delay"] },
+    Generated { path: "docs/c/long-delay.md", program: Program::Page(c_pages::page), arguments: &["long-delay"] },
+    Generated { path: "docs/c/profile.md", program: Program::Page(c_pages::page), arguments: &["profile"] },
+    Generated { path: "docs/c/real-time.md", program: Program::Page(c_pages::page), arguments: &["real-time"] },
+    Generated { path: "docs/c/window.md", program: Program::Page(c_pages::page), arguments: &["window"] },
+    Generated { path: "docs/c/sheet.md", program: Program::Page(c_pages::page), arguments: &["sheet"] },
+    Generated { path: "docs/c/errors.md", program: Program::Page(c_pages::page), arguments: &["errors"] },
+    Generated { path: "docs/tcl/timebase.md", program: Program::Page(tcl_pages::page), arguments: &["timebase"] },
+    Generated { path: "docs/tcl/long-delay.md", program: Program::Page(tcl_pages::page), arguments: &["long-delay"] },
+    Generated { path: "docs/tcl/profile.md", program: Program::Page(tcl_pages::page), arguments: &["profile"] },
+    Generated { path: "docs/tcl/real-time.md", program: Program::Page(tcl_pages::page), arguments: &["real-time"] },
+    Generated { path: "docs/tcl/window.md", program: Program::Page(tcl_pages::page), arguments: &["window"] },
+    Generated { path: "docs/tcl/sheet.md", program: Program::Page(tcl_pages::page), arguments: &["sheet"] },
+    Generated { path: "docs/sheet-json.md", program: Program::Page(schema::page), arguments: &[] },
+    Generated { path: "docs/commands.md", program: Program::Page(commands::page), arguments: &[] },
+    Generated { path: "docs/assets/sheet.svg", program: Program::Page(picture::page), arguments: &[] },
+    Generated { path: "docs/origins.md", program: Program::Page(origins::page), arguments: &[] },
 ];
+
+/// The folder of the manual pages: one for the command as a whole, and one for each of its commands.
+pub(crate) const MANUAL: &str = "docs/man";
 
 /// True for a file that this task writes.
 pub(crate) fn is_generated(path: &str) -> bool {
-    GENERATED.iter().any(|generated| generated.path == path)
+    GENERATED.iter().any(|generated| generated.path == path) || path.starts_with(&format!("{MANUAL}/"))
 }
 
 /// Writes or compares; `Ok(true)` when everything is current afterwards.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
-    let built = workspace.cargo(&["build", "--release", "-p", "hairspring-cli"]).status();
-    if !built.is_ok_and(|status| status.success()) {
-        return Err("build the command".to_owned());
+    if !arguments.pages {
+        let built = workspace.cargo(&["build", "--release", "-p", "hairspring-cli"]).status();
+        if !built.is_ok_and(|status| status.success()) {
+            return Err("build the command".to_owned());
+        }
     }
     if arguments.check {
         let tally = check(workspace, "gen");
         print!("{}", tally.details());
-        println!("{} of {} generated files are current", tally.passed, GENERATED.len());
+        println!("{} of {} generated files and folders are current", tally.passed, GENERATED.len() + 1);
         return Ok(tally.succeeded());
     }
-    for generated in GENERATED {
-        let text = generate(workspace, generated)?;
-        let file = workspace.root.join(generated.path);
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
+    // The manual comes first: a page of the book is made of it.
+    if !arguments.pages {
+        let pages = manuals(workspace)?;
+        for page in &pages {
+            write(workspace, &page.path(), page.roff.as_bytes())?;
         }
-        let changed = fs::read(&file).ok().as_ref() != Some(&text);
-        fs::write(&file, &text).map_err(|error| format!("write {}: {error}", file.display()))?;
-        println!("{} {}", if changed { "wrote    " } else { "unchanged" }, generated.path);
+        let is_gone = |path: &String| pages.iter().all(|page| page.path() != *path);
+        for path in committed_manual(workspace).into_iter().filter(is_gone) {
+            fs::remove_file(workspace.root.join(&path)).map_err(|error| format!("remove {path}: {error}"))?;
+            println!("removed   {path}");
+        }
+    }
+    for generated in GENERATED {
+        if !arguments.pages || matches!(generated.program, Program::Page(_)) {
+            write(workspace, generated.path, &generate(workspace, generated)?)?;
+        }
     }
     Ok(true)
+}
+
+fn write(workspace: &Workspace, path: &str, text: &[u8]) -> Result<(), String> {
+    let file = workspace.root.join(path);
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
+    }
+    let changed = fs::read(&file).ok().as_deref() != Some(text);
+    fs::write(&file, text).map_err(|error| format!("write {}: {error}", file.display()))?;
+    println!("{} {path}", if changed { "wrote    " } else { "unchanged" });
+    Ok(())
+}
+
+/// The manual pages that are committed.
+pub(crate) fn committed_manual(workspace: &Workspace) -> Vec<String> {
+    let files = fs::read_dir(workspace.root.join(MANUAL)).into_iter().flatten().flatten();
+    let mut paths: Vec<String> = files.map(|file| format!("{MANUAL}/{}", file.file_name().display())).collect();
+    paths.sort();
+    paths
+}
+
+impl commands::Manual {
+    /// Where the page is committed.
+    fn path(&self) -> String {
+        let dash = if self.name.is_empty() { "" } else { "-" };
+        format!("{MANUAL}/hairspring{dash}{}.1", self.name)
+    }
 }
 
 /// Compares each file with what the built command prints now; one case each.
@@ -107,17 +178,58 @@ pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
             Err(why) => tally.failure(&label, why, ""),
         }
     }
+    match manuals(workspace).and_then(|pages| compare_manual(workspace, &pages)) {
+        Ok(()) => tally.passed += 1,
+        Err(why) => tally.failure(&format!("{name} {MANUAL}"), why, ""),
+    }
     tally
+}
+
+/// The pages that are committed are these and no others.
+fn compare_manual(workspace: &Workspace, pages: &[commands::Manual]) -> Result<(), String> {
+    let committed = committed_manual(workspace);
+    if let Some(extra) = committed.iter().find(|path| pages.iter().all(|page| page.path() != **path)) {
+        return Err(format!("{extra} is the page of no command; run cargo xtask gen"));
+    }
+    for page in pages {
+        let path = page.path();
+        let old = fs::read_to_string(workspace.root.join(&path));
+        let old = old.map_err(|error| format!("read {path}: {error}; run cargo xtask gen"))?;
+        difference(&old, &page.roff).map_err(|why| format!("{path}: {why}"))?;
+    }
+    Ok(())
 }
 
 fn generate(workspace: &Workspace, generated: &Generated) -> Result<Vec<u8>, String> {
     let program = match generated.program {
         Program::Hairspring => workspace.release_binary("hairspring"),
-        Program::Cbindgen => "cbindgen".into(),
+        Program::Cbindgen => PathBuf::from("cbindgen"),
+        Program::Page(make) => return make(&workspace.root, generated.arguments).map(String::into_bytes),
     };
-    let said = format!("run {} {}", program.display(), generated.arguments.join(" "));
+    printed(workspace, &program, generated.arguments)
+}
+
+/// The manual of the command as a whole, and those of the commands that it lists.
+fn manuals(workspace: &Workspace) -> Result<Vec<commands::Manual>, String> {
+    let command = workspace.release_binary("hairspring");
+    let manual = |name: &str| {
+        let arguments = if name.is_empty() { vec!["man"] } else { vec!["man", name] };
+        let roff = String::from_utf8_lossy(&printed(workspace, &command, &arguments)?).into_owned();
+        Ok(commands::Manual { name: name.to_owned(), roff })
+    };
+    let whole: commands::Manual = manual("")?;
+    let names = commands::names(&whole.roff);
+    if names.is_empty() {
+        return Err("find a command in the manual".to_owned());
+    }
+    std::iter::once(Ok(whole)).chain(names.iter().map(|name| manual(name))).collect()
+}
+
+/// What a program prints, wherever and by whomever it is run.
+fn printed(workspace: &Workspace, program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    let said = format!("run {} {}", program.display(), arguments.join(" "));
     let output = Command::new(program)
-        .args(generated.arguments)
+        .args(arguments)
         .current_dir(&workspace.root)
         // The text must not depend on who runs it where.
         .env("COLUMNS", "100")
@@ -171,6 +283,6 @@ mod tests {
         for (index, generated) in GENERATED.iter().enumerate() {
             assert!(GENERATED[..index].iter().all(|before| before.path != generated.path), "{}", generated.path);
         }
-        assert!(is_generated("docs/probes.md") && !is_generated("README.md"));
+        assert!(is_generated("docs/probes.md") && is_generated("docs/man/hairspring.1") && !is_generated("README.md"));
     }
 }

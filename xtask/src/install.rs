@@ -1,4 +1,4 @@
-//! `cargo xtask install`: command, library, header, pkg-config file, manual page, completions, Tcl package, under one prefix.
+//! `cargo xtask install`: command, library, header, pkg-config file, manual pages, completions, Tcl package, under one prefix.
 //!
 //! Everything is built in release mode first. What lies at a place already is replaced as a whole, so that a program that uses it goes on
 //! with the old one. `DESTDIR` in the environment is put before every path that is written to, and before none that is written into a
@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::r#gen;
 use crate::library;
 use crate::workspace::Workspace;
 
@@ -93,12 +94,15 @@ pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed,
     let description = site.filled_in("crates/c/hairspring.pc.in")?;
     site.write(description.as_bytes(), "lib/pkgconfig/hairspring.pc", 0o644)?;
     for (from, to) in [
-        ("docs/hairspring.1", "share/man/man1/hairspring.1"),
         ("docs/completions/hairspring.bash", "share/bash-completion/completions/hairspring"),
         ("docs/completions/_hairspring", "share/zsh/site-functions/_hairspring"),
         ("docs/completions/hairspring.fish", "share/fish/vendor_completions.d/hairspring.fish"),
     ] {
         site.copy(&workspace.root.join(from), to, 0o644)?;
+    }
+    for page in r#gen::committed_manual(workspace) {
+        let name = page.rsplit('/').next().unwrap_or(&page);
+        site.copy(&workspace.root.join(&page), &format!("share/man/man1/{name}"), 0o644)?;
     }
     site.callers()?;
     site.tcl()?;

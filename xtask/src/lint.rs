@@ -4,6 +4,7 @@
 //! catch and one it must leave alone. Rust files are searched with their comments and strings blanked out
 //! (`source.rs`), so that talking about a thing is not doing it.
 
+mod book;
 mod effects;
 mod layers;
 mod ledger;
@@ -11,6 +12,7 @@ mod platform;
 mod source;
 mod text;
 mod time_names;
+mod type_names;
 mod unsafe_code;
 
 use std::fmt;
@@ -61,10 +63,14 @@ const CHECKS: &[Check] = &[
     Check { name: "invariant 3, time has a type or a unit", find: time_names::find },
     Check { name: "invariant 4, libraries have no effects of their own", find: effects::find },
     Check { name: "invariant 5, crates depend downwards", find: layers::find },
+    Check { name: "invariant 9, no two public types share a name", find: type_names::find },
     Check { name: "files open with what they are for", find: text::openings },
     Check { name: "nothing is left unfinished or switched off", find: text::unfinished },
     Check { name: "no path of one particular machine", find: text::places },
     Check { name: "files are short enough to read", find: text::lengths },
+    Check { name: "ARCHITECTURE.md names files that exist", find: book::named_files },
+    Check { name: "links of pages lead to files", find: book::links },
+    Check { name: "code on pages is that of examples which run", find: book::examples },
 ];
 
 /// Prints all violations; `Ok(true)` when there are none.
@@ -120,6 +126,11 @@ impl Repository {
         Ok(Repository::new(files, packages.collect()))
     }
 
+    /// Whether there is a text file with this path.
+    fn has(&self, path: &str) -> bool {
+        self.texts.iter().any(|(there, _)| there == path)
+    }
+
     fn new(texts: Vec<(String, String)>, packages: Vec<(String, String, Vec<String>)>) -> Repository {
         let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
         let sources = rust.map(|(path, text)| Source::new(path, text)).collect();
@@ -153,9 +164,9 @@ mod tests {
     #[test]
     fn a_violation_fails_its_check_and_names_the_place() {
         let repository = Repository::of(&[("crates/time/src/lib.rs", "fn f() {}\n"), ("ARCHITECTURE.md", "# A\n")]);
-        let tally = check_repository(&repository, "lint");
-        assert_eq!(tally.failures.len(), 1, "{}", tally.details());
-        assert!(tally.details().contains("crates/time/src/lib.rs:1: "), "{}", tally.details());
+        let details = check_repository(&repository, "lint").details();
+        assert!(details.contains("lint: files open with what they are for: 1 violations"), "{details}");
+        assert!(details.contains("crates/time/src/lib.rs:1: "), "{details}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "progress of a proof goes beside its result")]
 
 mod apt;
+mod book;
 mod child;
 mod deb;
 mod flags;
@@ -42,6 +43,8 @@ enum Task {
     Lint,
     /// Measure the chapter Reaction with the program built at every optimisation level, side by side
     Flags(flags::Arguments),
+    /// Build the book of docs/ into target/book
+    Book,
     /// Write the files that the command generates, or check that they are current
     Gen(r#gen::Arguments),
     /// Install the command, the libraries, header, manual page, completions and the Tcl package
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&workspace, &arguments),
         Task::Lint => lint::run(&workspace),
         Task::Flags(arguments) => flags::run(&workspace, &arguments),
+        Task::Book => book::run(&workspace),
         Task::Gen(arguments) => r#gen::run(&workspace, &arguments),
         Task::Install(arguments) => install::run(&workspace, &arguments),
         Task::Deb => deb::run(&workspace),

@@ -193,7 +193,7 @@ const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "fuzz",
-        claim: "No input, of a minute's worth for each target, makes a parser of the stream crate (cards and triggers, metadata, \
+        claim: "No input, of a minute's worth for each target, makes a parser of recordings and plans (cards, devices and triggers, stations, metadata, \
                 journals with the recovery that rests on them, topologies) panic or contradict itself.",
         command: &["fuzz", "--seconds", "60"],
         limit_s: 1800,

@@ -6,6 +6,8 @@
 //! counts one; before it stand the reasons of all skips and the ends of all failures' logs.
 
 pub(crate) mod aarch64;
+mod api;
+mod book;
 mod cargo_tests;
 mod clients;
 mod examples;
@@ -56,7 +58,7 @@ const TOGETHER: [Together; 3] = [
         share: Share::Leftover,
     },
     Together {
-        lane: &["html", "readme"],
+        lane: &["html", "readme", "book"],
         beside: &["examples", "c", "tcl", "install", "python", "shapes", "lab", "peers"],
         share: Share::Equal,
     },

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use hairspring_stream::recording::{Files, Recording, RecordingError};
-use hairspring_stream::recover::{Proven, prove};
-use hairspring_stream::store::{self, Ways};
-use hairspring_stream::{Gap, Layout, Verdict};
+use hairspring_record::Verdict;
+use hairspring_record::recording::{Files, Recording, RecordingError};
+use hairspring_record::recover::{Proven, prove};
+use hairspring_record::store;
+use hairspring_record::store::Ways;
+use hairspring_ring::{Gap, Layout};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -73,6 +75,6 @@ fn contents(paths: &[PathBuf], verify: bool) -> Result<Contents, RecordingError>
         container: layout.container().to_string(),
         channels: layout.channels(),
         grain: (layout.grain().bytes, layout.grain().frames),
-        rate: recording.about().rate.map(hairspring_stream::SampleRate::as_fraction),
+        rate: recording.about().rate.map(hairspring_ring::SampleRate::as_fraction),
     })
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Cpu, Host};
 use hairspring_sheet::{Build, Sheet, TextStyle};
-use hairspring_suite::{Effort, Progress, Request, select};
+use hairspring_suite::{Effort, SheetProgress, SheetRequest, select};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -42,11 +42,11 @@ pub(crate) fn take_sheet(
         compiler: env!("HAIRSPRING_COMPILER").to_owned(),
         flags: env!("HAIRSPRING_FLAGS").to_owned(),
     };
-    let request = Request { rows, effort, cpu: cpu.map(Cpu), priority, redact, build, disks: None, program };
+    let request = SheetRequest { rows, effort, cpu: cpu.map(Cpu), priority, redact, build, disks: None, program };
     let interrupted = AtomicBool::new(false);
     let mut raised = None;
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough in its lifetime")]
-    let mut look = |_: Progress<'_>| {
+    let mut look = |_: SheetProgress<'_>| {
         // None while the interpreter ends: then nobody waits for the sheet.
         if let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) {
             raised.get_or_insert(error);

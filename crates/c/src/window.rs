@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::error::{Failure, HS_E_IO, HS_E_RANGE, HS_E_READ_ONLY, HS_OK, door};
 use crate::handle::{Kind, Shared, free, make};
-use crate::host::system::Mapped;
+use crate::host::Mapped;
 use crate::pointer::{Place, text};
 
 /// Bytes of a word.

@@ -1,9 +1,9 @@
-//! A distribution drawn with bars, for people who want to look rather than read.
+//! Draws a distribution with bars.
 
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Histogram, Unit};
 
-/// Rows at most; neighbouring buckets are put together until they fit.
+/// Most rows; neighbouring buckets are merged until they fit.
 const ROWS_MOST: usize = 24;
 /// Parts of a character cell that a bar can end on.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
@@ -45,7 +45,7 @@ fn row(from: f64, to: f64, count: u64, histogram: &Histogram, unit: Unit, width:
     if !eighths.is_multiple_of(8) {
         bar.push(EIGHTHS[eighths % 8]);
     }
-    // Delays are told in whole nanoseconds: a bucket narrower than one has a single value.
+    // Delays are given in whole nanoseconds, so a bucket narrower than one has a single value.
     let range = if to - from < 1.0 {
         quantity(from, unit).to_string()
     } else {

@@ -1,4 +1,6 @@
-//! The exit codes: one table, from which the documentation is made.
+//! The exit codes: one table, from which the documentation and the manual pages are made.
+
+use std::fmt::Display;
 
 /// How the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,40 +12,128 @@ pub(crate) enum Exit {
     Loss,
     Unreadable,
     GateFailed,
+    NoData,
+    NotSet,
+    CannotRun,
+    NotFound,
     Interrupted,
+    /// As the program ended that `run` has run.
+    Program(u8),
 }
 
-/// Every exit with its code and meaning.
-const TABLE: [(Exit, u8, &str); 8] = [
-    (
-        Exit::Success,
-        0,
-        "done; a sheet has at least one of the requested figures; a recording is complete, or was stopped without \
-         loss; a plan was made, whatever its verdict",
-    ),
-    (Exit::Failed, 1, "any failure that is not named below"),
-    (Exit::BadRequest, 2, "bad request: nothing was measured or recorded; the message says what to write instead"),
-    (Exit::AllAbsent, 3, "the sheet was made, but every requested figure is absent, each with its reason"),
-    (
-        Exit::Loss,
-        4,
-        "the recording is incomplete; what is missing is declared, and everything else is good; `maxrate`: something was \
-         lost at every rate",
-    ),
-    (Exit::Unreadable, 5, "the recording cannot be read, or its bytes are not all accounted for"),
-    (Exit::GateFailed, 6, "`compare --fail-if`: a gate failed"),
-    (
-        Exit::Interrupted,
-        130,
-        "interrupted (Ctrl-C, SIGTERM, SIGQUIT, SIGHUP); what was measured until then was printed; a recording only \
-         at the second time",
-    ),
+/// A code and what it means.
+struct Row {
+    exit: Exit,
+    code: u8,
+    /// What it means for every command that can end so.
+    meaning: &'static str,
+    /// What it means for single commands.
+    of: &'static [(&'static str, &'static str)],
+}
+
+/// Every exit. The first three can end every command, the others only those that they name.
+const TABLE: [Row; 12] = [
+    Row {
+        exit: Exit::Success,
+        code: 0,
+        meaning: "success",
+        of: &[
+            ("sheet", "at least one requested figure was measured"),
+            ("plan", "a plan was made, whatever its verdict"),
+            ("record", "the recording is complete, or was stopped without loss"),
+            ("play", "every frame was played, or playing was stopped"),
+            ("verify", "every byte is what was written, and nothing is missing"),
+            ("recover", "the recording is in order, and nothing is missing"),
+            ("join", "the joined recording is complete"),
+        ],
+    },
+    Row {
+        exit: Exit::Failed,
+        code: 1,
+        meaning: "failure that no other code names",
+        of: &[
+            ("serve", "a unit failed, or a device may not be in its safe state"),
+            ("expose", "an instrument did not answer, or its answer took longer than the exposure"),
+        ],
+    },
+    Row {
+        exit: Exit::BadRequest,
+        code: 2,
+        meaning: "bad request: nothing was measured, recorded or driven; the message says what to write instead",
+        of: &[],
+    },
+    Row {
+        exit: Exit::AllAbsent,
+        code: 3,
+        meaning: "every requested figure is absent",
+        of: &[("sheet", "the sheet was printed, with a reason for each absent figure")],
+    },
+    Row {
+        exit: Exit::Loss,
+        code: 4,
+        meaning: "something was lost",
+        of: &[
+            ("record", "the recording is incomplete; its gaps are declared, and everything else is good"),
+            ("play", "frames came too late for the output, or are in damaged blocks"),
+            ("verify", "the recording has declared gaps; everything else is what was written"),
+            ("recover", "the recording is in order, with declared gaps"),
+            ("join", "the joined recording has declared gaps"),
+            ("maxrate", "something was lost at every rate"),
+        ],
+    },
+    Row {
+        exit: Exit::Unreadable,
+        code: 5,
+        meaning: "the recording cannot be read, or some of its bytes are unaccounted for",
+        of: &[("record", ""), ("play", ""), ("verify", ""), ("recover", ""), ("join", ""), ("export", "")],
+    },
+    Row { exit: Exit::GateFailed, code: 6, meaning: "a limit of --fail-if was exceeded", of: &[("compare", "")] },
+    Row {
+        exit: Exit::NoData,
+        code: 7,
+        meaning: "the time of --wait passed before the first data came",
+        of: &[("record", "")],
+    },
+    Row {
+        exit: Exit::NotSet,
+        code: 125,
+        meaning: "a setting was refused, and the program was not started",
+        of: &[("run", "any other code is that of the program; 128 + n if signal n ended it")],
+    },
+    Row { exit: Exit::CannotRun, code: 126, meaning: "the program cannot be run", of: &[("run", "")] },
+    Row { exit: Exit::NotFound, code: 127, meaning: "the program was not found", of: &[("run", "")] },
+    Row {
+        exit: Exit::Interrupted,
+        code: 130,
+        meaning: "interrupted by Ctrl-C, SIGTERM, SIGQUIT or SIGHUP",
+        of: &[
+            ("sheet", "what had been measured was printed"),
+            ("delay", "the delays that were made are shown"),
+            ("record", "at the second signal; the first one ends the recording in order"),
+            ("play", "at the second signal; the first one ends playing in order"),
+            ("maxrate", "no rate was confirmed"),
+            ("pulse", "the line is in its safe state"),
+            ("scope", "at the second signal; the first one ends watching"),
+            ("expose", "the shutter is closed"),
+            ("serve", "every device is in its safe state"),
+        ],
+    },
 ];
+
+impl Row {
+    /// Whether every command can end so.
+    fn is_common(&self) -> bool {
+        matches!(self.exit, Exit::Success | Exit::Failed | Exit::BadRequest)
+    }
+}
 
 impl Exit {
     /// Its code.
     pub(crate) fn code(self) -> u8 {
-        TABLE.iter().find(|(exit, _, _)| *exit == self).map_or(1, |(_, code, _)| *code)
+        if let Self::Program(code) = self {
+            return code;
+        }
+        TABLE.iter().find(|row| row.exit == self).map_or(1, |row| row.code)
     }
 }
 
@@ -60,17 +150,54 @@ impl Failure {
         Self { exit: Exit::BadRequest, text: text.into() }
     }
 
-    /// Anything else.
+    /// What a library failed to do, in its words.
+    pub(crate) fn failed_to(error: impl Display) -> Self {
+        Self::failed(format!("failed to {error}"))
+    }
+
+    /// Any other failure.
     pub(crate) fn failed(text: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, text: text.into() }
     }
 }
 
+/// The codes that a command can end with, and what each means for it.
+pub(crate) fn codes_of(command: &str) -> Vec<(u8, String)> {
+    let meaning = |row: &Row| {
+        let own = row.of.iter().find(|(name, _)| *name == command).map(|(_, own)| *own);
+        match own {
+            Some("") => Some(row.meaning.to_owned()),
+            Some(own) => Some(format!("{}: {own}", row.meaning)),
+            None => row.is_common().then(|| row.meaning.to_owned()),
+        }
+    };
+    TABLE.iter().filter_map(|row| Some((row.code, meaning(row)?))).collect()
+}
+
+/// The commands that the table names.
+#[cfg(test)]
+pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().flat_map(|row| row.of).map(|(name, _)| *name)
+}
+
+/// All codes with their general meaning.
+pub(crate) fn codes() -> impl Iterator<Item = (u8, &'static str)> {
+    TABLE.iter().map(|row| (row.code, row.meaning))
+}
+
 /// The table as Markdown.
 pub(crate) fn table() -> String {
-    let mut text = "# Exit codes\n\n| code | meaning |\n| ---: | --- |\n".to_owned();
-    for (_, code, meaning) in TABLE {
-        text.push_str(&format!("| {code} | {meaning} |\n"));
+    let mut text =
+        "# Exit codes\n\nCodes 0, 1 and 2 can end every command, the others only the commands that they name.\n\n\
+                    | code | meaning | for single commands |\n| ---: | --- | --- |\n"
+            .to_owned();
+    for row in &TABLE {
+        let own = |(name, own): &(&str, &str)| match *own {
+            "" => format!("`{name}`"),
+            own => format!("`{name}`: {own}"),
+        };
+        let own: Vec<String> = row.of.iter().map(own).collect();
+        text.push_str(&format!("| {} | {} | {} |\n", row.code, row.meaning, own.join("<br>")));
     }
     text
 }
@@ -81,9 +208,17 @@ mod tests {
 
     #[test]
     fn every_exit_has_a_code_of_its_own() {
-        let mut codes: Vec<u8> = TABLE.iter().map(|(exit, ..)| exit.code()).collect();
+        let mut codes: Vec<u8> = TABLE.iter().map(|row| row.exit.code()).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 125, 126, 127, 130]);
+    }
+
+    #[test]
+    fn a_command_has_the_common_codes_and_its_own() {
+        let codes = |command| codes_of(command).into_iter().map(|(code, _)| code).collect::<Vec<_>>();
+        assert_eq!(codes("clock"), [0, 1, 2]);
+        assert_eq!(codes("record"), [0, 1, 2, 4, 5, 7, 130]);
+        assert_eq!(codes_of("record")[0].1, "success: the recording is complete, or was stopped without loss");
     }
 }

@@ -1,5 +1,5 @@
-//! What asks the command to end, as a flag. A second Ctrl-C or SIGTERM ends it at once; the end of its terminal, which may be told
-//! twice, does not.
+//! Signals that ask the command to end, as a flag. A second Ctrl-C or SIGTERM ends it at once. A second SIGHUP does not, because a
+//! terminal that closes may send it twice.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,14 +8,14 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::exit::{Exit, Failure};
-use crate::host::system::asking_to_end;
+use crate::host::asking_to_end;
 
-/// Lets every signal that asks for the end set this flag and do nothing else: for what must not end in the middle, such as an open
-/// shutter. Who uses it looks at the flag at least ten times in a second.
+/// Lets every such signal set this flag and do nothing else, for work that must not end in the middle, such as an open shutter. The
+/// caller looks at the flag at least ten times a second.
 pub(crate) fn flag_only(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
     for signal in asking_to_end() {
         flag::register(signal, Arc::clone(interrupted))
-            .map_err(|error| Failure::failed(format!("watch for Ctrl-C: {error}")))?;
+            .map_err(|error| Failure::failed(format!("failed to watch for Ctrl-C: {error}")))?;
     }
     Ok(())
 }
@@ -25,9 +25,9 @@ pub(crate) fn watch() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, i32::from(Exit::Interrupted.code()), Arc::clone(&interrupted))
-            .map_err(|error| Failure::failed(format!("watch for Ctrl-C: {error}")))?;
+            .map_err(|error| Failure::failed(format!("failed to watch for Ctrl-C: {error}")))?;
     }
-    // In this order: the first signal finds the flag down and raises it, the second finds it up.
+    // In this order: the first signal finds the flag clear and sets it, the second finds it set.
     flag_only(&interrupted)?;
     Ok(interrupted)
 }

@@ -1,4 +1,4 @@
-//! Lists of facts for people: a label, and text beside it that is broken where the line ends.
+//! [`Listing`]: facts as text, each a label with wrapped text beside it.
 
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
@@ -6,22 +6,22 @@ use hairspring_time::Nanos;
 
 /// Width of the labels, with the space behind them.
 const LABELS: usize = 14;
-/// What stands before the labels.
+/// Indentation of the labels.
 const INDENT: &str = "  ";
 
-/// A list that grows.
+/// A list under construction.
 pub(crate) struct Listing {
     text: String,
     width: usize,
 }
 
 impl Listing {
-    /// An empty one, for so many columns.
+    /// An empty list for this many columns.
     pub(crate) fn new(width: usize) -> Self {
         Self { text: String::new(), width }
     }
 
-    /// A line of its own, broken like the others.
+    /// Adds a heading.
     pub(crate) fn heading(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -33,7 +33,7 @@ impl Listing {
         self.text.push('\n');
     }
 
-    /// A fact. An empty label continues the one before.
+    /// Adds a fact. An empty label continues the fact before.
     pub(crate) fn fact(&mut self, label: &str, text: &str) {
         let room = self.width.saturating_sub(INDENT.len() + LABELS);
         for (number, line) in broken(text, room).iter().enumerate() {
@@ -44,13 +44,20 @@ impl Listing {
         }
     }
 
+    /// Adds facts under one label, each on lines of its own.
+    pub(crate) fn facts<T: AsRef<str>>(&mut self, label: &str, texts: impl IntoIterator<Item = T>) {
+        for (number, text) in texts.into_iter().enumerate() {
+            self.fact(if number == 0 { label } else { "" }, text.as_ref());
+        }
+    }
+
     /// The text.
     pub(crate) fn finish(self) -> String {
         self.text
     }
 }
 
-/// Breaks between words. A word that is too long, such as a path, stays whole.
+/// Wraps between words. A word that is too long, such as a path, stays whole.
 fn broken(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -86,13 +93,13 @@ pub(crate) fn span(nanos: Nanos) -> String {
     quantity(nanos.count() as f64, Unit::Ns).to_string()
 }
 
-/// A part of a whole in percent; of nothing it is nothing.
+/// A ratio in percent; 0 if the whole is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     let ratio = if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     format!("{:.1} %", ratio * 100.0)
 }
 
-/// How long something lasts, as a clock shows it.
+/// A duration as a clock shows it.
 pub(crate) fn clock(nanos: Nanos) -> String {
     let seconds = nanos.count().max(0) / 1_000_000_000;
     let (days, hours, minutes, seconds) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

@@ -1,5 +1,5 @@
-//! The live line on the standard error: how a long command stands. On a terminal one line that is drawn again and again;
-//! elsewhere, for logs, a line every ten seconds. The standard output is never touched.
+//! [`Live`]: the progress of a long command on the standard error. On a terminal it is one line that is redrawn; in a log it is a
+//! line every ten seconds. The standard output is never touched.
 
 use std::io::{IsTerminal, Write};
 
@@ -24,12 +24,12 @@ enum Way {
 }
 
 impl Live {
-    /// A line that shows nothing yet, and never does if told to be quiet.
+    /// A progress line; if `quiet`, it never shows anything.
     pub(crate) fn new(quiet: bool) -> Self {
         Self::with_template(quiet, "{wide_msg}")
     }
 
-    /// The same for several lines at once.
+    /// The same for progress of several lines.
     pub(crate) fn block(quiet: bool) -> Self {
         Self::with_template(quiet, "{msg}")
     }
@@ -48,7 +48,7 @@ impl Live {
         Self { way: Way::Terminal(bar), next: Nanos::ZERO }
     }
 
-    /// Shows the text if it is time for it; `elapsed` since the start.
+    /// Shows the text if the next line is due; `elapsed` counts from the start.
     pub(crate) fn show(&mut self, elapsed: Nanos, text: impl FnOnce() -> String) {
         if elapsed < self.next {
             return;
@@ -62,13 +62,13 @@ impl Live {
             }
             Way::Log => {
                 self.next = elapsed + LOG_EVERY;
-                // A log that is full or gone must not end what is shown in it.
+                // A log that is full or gone must not end the command.
                 let _ = writeln!(std::io::stderr().lock(), "{}", text());
             }
         }
     }
 
-    /// Takes it away.
+    /// Removes the line from the terminal.
     pub(crate) fn end(self) {
         if let Way::Terminal(bar) = self.way {
             bar.finish_and_clear();

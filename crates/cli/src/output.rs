@@ -1,4 +1,4 @@
-//! Where results and everything else go: results to the standard output or a file, the rest to the standard error.
+//! Output: results go to the standard output or a file, messages to the standard error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -9,28 +9,28 @@ use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
 
-/// Width for a file or a pipe, and the least and most that is made of a terminal.
+/// Columns of text for a file or a pipe; the two below bound the columns for a terminal.
 pub(crate) const WIDTH_USUAL: usize = 100;
 const WIDTH_LEAST: usize = 60;
 const WIDTH_MOST: usize = 160;
 
-/// Prints a result. A reader that closes the pipe early has what it wanted.
+/// Prints a result. It is no error if the reader of a pipe closes it early.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(Exit::Success),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Success),
-        Err(error) => Err(Failure::failed(format!("write to the standard output: {error}"))),
+        Err(error) => Err(Failure::failed(format!("failed to write to the standard output: {error}"))),
     }
 }
 
-/// Tells a person what went wrong.
+/// Prints an error message.
 pub(crate) fn complain(text: &str) {
-    // Nobody is left to be told if even this fails.
+    // There is nowhere to report that this failed.
     let _ = writeln!(std::io::stderr().lock(), "hairspring: {text}");
 }
 
-/// How text is set on the standard output.
+/// Width and colours of text on the standard output.
 pub(crate) fn style(verbose: bool) -> TextStyle {
     let stdout = std::io::stdout();
     let terminal = stdout.is_terminal();
@@ -44,25 +44,25 @@ pub(crate) fn style(verbose: bool) -> TextStyle {
     }
 }
 
-/// Where `--out` points to. A file appears under its name only when it is complete; until then nothing is beside it, so
-/// that a program which is killed while it measures leaves nothing behind either.
+/// The target of `--out`. A file appears under its name only when it is complete. Until then there is no temporary file beside it,
+/// so a program that is killed while it measures leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
-    /// The name as it was written.
+    /// The name as the user wrote it.
     named: PathBuf,
     target: Target,
 }
 
 #[derive(Debug)]
 enum Target {
-    /// A file to be, or to be replaced: what a link leads to, so that the link itself stays.
+    /// A new file, or one to replace. A symbolic link is resolved, so that the link itself stays.
     File(PathBuf),
-    /// A device, a pipe or the like: it is written to and never replaced.
+    /// A device or a pipe: written to, never replaced.
     Special(File),
 }
 
 impl OutputFile {
-    /// Tries it, which fails early where it could not be written in the end.
+    /// Checks that the file can be written, so that a bad name fails before anything is measured.
     pub(crate) fn create(named: &Path) -> Result<Self, Failure> {
         let refused = |why: String| {
             Failure::bad_request(format!("cannot write {}: {why}; choose another file for --out", named.display()))
@@ -77,43 +77,44 @@ impl OutputFile {
             Err(_) => Target::File(named.to_owned()),
         };
         if let Target::File(file) = &target {
-            // Gone again at once.
+            // Removed at once.
             temporary(file).map(drop).map_err(|error| refused(plain(&error)))?;
         }
         Ok(Self { named: named.to_owned(), target })
     }
 
-    /// Writes it. A file gets its name only when everything has reached the disk.
+    /// Writes the text. A file gets its name only when everything is on the disk.
     pub(crate) fn finish(self, text: &str) -> Result<(), Failure> {
         let named = self.named.display().to_string();
         match self.target {
-            Target::File(file) => replace(&file, text)
-                .map_err(|error| Failure::failed(format!("write {named}: {}; nothing was left behind", plain(&error)))),
+            Target::File(file) => replace(&file, text).map_err(|error| {
+                Failure::failed(format!("failed to write {named}: {}; nothing was left behind", plain(&error)))
+            }),
             Target::Special(mut special) => special
                 .write_all(text.as_bytes())
-                .map_err(|error| Failure::failed(format!("write {named}: {}", plain(&error)))),
+                .map_err(|error| Failure::failed(format!("failed to write {named}: {}", plain(&error)))),
         }
     }
 }
 
-/// Gives `file` this content, or leaves it as it is.
+/// Replaces the content of `file`, or leaves the file as it is.
 fn replace(file: &Path, text: &str) -> std::io::Result<()> {
     let mut new = temporary(file)?;
-    // Not through the wrapper, which puts words of its own in place of the system's.
+    // Not through the wrapper, which replaces the system's message.
     new.as_file_mut().write_all(text.as_bytes())?;
     new.as_file().sync_all()?;
     new.persist(file).map(drop).map_err(|error| error.error)
 }
 
-/// A temporary file in the folder of `file`; it vanishes unless it is given a name.
+/// A temporary file in the folder of `file`; it is removed unless it is renamed.
 fn temporary(file: &Path) -> std::io::Result<NamedTempFile> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut named = tempfile::Builder::new();
     named.prefix(".hairspring-").suffix(".tmp");
-    crate::as_any_new_file(&mut named).tempfile_in(folder)
+    crate::host::as_any_new_file(&mut named).tempfile_in(folder)
 }
 
-/// The system's words without the name of our temporary file.
+/// The system's message without the name of the temporary file.
 fn plain(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => std::io::Error::from_raw_os_error(number).to_string(),

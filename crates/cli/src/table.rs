@@ -1,6 +1,6 @@
 //! Columns and paragraphs of plain text.
 
-/// How a column stands.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Left,

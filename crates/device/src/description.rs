@@ -1,4 +1,4 @@
-//! [`Description`]: a device as written on a command line, `DRIVER:WHERE` and what is not the usual.
+//! [`DeviceDescription`]: a device as written on a command line, `DRIVER:WHERE` and what is not the usual.
 //!
 //! ```text
 //! virtual:/dev/shm/board                                        no access times, safe state all low, lock with inheritance
@@ -18,22 +18,23 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use hairspring_describe::{Catalogue, Described, DescriptionError, Part, PlaceForm, Snippet, Syntax, grammar};
 use hairspring_machine::{Machine, Nanos};
 use hairspring_time::{POLL_MOST, Timebase};
 
-use crate::comedi::Comedi;
 use crate::device::{Device, DeviceError, Lines, check_outputs};
-use crate::gpio::Gpio;
-use crate::guarded::Guarded;
+use crate::driver::comedi::Comedi;
+use crate::driver::gpio::Gpio;
+use crate::driver::parport::{self, Parport};
+use crate::driver::pci::Pci;
+use crate::driver::serial::{self, Serial};
+use crate::driver::virtual_board::{AccessTimes, VirtualBoard};
+use crate::lock::Guarded;
 use crate::lock::{LockFile, Lockable, Protocol};
-use crate::parport::{self, Parport};
-use crate::pci::Pci;
-use crate::serial::{self, Serial};
-use crate::virtual_board::{AccessTimes, VirtualBoard};
 
 /// A device that was described and not yet opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Description {
+pub struct DeviceDescription {
     /// What it is, and where.
     pub driver: Driver,
     /// What the outputs are when nobody is in command. If it is not said: all low, or as a virtual board has it.
@@ -97,34 +98,26 @@ pub enum Driver {
     },
 }
 
+const fn driver(kind: &'static str, example: &'static str) -> Syntax {
+    Syntax { kind, place: PlaceForm::UpToComma, example }
+}
+
 /// Every driver, with an example of each.
-const DRIVERS: [(&str, &str); 6] = [
-    ("virtual", "virtual:/dev/shm/board"),
-    ("parport", "parport:/dev/parport0"),
-    ("gpio", "gpio:/dev/gpiochip0,out=3+4,in=7"),
-    ("serial", "serial:/dev/ttyS0"),
-    ("comedi", "comedi:/dev/comedi0,subdevice=2"),
-    ("pci", "pci:0000:00:04.0,bar=0,out=0x8"),
-];
+const DRIVERS: Catalogue = Catalogue {
+    noun: "driver",
+    syntaxes: &[
+        driver("virtual", "virtual:/dev/shm/board"),
+        driver("parport", "parport:/dev/parport0"),
+        driver("gpio", "gpio:/dev/gpiochip0,out=3+4,in=7"),
+        driver("serial", "serial:/dev/ttyS0"),
+        driver("comedi", "comedi:/dev/comedi0,subdevice=2"),
+        driver("pci", "pci:0000:00:04.0,bar=0,out=0x8"),
+    ],
+};
 /// Windows of a card.
 const BARS: u8 = 6;
 
-/// Why a text describes no device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DescriptionError {
-    part: String,
-    why: String,
-}
-
-impl fmt::Display for DescriptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}': {}", self.part, self.why)
-    }
-}
-
-impl std::error::Error for DescriptionError {}
-
-impl Description {
+impl DeviceDescription {
     /// Refuses lines that are known to be no outputs before the device is opened.
     ///
     /// # Errors
@@ -295,36 +288,20 @@ impl Description {
     }
 }
 
-pub(crate) fn error(part: &str, why: impl Into<String>) -> DescriptionError {
-    DescriptionError { part: part.to_owned(), why: why.into() }
-}
-
-impl FromStr for Description {
+impl FromStr for DeviceDescription {
     type Err = DescriptionError;
 
     fn from_str(text: &str) -> Result<Self, DescriptionError> {
-        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        let Some((name, example)) = DRIVERS.into_iter().find(|(known, _)| *known == name && text.contains(':')) else {
-            let known = DRIVERS.map(|(known, _)| known).join(", ");
-            return Err(error(
-                text,
-                format!("there is no such driver; there are {known}: write virtual:/dev/shm/board"),
-            ));
-        };
-        let mut parts = rest.split(',');
-        let place = parts.next().filter(|place| !place.is_empty());
-        let place = place.ok_or_else(|| error(text, format!("write where it is behind the colon, as in {example}")))?;
-        let mut described = Self { driver: Driver::plain(name, place), safe: None };
-        for part in parts {
-            let Some((key, value)) = part.split_once('=') else {
-                return Err(error(part, format!("write {}", described.driver.hint())));
-            };
-            match key {
-                "safe" => described.safe = Some(lines(part, value)?),
-                _ => described.driver.set(part, key, value)?,
+        let read = DRIVERS.read(text)?;
+        let mut described = Self { driver: Driver::plain(read.kind(), read.place()?.text()), safe: None };
+        for part in read.parts() {
+            match part.key() {
+                Some("safe") => described.safe = Some(lines(part.value())?),
+                Some(key) => described.driver.set(key, &part)?,
+                None => return Err(part.wrong(format!("write {}", described.driver.hint()))),
             }
         }
-        described.driver.check(text, example)?;
+        described.driver.check(&read)?;
         Ok(described)
     }
 }
@@ -368,7 +345,7 @@ impl Driver {
     }
 
     /// Whether it is the parallel port of this file.
-    pub(crate) fn is_parport(&self, file: &Path) -> bool {
+    pub fn is_parport(&self, file: &Path) -> bool {
         matches!(self, Self::Parport { path } if path == file)
     }
 
@@ -383,76 +360,73 @@ impl Driver {
         }
     }
 
-    fn set(&mut self, part: &str, key: &str, value: &str) -> Result<(), DescriptionError> {
+    fn set(&mut self, key: &str, part: &Part<'_>) -> Result<(), DescriptionError> {
+        let value = part.value();
         let span = || {
-            let span = value.parse::<Nanos>().ok().filter(|span| (Nanos::ZERO..=POLL_MOST).contains(span));
-            span.map(Some).ok_or_else(|| error(part, "write a time of at most 100 ms, for instance 1.25us"))
+            let why = "write a time of at most 100 ms, for instance 1.25us";
+            let span: Nanos = value.parse_or(why)?;
+            if (Nanos::ZERO..=POLL_MOST).contains(&span) { Ok(Some(span)) } else { Err(value.wrong(why)) }
         };
-        let offset = || match number(value) {
-            Some(offset) if offset % 4 == 0 => Ok(Some(offset)),
-            _ => Err(error(part, "write the offset of a word in bytes, a multiple of four, like 0x8")),
+        let offset = || {
+            let why = "write the offset of a word in bytes, a multiple of four, like 0x8";
+            let offset = value.read(grammar::number, why)?;
+            if offset % 4 == 0 { Ok(Some(offset)) } else { Err(value.wrong(why)) }
         };
         match (&mut *self, key) {
             (Self::Virtual { read, .. }, "read") => *read = span()?,
             (Self::Virtual { write, .. }, "write") => *write = span()?,
             (Self::Virtual { init, .. }, "init") => *init = span()?,
-            (Self::Virtual { lock, .. }, "lock") => {
-                *lock = Some(value.parse().map_err(|why: String| error(part, why))?);
-            }
-            (Self::Gpio { outputs, .. }, "out") => *outputs = offsets(part, value)?,
-            (Self::Gpio { inputs, .. }, "in") => *inputs = offsets(part, value)?,
-            (Self::Comedi { outputs, .. }, "out") => *outputs = lines(part, value)?,
+            (Self::Virtual { lock, .. }, "lock") => *lock = Some(value.parse()?),
+            (Self::Gpio { outputs, .. }, "out") => *outputs = offsets(value)?,
+            (Self::Gpio { inputs, .. }, "in") => *inputs = offsets(value)?,
+            (Self::Comedi { outputs, .. }, "out") => *outputs = lines(value)?,
             (Self::Comedi { subdevice, .. }, "subdevice") => {
-                *subdevice = value.parse().map_err(|_| error(part, "write the number of the subdevice, from 0"))?;
+                *subdevice = value.parse_or("write the number of the subdevice, from 0")?;
             }
             (Self::Pci { bar, .. }, "bar") => {
-                let known = value.parse().ok().filter(|bar| *bar < BARS);
-                *bar = known.ok_or_else(|| error(part, "a card has windows 0 to 5"))?;
+                let why = "a card has windows 0 to 5";
+                *bar = value.parse_or(why)?;
+                if *bar >= BARS {
+                    return Err(value.wrong(why));
+                }
             }
             (Self::Pci { output, .. }, "out") => *output = offset()?,
             (Self::Pci { input, .. }, "in") => *input = offset()?,
-            _ => return Err(error(part, format!("there is no {key} here: write {}", self.hint()))),
+            _ => return Err(part.unknown(format!("there is no {key} here: write {}", self.hint()))),
         }
         Ok(())
     }
 
     /// Whether all is there without which it is no device.
-    fn check(&self, text: &str, example: &str) -> Result<(), DescriptionError> {
+    fn check(&self, read: &Described<'_>) -> Result<(), DescriptionError> {
         let twice = |lines: &[u32]| lines.iter().enumerate().any(|(index, line)| lines[..index].contains(line));
+        let example = read.example();
         match self {
             Self::Gpio { outputs, inputs, .. } if outputs.is_empty() && inputs.is_empty() => {
-                Err(error(text, format!("name the lines, as in {example}")))
+                Err(read.missing(format!("name the lines, as in {example}")))
             }
             Self::Gpio { outputs, inputs, .. } if twice(&[outputs.as_slice(), inputs].concat()) => {
-                Err(error(text, "a line is named twice"))
+                Err(read.whole().wrong("a line is named twice"))
             }
             Self::Pci { output: None, input: None, .. } => {
-                Err(error(text, format!("name a word for the outputs or the inputs, as in {example}")))
+                Err(read.missing(format!("name a word for the outputs or the inputs, as in {example}")))
             }
             _ => Ok(()),
         }
     }
 }
 
-fn number(text: &str) -> Option<u32> {
-    match text.strip_prefix("0x") {
-        // `from_str_radix` takes a sign.
-        Some(hex) => u32::from_str_radix(hex, 16).ok().filter(|_| !hex.starts_with('+')),
-        None => text.parse().ok(),
-    }
+fn lines(value: Snippet<'_>) -> Result<Lines, DescriptionError> {
+    value.read(grammar::number, "write 32 lines as a number, like 0x00000004").map(Lines)
 }
 
-fn lines(part: &str, text: &str) -> Result<Lines, DescriptionError> {
-    number(text).map(Lines).ok_or_else(|| error(part, "write 32 lines as a number, like 0x00000004"))
+fn offsets(value: Snippet<'_>) -> Result<Vec<u32>, DescriptionError> {
+    let why = "write the numbers of at most 32 lines of the chip, like 3+4";
+    let lines = value.read(grammar::numbers, why)?;
+    if lines.len() <= u32::BITS as usize { Ok(lines) } else { Err(value.wrong(why)) }
 }
 
-fn offsets(part: &str, text: &str) -> Result<Vec<u32>, DescriptionError> {
-    let parsed: Option<Vec<u32>> = text.split('+').map(|line| line.parse().ok()).collect();
-    let parsed = parsed.filter(|lines| lines.len() <= u32::BITS as usize);
-    parsed.ok_or_else(|| error(part, "write the numbers of at most 32 lines of the chip, like 3+4"))
-}
-
-impl fmt::Display for Description {
+impl fmt::Display for DeviceDescription {
     /// As it is read, with everything that was said and what drivers need.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.driver.name())?;

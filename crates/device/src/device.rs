@@ -4,8 +4,8 @@ use std::fmt;
 
 use hairspring_machine::Nanos;
 
-/// How much longer one write of a device may take than another without something having come between. Part of the 10 µs within which what
-/// nothing disturbs is exact.
+/// One write of a device may take this much longer than another without a disturbance. Part of the 10 µs within which an undisturbed
+/// action is exact.
 pub const WRITE_SPREAD: Nanos = Nanos::from_micros(10);
 
 /// Up to 32 lines, line 0 in the lowest bit; 1 is high.
@@ -22,7 +22,7 @@ impl Lines {
         Self(1 << line)
     }
 
-    /// So many lines, from 0 on; 32 at most.
+    /// The first `count` lines; 32 at most.
     pub fn first(count: usize) -> Self {
         Self(u32::try_from((1_u64 << count.min(32)) - 1).unwrap_or(u32::MAX))
     }
@@ -56,12 +56,12 @@ impl fmt::Display for Listed {
     }
 }
 
-/// What a device did not do.
+/// Why a device failed: what was attempted, what the system said, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceError {
     /// What was attempted, to follow "failed to".
     pub attempted: String,
-    /// What was said to it.
+    /// What the system said.
     pub said: String,
     /// What to do about it.
     pub remedy: &'static str,
@@ -104,7 +104,7 @@ pub trait Device: Send {
     /// The device does not answer, or is not initialised.
     fn read(&mut self) -> Result<Lines, DeviceError>;
 
-    /// What the outputs are to be when nobody is in command.
+    /// The safe state of the outputs, for when no program is in command.
     fn safe_state(&self) -> Lines;
 
     /// Sets all outputs to the safe state.

@@ -57,7 +57,7 @@ pub struct Exposure {
     pub time: Nanos,
 }
 
-/// What the time from before the opening write until after the closing one consists of.
+/// The parts of the time from before the opening write until after the closing one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// The write that opens.
@@ -86,40 +86,40 @@ impl Parts {
 
 /// How an exposure ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ExposureEnd {
     /// When its time was over.
     OnTime,
-    /// When its reading was: so long after its time.
+    /// When its reading was over: late by this much.
     ReadingTooLong(Nanos),
     /// When it was stopped, before its time.
     Stopped,
 }
 
-/// What became of an exposure.
+/// The report of an exposure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExposureReport<R> {
-    /// What was asked for.
+    /// The time that was requested.
     pub asked: Nanos,
-    /// What the log calls so: from the end of the opening write to the beginning of the closing one. The shutter was open for
-    /// at least so long, and at most for the whole of the parts.
+    /// From the end of the opening write to the beginning of the closing one; the log's name for it. A lower bound of the time that
+    /// the shutter was open. The upper bound is the sum of all parts.
     pub measured_exp_time: Nanos,
-    /// What it consists of.
+    /// Its parts.
     pub parts: Parts,
     /// How it ended.
-    pub end: End,
-    /// What the instrument said; nothing if it was stopped before.
+    pub end: ExposureEnd,
+    /// The instrument's answer or error; `None` if the exposure was stopped before.
     pub reading: Option<Result<R, DeviceError>>,
     /// The delay that waited out the rest, if there was one to wait out.
     pub delay: Option<Report>,
 }
 
 impl<R> ExposureReport<R> {
-    /// The shutter was open for at least so long.
+    /// Lower bound of the time that the shutter was open.
     pub fn at_least(&self) -> Nanos {
         self.measured_exp_time
     }
 
-    /// And at most so long.
+    /// Upper bound of that time.
     pub fn at_most(&self) -> Nanos {
         self.parts.whole()
     }
@@ -150,17 +150,17 @@ impl<R> ExposureReport<R> {
     /// Whether something disturbed an end of the exposure, or may have: without, it is longer than asked by no more than
     /// [`WRITE_SPREAD`] and two writes.
     pub fn is_disturbed(&self) -> bool {
-        let late = if self.end == End::OnTime { self.late().max(Nanos::ZERO) } else { Nanos::ZERO };
+        let late = if self.end == ExposureEnd::OnTime { self.late().max(Nanos::ZERO) } else { Nanos::ZERO };
         !self.verdict().is_clean() || self.before_close() > GAP_LEAST || late + self.in_writes() > WRITE_SPREAD
     }
 
     /// In one word: how it ended, if that was not on time, else the verdict.
     pub fn name(&self) -> &'static str {
         match self.end {
-            End::OnTime if self.verdict().is_clean() && self.is_disturbed() => Cause::Unknown.name(),
-            End::OnTime => self.verdict().name(),
-            End::ReadingTooLong(_) => "reading_too_long",
-            End::Stopped => "stopped",
+            ExposureEnd::OnTime if self.verdict().is_clean() && self.is_disturbed() => Cause::Unknown.name(),
+            ExposureEnd::OnTime => self.verdict().name(),
+            ExposureEnd::ReadingTooLong(_) => "reading_too_long",
+            ExposureEnd::Stopped => "stopped",
         }
     }
 }
@@ -297,10 +297,10 @@ impl Exposure {
         let (ended, report) = match last {
             // A time that is over already is not waited for.
             Ok(none) if none.late > Nanos::ZERO && none.slept + none.polled == Nanos::ZERO => {
-                (End::ReadingTooLong(none.late), None)
+                (ExposureEnd::ReadingTooLong(none.late), None)
             }
-            Ok(waited) => (End::OnTime, Some(waited)),
-            Err(DelayError::Cancelled(_)) => (End::Stopped, None),
+            Ok(waited) => (ExposureEnd::OnTime, Some(waited)),
+            Err(DelayError::Cancelled(_)) => (ExposureEnd::Stopped, None),
             Err(error) => return Err(error.into()),
         };
         let parts = self.parts(timebase, [before, up, from, to, over, after]);

@@ -1,7 +1,7 @@
 //! [`Instrument`]: a question in one line, the answer in another (SCPI), over a socket or a serial line.
 //!
-//! **Problem.** An instrument answers when it likes, or never. Who has waited in vain and asks again may get the answer to the
-//! question before, and take it for the new one.
+//! **Problem.** An instrument answers when it likes, or never. A program that has waited in vain and asks again may get the answer to
+//! the earlier question, and take it for the new one.
 //!
 //! **Solution.** At most one answer is ever owed, and none is before a question goes out:
 //!
@@ -30,7 +30,7 @@ use hairspring_machine::Nanos;
 use hairspring_time::Timebase;
 
 use crate::device::DeviceError;
-pub use address::{Address, AddressError};
+pub use address::Address;
 use link::{Link, Patience, Trouble};
 
 /// The longest question, in bytes: as long as a line of a terminal may be.
@@ -42,7 +42,7 @@ pub const PATIENCE_MOST: Nanos = Nanos::from_secs(3600);
 /// How much of an answer that is no text is shown.
 const SHOWN_MOST: usize = 24;
 
-/// What an instrument said.
+/// An answer of an instrument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The line without its end.
@@ -104,7 +104,7 @@ impl<'t> Instrument<'t> {
         &self.address
     }
 
-    /// Asks and waits for the answer, for at most so long in all.
+    /// Asks a question and waits for the answer, at most `patience` in all.
     ///
     /// # Errors
     /// It is silent, hangs up, sends what is no text or too long a line, still owes the answer to an earlier question; or
@@ -170,7 +170,7 @@ impl<'t> Instrument<'t> {
         while let Some(link) = self.link.as_mut().filter(|_| !self.is_owed) {
             match link.pending(&mut room) {
                 Ok(0) => break,
-                // Who sends faster than we read must not keep us here.
+                // An instrument that sends faster than we read must not keep us here.
                 Ok(_) if Instant::now() > patience.until => {
                     return Err(self.refused(Trouble::TimedOut, "the next question"));
                 }

@@ -1,8 +1,8 @@
-//! [`DeviceLock`]: one at a time, between processes.
+//! [`DeviceLock`]: a lock between processes, for a device that they share.
 //!
-//! **Problem.** Two processes use one board. An access takes microseconds and must not be mixed with another's. Whoever has the
-//! lock can be preempted by someone in the middle, and then the most urgent process waits for the middle one (priority
-//! inversion); or it can be killed, and then nobody ever gets it again.
+//! **Problem.** Two processes use one board. An access takes microseconds and must not be mixed with another's. A thread of medium
+//! priority can preempt the owner of the lock, and then the most urgent process waits for it (priority inversion). The owner can
+//! also be killed, and then nobody ever gets the lock again.
 //!
 //! **Solution.** A lock in the memory that the processes share. [`Protocol::Inherit`] is the C library's robust,
 //! process-shared mutex with priority inheritance: the owner runs with the priority of the most urgent waiter, and the kernel
@@ -12,8 +12,8 @@
 //! | protocol | who is next | an owner that is preempted | an owner that dies |
 //! |---|---|---|---|
 //! | `inherit` | the most urgent | runs at the waiter's priority | told to the next |
-//! | `none` | the most urgent, or who comes just then | keeps everybody waiting | told to the next |
-//! | `fifo` | the first that came | keeps everybody waiting | found out by the next, within 20 ms |
+//! | `none` | the most urgent, or a thread that arrives just then | keeps everybody waiting | told to the next |
+//! | `fifo` | the first that arrived | keeps everybody waiting | found out by the next, within 20 ms |
 //!
 //! **The death of an owner** is reported to every later owner until one calls [`Guard::repaired`], also if an earlier one failed to
 //! repair the device.
@@ -30,7 +30,10 @@
 
 #![expect(unsafe_code, reason = "the C library's mutex; says what can be shared")]
 
+mod guarded;
 mod order;
+
+pub use guarded::{Guarded, HeldDevice, Lend, PATIENCE};
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -41,15 +44,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::device::DeviceError;
-use crate::shared::{Page, Zeroed};
+use crate::memory::page::{Page, Zeroed};
 use order::Order;
 
-/// Who waits for whom, and how.
+/// How a lock chooses its next owner, and what it does about priorities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Nothing is done about priorities.
+    /// No priority inheritance.
     None,
-    /// In the order of coming.
+    /// In the order of arrival.
     Fifo,
     /// Priority inheritance.
     #[default]
@@ -87,7 +90,7 @@ impl FromStr for Protocol {
 
 /// What is in the first word of a lock's file that is ready: the format and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF3");
-/// How often who may give up waiting for the mutex looks whether to.
+/// How often a thread that waits for the mutex looks whether it shall give up.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The lock's memory. All zero is a lock that is not made yet.
@@ -97,9 +100,9 @@ pub(crate) struct Words {
     mutex: UnsafeCell<MaybeUninit<libc::pthread_mutex_t>>,
     /// For [`Protocol::Fifo`].
     order: Order,
-    /// Whether an owner died with it, and nobody has said since that what it guards is in order.
+    /// Whether an owner died, and no owner has called [`Guard::repaired`] since.
     is_left_behind: AtomicU32,
-    /// The PID namespace of its maker.
+    /// The PID namespace of the process that made the lock.
     namespace: AtomicU64,
 }
 
@@ -148,13 +151,13 @@ impl Words {
     }
 }
 
-/// What has a lock that processes share.
+/// A type with a lock that processes share.
 pub trait Lockable {
     /// Its lock.
     fn lock(&self) -> DeviceLock<'_>;
 }
 
-/// A lock in a file of its own, for devices that have no memory of ours.
+/// A lock in a file of its own, for real devices: a virtual board has its lock in its own file.
 #[derive(Debug)]
 pub struct LockFile(Page);
 
@@ -196,7 +199,7 @@ impl LockFile {
     }
 
     fn made(page: Page, path: &Path, protocol: Protocol) -> Result<Self, DeviceError> {
-        let shared: &Shared = page.as_ref();
+        let shared: &Shared = page.start();
         page.made_once(&shared.magic, MAGIC, path, || {
             // Relaxed: published when it is made.
             shared.protocol.store(protocol as u32, Ordering::Relaxed);
@@ -208,7 +211,7 @@ impl LockFile {
 
 impl Lockable for LockFile {
     fn lock(&self) -> DeviceLock<'_> {
-        let shared: &Shared = self.0.as_ref();
+        let shared: &Shared = self.0.start();
         DeviceLock::of(&self.0, &shared.lock, &shared.protocol)
     }
 }
@@ -270,7 +273,7 @@ impl<'m> DeviceLock<'m> {
         Ok(self.acquire(is_over)?.then(|| self.guard()))
     }
 
-    /// Whether this thread has it now; `false` only if `is_over`.
+    /// Waits for the lock; `false` only if `is_over`.
     fn acquire(&self, is_over: &mut dyn FnMut() -> bool) -> Result<bool, DeviceError> {
         let (page, words, thread) = (self.page, self.words, own_thread());
         let of_maker = words.namespace.load(Ordering::Relaxed);
@@ -288,7 +291,7 @@ impl<'m> DeviceLock<'m> {
         Ok(is_had)
     }
 
-    /// For who has it.
+    /// A guard for this thread, which owns the lock.
     fn guard(&self) -> Guard<'m> {
         // Relaxed: under the lock.
         let owner_died = self.words.is_left_behind.load(Ordering::Relaxed) != 0;
@@ -325,7 +328,7 @@ impl<'m> DeviceLock<'m> {
     }
 }
 
-/// Has the lock until it is dropped. Stays in its thread.
+/// Ownership of the lock until it is dropped. Stays in its thread.
 #[derive(Debug)]
 pub struct Guard<'m> {
     lock: DeviceLock<'m>,
@@ -334,12 +337,12 @@ pub struct Guard<'m> {
 }
 
 impl Guard<'_> {
-    /// Whether an owner died with it: the device is in a state that nobody knows, and is to be initialised.
+    /// Whether an earlier owner died: the state of the device is unknown, and it must be initialised.
     pub fn owner_died(&self) -> bool {
         self.owner_died
     }
 
-    /// Says that what the dead owner left behind is in order. Until then everybody who gets the lock is told.
+    /// States that the device is in order again. Until then every new owner is told that one died.
     pub fn repaired(&mut self) {
         self.owner_died = false;
         // Relaxed: under the lock.
@@ -369,7 +372,7 @@ fn refused(attempted: &str, error: i32) -> DeviceError {
     DeviceError { attempted: attempted.to_owned(), said: std::io::Error::from_raw_os_error(error).to_string(), remedy }
 }
 
-/// Waits for a mutex that is ready, for so long; `ETIMEDOUT` if it was not to be had.
+/// Waits at most this long for an initialised mutex; `ETIMEDOUT` if it was not free in time.
 fn try_for(mutex: *mut libc::pthread_mutex_t, span: Duration) -> libc::c_int {
     // By the time of day: with inheritance older kernels know no other. If that is set back, the look comes later by so much.
     let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + span;

@@ -21,32 +21,32 @@ use hairspring_machine::{Machine, Nanos, Ticks};
 use hairspring_time::{DelayError, LongDelay, Report, Timebase, Verdict};
 
 use crate::device::{Device, DeviceError, Lines, WRITE_SPREAD};
-use crate::guarded::Lend;
+use crate::lock::Lend;
 
 /// Widths up to this are polled.
 pub const POLL_MOST: Nanos = Nanos::from_micros(200);
 /// Wider ones are cut short when they are told to stop.
 pub const CUT_LEAST: Nanos = Nanos::from_millis(100);
 
-/// What became of a pulse.
+/// The report of a pulse: its measured width, and what disturbed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PulseReport {
-    /// What was asked for.
+    /// The width that was requested.
     pub width: Nanos,
-    /// The line was up for at least so long.
+    /// Lower bound of the time that the line was up.
     pub at_least: Nanos,
-    /// And at most so long.
+    /// Upper bound of that time.
     pub at_most: Nanos,
     /// How late it began; zero for a pulse that had no time.
     pub late: Nanos,
     /// What disturbed its delay.
     pub verdict: Verdict,
-    /// How much of `at_most` neither the delay nor two writes like the shorter one explain, nor what the scale may be wrong.
+    /// The part of `at_most` that neither the delay, nor two writes like the shorter one, nor the error of the time base explains.
     pub unexplained: Nanos,
 }
 
 impl PulseReport {
-    /// Whether something disturbed it while it was up, or may have.
+    /// Whether something disturbed the pulse while the line was up, or may have.
     pub fn is_disturbed(&self) -> bool {
         !self.verdict.is_clean() || self.unexplained > WRITE_SPREAD
     }
@@ -54,16 +54,16 @@ impl PulseReport {
 
 /// A pulse that was cut short: the line came down before the width was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// What was asked for.
+pub struct CutPulse {
+    /// The width that was requested.
     pub width: Nanos,
-    /// The line was up for at least so long.
+    /// Lower bound of the time that the line was up.
     pub at_least: Nanos,
-    /// And at most so long.
+    /// Upper bound of that time.
     pub at_most: Nanos,
 }
 
-/// Why a pulse did not come to its end. The device was told to go to its safe state.
+/// Why a pulse failed. The device was told to go to its safe state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PulseError {
     /// The device.
@@ -73,7 +73,7 @@ pub enum PulseError {
     /// A train makes no sense: its period is not longer than its pulses.
     Period(Nanos),
     /// It was told to stop while the line was up.
-    CutShort(Cut),
+    CutShort(CutPulse),
 }
 
 impl std::fmt::Display for PulseError {
@@ -82,7 +82,7 @@ impl std::fmt::Display for PulseError {
             Self::Device(error) => error.fmt(f),
             Self::Delay(error) => write!(f, "failed to wait out a pulse: {error}"),
             Self::Period(period) => write!(f, "a period of {period} is no longer than the pulses: choose a longer one"),
-            Self::CutShort(Cut { width, at_most, .. }) => {
+            Self::CutShort(CutPulse { width, at_most, .. }) => {
                 write!(
                     f,
                     "failed to make a pulse of {width}: it was told to stop, and cut short after {at_most} at most"
@@ -115,7 +115,7 @@ pub struct Pulse {
     pub width: Nanos,
 }
 
-/// What became of a train.
+/// The report of a train of pulses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Train {
     /// Every pulse that was made, in order.
@@ -125,12 +125,12 @@ pub struct Train {
     /// Whether it was stopped before its end.
     pub stopped: bool,
     /// The pulse that was cut short by that.
-    pub cut_short: Option<Cut>,
+    pub cut_short: Option<CutPulse>,
 }
 
-/// What waits out such a width, if it is not polled: made before the line goes up, for it takes some milliseconds to learn how late the
-/// kernel wakes this thread.
-pub(crate) fn delay_for<'t, M: Machine>(
+/// The delay for a width that is too long to be polled. Make it before the line goes up: it takes some milliseconds to learn how late
+/// the kernel wakes this thread.
+pub fn delay_for<'t, M: Machine>(
     width: Nanos,
     timebase: &'t Timebase<M>,
     stop: &'t AtomicBool,
@@ -264,7 +264,7 @@ impl Pulse {
                 let unexplained = (at_most - explained).max(Nanos::ZERO);
                 Ok(PulseReport { width, at_least, at_most, late, verdict, unexplained })
             }
-            Err(DelayError::Cancelled(_)) => Err(PulseError::CutShort(Cut { width, at_least, at_most })),
+            Err(DelayError::Cancelled(_)) => Err(PulseError::CutShort(CutPulse { width, at_least, at_most })),
             Err(error) => Err(error.into()),
         }
     }

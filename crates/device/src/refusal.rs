@@ -1,11 +1,11 @@
-//! What the system's refusals mean for who uses a device or a source: one table of numbers and remedies.
+//! What the system's error numbers mean for a user of a device or a source: one table of numbers and remedies.
 
 use std::io;
 
 use crate::device::DeviceError;
 
 /// A refusal with what to do about it; `usual` is the remedy where the number says nothing in particular.
-pub(crate) fn refusal(attempted: impl Into<String>, error: &io::Error, usual: &'static str) -> DeviceError {
+pub fn refusal(attempted: impl Into<String>, error: &io::Error, usual: &'static str) -> DeviceError {
     let remedy = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => "join the group that the device's file belongs to, or run as root",
         Some(libc::EBUSY | libc::EADDRINUSE) => "somebody else uses it: end that program, or choose another one",

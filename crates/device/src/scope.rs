@@ -14,7 +14,7 @@ use hairspring_machine::{Machine, Nanos, Ticks};
 use hairspring_time::Timebase;
 
 use crate::device::Lines;
-use crate::virtual_board::VirtualBoard;
+use crate::driver::virtual_board::VirtualBoard;
 
 /// A change of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +29,14 @@ pub struct Edge {
     pub missed: u32,
 }
 
-/// What a scope has seen.
+/// The edges that a scope has recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traced {
     /// The lines at the beginning.
     pub begin: Lines,
     /// The changes, in order.
     pub edges: Vec<Edge>,
-    /// Changes that found no room.
+    /// Edges that were dropped because there was no room.
     pub dropped: u64,
     /// How long it looked.
     pub span: Nanos,
@@ -98,7 +98,7 @@ impl Traced {
         self.edges.iter().map(|edge| u64::from(edge.missed)).sum()
     }
 
-    /// The widths of the pulses of one line, each as at least and at most so long; only those whose both edges were seen alone.
+    /// The widths of the pulses of one line, each with its lower and upper bound; only pulses whose two edges were both seen alone.
     pub fn widths(&self, line: u32) -> Vec<(Nanos, Nanos)> {
         let mut up: Option<&Edge> = None;
         let mut was_high = self.begin.is_high(line);

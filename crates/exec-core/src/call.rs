@@ -1,4 +1,4 @@
-//! What can be asked of the core, and what it answers.
+//! The calls of the core, and its replies.
 //!
 //! A [`Call`] is plain data: a run of the executive is the sequence of its calls, which a trace records and
 //! [`Core::apply`](crate::Core::apply) plays again.
@@ -7,7 +7,7 @@ use core::fmt;
 
 use crate::id::{EventsId, ExchangeId, Moment, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency};
 
-/// Who calls.
+/// The caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
     /// A task. Only tasks may make calls that can wait.
@@ -23,11 +23,11 @@ pub enum By {
 /// How long a call may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until {
-    /// Not at all: what is not there now is [`Status::TimedOut`].
+    /// Not at all: the call times out at once if it cannot succeed now.
     NoWait,
-    /// As long as it takes.
+    /// Without a limit.
     Forever,
-    /// Until this moment. One that has passed ends the wait with the next tick.
+    /// Until this moment. A moment in the past ends the wait at the next tick.
     At(Moment),
 }
 
@@ -59,7 +59,7 @@ impl Bits {
 
 /// How a resource guards against priority inversion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Protocol {
+pub enum ResourceProtocol {
     /// Not at all, as in AMX.
     None,
     /// The owner runs at the priority of its most urgent waiter, transitively.
@@ -88,7 +88,7 @@ pub enum Call {
     /// Makes a semaphore with a count and the largest count it may reach. Value: its id.
     CreateSemaphore { count: u32, limit: u32 },
     /// Makes a resource, free. Value: its id.
-    CreateResource { protocol: Protocol },
+    CreateResource { protocol: ResourceProtocol },
     /// Makes an event group with these bits set. Value: its id.
     CreateEvents { bits: u32 },
     /// Makes a message exchange whose four queues have these capacities. Value: its id.
@@ -101,9 +101,9 @@ pub enum Call {
     Trigger { task: TaskId },
     /// The calling task's run is over.
     End { how: Ending },
-    /// Takes the right to run from a task until it is resumed or its run ends; its waits go on.
+    /// Suspends a task until it is resumed or its run ends. A wait of the task continues.
     Suspend { task: TaskId },
-    /// Gives it back.
+    /// Resumes a suspended task.
     Resume { task: TaskId },
     /// Sets a task's own priority. A task that thereby changes the one it runs at goes to the end of its new equals, in the
     /// ready list and in a line it stands in by its own priority.
@@ -113,7 +113,7 @@ pub enum Call {
     Kill { task: TaskId },
     /// Removes a task that is idle or dead; its id is refused from then on.
     DeleteTask { task: TaskId },
-    /// Lets others of the same priority run first.
+    /// Yields to the other ready tasks of the same priority.
     Yield,
     /// Waits for a wake.
     Wait { until: Until },
@@ -197,19 +197,19 @@ impl Call {
     }
 }
 
-/// How a call came out.
+/// The outcome of a call, as the core and traces record it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
-pub enum Status {
-    /// As asked.
+pub enum CallStatus {
+    /// The call succeeded.
     Ok,
-    /// The caller waits now; how the call came out is known when it runs again.
+    /// The caller waits now. The outcome is known when it runs again.
     Blocked,
-    /// The task did not wait; the wake is kept for its next wait.
+    /// The task was not waiting. The wake is kept for its next wait.
     WakePending,
-    /// A wake was already kept; this one is lost, and that is what this says.
+    /// A wake was already kept for the task; this one is lost.
     WakeAlreadyPending,
-    /// The time was over first.
+    /// The limit passed first.
     TimedOut,
     /// The task's count of pending starts is at its limit; this one is lost.
     TriggerOverflow,
@@ -221,7 +221,7 @@ pub enum Status {
     NoMailbox,
     /// The receiver will not acknowledge: it was killed or panicked, or put the message down unopened.
     NotAcknowledged,
-    /// There is no such object, or no more.
+    /// The object does not exist, or was deleted.
     NoSuchObject,
     /// The task is idle: it has nothing to wake, signal or suspend. To a caller: it is idle or waits, and makes no calls.
     NotStarted,
@@ -247,7 +247,7 @@ pub enum Status {
     Overflow,
     /// An empty set of bits would be waited for for ever.
     NoBits,
-    /// Nothing is there: no free buffer, no timer to run, no message in the hand, no sender that waits.
+    /// Nothing available: no free buffer, no timer to serve, no message to take, no waiting sender.
     Empty,
     /// The buffer is not in use.
     NotInUse,
@@ -261,21 +261,21 @@ pub enum Status {
     MessageTooBig,
 }
 
-impl Status {
+impl CallStatus {
     /// What to make of it, as a sentence fragment.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Ok => "as asked",
+            Self::Ok => "the call succeeded",
             Self::Blocked => "the caller waits",
             Self::WakePending => "the task did not wait; the wake is kept for its next wait",
             Self::WakeAlreadyPending => "a wake was already kept for the task; this one is lost",
-            Self::TimedOut => "the time was over first",
+            Self::TimedOut => "the limit passed first",
             Self::TriggerOverflow => "too many starts of the task are pending; this one is lost",
             Self::MailboxFull => "the mailbox is full; give it more room or let its owner run",
             Self::NoEnvelope => "all envelopes are in use; configure more or receive sooner",
             Self::NoMailbox => "there is no mailbox of that urgency; give it a capacity when it is made",
             Self::NotAcknowledged => "the receiver ended or put the message down without acknowledging",
-            Self::NoSuchObject => "there is no such object, or no more",
+            Self::NoSuchObject => "the object does not exist or was deleted",
             Self::NotStarted => "the task is idle; trigger it first",
             Self::Dead => "the task panicked and cannot be started again",
             Self::Running => "the task is in the middle of a run; kill it or wait for its end",
@@ -288,7 +288,7 @@ impl Status {
             Self::ResourceHeld => "the task ended while it owned resources; they were handed on",
             Self::Overflow => "the count is at its limit",
             Self::NoBits => "no bits are given; nothing could end the wait",
-            Self::Empty => "nothing is there",
+            Self::Empty => "nothing is available",
             Self::NotInUse => "the buffer is not in use",
             Self::TooMany => "no more objects of this kind can be made",
             Self::NotATask => "only a task may make this call",
@@ -298,35 +298,44 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for CallStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
     }
 }
 
-impl core::error::Error for Status {}
+impl core::error::Error for CallStatus {}
 
 /// The answer to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
     /// How it came out.
-    pub status: Status,
+    pub status: CallStatus,
     /// What the call's text says; 0 where it says nothing.
     pub value: u32,
 }
 
 impl Reply {
-    pub(crate) const OK: Self = Self { status: Status::Ok, value: 0 };
+    pub(crate) const OK: Self = Self { status: CallStatus::Ok, value: 0 };
 
     #[inline]
     pub(crate) const fn ok(value: u32) -> Self {
-        Self { status: Status::Ok, value }
+        Self { status: CallStatus::Ok, value }
+    }
+
+    /// The value of a call that succeeded.
+    ///
+    /// # Errors
+    /// The status of one that did not.
+    #[inline]
+    pub fn result(self) -> Result<u32, CallStatus> {
+        if self.status == CallStatus::Ok { Ok(self.value) } else { Err(self.status) }
     }
 }
 
-impl From<Status> for Reply {
+impl From<CallStatus> for Reply {
     #[inline]
-    fn from(status: Status) -> Self {
+    fn from(status: CallStatus) -> Self {
         Self { status, value: 0 }
     }
 }

@@ -1,12 +1,14 @@
-//! Whether the state makes sense: every invariant that the services rely on, looked at one by one. For tests; slow.
+//! Checks every invariant of the state that the services rely on. For tests; slow.
 
 use alloc::string::String;
 use alloc::{format, vec};
 
-use crate::core::Core;
+use crate::id::Urgency;
 use crate::observer::Observer;
-use crate::queue::{NIL, Queue};
-use crate::task::{State, Waiting};
+use crate::state::core::Core;
+use crate::state::link::NIL;
+use crate::state::queue::Queue;
+use crate::state::task::{TaskState, Waiting};
 
 /// An invariant that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,20 +53,20 @@ impl<O: Observer> Core<O> {
             if u8::from(listed) != seen[index] {
                 return Err(Broken(format!("task {index} is in {} lists, not {}", seen[index], u8::from(listed))));
             }
-            if (task.state == State::Waiting) != (task.waiting != Waiting::Nothing) {
+            if (task.state == TaskState::Waiting) != (task.waiting != Waiting::Nothing) {
                 return Err(Broken(format!("task {index} is {:?} and waits for {:?}", task.state, task.waiting)));
             }
-            if task.state != State::Deleted && task.effective != self.effective_priority(index as u16) {
+            if task.state != TaskState::Deleted && task.effective != self.effective_priority(index as u16) {
                 return Err(Broken(format!("task {index} runs at {:?}, not by the formula", task.effective)));
             }
             if task.marks.timed != self.wheel.is_armed(task.node) {
                 return Err(Broken(format!("task {index} and the wheel disagree about its deadline")));
             }
             let awaits_mail = matches!(task.waiting, Waiting::Mail(_) | Waiting::Exchange(_));
-            if task.handed != NIL && (awaits_mail || !matches!(task.state, State::Ready | State::Waiting)) {
+            if task.handed != NIL && (awaits_mail || !matches!(task.state, TaskState::Ready | TaskState::Waiting)) {
                 return Err(Broken(format!("task {index} has a message in its hand while it is {:?}", task.state)));
             }
-            if task.marks.killed && task.state != State::Ready {
+            if task.marks.killed && task.state != TaskState::Ready {
                 return Err(Broken(format!("task {index} was killed and is {:?}", task.state)));
             }
             if task.waiting == Waiting::Wake && task.marks.latch {
@@ -84,7 +86,7 @@ impl<O: Observer> Core<O> {
         &self,
         queue: &Queue,
         seen: &mut [u8],
-        belongs: impl Fn(&crate::task::Task) -> bool,
+        belongs: impl Fn(&crate::state::task::Task) -> bool,
     ) -> Result<(), Broken> {
         let mut index = queue.first();
         let mut before = None;
@@ -102,6 +104,48 @@ impl<O: Observer> Core<O> {
             }
             before = Some(task.link.at);
             index = queue.after(&self.tasks, index);
+        }
+        Ok(())
+    }
+
+    /// Every envelope is in exactly one place: free, in a queue, or in a hand.
+    fn check_mail(&self) -> Result<(), Broken> {
+        let mut places = alloc::vec![0_u8; self.mail.envelopes.len()];
+        let mut free = self.mail.free;
+        for _ in 0..self.mail.free_count {
+            *places.get_mut(usize::from(free)).ok_or_else(|| Broken("the free envelopes are miscounted".into()))? += 1;
+            free = self.mail.envelopes[usize::from(free)].next;
+        }
+        let exchanges = self.objects.exchanges.iter().map(|exchange| &exchange.boxes);
+        for boxes in self.mailboxes.iter().chain(exchanges) {
+            for urgency in Urgency::ALL {
+                let letters = boxes.letters[usize::from(urgency.number())];
+                let listed = boxes.list(&self.mail, urgency);
+                if listed.len() != usize::from(letters.count) || letters.count > letters.capacity {
+                    return Err(Broken(format!("a mailbox counts {} letters and holds {listed:?}", letters.count)));
+                }
+                listed.iter().for_each(|&envelope| places[envelope as usize] += 1);
+            }
+        }
+        for handed in self.tasks.iter().map(|task| task.handed).filter(|&handed| handed != NIL) {
+            places[usize::from(handed)] += 1;
+        }
+        match places.iter().position(|&places| places != 1) {
+            Some(envelope) => Err(Broken(format!("envelope {envelope} is in {} places", places[envelope]))),
+            None => Ok(()),
+        }
+    }
+
+    /// The line before the kernel task holds those that are due, each once.
+    fn check_timers(&self) -> Result<(), Broken> {
+        for (index, timer) in self.timers.slots.iter().enumerate() {
+            let lined_up = self.timers.due.iter().filter(|id| id.index() == index).count();
+            if lined_up != usize::from(timer.due) {
+                return Err(Broken(format!("timer {index} stands {lined_up} times before the kernel task")));
+            }
+            if !timer.alive && (timer.due || self.wheel.is_armed(timer.node)) {
+                return Err(Broken(format!("timer {index} was deleted and still runs")));
+            }
         }
         Ok(())
     }

@@ -1,11 +1,10 @@
 //! The core of the executive: a state machine that decides, and does nothing else.
 //!
-//! No clock, no stack, no thread, no allocation after objects are made, no `unsafe`: `(state, call) → (status, decision)`.
-//! The back-ends of `hairspring-exec` give it those, one each way; what a service means is written there, in the manual.
+//! It has no clock, stack, thread or `unsafe`, and allocates only when objects are created: `(state, call) → (status, decision)`.
+//! The back-ends of `hairspring-exec` supply clock, stacks and threads; that crate's manual says what each service means.
 //!
-//! Without the feature `checks` an id of a task is taken at its word, except where a message is sent to it: one that was
-//! deleted may mean its successor or nothing, one that never was panics, and a call by a task that is idle or waits is the
-//! caller's error and makes the state wrong. Sending checks the id in every build, because the back-ends type messages by
+//! Without the feature `checks` the core does not check task ids, except when it sends a message. A stale id may then mean the
+//! task's successor, an invented id panics, and a call by a task that is idle or waits corrupts the state. Sending checks the id in every build, because the back-ends type messages by
 //! it. Nothing else differs; all other ids, and everything that can be wrong without an error in the program (a full
 //! mailbox, a deadlock, a count at its limit), are told in either case.
 //!
@@ -14,7 +13,7 @@
 //! finds (`mutants.toml`).
 //!
 //! ```
-//! use hairspring_exec_core::{By, Call, Core, Priority, Status, TaskId, Until};
+//! use hairspring_exec_core::{By, Call, Core, Priority, CallStatus, TaskId, Until};
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! let mut core = Core::new(8, ());
 //! let mut task = |number| {
@@ -27,7 +26,7 @@
 //! core.apply(By::Task(low), Call::Trigger { task: high });
 //! assert_eq!(core.first(), Some(high), "the more urgent one preempts");
 //! let reply = core.apply(By::Task(high), Call::Wait { until: Until::Forever });
-//! assert_eq!((reply.status, core.first()), (Status::Blocked, Some(low)));
+//! assert_eq!((reply.status, core.first()), (CallStatus::Blocked, Some(low)));
 //! # Ok(())
 //! # }
 //! ```
@@ -38,33 +37,24 @@ extern crate alloc;
 
 mod call;
 mod check;
-mod core;
-mod events;
 mod id;
-mod life;
-mod look;
-mod mail;
+mod inspect;
 mod observer;
-mod pool;
-mod queue;
-mod resource;
-mod semaphore;
-mod task;
-mod timer;
-mod wake;
-mod wheel;
+mod services;
+mod state;
 
-pub use crate::call::{Bits, By, Call, Ending, Protocol, Reply, Status, Until};
+pub use crate::call::{Bits, By, Call, CallStatus, Ending, Reply, ResourceProtocol, Until};
 pub use crate::check::Broken;
-pub use crate::core::{Core, MOST_OBJECTS, MOST_STARTS};
 pub use crate::id::{
     EventsId, ExchangeId, Moment, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency,
 };
-pub use crate::look::Look;
-pub use crate::mail::NO_ENVELOPE;
+pub use crate::inspect::TaskView;
 pub use crate::observer::Observer;
-pub use crate::task::{State, Waiting};
-pub use crate::timer::Expiry;
+pub use crate::state::core::{Core, MOST_STARTS};
+pub use crate::state::mail::NO_ENVELOPE;
+pub use crate::state::objects::MOST_OBJECTS;
+pub use crate::state::task::{TaskState, Waiting};
+pub use crate::state::timers::Expiry;
 
 /// Whether parameter checks are compiled in (the feature `checks`).
 pub const CHECKS: bool = cfg!(feature = "checks");

@@ -1,13 +1,13 @@
-//! [`Observer`]: who is told what the core decides, while it decides.
+//! [`Observer`]: receives each decision of the core as it is made.
 //!
 //! The scheduler hooks of the executive: the thread back-end wakes threads by it, a trace is written from it, a test counts
 //! with it. An observer that does nothing costs nothing.
 
 use crate::call::Ending;
 use crate::id::{Priority, ResourceId, TaskId, TimerId};
-use crate::task::Waiting;
+use crate::state::task::Waiting;
 
-/// Told of each change, in order. The core is in the middle of a call: nothing may be asked of it.
+/// Receives each change, in order. The core is in the middle of a call, so an observer must not call it.
 pub trait Observer {
     /// The task may run from now on.
     #[inline]

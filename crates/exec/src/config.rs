@@ -4,7 +4,7 @@ use hairspring_machine::{Cpu, CpuSet, Nanos, Refused};
 
 /// Sizes and options of an executive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct ExecConfig {
     /// Messages that can be under way at once, in all mailboxes and exchanges together; 1 to 65,534.
     pub envelopes: u16,
     /// The largest message, in bytes; 12 as in AMX.
@@ -24,7 +24,7 @@ pub struct Config {
     pub measure_latency: bool,
 }
 
-impl Default for Config {
+impl Default for ExecConfig {
     fn default() -> Self {
         Self {
             envelopes: 1024,
@@ -39,7 +39,7 @@ impl Default for Config {
 
 /// How the thread back-end uses the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Profile {
+pub enum ThreadProfile {
     /// All tasks on one CPU: strict priority holds.
     Up {
         /// Which; none: the last one that the process may run on.
@@ -57,7 +57,7 @@ pub enum Profile {
 #[non_exhaustive]
 pub enum ExecError {
     /// The configuration makes no sense; what to write instead.
-    Config(&'static str),
+    ExecConfig(&'static str),
     /// The system has no more threads, memory or descriptors.
     System(std::io::Error),
     /// A placement that was asked for was not granted.
@@ -67,7 +67,7 @@ pub enum ExecError {
 impl std::fmt::Display for ExecError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Config(text) => write!(f, "set up an executive: {text}"),
+            Self::ExecConfig(text) => write!(f, "set up an executive: {text}"),
             Self::System(error) => write!(f, "set up an executive: {error}"),
             Self::Refused(refused) => refused.fmt(f),
         }
@@ -77,7 +77,7 @@ impl std::fmt::Display for ExecError {
 impl std::error::Error for ExecError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Config(_) => None,
+            Self::ExecConfig(_) => None,
             Self::System(error) => Some(error),
             Self::Refused(refused) => Some(refused),
         }

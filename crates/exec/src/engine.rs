@@ -1,42 +1,45 @@
-//! [`Engine`]: what a back-end gives, and [`Kernel`], the back-end at hand.
+//! [`Engine`]: what a back-end offers, and the procedures that it runs.
 //!
 //! A back-end owns a [`Core`](hairspring_exec_core::Core) and whatever runs tasks. Contexts translate services into
-//! [`Call`]s and hand them to it; it lets the core decide and sees to it that the right task runs when the call returns.
+//! [`Call`]s. The back-end lets the core decide and sees to it that the right task runs when the call returns. It knows nothing
+//! of contexts: a procedure is handed the back-end that runs it and makes a context of that itself.
 
-use hairspring_exec_core::{By, Call, Expiry, Moment, Priority, Reply, Status, TaskId, TimerId};
-use hairspring_machine::{Host, Nanos, Sim};
+use hairspring_exec_core::{By, Call, CallStatus, Ending, Expiry, Moment, Observer, Priority, Reply, TaskId, TimerId};
+use hairspring_machine::Nanos;
 
-use crate::context::{IspCtx, TimerCtx};
-use crate::fiber::Fibers;
-use crate::interrupt::{Arrival, Isp, Source};
-use crate::life::Body;
+use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::message::Bytes;
 use crate::report::{Finish, RunLimit};
-use crate::thread::Threads;
+use crate::trace::Trace;
 
-/// What a task does, from its start to the end of one run.
-pub(crate) type TaskBody = Box<dyn Body>;
+/// How a run of a task ended, and the message if it panicked.
+pub(crate) type Ended = (Ending, Option<String>);
+
+/// What a task does in one run, from its start to its end.
+pub(crate) type TaskProcedure = Box<dyn FnMut(&dyn Engine, TaskId) -> Ended + Send>;
 
 /// What a timer does each time it goes off. Runs in the kernel task, above all tasks.
-pub(crate) type TimerBody = Box<dyn FnMut(&TimerCtx<'_>, Expiry) + Send>;
+pub(crate) type TimerProcedure<E> = Box<dyn FnMut(&E, TimerId, Expiry) + Send>;
 
-/// A procedure that makes executive calls.
-pub(crate) type ConformingBody = Box<dyn FnMut(&IspCtx<'_>, Arrival) + Send>;
-/// A procedure that makes none.
-pub(crate) type RawBody = Box<dyn FnMut(Arrival) + Send>;
+/// What a source does that may make calls: with the number of its interrupt and the arrival.
+pub(crate) type ConformingProcedure<E> = Box<dyn FnMut(&E, u16, Arrival) + Send>;
 
 /// What is done when a source fires.
-pub(crate) enum IspBody {
+pub(crate) enum InterruptProcedure<E: ?Sized> {
     /// Makes no executive calls: runs on the source's own thread, whatever the executive is doing.
-    Raw(RawBody),
-    /// May make the calls of [`IspCtx`]: runs above all tasks.
-    Conforming(ConformingBody),
+    Raw(Box<dyn FnMut(Arrival) + Send>),
+    /// May make the calls of [`IspCtx`](crate::IspCtx): runs above all tasks.
+    Conforming(ConformingProcedure<E>),
 }
 
 /// One back-end.
 pub(crate) trait Engine {
+    /// The number of the executive, which typed handles are compared with.
+    fn home(&self) -> u32;
+    /// Whether messages of this size and alignment fit into an envelope.
+    fn fits(&self, bytes: usize, alignment: usize) -> bool;
     /// Makes a call for `by`. For a task it returns when the task runs again: a blocked call has its outcome then. If the
-    /// task has been killed meanwhile this does not return but unwinds ([`unwind_killed`](crate::ending::unwind_killed)).
+    /// task has been killed meanwhile this does not return but unwinds ([`unwind_killed`](crate::unwind::unwind_killed)).
     fn call(&self, by: By, call: Call) -> Reply;
     /// The same for `Send`, `SendWait` and `Post`; copies the message into the envelope before anybody can read it.
     fn send(&self, by: By, call: Call, message: Bytes<'_>) -> Reply;
@@ -61,16 +64,30 @@ pub(crate) trait Engine {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
-        body: TaskBody,
-    ) -> Result<TaskId, Status>;
+        procedure: TaskProcedure,
+    ) -> Result<TaskId, CallStatus>;
     /// Removes a task and what it captured.
     fn delete_task(&self, by: By, task: TaskId) -> Reply;
     /// Makes a timer.
-    fn create_timer(&self, by: By, name: &str, body: TimerBody) -> Result<TimerId, Status>;
+    fn create_timer(&self, by: By, name: &str, procedure: TimerProcedure<dyn Engine>) -> Result<TimerId, CallStatus>;
     /// Removes a timer and what it captured; may be called by its own procedure.
     fn delete_timer(&self, by: By, timer: TimerId) -> Reply;
     /// Attaches an interrupt service procedure; before or between runs only.
-    fn attach(&self, name: &str, source: Source, body: IspBody) -> Result<Isp, std::io::Error>;
+    fn attach(
+        &self,
+        name: &str,
+        source: &InterruptSource,
+        procedure: InterruptProcedure<dyn Engine>,
+    ) -> Result<Isp, std::io::Error>;
+    /// In virtual time, sets an interrupt off at a moment to come. False where time is real.
+    fn interrupt_at(&self, isp: u16, at: Moment) -> bool {
+        let _ = (isp, at);
+        false
+    }
+    /// Has every decision told to the program.
+    fn set_hooks(&self, hooks: Box<dyn Observer + Send>);
+    /// What was recorded so far, if anything is recorded.
+    fn trace(&self) -> Option<Trace>;
     /// Runs until the limit, a stop, or until nothing can happen any more.
     fn run(&self, limit: RunLimit) -> Finish;
     /// Ends the run; the calling task's run ends with it.
@@ -79,52 +96,5 @@ pub(crate) trait Engine {
     fn begin_unwinding(&self, me: TaskId) -> bool {
         let _ = me;
         !std::thread::panicking()
-    }
-}
-
-/// The back-end at hand. Small and copied: contexts hold it.
-#[derive(Clone, Copy)]
-pub(crate) enum Kernel<'k> {
-    Fiber(&'k Fibers<Host>),
-    Sim(&'k Fibers<Sim>),
-    Thread(&'k Threads),
-}
-
-impl<'k> Kernel<'k> {
-    /// Makes a call. The fiber back-end is compiled into the caller, for it costs less than the call itself.
-    #[inline(always)]
-    pub(crate) fn call(self, by: By, call: Call) -> Reply {
-        match self {
-            Self::Fiber(fibers) => fibers.call_inline(by, call),
-            other => other.cold().call(by, call),
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn send(self, by: By, call: Call, message: Bytes<'_>) -> Reply {
-        match self {
-            Self::Fiber(fibers) => fibers.send_inline(by, call, message),
-            other => other.cold().send(by, call, message),
-        }
-    }
-
-    /// The number of the executive, which typed handles are compared with.
-    #[inline(always)]
-    pub(crate) fn home(self) -> u32 {
-        match self {
-            Self::Fiber(fibers) => fibers.home(),
-            Self::Sim(fibers) => fibers.home(),
-            Self::Thread(threads) => threads.home(),
-        }
-    }
-
-    /// The back-end for calls whose cost does not matter.
-    #[inline(never)]
-    pub(crate) fn cold(self) -> &'k dyn Engine {
-        match self {
-            Self::Fiber(fibers) => fibers,
-            Self::Sim(fibers) => fibers,
-            Self::Thread(threads) => threads,
-        }
     }
 }

@@ -1,18 +1,15 @@
 //! [`Executive`]: made, given tasks and objects, run.
 
-use hairspring_exec_core::{
-    By, Call, EventsId, Expiry, Moment, Observer, Priority, Protocol, ResourceId, SemaphoreId, Status, TaskId, TimerId,
-};
+use hairspring_exec_core::{By, Moment, Observer};
 use hairspring_machine::sim::Script;
 use hairspring_machine::{Cpu, CpuSet, Host, Policy, Sim};
 
-use crate::config::{Config, ExecError, Profile};
-use crate::context::{Caller, IspCtx, Standing, TaskCtx, TimerCtx, accept};
-use crate::engine::{IspBody, Kernel};
+use crate::calls::{CallSite, Caller, Create, IspCtx};
+use crate::config::{ExecConfig, ExecError, ThreadProfile};
+use crate::engine::{Engine, InterruptProcedure};
 use crate::fiber::Fibers;
-use crate::handle::{Exchange, Mailbox, Pool};
-use crate::interrupt::{Arrival, Isp, Source};
-use crate::message::GRAIN;
+use crate::interrupt::{Arrival, InterruptSource, Isp};
+use crate::kernel::Kernel;
 use crate::report::{Finish, RunLimit};
 use crate::thread::Threads;
 use crate::trace::Trace;
@@ -30,7 +27,7 @@ pub enum Backend {
         policy: Policy,
     },
     /// Threads of the kernel: truly preemptive.
-    Thread(Profile),
+    Thread(ThreadProfile),
 }
 
 impl Backend {
@@ -46,12 +43,12 @@ impl Backend {
 
     /// Threads on one CPU, by strict priority where real-time priority is granted.
     pub fn thread_up() -> Self {
-        Self::Thread(Profile::Up { cpu: None })
+        Self::Thread(ThreadProfile::Up { cpu: None })
     }
 
     /// Threads on all CPUs.
     pub fn thread_smp() -> Self {
-        Self::Thread(Profile::Smp { cpus: CpuSet::default() })
+        Self::Thread(ThreadProfile::Smp { cpus: CpuSet::default() })
     }
 
     /// Its name in ids and traces.
@@ -59,23 +56,22 @@ impl Backend {
         match self {
             Self::Sim(_) => "sim",
             Self::Fiber { .. } => "fiber",
-            Self::Thread(Profile::Up { .. }) => "thread_up",
-            Self::Thread(Profile::Smp { .. }) => "thread_smp",
+            Self::Thread(ThreadProfile::Up { .. }) => "thread_up",
+            Self::Thread(ThreadProfile::Smp { .. }) => "thread_smp",
         }
     }
 }
 
-enum Engines {
+enum Backing {
     Fiber(Box<Fibers<Host>>),
-    Sim(Box<Fibers<Sim>>),
-    Thread(Threads),
+    Other(Box<dyn Engine>),
 }
 
 /// A multitasking executive.
 ///
 /// Objects are made before a run or by tasks during one ([`Create`]); handles are copied into the tasks that use them.
 pub struct Executive {
-    engine: Engines,
+    backing: Backing,
 }
 
 impl Executive {
@@ -83,21 +79,21 @@ impl Executive {
     ///
     /// # Errors
     /// A configuration that makes no sense; for threads, a system without threads to give.
-    pub fn new(backend: Backend, config: &Config) -> Result<Self, ExecError> {
+    pub fn new(backend: Backend, config: &ExecConfig) -> Result<Self, ExecError> {
         if config.envelopes == 0 || config.envelopes == u16::MAX {
-            return Err(ExecError::Config("envelopes must be 1 to 65534"));
+            return Err(ExecError::ExecConfig("envelopes must be 1 to 65534"));
         }
         if config.stack_bytes < 4096 {
-            return Err(ExecError::Config("stack_bytes must be at least 4096"));
+            return Err(ExecError::ExecConfig("stack_bytes must be at least 4096"));
         }
-        let engine = match backend {
-            Backend::Sim(sim) => Engines::Sim(Fibers::new(sim, config, None, Policy::Other)),
+        let backing = match backend {
+            Backend::Sim(sim) => Backing::Other(Fibers::new(sim, config, None, Policy::Other)),
             Backend::Fiber { cpu, policy } => {
-                Engines::Fiber(Fibers::new(Host, config, cpu.map(|cpu| CpuSet(vec![cpu])), policy))
+                Backing::Fiber(Fibers::new(Host, config, cpu.map(|cpu| CpuSet(vec![cpu])), policy))
             }
-            Backend::Thread(profile) => Engines::Thread(Threads::new(config, profile)?),
+            Backend::Thread(profile) => Backing::Other(Box::new(Threads::new(config, profile)?)),
         };
-        Ok(Self { engine })
+        Ok(Self { backing })
     }
 
     /// Runs until a task asks to stop, the limit, or until nothing can happen any more. Blocks.
@@ -115,10 +111,25 @@ impl Executive {
     pub fn attach(
         &mut self,
         name: &str,
-        source: Source,
-        procedure: impl FnMut(&IspCtx<'_>, Arrival) + Send + 'static,
+        source: InterruptSource,
+        mut procedure: impl FnMut(&IspCtx<'_>, Arrival) + Send + 'static,
     ) -> Result<Isp, ExecError> {
-        Ok(self.kernel().cold().attach(name, source, IspBody::Conforming(Box::new(procedure)))?)
+        Ok(match &self.backing {
+            Backing::Fiber(fibers) => fibers.make_procedure(
+                name,
+                &source,
+                InterruptProcedure::Conforming(Box::new(move |fibers, isp, arrival| {
+                    procedure(&IspCtx::new(Kernel::Fiber(fibers), isp), arrival);
+                })),
+            ),
+            Backing::Other(engine) => engine.attach(
+                name,
+                &source,
+                InterruptProcedure::Conforming(Box::new(move |engine, isp, arrival| {
+                    procedure(&IspCtx::new(Kernel::Other(engine), isp), arrival);
+                })),
+            ),
+        }?)
     }
 
     /// Attaches a raw interrupt service procedure, which makes no executive calls and runs on the source's own thread.
@@ -128,171 +139,42 @@ impl Executive {
     pub fn attach_raw(
         &mut self,
         name: &str,
-        source: Source,
+        source: InterruptSource,
         procedure: impl FnMut(Arrival) + Send + 'static,
     ) -> Result<Isp, ExecError> {
-        Ok(self.kernel().cold().attach(name, source, IspBody::Raw(Box::new(procedure)))?)
+        Ok(self.kernel().cold().attach(name, &source, InterruptProcedure::Raw(Box::new(procedure)))?)
     }
 
     /// In virtual time, sets an interrupt off at a moment to come. False on a back-end whose time is real: there
     /// interrupts come by themselves.
     pub fn interrupt_at(&mut self, isp: &Isp, at: Moment) -> bool {
-        match &self.engine {
-            Engines::Sim(fibers) => {
-                fibers.post_at(isp.number, at);
-                true
-            }
-            Engines::Fiber(_) | Engines::Thread(_) => false,
-        }
+        self.kernel().cold().interrupt_at(isp.number, at)
     }
 
     /// Installs scheduler hooks: every decision of the executive is told to `hooks` at once, in the middle of the call that
     /// made it, on the thread that made it and, with threads, under the executive's lock. They must be short, and can ask
     /// nothing of the executive. One set; a second call replaces the first.
     pub fn set_hooks(&mut self, hooks: impl Observer + Send + 'static) {
-        match &self.engine {
-            Engines::Fiber(fibers) => fibers.set_hooks(Box::new(hooks)),
-            Engines::Sim(fibers) => fibers.set_hooks(Box::new(hooks)),
-            Engines::Thread(threads) => threads.set_hooks(Box::new(hooks)),
-        }
+        self.kernel().cold().set_hooks(Box::new(hooks));
     }
 
-    /// The calls so far, if [`Config::trace`] asked for them.
+    /// The calls so far, if [`ExecConfig::trace`] asked for them.
     pub fn trace(&self) -> Option<Trace> {
-        match &self.engine {
-            Engines::Fiber(fibers) => fibers.trace(),
-            Engines::Sim(fibers) => fibers.trace(),
-            Engines::Thread(threads) => threads.trace(),
-        }
+        self.kernel().cold().trace()
     }
 
     fn kernel(&self) -> Kernel<'_> {
-        match &self.engine {
-            Engines::Fiber(fibers) => Kernel::Fiber(fibers),
-            Engines::Sim(fibers) => Kernel::Sim(fibers),
-            Engines::Thread(threads) => Kernel::Thread(threads),
+        match &self.backing {
+            Backing::Fiber(fibers) => Kernel::Fiber(fibers),
+            Backing::Other(engine) => Kernel::Other(engine.as_ref()),
         }
     }
 }
 
-impl Standing for Executive {
+impl CallSite for Executive {
     fn caller(&self) -> Caller<'_> {
         Caller { kernel: self.kernel(), by: By::Outside }
     }
 }
 
-/// Making objects: for the program before a run, and for tasks during one. Allocates; not real-time safe.
-pub trait Create: Standing {
-    /// Makes a task that is started by triggers. One run of the body is one start.
-    ///
-    /// # Errors
-    /// [`Status::TooMany`]: 65,535 tasks exist.
-    fn task(
-        &self,
-        name: &str,
-        priority: Priority,
-        body: impl FnMut(&TaskCtx<'_>) + Send + 'static,
-    ) -> Result<TaskId, Status> {
-        let Caller { kernel, by } = self.caller();
-        kernel.cold().create_task(by, name, priority, [0; 4], Box::new(body))
-    }
-
-    /// Makes a task that is started by messages of type `M`, with mailboxes of these capacities by urgency (0: none). One
-    /// run of the body is one message, unless it receives more itself from the mailbox it is given.
-    ///
-    /// # Errors
-    /// [`Status::TooMany`]; [`Status::MessageTooBig`] if `M` is larger than [`Config::message_bytes`].
-    fn mail_task<M: Copy + Send + 'static>(
-        &self,
-        name: &str,
-        priority: Priority,
-        capacities: [u16; 4],
-        mut body: impl FnMut(&TaskCtx<'_>, Mailbox<M>, M) + Send + 'static,
-    ) -> Result<Mailbox<M>, Status> {
-        let Caller { kernel, by } = self.caller();
-        fits::<M>(kernel)?;
-        let home = kernel.home();
-        let run = move |ctx: &TaskCtx<'_>| {
-            // Started by a trigger there is no message; such a run has nothing to do.
-            if let Some(message) = ctx.started_with::<M>() {
-                body(ctx, Mailbox::new(ctx.id(), home), message);
-            }
-        };
-        kernel.cold().create_task(by, name, priority, capacities, Box::new(run)).map(|task| Mailbox::new(task, home))
-    }
-
-    /// Makes a counting semaphore.
-    ///
-    /// # Errors
-    /// [`Status::Overflow`] if the count is above the limit; [`Status::TooMany`].
-    fn semaphore(&self, count: u32, limit: u32) -> Result<SemaphoreId, Status> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.cold().call(by, Call::CreateSemaphore { count, limit })).map(SemaphoreId::from_number)
-    }
-
-    /// Makes a resource with a protocol against priority inversion.
-    ///
-    /// # Errors
-    /// [`Status::TooMany`].
-    fn resource(&self, protocol: Protocol) -> Result<ResourceId, Status> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.cold().call(by, Call::CreateResource { protocol })).map(ResourceId::from_number)
-    }
-
-    /// Makes an event group with these bits set.
-    ///
-    /// # Errors
-    /// [`Status::TooMany`].
-    fn events(&self, bits: u32) -> Result<EventsId, Status> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.cold().call(by, Call::CreateEvents { bits })).map(EventsId::from_number)
-    }
-
-    /// Makes a message exchange for messages of type `M`.
-    ///
-    /// # Errors
-    /// [`Status::TooMany`]; [`Status::MessageTooBig`].
-    fn exchange<M: Copy + Send + 'static>(&self, capacities: [u16; 4]) -> Result<Exchange<M>, Status> {
-        let Caller { kernel, by } = self.caller();
-        fits::<M>(kernel)?;
-        let number = accept(kernel.cold().call(by, Call::CreateExchange { capacities }))?;
-        Ok(Exchange::new(hairspring_exec_core::ExchangeId::from_number(number), kernel.home()))
-    }
-
-    /// Makes a pool of buffers with these contents; at most 65,535.
-    ///
-    /// # Errors
-    /// [`Status::TooMany`].
-    fn pool<T: Send + 'static>(&self, contents: Vec<T>) -> Result<Pool<T>, Status> {
-        let Caller { kernel, by } = self.caller();
-        let Ok(buffers) = u16::try_from(contents.len()) else { return Err(Status::TooMany) };
-        let number = accept(kernel.cold().call(by, Call::CreatePool { buffers }))?;
-        Ok(Pool::new(hairspring_exec_core::PoolId::from_number(number), kernel.home(), contents.into_iter()))
-    }
-
-    /// Makes a timer, stopped. Its procedure runs in the kernel task, above all tasks, and is told of overruns.
-    ///
-    /// # Errors
-    /// [`Status::TooMany`].
-    fn timer(
-        &self,
-        name: &str,
-        procedure: impl FnMut(&TimerCtx<'_>, Expiry) + Send + 'static,
-    ) -> Result<TimerId, Status> {
-        let Caller { kernel, by } = self.caller();
-        kernel.cold().create_timer(by, name, Box::new(procedure))
-    }
-}
-
 impl Create for Executive {}
-impl Create for TaskCtx<'_> {}
-
-fn fits<M>(kernel: Kernel<'_>) -> Result<(), Status> {
-    const { assert!(align_of::<M>() <= GRAIN, "messages are aligned to at most 16 bytes") };
-    let fits = match kernel {
-        Kernel::Fiber(fibers) => fibers.message_fits::<M>(),
-        Kernel::Sim(fibers) => fibers.message_fits::<M>(),
-        Kernel::Thread(threads) => threads.message_fits::<M>(),
-    };
-    if fits { Ok(()) } else { Err(Status::MessageTooBig) }
-}

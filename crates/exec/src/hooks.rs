@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use hairspring_exec_core::{Ending, Observer, Priority, ResourceId, TaskId, TimerId, Waiting};
 
-use crate::fiber::Attention;
+use crate::fiber::attention::Attention;
 
 /// The core's observer that passes everything on to the program's, if there is one.
 #[derive(Default)]
-pub(crate) struct Tap {
+pub(crate) struct HookObserver {
     pub(crate) hooks: Option<Box<dyn Observer + Send>>,
     /// What a hook panicked with. It is told nothing more.
     pub(crate) burst: Option<Box<dyn Any + Send>>,
@@ -18,7 +18,7 @@ pub(crate) struct Tap {
     attention: Option<Arc<Attention>>,
 }
 
-impl Tap {
+impl HookObserver {
     pub(crate) fn new(attention: Option<Arc<Attention>>) -> Self {
         Self { hooks: None, burst: None, attention }
     }
@@ -52,7 +52,7 @@ macro_rules! passed_on {
     };
 }
 
-impl Observer for Tap {
+impl Observer for HookObserver {
     passed_on! {
         #[inline(always)]
         fn readied(task: TaskId);

@@ -26,11 +26,13 @@ use hairspring_exec_core::Moment;
 pub(crate) use doorbell::Doorbell;
 pub(crate) use health::Health;
 pub(crate) use ring::{RING_SLOTS, Ring};
-pub(crate) use source::{SourceThread, monotonic};
+pub(crate) use source::SourceThread;
+
+use crate::system::clock::monotonic;
 
 /// What sets a procedure off.
 #[derive(Debug)]
-pub enum Source {
+pub enum InterruptSource {
     /// [`Isp::post`], from any thread.
     Software,
     /// Something to read: one arrival for each read of at most 4 KiB. What is read is dropped; a raw descriptor whose data
@@ -63,24 +65,24 @@ pub struct Isp {
 
 /// The ring was full; the arrival is lost and has been counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lost;
+pub struct InterruptLost;
 
-impl std::fmt::Display for Lost {
+impl std::fmt::Display for InterruptLost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "the interrupt ring is full ({RING_SLOTS} arrivals); this one is lost")
     }
 }
 
-impl std::error::Error for Lost {}
+impl std::error::Error for InterruptLost {}
 
 impl Isp {
     /// Sets the procedure off. Does not block; wakes the executive if it sleeps (one system call then).
     ///
     /// # Errors
     /// The ring is full.
-    pub fn post(&self) -> Result<(), Lost> {
+    pub fn post(&self) -> Result<(), InterruptLost> {
         let arrival = Arrival { at: monotonic(), count: 1 };
-        if self.to.post(self.number, arrival) { Ok(()) } else { Err(Lost) }
+        if self.to.post(self.number, arrival) { Ok(()) } else { Err(InterruptLost) }
     }
 
     /// Its number, in the order of attachment: what traces call it by.

@@ -7,17 +7,17 @@
 //! | --- | --- | --- | --- |
 //! | [`Backend::Sim`] | this crate, in virtual time | nothing | anything, at every nanosecond of `work()` |
 //! | [`Backend::Fiber`] | this crate, on one thread | nanoseconds | a call, or a `preempt_point()` |
-//! | [`Backend::Thread`] with [`Profile::Up`] | Linux, by `SCHED_FIFO` on one CPU | microseconds | anything, at every instruction |
-//! | [`Backend::Thread`] with [`Profile::Smp`] | Linux, on several CPUs | microseconds | anything, on each CPU |
+//! | [`Backend::Thread`] with [`ThreadProfile::Up`] | Linux, by `SCHED_FIFO` on one CPU | microseconds | anything, at every instruction |
+//! | [`Backend::Thread`] with [`ThreadProfile::Smp`] | Linux, on several CPUs | microseconds | anything, on each CPU |
 //!
 //! All decisions are made by one pure state machine, [`hairspring_exec_core`], so what is written below holds on all of
 //! them; where a back-end cannot do the same it is said. The service set is that of KADAK's AMX 86 under standard names.
 //!
 //! ```
-//! use hairspring_exec::{Backend, Config, Create, Executive, Priority, RunLimit, Services, Stopped, Urgency};
+//! use hairspring_exec::{Backend, ExecConfig, Create, Executive, Priority, RunLimit, Services, StopReason, Urgency};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut executive = Executive::new(Backend::fiber(), &Config::default())?;
+//! let mut executive = Executive::new(Backend::fiber(), &ExecConfig::default())?;
 //! let [urgent, slow] = [10, 20].map(|number| Priority::new(number).expect("0 to 63"));
 //! let logger = executive.mail_task("logger", slow, [4, 0, 0, 0], |_, _, sample: u64| assert_eq!(sample, 42))?;
 //! let sampler = executive.task("sampler", urgent, move |ctx| {
@@ -25,7 +25,7 @@
 //! })?;
 //! executive.trigger(sampler)?;
 //! let finish = executive.run(RunLimit::Forever);
-//! assert!(finish.clean() && finish.stopped == Stopped::Finished);
+//! assert!(finish.clean() && finish.stopped == StopReason::Finished);
 //! # Ok(())
 //! # }
 //! ```
@@ -36,7 +36,7 @@
 //!    [`TaskCtx::preempt_point`]; a fiber that computes without calls keeps the CPU, and interrupts and timers wait. Whatever
 //!    is due (an interrupt, a deadline, the limit of the run) is served before any call, or the end of a run, returns to a task.
 //!    Procedures that make each other due for ever are served in turns ([`Finish::floods`]). Threads: at any instruction.
-//! 2. **A call that readies a more urgent task switches before it returns** (not with `Profile::Smp`, where the task runs
+//! 2. **A call that readies a more urgent task switches before it returns** (not with `ThreadProfile::Smp`, where the task runs
 //!    on another CPU). Priority 0 is the most urgent, 63 the least. Equal priority never preempts: FIFO; a preempted task
 //!    keeps its place at the head.
 //! 3. **Interrupt procedures** run above all tasks and do not nest; the tasks they ready run when the procedure is done.
@@ -67,7 +67,7 @@
 //!     is due, which is the tasks' own code ([`Finish::longest_unpolled`]).
 //! 12. **Environment.** Threads want real-time priority (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`). Without it everything works, but
 //!     strict priority does not hold, and [`Finish::strict`] and [`Finish::refused`] say so. A watchdog above all tasks takes
-//!     the priority of a task that computes too long without a call ([`Config::watchdog`]); Linux's own real-time throttling
+//!     the priority of a task that computes too long without a call ([`ExecConfig::watchdog`]); Linux's own real-time throttling
 //!     is left as it is. On fibers the watchdog and the sources' threads have real-time priority only where the carrier has. The carrier of fibers has its timer slack set to 1 ns while it runs.
 //!
 //! # Where this departs from AMX
@@ -77,7 +77,7 @@
 //!   always at a call when somebody else runs, so there it is immediate.
 //! * A killed task's stack is unwound: its destructors run, at its own priority, when it runs next.
 //! * A task that panics ends, is reported, and cannot be started again; the rest goes on.
-//! * Resources can inherit priority, which AMX does not know; `Protocol::None` behaves as AMX does.
+//! * Resources can inherit priority, which AMX does not know; `ResourceProtocol::None` behaves as AMX does.
 //! * Only tasks and timers can be deleted. Other objects live as long as the executive.
 //!
 //! # Cost
@@ -91,33 +91,33 @@
 //! None by `Executive::new` on Sim. On fibers: one per attached descriptor, and the watchdog while it runs. With threads:
 //! one per task, one for timers, one for the posts to each attached procedure and one for its descriptor, and the watchdog.
 
+mod calls;
 mod config;
-mod context;
-mod ending;
 mod engine;
+pub mod errors;
 mod executive;
 mod fiber;
-mod handle;
 mod hooks;
 mod host;
 mod interrupt;
-mod life;
+mod kernel;
 mod message;
-mod park;
+mod objects;
 pub mod programs;
 mod report;
-mod sync;
+mod system;
 mod thread;
 pub mod trace;
+mod unwind;
 
-pub use config::{Config, ExecError, Profile};
-pub use context::{Caller, IspCtx, Limit, Reserved, Services, Standing, TaskCtx, TimerCtx, Woken};
-pub use executive::{Backend, Create, Executive};
+pub use calls::{CallSite, Caller, Create, IspCtx, Limit, Reserved, Services, TaskCtx, TimerCtx, WakeOutcome};
+pub use config::{ExecConfig, ExecError, ThreadProfile};
+pub use executive::{Backend, Executive};
 pub use hairspring_exec_core::{
-    Bits, By, CHECKS, Call, Ending, EventsId, Expiry, Moment, Observer, Priority, Protocol, Reply, ResourceId,
-    SemaphoreId, Status, TaskId, TimerId, Urgency, Waiting,
+    Bits, By, CHECKS, Call, CallStatus, Ending, EventsId, Expiry, Moment, Observer, Priority, Reply, ResourceId,
+    ResourceProtocol, SemaphoreId, TaskId, TimerId, Urgency, Waiting,
 };
 pub use hairspring_machine::{Cpu, CpuSet, Nanos, Policy, Refused, Sim};
-pub use handle::{Buffer, Exchange, Mailbox, Parcel, Pool};
-pub use interrupt::{Arrival, Isp, Lost, Source};
-pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, Stopped};
+pub use interrupt::{Arrival, InterruptLost, InterruptSource, Isp};
+pub use objects::{Buffer, Exchange, Mailbox, Parcel, Pool};
+pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, StopReason};

@@ -65,9 +65,9 @@ impl Slots {
         self.home
     }
 
-    /// Whether messages of this type fit.
-    pub(crate) fn fits<M>(&self) -> bool {
-        size_of::<M>() <= self.grains_per_slot * GRAIN && align_of::<M>() <= GRAIN
+    /// Whether messages of this size and alignment fit.
+    pub(crate) fn fits(&self, bytes: usize, alignment: usize) -> bool {
+        bytes <= self.grains_per_slot * GRAIN && alignment <= GRAIN
     }
 
     /// Copies a message in. The core gave `envelope` to the caller's message.

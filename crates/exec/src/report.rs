@@ -16,7 +16,7 @@ pub enum RunLimit {
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stopped {
+pub enum StopReason {
     /// A task, timer or interrupt procedure asked for it.
     Asked,
     /// The limit was reached.
@@ -27,7 +27,7 @@ pub enum Stopped {
     Stuck,
 }
 
-/// A task's run that did not simply return.
+/// A run of a task that did not end by returning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mishap {
     /// Which task.
@@ -38,10 +38,10 @@ pub struct Mishap {
     pub what: Misfortune,
 }
 
-/// What can befall a task.
+/// What went wrong with a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Misfortune {
-    /// Its run ended otherwise than by returning; the text is the panic's message.
+    /// Its run was killed or panicked. The text is the panic's message.
     Ended(Ending, String),
     /// It returned while it owned resources, which were handed on.
     HeldResources,
@@ -49,7 +49,7 @@ pub enum Misfortune {
     RanAway(Nanos),
 }
 
-/// What befell an attached source of interrupts.
+/// What went wrong with an attached source of interrupts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceTrouble {
     /// The number of its procedure, in the order of attachment.
@@ -58,17 +58,17 @@ pub struct SourceTrouble {
     pub name: String,
     /// Arrivals that found the ring full and were lost.
     pub lost: u64,
-    /// Reads that failed; what they would have told is lost.
+    /// Reads that failed.
     pub errors: u64,
-    /// Why nothing will come from its descriptor any more: the end of the data, reads that keep failing, a panic.
+    /// Why the source ended: end of file, repeated read errors, or a panic of its procedure.
     pub ended: Option<String>,
 }
 
-/// What a run was like. Nothing that was lost is left out.
+/// The report of a run. It counts everything that was lost.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finish {
     /// Why it ended.
-    pub stopped: Stopped,
+    pub stopped: StopReason,
     /// Panics, kills, tasks that ended as owners, runaways; at most [`MOST_MISHAPS`].
     pub mishaps: Vec<Mishap>,
     /// Mishaps beyond that number.
@@ -77,7 +77,7 @@ pub struct Finish {
     pub interrupts_lost: u64,
     /// The sources that lost arrivals, could not be read, or came to their end, since the last run told of them.
     pub sources: Vec<SourceTrouble>,
-    /// Periods of all timers that had no run of their own.
+    /// Timer periods that passed without a run of the procedure, of all timers.
     pub timer_overruns: u64,
     /// Looks at interrupts and timers that were broken off because each procedure served made another due, so that the tasks
     /// could have their turn; on fibers and in virtual time. Nothing is lost: the next call serves on.
@@ -100,7 +100,7 @@ pub struct Finish {
 pub const MOST_MISHAPS: usize = 64;
 
 impl Finish {
-    pub(crate) fn new(stopped: Stopped) -> Self {
+    pub(crate) fn new(stopped: StopReason) -> Self {
         Self {
             stopped,
             mishaps: Vec::new(),

@@ -12,11 +12,11 @@ mod replay;
 mod text;
 mod vcd;
 
-pub use replay::{Event, Mismatch, What};
+pub use replay::{ReplayMismatch, TraceEvent, TraceEventKind};
 
 /// One call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Record {
+pub struct TraceRecord {
     /// When the core had decided.
     pub at: Moment,
     /// Who called.
@@ -35,7 +35,7 @@ pub struct Trace {
     /// Envelopes of the executive.
     pub envelopes: u16,
     /// The calls in the order in which the core decided them, from the making of the executive on.
-    pub records: Vec<Record>,
+    pub records: Vec<TraceRecord>,
     /// Calls at the end that found the trace full.
     pub lost: u64,
     /// Names of tasks, by [`TaskId::index`](hairspring_exec_core::TaskId::index).
@@ -49,7 +49,7 @@ pub struct Trace {
 /// The calls of a run while it runs: as many as were asked for, allocated in advance.
 #[derive(Debug)]
 pub(crate) struct Log {
-    records: Vec<Record>,
+    records: Vec<TraceRecord>,
     lost: u64,
 }
 
@@ -61,7 +61,7 @@ impl Log {
     /// Keeps a call; once full, counts it. Does not allocate.
     pub(crate) fn record(&mut self, at: Moment, by: By, call: Call, reply: Reply) {
         if self.records.len() < self.records.capacity() {
-            self.records.push(Record { at, by, call, reply });
+            self.records.push(TraceRecord { at, by, call, reply });
         } else {
             self.lost += 1;
         }

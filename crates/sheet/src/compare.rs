@@ -46,7 +46,7 @@ pub struct ComparedRow {
     /// Which statistic is compared: the first that all figures have of median, mean and maximum.
     pub centre: Centre,
     /// What the baseline has.
-    pub baseline: Side,
+    pub baseline: ComparedSide,
     /// Each of the other sheets against the baseline, in their order.
     pub others: Vec<Against>,
     /// The greatest of the compared values over the least one, over all sheets; `None` with fewer than two positive ones.
@@ -55,7 +55,7 @@ pub struct ComparedRow {
 
 /// What one sheet has for an id.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Side {
+pub enum ComparedSide {
     /// A figure with a value to compare.
     Measured {
         /// The unit of the numbers.
@@ -79,18 +79,18 @@ pub enum Side {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Against {
     /// What the other sheet has.
-    pub side: Side,
+    pub side: ComparedSide,
     /// Its value over the baseline's; `None` unless both are positive.
     pub ratio: Option<f64>,
     /// An interval that holds the true ratio with at least 95 %; `None` without intervals on both sides.
     pub interval: Option<[f64; 2]>,
     /// What may be said.
-    pub verdict: Verdict,
+    pub verdict: RowVerdict,
 }
 
 /// What may be said of two medians.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RowVerdict {
     /// The intervals of the medians meet, or the values are equal.
     NoDifferenceShown,
     /// The other median is higher.
@@ -138,96 +138,104 @@ fn compared_row(row: &Row, sheets: &[&Sheet]) -> ComparedRow {
     let figures: Vec<&Figure> = rows.iter().filter_map(|row| row.and_then(Row::figure)).collect();
     let in_all = |centre: &Centre| figures.iter().all(|figure| centre.of(figure).is_some());
     let centre = Centre::ALL.into_iter().find(in_all).unwrap_or(Centre::Median);
-    let sides: Vec<Side> = rows.into_iter().map(|row| Side::of(row, centre)).collect();
+    let sides: Vec<ComparedSide> = rows.into_iter().map(|row| ComparedSide::of(row, centre)).collect();
     let spread_of_values = spread_of_values(&sides);
     let mut sides = sides.into_iter();
-    let baseline = sides.next().unwrap_or(Side::Missing);
+    let baseline = sides.next().unwrap_or(ComparedSide::Missing);
     let others = sides.map(|side| against(&baseline, side)).collect();
     ComparedRow { id: row.id.clone(), label: row.label.clone(), centre, baseline, others, spread_of_values }
 }
 
-impl Side {
+impl ComparedSide {
     fn of(row: Option<&Row>, centre: Centre) -> Self {
         match row.map(|row| &row.value) {
-            None => Side::Missing,
-            Some(Value::Absent(absent)) => Side::Absent(absent.reason.clone()),
-            Some(Value::Figure(figure)) => Side::of_figure(figure, centre),
+            None => ComparedSide::Missing,
+            Some(Value::Absent(absent)) => ComparedSide::Absent(absent.reason.clone()),
+            Some(Value::Figure(figure)) => ComparedSide::of_figure(figure, centre),
         }
     }
 
     fn of_figure(figure: &Figure, centre: Centre) -> Self {
         let Some(value) = centre.of(figure) else {
             let reason = if figure.n == 0 { "there are no samples" } else { "no statistic is in all the sheets" };
-            return Side::Absent(reason.to_owned());
+            return ComparedSide::Absent(reason.to_owned());
         };
         let (mut interval, mut spread) = (None, None);
         if centre == Centre::Median {
             interval = figure.median_interval;
             spread = figure.q1.zip(figure.q3).map(|(q1, q3)| q3 - q1);
         }
-        Side::Measured { unit: figure.unit, n: figure.n, value, interval, spread }
+        ComparedSide::Measured { unit: figure.unit, n: figure.n, value, interval, spread }
     }
 
     /// The value that is compared, where there is one.
     pub fn value(&self) -> Option<f64> {
         match self {
-            Side::Measured { value, .. } => Some(*value),
-            Side::Absent(_) | Side::Missing => None,
+            ComparedSide::Measured { value, .. } => Some(*value),
+            ComparedSide::Absent(_) | ComparedSide::Missing => None,
         }
     }
 }
 
-fn against(baseline: &Side, side: Side) -> Against {
+fn against(baseline: &ComparedSide, side: ComparedSide) -> Against {
     let (mut ratio, mut interval) = (None, None);
     let verdict = match (baseline, &side) {
         (
-            Side::Measured { unit, n: a_n, value: a, interval: a_interval, spread: a_spread },
-            Side::Measured { unit: b_unit, n: b_n, value: b, interval: b_interval, spread: b_spread },
+            ComparedSide::Measured { unit, n: a_n, value: a, interval: a_interval, spread: a_spread },
+            ComparedSide::Measured { unit: b_unit, n: b_n, value: b, interval: b_interval, spread: b_spread },
         ) => {
             if unit == b_unit {
                 let intervals = a_interval.zip(*b_interval);
                 ratio = (*a > 0.0 && *b > 0.0).then(|| b / a);
                 interval = intervals.and_then(|(a, b)| ratio_interval(a, b)).filter(|_| ratio.is_some());
                 let spread = a_spread.zip(*b_spread).map(|(a, b)| a.max(b));
-                let without = if *a_n.min(b_n) < 6 { Verdict::TooFewSamples } else { Verdict::NoInterval };
+                let without = if *a_n.min(b_n) < 6 { RowVerdict::TooFewSamples } else { RowVerdict::NoInterval };
                 verdict(*a, *b, intervals, spread, without)
             } else {
-                Verdict::UnitsDiffer
+                RowVerdict::UnitsDiffer
             }
         }
-        (Side::Measured { .. }, Side::Absent(_)) => Verdict::AbsentInOther,
-        (Side::Measured { .. } | Side::Absent(_), Side::Missing) => Verdict::OnlyInBaseline,
-        (Side::Absent(_), Side::Measured { .. }) => Verdict::AbsentInBaseline,
-        (Side::Missing, Side::Measured { .. } | Side::Absent(_)) => Verdict::OnlyInOther,
-        (Side::Absent(_), Side::Absent(_)) | (Side::Missing, Side::Missing) => Verdict::AbsentInBoth,
+        (ComparedSide::Measured { .. }, ComparedSide::Absent(_)) => RowVerdict::AbsentInOther,
+        (ComparedSide::Measured { .. } | ComparedSide::Absent(_), ComparedSide::Missing) => RowVerdict::OnlyInBaseline,
+        (ComparedSide::Absent(_), ComparedSide::Measured { .. }) => RowVerdict::AbsentInBaseline,
+        (ComparedSide::Missing, ComparedSide::Measured { .. } | ComparedSide::Absent(_)) => RowVerdict::OnlyInOther,
+        (ComparedSide::Absent(_), ComparedSide::Absent(_)) | (ComparedSide::Missing, ComparedSide::Missing) => {
+            RowVerdict::AbsentInBoth
+        }
     };
     Against { side, ratio, interval, verdict }
 }
 
 /// Judges by the medians' intervals rather than by their ratio, so that it holds for zero and below as well. For positive
 /// medians it is the same: the intervals meet exactly if the interval of the ratio encloses 1.
-fn verdict(a: f64, b: f64, intervals: Option<([f64; 2], [f64; 2])>, spread: Option<f64>, without: Verdict) -> Verdict {
+fn verdict(
+    a: f64,
+    b: f64,
+    intervals: Option<([f64; 2], [f64; 2])>,
+    spread: Option<f64>,
+    without: RowVerdict,
+) -> RowVerdict {
     let Some(([a_low, a_high], [b_low, b_high])) = intervals else {
-        return if a == b { Verdict::NoDifferenceShown } else { without };
+        return if a == b { RowVerdict::NoDifferenceShown } else { without };
     };
     if a_low <= b_high && b_low <= a_high {
-        return Verdict::NoDifferenceShown;
+        return RowVerdict::NoDifferenceShown;
     }
     let within_spread = spread.is_some_and(|spread| (b - a).abs() < spread);
-    if b > a { Verdict::Higher { within_spread } } else { Verdict::Lower { within_spread } }
+    if b > a { RowVerdict::Higher { within_spread } } else { RowVerdict::Lower { within_spread } }
 }
 
 fn ratio_interval([a_low, a_high]: [f64; 2], [b_low, b_high]: [f64; 2]) -> Option<[f64; 2]> {
     (a_low > 0.0 && b_low > 0.0).then(|| [b_low / a_high, b_high / a_low])
 }
 
-fn spread_of_values(sides: &[Side]) -> Option<f64> {
-    let unit_of = |side: &Side| match side {
-        Side::Measured { unit, .. } => Some(*unit),
-        Side::Absent(_) | Side::Missing => None,
+fn spread_of_values(sides: &[ComparedSide]) -> Option<f64> {
+    let unit_of = |side: &ComparedSide| match side {
+        ComparedSide::Measured { unit, .. } => Some(*unit),
+        ComparedSide::Absent(_) | ComparedSide::Missing => None,
     };
     let units: Vec<Unit> = sides.iter().filter_map(unit_of).collect();
-    let values: Vec<f64> = sides.iter().filter_map(Side::value).collect();
+    let values: Vec<f64> = sides.iter().filter_map(ComparedSide::value).collect();
     let comparable = values.len() >= 2 && values.iter().all(|v| *v > 0.0) && units.iter().all(|u| *u == units[0]);
     let (low, high) = values.iter().fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
     comparable.then(|| high / low)

@@ -9,7 +9,7 @@ use crate::Absent;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// Facts in the order in which they are printed; ids are `group.name`, unique.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<SheetFact>,
     /// The threads of the machine when the measurement began.
     pub threads: Vec<ThreadRow>,
     /// Why the thread table is missing or cut short; null when it is whole.
@@ -18,7 +18,8 @@ pub struct Conditions {
 
 /// One fact about the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Fact {
+#[schemars(rename = "Fact")]
+pub struct SheetFact {
     /// Stable id, `group.name`, for instance `cpu.model`.
     pub id: String,
     /// What it is, for people.

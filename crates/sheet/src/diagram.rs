@@ -20,11 +20,11 @@ pub struct Diagram {
     /// The names of the lanes, 1 to 4, the most urgent first.
     pub lanes: Vec<String>,
     /// When which lane runs, 1 to 12. Between the end of one and the beginning of the next the executive is at work.
-    pub runs: Vec<Run>,
+    pub runs: Vec<DiagramRun>,
     /// What is called, or happens, where; 0 to 12.
-    pub calls: Vec<Call>,
+    pub calls: Vec<DiagramCall>,
     /// What the rows of the table measure, 1 to 6.
-    pub spans: Vec<Span>,
+    pub spans: Vec<DiagramSpan>,
 }
 
 /// Who defined the spans of a diagram.
@@ -39,7 +39,8 @@ pub enum Origin {
 
 /// A stretch of time in which a lane runs its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Run {
+#[schemars(rename = "Run")]
+pub struct DiagramRun {
     /// Index of the lane, from 0 for the first.
     pub lane: u32,
     /// Its beginning.
@@ -50,7 +51,8 @@ pub struct Run {
 
 /// A call or an event on a lane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Call {
+#[schemars(rename = "Call")]
+pub struct DiagramCall {
     /// Index of the lane, from 0 for the first.
     pub lane: u32,
     /// When; usually the end of a run.
@@ -61,7 +63,8 @@ pub struct Call {
 
 /// What a row measures: from one event to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Span {
+#[schemars(rename = "Span")]
+pub struct DiagramSpan {
     /// Its name, at most 8 columns. In lower case it is a segment of the ids of the rows that measure it: `T1`, `.t1.`.
     pub name: String,
     /// Its beginning.
@@ -165,21 +168,21 @@ impl Diagram {
     /// The same with one more run of a lane.
     #[must_use]
     pub fn run(mut self, lane: u32, from: u32, to: u32) -> Self {
-        self.runs.push(Run { lane, from, to });
+        self.runs.push(DiagramRun { lane, from, to });
         self
     }
 
     /// The same with one more call or event.
     #[must_use]
     pub fn call(mut self, lane: u32, at: u32, text: &str) -> Self {
-        self.calls.push(Call { lane, at, text: text.to_owned() });
+        self.calls.push(DiagramCall { lane, at, text: text.to_owned() });
         self
     }
 
     /// The same with one more span.
     #[must_use]
     pub fn span(mut self, name: &str, from: u32, to: u32, meaning: &str) -> Self {
-        self.spans.push(Span { name: name.to_owned(), from, to, meaning: meaning.to_owned() });
+        self.spans.push(DiagramSpan { name: name.to_owned(), from, to, meaning: meaning.to_owned() });
         self
     }
 

@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use crate::compare::{Comparison, Verdict};
+use crate::compare::{Comparison, RowVerdict};
 
 /// A limit on the ratio of medians, another sheet's over the baseline's.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gate {
+pub struct ComparisonGate {
     /// The ids it covers: one id, a part of ids up to a dot, or any beginning followed by `*`.
     pattern: String,
     /// Which side of the limit fails.
@@ -42,7 +42,7 @@ impl std::error::Error for GateError {}
 
 /// A gate that did not hold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Failure {
+pub struct GateFailure {
     /// The gate, as it was written.
     pub gate: String,
     /// The row; `None` where the gate as a whole failed.
@@ -51,7 +51,7 @@ pub struct Failure {
     pub text: String,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for GateFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.id {
             Some(id) => write!(f, "{}: {id}: {}", self.gate, self.text),
@@ -60,14 +60,14 @@ impl fmt::Display for Failure {
     }
 }
 
-impl fmt::Display for Gate {
+impl fmt::Display for ComparisonGate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operator = if self.fails == Fails::Above { '>' } else { '<' };
         write!(f, "{}{operator}{}", self.pattern, self.limit)
     }
 }
 
-impl Gate {
+impl ComparisonGate {
     /// Reads a gate: an id, `>` or `<`, and the ratio of medians from which on it fails.
     ///
     /// The id may be that of one row, the beginning of several up to a dot (`delays.minimum`), or any beginning with one
@@ -77,9 +77,9 @@ impl Gate {
     /// When a part is missing or makes no sense; the error says what to write instead.
     ///
     /// ```
-    /// use hairspring_sheet::Gate;
-    /// assert!(Gate::parse("delays.minimum.*>1.2").is_ok());
-    /// let error = Gate::parse("delays.minimum.*>20%").unwrap_err().to_string();
+    /// use hairspring_sheet::ComparisonGate;
+    /// assert!(ComparisonGate::parse("delays.minimum.*>1.2").is_ok());
+    /// let error = ComparisonGate::parse("delays.minimum.*>20%").unwrap_err().to_string();
     /// assert!(error.ends_with("write delays.minimum.*>1.2"), "{error}");
     /// ```
     pub fn parse(text: &str) -> Result<Self, GateError> {
@@ -146,7 +146,7 @@ impl Gate {
     }
 
     /// Everything in the comparison that the gate does not let pass; empty when it holds.
-    pub fn check(&self, comparison: &Comparison) -> Vec<Failure> {
+    pub fn check(&self, comparison: &Comparison) -> Vec<GateFailure> {
         let mut failures = Vec::new();
         let (mut covered, mut compared) = (0, 0);
         for row in comparison.rows.iter().filter(|row| self.covers(&row.id)) {
@@ -164,8 +164,8 @@ impl Gate {
                         })
                     }
                     // It was never measured in the baseline, so nothing can have become worse.
-                    (None, Verdict::AbsentInBaseline | Verdict::AbsentInBoth | Verdict::OnlyInOther) => None,
-                    (None, Verdict::NoDifferenceShown) if row.baseline.value() == against.side.value() => {
+                    (None, RowVerdict::AbsentInBaseline | RowVerdict::AbsentInBoth | RowVerdict::OnlyInOther) => None,
+                    (None, RowVerdict::NoDifferenceShown) if row.baseline.value() == against.side.value() => {
                         compared += 1;
                         None
                     }
@@ -175,7 +175,11 @@ impl Gate {
                     (None, _) => None,
                 };
                 let text = text.map(|text| if row.others.len() > 1 { format!("{text}, in {sheet}") } else { text });
-                failures.extend(text.map(|text| Failure { gate: self.to_string(), id: Some(row.id.clone()), text }));
+                failures.extend(text.map(|text| GateFailure {
+                    gate: self.to_string(),
+                    id: Some(row.id.clone()),
+                    text,
+                }));
             }
         }
         if failures.is_empty() && compared == 0 {
@@ -183,7 +187,7 @@ impl Gate {
                 0 => "no row has this id; `hairspring probes` lists the ids".to_owned(),
                 _ => format!("none of the {covered} rows it covers could be compared"),
             };
-            failures.push(Failure { gate: self.to_string(), id: None, text });
+            failures.push(GateFailure { gate: self.to_string(), id: None, text });
         }
         failures
     }

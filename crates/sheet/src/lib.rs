@@ -21,13 +21,15 @@ mod overlay;
 pub mod render;
 mod series;
 
-pub use compare::{Against, ComparedRow, Comparison, DifferingFact, Side, Verdict, compare};
-pub use conditions::{Conditions, Fact, FactValue, ThreadRow};
-pub use diagram::{CALLS_MAX, Call, Diagram, DiagramError, LANES_MAX, Origin, RUNS_MAX, Run, SPANS_MAX, Span};
+pub use compare::{Against, ComparedRow, ComparedSide, Comparison, DifferingFact, RowVerdict, compare};
+pub use conditions::{Conditions, FactValue, SheetFact, ThreadRow};
+pub use diagram::{
+    CALLS_MAX, Diagram, DiagramCall, DiagramError, DiagramRun, DiagramSpan, LANES_MAX, Origin, RUNS_MAX, SPANS_MAX,
+};
 pub use document::{Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
 pub use figure::{Absent, Centre, Figure, LARGEST, Method, Unit};
-pub use gate::{Failure, Gate, GateError};
+pub use gate::{ComparisonGate, GateError, GateFailure};
 pub use histogram::{Bucket, Histogram};
 pub use overlay::{KINDS_MAX, MARKERS_MAX, Overlaid, Overlay, OverlayError};
 pub use render::TextStyle;
-pub use series::{Axis, Line, Point, Series};
+pub use series::{Axis, Point, Series, SeriesLine};

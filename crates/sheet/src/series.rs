@@ -17,7 +17,7 @@ pub struct Series {
     /// The vertical axis.
     pub y: Axis,
     /// The lines, in the order of their legend.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SeriesLine>,
 }
 
 /// One axis of a plot.
@@ -33,7 +33,8 @@ pub struct Axis {
 
 /// One line of a plot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Line {
+#[schemars(rename = "Line")]
+pub struct SeriesLine {
     /// Its name in the legend.
     pub name: String,
     /// Its points, ascending in `x`.

@@ -2,9 +2,9 @@
 
 use hairspring_machine::Machine;
 use hairspring_machine::facts::Unread;
-use hairspring_sheet::{Absent, Conditions, Fact, FactValue, ThreadRow};
+use hairspring_sheet::{Absent, Conditions, FactValue, SheetFact, ThreadRow};
 
-/// Reads the machine's facts; with `redact` those that tell who and where it is are left out, each marked absent.
+/// Reads the machine's facts. With `redact`, facts that identify the machine are left out and marked absent.
 pub(crate) fn read<M: Machine>(machine: &M, redact: bool) -> Conditions {
     let facts = machine.facts();
     let value = |value: Result<String, Unread>| match value {
@@ -16,7 +16,7 @@ pub(crate) fn read<M: Machine>(machine: &M, redact: bool) -> Conditions {
         facts: facts
             .facts
             .into_iter()
-            .map(|fact| Fact {
+            .map(|fact| SheetFact {
                 id: fact.id.to_owned(),
                 label: fact.label.to_owned(),
                 value: if redact && fact.private { FactValue::Absent(left_out()) } else { value(fact.value) },

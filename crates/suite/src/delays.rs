@@ -1,12 +1,10 @@
 //! Chapter *Delays*: how exact the delays of this library are on this machine, under both policies.
 
 use hairspring_machine::{Clock, Machine, Nanos};
-use hairspring_sheet::{Absent, Figure, Method, Unit};
+use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{LongDelay, Watch};
 
-use crate::context::{Class, Context, Effort, policy_refused};
-use crate::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
-use crate::samples::Samples;
+use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Samples, Setting, Slot};
 
 /// Requests of the guaranteed minimum.
 const MINIMUM: [(&str, Nanos); 6] = [
@@ -32,80 +30,121 @@ const LONG: [(&str, Nanos, f64, usize); 5] = [
 const STRETCH: Nanos = Nanos::from_millis(20);
 const REST: Nanos = Nanos::from_millis(2);
 
-pub(crate) fn declare() -> ChapterDeclaration {
-    let mut tables = Vec::new();
-    for class in Class::ALL {
-        let (segment, kernel_name) = (class.segment(), class.kernel_name());
-        let how = "Timebase::delay, which polls";
-        let rows = by_quantity(MINIMUM.map(|(request, _)| late_and_early("minimum", segment, request, how)));
-        tables.push(TableDeclaration {
-            diagram: None,
-            id: format!("delays.minimum.{segment}"),
-            limits: "at most 20,000 delays of each request; polled in stretches of 20 ms with rests of 2 ms",
-            title: format!("Guaranteed minimum, {kernel_name}"),
-            rows,
-        });
-    }
-    tables.push(TableDeclaration {
-        diagram: None,
-        id: "delays.step".to_owned(),
-        limits: "100 batches of 500 rounds",
-        title: "Poll step".to_owned(),
-        rows: vec![RowDeclaration::new(
-            "delays.step.poll".to_owned(),
-            "one round of the polling loop".to_owned(),
+/// The probes of the chapter: for each policy the guaranteed minimum of each request, then the long delays; between them the step of the
+/// polling loop.
+pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
+    let mut probes = Probes::new(
+        "delays",
+        "Delays",
+        "How late the delays of this library return; early must be 0. A guaranteed minimum polls and uses the whole \
+         CPU; a long delay gives the CPU away and polls only the end. Lateness is what the delay itself reports, \
+         from its first read to its last.",
+    );
+    let minimum = Class::ALL.map(|class| minimum_rows(&mut probes, class));
+    let table = probes.table("delays.step", "Poll step", "100 batches of 500 rounds");
+    let poll = probes.row(
+        table,
+        Row::new(
+            "poll",
+            "one round of the polling loop",
             Unit::Ns,
             Method::Diff,
             "pause, counter read and watch for gaps: the grain of a guaranteed minimum",
-        )],
-    });
-    for class in Class::ALL {
-        let (segment, kernel_name) = (class.segment(), class.kernel_name());
-        let rows = by_quantity(LONG.map(|(request, _, _, _)| {
-            let [late, early] =
-                late_and_early("long", segment, request, "LongDelay::delay, which sleeps first and polls last");
-            [late, seen(segment, request), early, cpu_share(segment, request)]
-        }));
-        tables.push(TableDeclaration {
-            diagram: None,
-            id: format!("delays.long.{segment}"),
-            limits: "1 s not with --quick, 60 s only with --thorough",
-            title: format!("Long delay, {kernel_name}"),
-            rows,
-        });
+        ),
+    );
+    let long = Class::ALL.map(|class| long_rows(&mut probes, class));
+    for (class, (minimum, long)) in Class::ALL.into_iter().zip(minimum.into_iter().zip(long)) {
+        for ((request, span), rows) in MINIMUM.into_iter().zip(minimum) {
+            probes.several(Setting::Class(class), [rows.late, rows.early], move |context| {
+                context.say(&format!("guaranteed minimum of {request}, {}", class.kernel_name()));
+                measure_minimum(context, rows, span);
+            });
+        }
+        if class == Class::ALL[0] {
+            probes.several(Setting::BestClass, [poll], move |context| context.put(poll, poll_step(context)));
+        }
+        let slots = long.iter().flat_map(|rows| rows.all());
+        probes.several(Setting::Class(class), slots, move |context| measure_long(context, class, &long));
     }
-    ChapterDeclaration {
-        id: "delays",
-        title: "Delays",
-        intro: "How late the delays of this library return; early must be 0. A guaranteed minimum polls and uses the whole \
-                CPU; a long delay gives the CPU away and polls only the end. Lateness is what the delay itself reports, \
-                from its first read to its last.",
-        tables,
+    probes
+}
+
+/// The rows of one request of a delay.
+#[derive(Clone, Copy)]
+struct Rows {
+    late: Slot,
+    early: Slot,
+}
+
+/// The rows of one request of a long delay.
+#[derive(Clone, Copy)]
+struct LongRows {
+    delays: Rows,
+    seen: Slot,
+    cpu_share: Slot,
+}
+
+impl LongRows {
+    fn all(self) -> [Slot; 4] {
+        [self.delays.late, self.seen, self.delays.early, self.cpu_share]
     }
 }
 
-fn late_and_early(kind: &str, segment: &str, request: &str, how: &str) -> [RowDeclaration; 2] {
-    [
-        RowDeclaration::new(
-            format!("delays.{kind}.{segment}.{request}.late"),
-            format!("{request} late"),
-            Unit::Ns,
-            Method::Stamp,
-            format!("how much longer than {request} a delay took by {how}"),
-        ),
-        RowDeclaration::new(
-            format!("delays.{kind}.{segment}.{request}.early"),
-            format!("{request} early"),
-            Unit::Count,
-            Method::Count,
-            "delays that were shorter than requested, by their own account or by stamps around the call",
-        ),
-    ]
+/// The table of the guaranteed minimum under one policy: all rows of lateness, then all early counts.
+fn minimum_rows<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, class: Class) -> [Rows; MINIMUM.len()] {
+    let table = probes.table(
+        format!("delays.minimum.{}", class.segment()),
+        format!("Guaranteed minimum, {}", class.kernel_name()),
+        "at most 20,000 delays of each request; polled in stretches of 20 ms with rests of 2 ms",
+    );
+    let how = "Timebase::delay, which polls";
+    let late = MINIMUM.map(|(request, _)| probes.row(table, late(request, how)));
+    let early = MINIMUM.map(|(request, _)| probes.row(table, early(request)));
+    std::array::from_fn(|request| Rows { late: late[request], early: early[request] })
 }
 
-fn seen(segment: &str, request: &str) -> RowDeclaration {
-    RowDeclaration::new(
-        format!("delays.long.{segment}.{request}.seen"),
+/// The table of the long delay under one policy, quantity by quantity.
+fn long_rows<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, class: Class) -> [LongRows; LONG.len()] {
+    let table = probes.table(
+        format!("delays.long.{}", class.segment()),
+        format!("Long delay, {}", class.kernel_name()),
+        "1 s not with --quick, 60 s only with --thorough",
+    );
+    let how = "LongDelay::delay, which sleeps first and polls last";
+    let late = LONG.map(|(request, ..)| probes.row(table, late(request, how)));
+    let seen = LONG.map(|(request, ..)| probes.row(table, seen(request)));
+    let early = LONG.map(|(request, ..)| probes.row(table, early(request)));
+    let cpu_share = LONG.map(|(request, ..)| probes.row(table, cpu_share(request)));
+    std::array::from_fn(|request| LongRows {
+        delays: Rows { late: late[request], early: early[request] },
+        seen: seen[request],
+        cpu_share: cpu_share[request],
+    })
+}
+
+fn late(request: &str, how: &str) -> Row {
+    Row::new(
+        format!("{request}.late"),
+        format!("{request} late"),
+        Unit::Ns,
+        Method::Stamp,
+        format!("how much longer than {request} a delay took by {how}"),
+    )
+}
+
+fn early(request: &str) -> Row {
+    Row::new(
+        format!("{request}.early"),
+        format!("{request} early"),
+        Unit::Count,
+        Method::Count,
+        "delays that were shorter than requested, by their own account or by stamps around the call",
+    )
+}
+
+fn seen(request: &str) -> Row {
+    Row::new(
+        format!("{request}.seen"),
         format!("{request} late, seen by caller"),
         Unit::Ns,
         Method::Stamp,
@@ -113,9 +152,9 @@ fn seen(segment: &str, request: &str) -> RowDeclaration {
     )
 }
 
-fn cpu_share(segment: &str, request: &str) -> RowDeclaration {
-    RowDeclaration::new(
-        format!("delays.long.{segment}.{request}.cpu_share"),
+fn cpu_share(request: &str) -> Row {
+    Row::new(
+        format!("{request}.cpu_share"),
         format!("{request} CPU share"),
         Unit::Ratio,
         Method::Rate,
@@ -123,46 +162,7 @@ fn cpu_share(segment: &str, request: &str) -> RowDeclaration {
     )
 }
 
-/// The rows of all requests, put in order of their quantity: all that are late, then all that are early, and so on.
-fn by_quantity<const REQUESTS: usize, const QUANTITIES: usize>(
-    rows: [[RowDeclaration; QUANTITIES]; REQUESTS],
-) -> Vec<RowDeclaration> {
-    (0..QUANTITIES).flat_map(|quantity| rows.iter().map(move |of_request| of_request[quantity].clone())).collect()
-}
-
-pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
-    for class in Class::ALL {
-        let (minimum, long) =
-            (format!("delays.minimum.{}", class.segment()), format!("delays.long.{}", class.segment()));
-        if !context.wants(&minimum) && !context.wants(&long) && !context.wants("delays.step") {
-            continue;
-        }
-        let machine = context.machine.clone();
-        let guard = context.settings(class).apply(&machine);
-        if let Some(absent) = policy_refused(&guard) {
-            context.absent_under(&minimum, &absent);
-            context.absent_under(&long, &absent);
-            continue;
-        }
-        for (request, span) in MINIMUM {
-            measure_minimum(context, class, request, span);
-        }
-        if context.wants("delays.step") {
-            let figure = poll_step(context);
-            context.put("delays.step.poll", figure);
-        }
-        if context.wants(&long) {
-            measure_long(context, class);
-        }
-    }
-}
-
-fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: Class, request: &str, span: Nanos) {
-    let id = format!("delays.minimum.{}.{request}", class.segment());
-    if !context.wants(&id) {
-        return;
-    }
-    context.say(&format!("guaranteed minimum of {request}, {}", class.kernel_name()));
+fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: Rows, span: Nanos) {
     let mut samples = Samples::new();
     let (timebase, machine) = (context.timebase.clone(), context.machine.clone());
     let until = machine.read(Clock::Monotonic) + context.share(0.014);
@@ -191,29 +191,19 @@ fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, clas
         machine.sleep_until(machine.read(Clock::Monotonic) + REST);
     }
     let reason = refused.map_or_else(|| "no delay was made".to_owned(), |error| format!("failed to {error}"));
-    enter(context, &id, samples, &Absent::final_(reason));
+    enter(context, rows, samples, &Absent::final_(reason));
 }
 
 /// Enters lateness and early count of the delays that were made.
-fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, id: &str, samples: Samples, none: &Absent) {
-    let (late, early) = (format!("{id}.late"), format!("{id}.early"));
-    if samples.len() == 0 {
-        // An interruption is told by the runner.
-        if !context.stopped() {
-            context.absent_under(id, none);
-        }
-        return;
-    }
-    context.put(&early, Figure::single(Unit::Count, Method::Count, samples.early() as f64));
-    let verdicts = samples.verdicts();
-    match samples.figure(Method::Stamp, none) {
-        Ok(figure) => context.put(&late, Figure { verdicts, ..figure }),
-        Err(absent) => context.absent(&late, absent),
-    }
+fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: Rows, samples: Samples, none: &Absent) {
+    let (early, verdicts) = (samples.early() as f64, samples.verdicts());
+    let late = samples.taken(none);
+    context.enter(rows.early, late.as_ref().map(|_| Reading::single(early)).map_err(Absent::clone));
+    context.enter(rows.late, late.map(|late| late.with_verdicts(verdicts)));
 }
 
 /// The cost of one round of the polling loop, by loops of rounds.
-fn poll_step<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Figure {
+fn poll_step<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Reading {
     const ROUNDS: u32 = 500;
     let timebase = &context.timebase;
     let mut samples = [0.0; 100];
@@ -228,20 +218,20 @@ fn poll_step<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Figure {
         drop(watch);
         *sample = ticks as f64 * 1e9 / timebase.calibration().rate_hz / f64::from(ROUNDS);
     }
-    Figure::from_samples(Unit::Ns, Method::Diff, &mut samples)
+    Reading::samples(samples.to_vec())
 }
 
-fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: Class) {
+/// All requests with one [`LongDelay`], which learns how late the machine wakes.
+fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: Class, rows: &[LongRows; LONG.len()]) {
     let (timebase, machine) = (context.timebase.clone(), context.machine.clone());
     let interrupted = context.interrupted;
     let mut long = LongDelay::new(&timebase).cancelled_by(interrupted);
-    for (request, span, share, least) in LONG {
-        let id = format!("delays.long.{}.{request}", class.segment());
-        if !context.wants(&id) {
+    for ((request, span, share, least), rows) in LONG.into_iter().zip(rows) {
+        if !context.wants_any(rows.all()) {
             continue;
         }
         if let Some(absent) = out_of_time(context.effort, span) {
-            context.absent_under(&id, &absent);
+            rows.all().into_iter().for_each(|slot| context.absent(slot, absent.clone()));
             continue;
         }
         context.say(&format!("long delay of {request}, {}", class.kernel_name()));
@@ -264,20 +254,20 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
         }
         let cpu = machine.read(Clock::ThreadCpu) - cpu_began;
         let wall = machine.read(Clock::Monotonic) - began;
-        if samples.len() > 0 {
-            let share = Figure::single(Unit::Ratio, Method::Rate, cpu.count() as f64 / wall.count().max(1) as f64);
-            context.put(&format!("{id}.cpu_share"), share);
-            let rate_error = span.count() as f64 * timebase.calibration().bound_ppm * 1e-6;
-            if let Ok(figure) = seen.figure(Method::Stamp, &Absent::final_("no delay was made")) {
-                let figure = if rate_error >= 1.0 {
-                    figure.with_caveat(format!("the counter's rate is known to ±{rate_error:.0} ns over {span}"))
-                } else {
-                    figure
-                };
-                context.put(&format!("{id}.seen"), figure);
+        let none = Absent::final_("no delay was made");
+        let made = if samples.len() > 0 { Ok(()) } else { Err(none.clone()) };
+        let share = cpu.count() as f64 / wall.count().max(1) as f64;
+        context.enter(rows.cpu_share, made.map(|()| Reading::single(share)));
+        let rate_error = span.count() as f64 * timebase.calibration().bound_ppm * 1e-6;
+        let seen = seen.taken(&none).map(|seen| {
+            if rate_error >= 1.0 {
+                seen.with_caveat(format!("the counter's rate is known to ±{rate_error:.0} ns over {span}"))
+            } else {
+                seen
             }
-        }
-        enter(context, &id, samples, &Absent::final_("no delay was made"));
+        });
+        context.enter(rows.seen, seen);
+        enter(context, rows.delays, samples, &none);
     }
 }
 

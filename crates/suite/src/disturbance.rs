@@ -3,13 +3,10 @@
 mod attribution;
 
 use hairspring_machine::{Clock, Machine, Nanos};
-use hairspring_sheet::{Absent, Figure, Method, Unit};
+use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Cause, Watch};
 
-use crate::context::{Class, Context, policy_refused};
-use crate::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
-use crate::samples::Samples;
-
+use crate::probe::{Class, Context, Probes, Reading, Row, Samples, Setting, Slot};
 use attribution::Attribution;
 
 /// Period of the wake-up test, as cyclictest's default.
@@ -18,81 +15,97 @@ const PERIOD: Nanos = Nanos::from_millis(1);
 const GAPS_SHARE: f64 = 0.35;
 const WAKEUP_SHARE: f64 = 0.28;
 
-pub(crate) fn declare() -> ChapterDeclaration {
-    let mut gaps = vec![RowDeclaration::new(
-        "disturbance.gaps.lost".to_owned(),
-        "time lost to all gaps".to_owned(),
+/// The probes of the chapter: a polling loop, and a thread that wants to be woken, under each policy.
+pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
+    let mut probes = Probes::new(
+        "disturbance",
+        "Disturbance",
+        "What the machine does to a program that wants to run, and to one that wants to be woken every millisecond. \
+         On a guest an interrupt and time stolen by the hypervisor look alike, and are named so.",
+    );
+    gaps(&mut probes);
+    wakeup(&mut probes, Class::Fifo, "disturbance.wakeup");
+    wakeup(&mut probes, Class::Other, "disturbance.wakeup_other");
+    probes
+}
+
+/// The rows of the polling loop.
+struct GapRows {
+    lost: Slot,
+    causes: Vec<CauseRows>,
+}
+
+/// The rows of the gaps with one cause.
+struct CauseRows {
+    cause: Cause,
+    count: Slot,
+    length: Slot,
+}
+
+fn gaps<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    let table = probes.table(
+        "disturbance.gaps",
+        "Gaps in a polling loop",
+        "a third of the chapter's time; gaps of 1 µs and more; lengths of the first 20,000 are kept",
+    );
+    let lost = Row::new(
+        "lost",
+        "time lost to all gaps",
         Unit::Ratio,
         Method::Rate,
         "length of all gaps over the time watched",
-    )];
-    for cause in Cause::ALL {
-        let name = cause.name();
-        gaps.push(RowDeclaration::new(
-            format!("disturbance.gaps.{name}.count"),
-            format!("{}, gaps", people(cause)),
+    );
+    let lost = probes.row(table, lost);
+    let mut of_cause = |cause: Cause| {
+        let (name, people, meaning) = (cause.name(), people(cause), meaning(cause));
+        let count = Row::new(
+            format!("{name}.count"),
+            format!("{people}, gaps"),
             Unit::Count,
             Method::Count,
-            format!("gaps above 1 µs in a polling loop under SCHED_OTHER with this cause: {}", meaning(cause)),
-        ));
-        gaps.push(RowDeclaration::new(
-            format!("disturbance.gaps.{name}.length"),
-            format!("{}, length", people(cause)),
+            format!("gaps above 1 µs in a polling loop under SCHED_OTHER with this cause: {meaning}"),
+        );
+        let length = Row::new(
+            format!("{name}.length"),
+            format!("{people}, length"),
             Unit::Ns,
             Method::Stamp,
-            format!("length of these gaps: {}", meaning(cause)),
-        ));
-    }
-    let wakeup = |id: &str, policy: &str| {
-        vec![
-            RowDeclaration::new(
-                format!("disturbance.{id}.late"),
-                format!("late, {policy}"),
-                Unit::Ns,
-                Method::Stamp,
-                format!(
-                    "how late clock_nanosleep(TIMER_ABSTIME) returns every {PERIOD} under {policy}, timer slack 1 ns"
-                ),
-            ),
-            RowDeclaration::new(
-                format!("disturbance.{id}.missed"),
-                format!("missed periods, {policy}"),
-                Unit::Count,
-                Method::Count,
-                "periods that had passed altogether before the wake-up; their lateness is counted, not skipped",
-            ),
-        ]
+            format!("length of these gaps: {meaning}"),
+        );
+        CauseRows { cause, count: probes.row(table, count), length: probes.row(table, length) }
     };
-    let table = |id: &str, title: &str, limits, rows| TableDeclaration {
-        diagram: None,
-        id: id.to_owned(),
-        title: title.to_owned(),
-        limits,
-        rows,
-    };
-    let gaps_limits = "a third of the chapter's time; gaps of 1 µs and more; lengths of the first 20,000 are kept";
-    let wakeup_limits = "a quarter of the chapter's time; at most 20,000 periods";
-    ChapterDeclaration {
-        id: "disturbance",
-        title: "Disturbance",
-        intro: "What the machine does to a program that wants to run, and to one that wants to be woken every millisecond. \
-                On a guest an interrupt and time stolen by the hypervisor look alike, and are named so.",
-        tables: vec![
-            table("disturbance.gaps", "Gaps in a polling loop", gaps_limits, gaps),
-            table(
-                "disturbance.wakeup",
-                "Wake-up every 1 ms, SCHED_FIFO",
-                wakeup_limits,
-                wakeup("wakeup", "SCHED_FIFO"),
-            ),
-            table(
-                "disturbance.wakeup_other",
-                "Wake-up every 1 ms, SCHED_OTHER",
-                wakeup_limits,
-                wakeup("wakeup_other", "SCHED_OTHER"),
-            ),
-        ],
-    }
+    let causes: Vec<CauseRows> = Cause::ALL.into_iter().map(&mut of_cause).collect();
+    let slots: Vec<Slot> = causes.iter().flat_map(|rows| [rows.count, rows.length]).chain([lost]).collect();
+    let rows = GapRows { lost, causes };
+    probes.several(Setting::Class(Class::Other), slots, move |context| measure_gaps(context, &rows));
+}
+
+fn wakeup<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, class: Class, id: &str) {
+    let policy = class.kernel_name();
+    let table = probes.table(
+        id,
+        format!("Wake-up every 1 ms, {policy}"),
+        "a quarter of the chapter's time; at most 20,000 periods",
+    );
+    let late = Row::new(
+        "late",
+        format!("late, {policy}"),
+        Unit::Ns,
+        Method::Stamp,
+        format!("how late clock_nanosleep(TIMER_ABSTIME) returns every {PERIOD} under {policy}, timer slack 1 ns"),
+    );
+    let missed = Row::new(
+        "missed",
+        format!("missed periods, {policy}"),
+        Unit::Count,
+        Method::Count,
+        "periods that had passed altogether before the wake-up; their lateness is counted, not skipped",
+    );
+    let (late, missed) = (probes.row(table, late), probes.row(table, missed));
+    probes.several(Setting::Punctual(class), [late, missed], move |context| {
+        context.say(&format!("wake-up every {PERIOD}, {policy}"));
+        measure_wakeup(context, late, missed);
+    });
 }
 
 fn people(cause: Cause) -> &'static str {
@@ -115,25 +128,9 @@ fn meaning(cause: Cause) -> &'static str {
     }
 }
 
-pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
-    if context.wants("disturbance.gaps") {
-        measure_gaps(context);
-    }
-    for (class, id) in [(Class::Fifo, "disturbance.wakeup"), (Class::Other, "disturbance.wakeup_other")] {
-        if context.wants(id) {
-            measure_wakeup(context, class, id);
-        }
-    }
-}
-
-fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
+fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &GapRows) {
     context.say("gaps in a polling loop");
     let machine = context.machine.clone();
-    let guard = context.settings(Class::Other).apply(&machine);
-    if let Some(absent) = policy_refused(&guard) {
-        context.absent_under("disturbance.gaps", &absent);
-        return;
-    }
     let timebase = context.timebase.clone();
     let length = timebase.ticks_for_at_least(context.share(GAPS_SHARE));
     let mut lengths: Vec<Samples> = Cause::ALL.iter().map(|_| Samples::new()).collect();
@@ -155,17 +152,15 @@ fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
     }
     let verdict = watch.end();
     let watched = timebase.nanos(timebase.stamp_ordered().since(start));
-    drop(guard);
     let after = machine.cpu_counters(context.cpu);
     let attribution = Attribution::decide(&before, &after);
     if let Some(remark) = attribution.remark() {
         context.remark(remark);
     }
     let lost = verdict.lost().count() as f64 / watched.count().max(1) as f64;
-    context.put("disturbance.gaps.lost", Figure::single(Unit::Ratio, Method::Rate, lost));
-    for cause in Cause::ALL {
-        let source = attribution.source_of(cause);
-        let id = format!("disturbance.gaps.{}", cause.name());
+    context.put(rows.lost, Reading::single(lost));
+    for rows in &rows.causes {
+        let source = attribution.source_of(rows.cause);
         let none = Absent::final_(format!("no such gap in {watched}"));
         let (count, samples) = match source {
             Some(source) => {
@@ -173,27 +168,20 @@ fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
             }
             None => (0, Samples::new()),
         };
-        let mut figure = Figure::single(Unit::Count, Method::Count, f64::from(count));
+        let mut reading = Reading::single(f64::from(count));
         if samples.is_full() {
-            figure = figure.with_caveat(format!("lengths were kept of the first {} only", samples.len()));
+            reading = reading.with_caveat(format!("lengths were kept of the first {} only", samples.len()));
         }
-        context.put(&format!("{id}.count"), figure);
-        match samples.figure(Method::Stamp, &none) {
-            Ok(figure) => context.put(&format!("{id}.length"), figure),
-            Err(absent) => context.absent(&format!("{id}.length"), absent),
+        context.put(rows.count, reading);
+        match samples.taken(&none) {
+            Ok(reading) => context.put(rows.length, reading),
+            Err(absent) => context.absent(rows.length, absent),
         }
     }
 }
 
-fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: Class, id: &str) {
-    context.say(&format!("wake-up every {PERIOD}, {}", class.kernel_name()));
+fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, late: Slot, missed_periods: Slot) {
     let machine = context.machine.clone();
-    let settings = hairspring_time::RealTime { slack: Some(Nanos::new(1)), ..context.settings(class) };
-    let guard = settings.apply(&machine);
-    if let Some(absent) = policy_refused(&guard) {
-        context.absent_under(id, &absent);
-        return;
-    }
     let mut samples = Samples::new();
     let mut missed = 0_i64;
     let start = machine.read(Clock::Monotonic);
@@ -216,13 +204,9 @@ fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class
         }
         missed += passed - 1;
     }
-    drop(guard);
-    if samples.len() == 0 && context.stopped() {
-        return;
+    let taken = samples.taken(&Absent::final_("no period passed"));
+    if taken.is_ok() || !context.stopped() {
+        context.put(missed_periods, Reading::single(missed as f64));
     }
-    context.put(&format!("{id}.missed"), Figure::single(Unit::Count, Method::Count, missed as f64));
-    match samples.figure(Method::Stamp, &Absent::final_("no period passed")) {
-        Ok(figure) => context.put(&format!("{id}.late"), figure),
-        Err(absent) => context.absent(&format!("{id}.late"), absent),
-    }
+    context.enter(late, taken);
 }

@@ -7,29 +7,40 @@
 //! use std::sync::atomic::AtomicBool;
 //! use hairspring_machine::Host;
 //! use hairspring_sheet::Build;
-//! use hairspring_suite::{Effort, Request, select, take_sheet};
+//! use hairspring_suite::{Effort, SheetRequest, select, take_sheet};
 //!
 //! let build = Build { version: "0.1.0".into(), commit: None, compiler: "rustc".into(), flags: "release".into() };
 //! let rows = select(&["clocks".to_owned()])?;
 //! let request =
-//!     Request { rows, effort: Effort::Quick, cpu: None, priority: 80, redact: false, build, disks: None, program: None };
+//!     SheetRequest { rows, effort: Effort::Quick, cpu: None, priority: 80, redact: false, build, disks: None, program: None };
 //! let sheet = take_sheet(&Host, &request, &AtomicBool::new(false), &mut |_| {})?;
 //! println!("{} rows", sheet.rows().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#[cfg(target_os = "linux")]
+mod caches;
+#[cfg(target_os = "linux")]
+pub mod caller;
 mod callers;
 mod clocks;
 mod conditions;
-mod context;
 mod delays;
 mod disturbance;
+#[cfg(target_os = "linux")]
+pub mod executive;
 mod host;
-mod registry;
-mod samples;
+mod probe;
+#[cfg(target_os = "linux")]
+pub mod reaction;
+pub mod rounds;
 mod sheet_run;
 mod sleeps;
+#[cfg(target_os = "linux")]
+pub mod transfer;
 
-pub use context::{Effort, Progress};
-pub use host::system::*;
-pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};
-pub use sheet_run::{Request, SheetError, take_sheet};
+pub use host::system::Disks;
+pub use probe::{
+    ChapterDeclaration, Effort, RowDeclaration, SheetProgress, TableDeclaration, UnknownProbe, is_under, registry,
+    select,
+};
+pub use sheet_run::{SheetError, SheetRequest, take_sheet};

@@ -1,6 +1,6 @@
 //! Taking a sheet: selects rows, runs the chapters, gathers conditions and figures into the document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -8,10 +8,9 @@ use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
 use hairspring_sheet::{Absent, Build, Chapter, Diagram, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
 use hairspring_time::{CalibrationError, RealTime, Timebase};
 
-use crate::context::{Context, Effort, Progress, policy_refused};
+use crate::conditions;
 use crate::host::system::{self, Disks};
-use crate::registry::{ChapterDeclaration, registry};
-use crate::{callers, clocks, conditions, delays, disturbance, sleeps};
+use crate::probe::{ChapterDeclaration, Context, Effort, Probes, Rows, SheetProgress, chapters, policy_refused};
 
 /// How well the rate must be known before the first measurement, and how long that may take.
 const BOUND_PPM: f64 = 0.5;
@@ -19,7 +18,7 @@ const AGE: Nanos = Nanos::from_millis(200);
 
 /// What sheet to take.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct SheetRequest {
     /// The ids of the rows, from [`select`](crate::select).
     pub rows: Vec<String>,
     /// How much time it may take.
@@ -28,7 +27,7 @@ pub struct Request {
     pub cpu: Option<Cpu>,
     /// The priority for measurements under `SCHED_FIFO`, 1–99.
     pub priority: u8,
-    /// Whether to leave out what tells who and where the machine is.
+    /// Whether to leave out facts that identify the machine and its place.
     pub redact: bool,
     /// Which build is measuring.
     pub build: Build,
@@ -44,6 +43,8 @@ pub struct Request {
 pub enum SheetError {
     /// The CPU does not exist or may not be used; those that may.
     NoSuchCpu(Cpu, Vec<Cpu>),
+    /// No probe has a row with this id.
+    NoSuchRow(String),
     /// The priority is not in 1–99.
     Priority(u8),
     /// There is no time base.
@@ -57,6 +58,7 @@ impl std::fmt::Display for SheetError {
                 let allowed: Vec<String> = allowed.iter().map(|cpu| cpu.0.to_string()).collect();
                 write!(f, "CPU {} is not one that this process may use: choose from {}", cpu.0, allowed.join(", "))
             }
+            Self::NoSuchRow(id) => write!(f, "no row is called '{id}'; `hairspring probes` lists them all"),
             Self::Priority(priority) => write!(f, "priority {priority} does not exist: choose 1 to 99"),
             Self::Calibration(error) => error.fmt(f),
         }
@@ -80,53 +82,46 @@ impl From<CalibrationError> for SheetError {
 /// Bad requests, before anything is measured; a machine on which no time base can be had.
 pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
     machine: &M,
-    request: &Request,
+    request: &SheetRequest,
     interrupted: &AtomicBool,
-    progress: &mut dyn FnMut(Progress<'_>),
+    progress: &mut dyn FnMut(SheetProgress<'_>),
 ) -> Result<Sheet, SheetError> {
     let cpu = choose_cpu(machine, request)?;
+    let selected = selected(&request.rows)?;
+    let other = machine.affinity().0.into_iter().find(|other| *other != cpu);
     let start = machine.read(Clock::Monotonic);
     let taken_at = timestamp(machine.read(Clock::Realtime));
     let conditions = conditions::read(machine, request.redact);
     let timebase = Timebase::calibrate_to(machine.clone(), BOUND_PPM, AGE)?;
-    let declarations: Vec<ChapterDeclaration> = selected(&request.rows);
-    let total = request.effort.chapter_budget().times(i64::try_from(declarations.len()).unwrap_or(i64::MAX));
+    let total = request.effort.chapter_budget().times(i64::try_from(selected.len()).unwrap_or(i64::MAX));
     let mut context = Context {
         machine: machine.clone(),
         timebase,
         effort: request.effort,
         cpu,
+        other,
         priority: request.priority,
         interrupted,
         progress,
         means: system::Means::of(request),
         program: request.program.clone(),
-        rows: BTreeMap::new(),
+        rows: Rows::default(),
         series: Vec::new(),
         notes: Vec::new(),
         head: Vec::new(),
         done: Nanos::ZERO,
         total,
         began: start,
-        fresh_rates: Vec::new(),
     };
     context.head = system::notes(&conditions);
     context.head.extend(head_notes(&context, conditions.value("limits.cgroup_cpu")));
-    let mut chapters = Vec::new();
-    for declaration in declarations {
+    let mut chapters = Vec::with_capacity(selected.len());
+    for (probes, declared) in selected {
         context.refine();
-        context.rows = declaration.tables.iter().flat_map(|t| &t.rows).map(|row| (row.id.clone(), None)).collect();
-        context.began = machine.read(Clock::Monotonic);
-        match declaration.id {
-            "clocks" => clocks::measure(&mut context),
-            "delays" => delays::measure(&mut context),
-            "sleeps" => sleeps::measure(&mut context),
-            "callers" => callers::measure(&mut context),
-            "disturbance" => disturbance::measure(&mut context),
-            other => system::measure(other, &mut context),
-        }
+        context.open(&probes, &request.rows);
+        probes.run(&mut context);
         context.done = context.done + request.effort.chapter_budget();
-        chapters.push(chapter(declaration, &mut context));
+        chapters.push(chapter(declared, &mut context));
     }
     context.refine();
     let stopped = context.stopped();
@@ -146,7 +141,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
     })
 }
 
-fn choose_cpu<M: Machine>(machine: &M, request: &Request) -> Result<Cpu, SheetError> {
+fn choose_cpu<M: Machine>(machine: &M, request: &SheetRequest) -> Result<Cpu, SheetError> {
     let allowed = machine.affinity().0;
     if !(1..=99).contains(&request.priority) {
         return Err(SheetError::Priority(request.priority));
@@ -159,23 +154,33 @@ fn choose_cpu<M: Machine>(machine: &M, request: &Request) -> Result<Cpu, SheetEr
     }
 }
 
-/// The chapters and tables that hold selected rows, without the rows that are not.
-fn selected(rows: &[String]) -> Vec<ChapterDeclaration> {
-    let mut chapters = registry();
-    for table in chapters.iter_mut().flat_map(|chapter| &mut chapter.tables) {
-        table.rows.retain(|row| rows.contains(&row.id));
+/// The chapters that hold selected rows, each with its tables and rows as far as they are selected.
+fn selected<M: Machine + Clone + Sync + 'static>(
+    rows: &[String],
+) -> Result<Vec<(Probes<M>, ChapterDeclaration)>, SheetError> {
+    let mut selected = Vec::new();
+    let mut unknown: BTreeSet<&str> = rows.iter().map(String::as_str).collect();
+    for probes in chapters() {
+        let mut declared = probes.declaration().clone();
+        for table in &mut declared.tables {
+            table.rows.retain(|row| rows.contains(&row.id));
+            unknown.retain(|id| !table.rows.iter().any(|row| row.id == *id));
+        }
+        declared.tables.retain(|table| !table.rows.is_empty());
+        if !declared.tables.is_empty() {
+            selected.push((probes, declared));
+        }
     }
-    for chapter in &mut chapters {
-        chapter.tables.retain(|table| !table.rows.is_empty());
+    match unknown.first() {
+        Some(id) => Err(SheetError::NoSuchRow((*id).to_owned())),
+        None => Ok(selected),
     }
-    chapters.retain(|chapter| !chapter.tables.is_empty());
-    chapters
 }
 
 /// Turns the declarations and what was found into the chapter of the document.
 fn chapter<M: Machine + Clone + Sync>(declaration: ChapterDeclaration, context: &mut Context<'_, M>) -> Chapter {
     let stopped = context.stopped();
-    let mut found = std::mem::take(&mut context.rows);
+    let mut found: BTreeMap<String, Option<Value>> = context.close().collect();
     let mut value = |id: &str| match found.remove(id).flatten() {
         Some(value) => value,
         None if stopped => Value::Absent(Absent::new("interrupted before it was measured", "run it again to the end")),

@@ -1,13 +1,11 @@
-//! Chapter *Sleeps*: how badly the operating system's sleeps miss, from a microsecond to a second, beside ours.
+//! Chapter *Sleeps*: lateness of the operating system's sleeps, from a microsecond to a second, beside ours.
 
 use hairspring_machine::{Clock, Machine, Nanos, SleepCall};
-use hairspring_sheet::{Absent, Axis, Line, Method, Point, Series, Unit};
+use hairspring_sheet::{Absent, Axis, Method, Point, Series, SeriesLine, Unit};
 use hairspring_time::{LongDelay, Timebase};
 
-use crate::context::{Class, Context, Effort, policy_refused};
 use crate::host::system::METHODS;
-use crate::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
-use crate::samples::Samples;
+use crate::probe::{Class, Context, Effort, Probes, Row, Samples, Setting, Slot};
 
 /// Requests: segment, span, and how many samples are taken with normal effort.
 const REQUESTS: [(&str, Nanos, usize); 17] = [
@@ -33,59 +31,52 @@ const REQUESTS: [(&str, Nanos, usize); 17] = [
 /// Below this, ours is the guaranteed minimum; from here on the long delay.
 const LONG_FROM: Nanos = Nanos::from_millis(1);
 
-pub(crate) fn declare() -> ChapterDeclaration {
-    let tables = METHODS
-        .iter()
-        .map(|(segment, name, call)| TableDeclaration { diagram: None,
-            id: format!("sleeps.{segment}"),
-            limits: "300 sleeps of the shortest request down to one of 1 s; from 100 ms on not with --quick, 10 s only with \
-                     --thorough",
-            title: (*name).to_owned(),
-            rows: REQUESTS
-                .iter()
-                .map(|(request, span, _)| {
-                    let how = match call {
-                        Some(_) => format!("{name}({request})"),
-                        None if *span < LONG_FROM => format!("Timebase::delay({request})"),
-                        None => format!("LongDelay::delay({request})"),
-                    };
-                    RowDeclaration::new(
-                        format!("sleeps.{segment}.{request}.late"),
-                        (*request).to_owned(),
-                        Unit::Ns,
-                        Method::Stamp,
-                        format!("how much longer than {request} the call {how} took, by stamps around it"),
-                    )
-                })
-                .collect(),
-        })
-        .collect();
-    ChapterDeclaration {
-        id: "sleeps",
-        title: "Sleeps",
-        intro: "How much longer than asked the operating system's sleeps take for an ordinary program (SCHED_OTHER, default \
-                timer slack), and ours, by stamps around the call.",
-        tables,
-    }
+/// The one probe of the chapter: every method takes its turn at each request.
+pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
+    let mut probes = Probes::new(
+        "sleeps",
+        "Sleeps",
+        "How much longer than asked the operating system's sleeps take for an ordinary program (SCHED_OTHER, default \
+         timer slack), and ours, by stamps around the call.",
+    );
+    let rows: Vec<[Slot; REQUESTS.len()]> = METHODS.iter().map(|method| rows(&mut probes, *method)).collect();
+    let slots: Vec<Slot> = rows.iter().flatten().copied().collect();
+    probes.several(Setting::Class(Class::Other), slots, move |context| measure(context, &rows));
+    probes
 }
 
-pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
-    let machine = context.machine.clone();
-    let guard = context.settings(Class::Other).apply(&machine);
-    if let Some(absent) = policy_refused(&guard) {
-        context.absent_under("sleeps", &absent);
-        return;
-    }
+/// The table of one method, with a row for each request.
+fn rows<M: Machine + Clone + Sync + 'static>(
+    probes: &mut Probes<M>,
+    (segment, name, call): (&str, &str, Option<SleepCall>),
+) -> [Slot; REQUESTS.len()] {
+    let table = probes.table(
+        format!("sleeps.{segment}"),
+        name,
+        "300 sleeps of the shortest request down to one of 1 s; from 100 ms on not with --quick, 10 s only with --thorough",
+    );
+    REQUESTS.map(|(request, span, _)| {
+        let how = match call {
+            Some(_) => format!("{name}({request})"),
+            None if span < LONG_FROM => format!("Timebase::delay({request})"),
+            None => format!("LongDelay::delay({request})"),
+        };
+        let measures = format!("how much longer than {request} the call {how} took, by stamps around it");
+        probes.row(table, Row::new(format!("{request}.late"), request, Unit::Ns, Method::Stamp, measures))
+    })
+}
+
+fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &[[Slot; REQUESTS.len()]]) {
     let timebase = context.timebase.clone();
     let interrupted = context.interrupted;
     let mut long = LongDelay::new(&timebase).cancelled_by(interrupted);
-    let mut lines: Vec<Line> = METHODS
+    let mut lines: Vec<SeriesLine> = METHODS
         .iter()
-        .map(|(_, name, _)| Line { name: (*name).to_owned(), points: Vec::new(), fitted: false })
+        .map(|(_, name, _)| SeriesLine { name: (*name).to_owned(), points: Vec::new(), fitted: false })
         .collect();
-    for (request, span, usual) in REQUESTS {
-        let wanted: Vec<String> = METHODS.iter().map(|(m, _, _)| format!("sleeps.{m}.{request}.late")).collect();
-        if !wanted.iter().any(|id| context.wants(id)) {
+    for (index, (request, span, usual)) in REQUESTS.into_iter().enumerate() {
+        let slots = rows.iter().map(|rows| rows[index]);
+        if !context.wants_any(slots.clone()) {
             continue;
         }
         let Some(count) = samples_wanted(context.effort, span, usual) else {
@@ -94,12 +85,12 @@ pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
                 _ => "take the sheet without --quick",
             };
             let absent = Absent::new("does not fit the time of this effort", remedy);
-            wanted.iter().for_each(|id| context.absent_under(id, &absent));
+            slots.for_each(|slot| context.absent(slot, absent.clone()));
             continue;
         };
         context.say(&format!("sleeps of {request}"));
-        for (((_, _, call), id), line) in METHODS.iter().zip(&wanted).zip(&mut lines) {
-            if !context.wants(id) {
+        for (((_, _, call), slot), line) in METHODS.iter().zip(slots).zip(&mut lines) {
+            if !context.wants(slot) {
                 continue;
             }
             let mut samples = Samples::new();
@@ -117,14 +108,9 @@ pub(crate) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
                 let (low, high) = (range.then_some(low), range.then_some(high));
                 line.points.push(Point { x: span.count() as f64, y, low, high });
             }
-            match samples.figure(Method::Stamp, &Absent::final_("a signal ended every sleep")) {
-                Ok(figure) => context.put(id, figure),
-                Err(absent) if !context.stopped() => context.absent(id, absent),
-                Err(_) => {}
-            }
+            context.enter(slot, samples.taken(&Absent::final_("a signal ended every sleep")));
         }
     }
-    drop(guard);
     lines.retain(|line| !line.points.is_empty());
     if !lines.is_empty() {
         context.series.push(lateness(lines.clone()));
@@ -165,7 +151,7 @@ fn samples_wanted(effort: Effort, span: Nanos, usual: usize) -> Option<usize> {
     }
 }
 
-fn lateness(lines: Vec<Line>) -> Series {
+fn lateness(lines: Vec<SeriesLine>) -> Series {
     Series {
         id: "sleeps.lateness".to_owned(),
         title: "How late each method returns".to_owned(),
@@ -177,15 +163,15 @@ fn lateness(lines: Vec<Line>) -> Series {
 
 /// The error of each method over ours at the same request, as figures 2 and 3 of Fermilab's note on the calibrated TSC
 /// show it for `usleep` and `Sleep`.
-fn error_ratio(lines: &[Line]) -> Option<Series> {
+fn error_ratio(lines: &[SeriesLine]) -> Option<Series> {
     let (ours, others) = lines.split_last().filter(|(ours, _)| ours.name == METHODS[METHODS.len() - 1].1)?;
     let ratio = |point: &Point| {
         let own = ours.points.iter().find(|own| own.x == point.x && own.y > 0.0)?;
         Some(Point { x: point.x, y: point.y / own.y, low: None, high: None })
     };
-    let lines: Vec<Line> = others
+    let lines: Vec<SeriesLine> = others
         .iter()
-        .map(|line| Line {
+        .map(|line| SeriesLine {
             name: line.name.clone(),
             points: line.points.iter().filter_map(ratio).collect(),
             fitted: false,

@@ -82,7 +82,8 @@ impl Scale {
     #[inline]
     pub(crate) fn ticks_for_at_least(&self, nanos: Nanos, bound: u64) -> i64 {
         let exact = i128::from(nanos.count()) * i128::from(self.ticks_per_nano);
-        let ticks = ceil_div(exact, 1 << SHIFT);
+        // Rounded up. The shift rounds down, also for negative spans; a division of 128 bits would be a call that takes tens of nanoseconds.
+        let ticks = (exact + ((1 << SHIFT) - 1)) >> SHIFT;
         // Saturating: a budget of `Nanos::MAX` with a bound of a half would not fit; far more than i64::MAX is left.
         let guard = (ticks.unsigned_abs().saturating_mul(u128::from(bound)) >> 64) as i128 + i128::from(bound > 0);
         i64::try_from(ticks + guard).unwrap_or(i64::MAX)
@@ -92,11 +93,6 @@ impl Scale {
     pub(crate) fn rate_hz(&self) -> f64 {
         self.ticks_per_nano as f64 / (1_u64 << SHIFT) as f64 * 1e9
     }
-}
-
-/// Division rounded up; the divisor is positive.
-fn ceil_div(dividend: i128, divisor: i128) -> i128 {
-    dividend.div_euclid(divisor) + i128::from(dividend.rem_euclid(divisor) != 0)
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use hairspring_machine::Clock;
 use hairspring_sheet::Unit;
+use hairspring_suite::rounds::median;
 use hairspring_time::{Cpu, Host, LongDelay, Machine, Nanos, RealTime, Timebase};
 use serde_json::Value;
 
-use crate::report::{cell, median};
+use crate::report::cell;
 
 const ROUNDS: usize = 5;
 const BLOCKS: usize = 50;
@@ -87,7 +88,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
          `tune`, which puts their median where the request is for the caller, and lets half of them be early. An empty call: how long a call \
          that does nothing takes between two readings of the clock after a sleep of {REQUEST}, which is what a language is late by itself.\n"
     );
-    let rust = rust.each_mut().map(|samples| median(samples));
+    let rust = rust.each_ref().map(|samples| median(samples));
     println!(
         "| from | our now | its own clock | ratio | our long delay, late by its report | as seen | tuned, as seen | an empty call after a sleep | its own sleep, as seen |"
     );
@@ -108,7 +109,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
             goals.push(format!("{name}: absent, so no goal was reached"));
             continue;
         }
-        let medians = language.taken.each_mut().map(|samples| median(samples));
+        let medians = language.taken.each_ref().map(|samples| median(samples));
         row(name, language.clock, language.sleep, medians);
         goals.push(if name == "C" {
             goal("what C adds to a reading of the clock", medians[0] - rust[0], ADDED_MOST, ns)

@@ -6,25 +6,28 @@ mod embassy;
 mod floor;
 mod goals;
 pub(crate) mod memory;
+mod meter;
 mod mq;
 mod periodic;
 mod posix;
 mod rounds;
 mod scaling;
-mod scenario;
 mod tokio;
 
 use hairspring_machine::{Cpu, Host, Machine};
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
-use hairspring_suite::executive::port::Place;
+use hairspring_suite::executive::port::Placement;
 use hairspring_time::{Nanos, Timebase};
 
 use hairspring_suite::executive::ours::{Ours, ThreadUp};
-use scenario::Stand;
+use hairspring_suite::executive::{Bench, Compared};
+use hairspring_suite::rounds::median;
 
-/// Round trips that must each preempt.
-const PREEMPTIONS: u64 = 10_000;
+/// Rounds between two stamps.
+const ROUNDS: u64 = 512;
+/// What would be written to make caches dirty; here they stay hot.
+const SWEEP_BYTES: usize = 0;
 
 /// The repeats of a cell.
 pub(crate) struct Spread {
@@ -36,7 +39,8 @@ pub(crate) struct Spread {
 
 impl Spread {
     fn of(mut samples: Vec<f64>) -> Option<Self> {
-        let median = crate::report::median(&mut samples);
+        let median = median(&samples);
+        samples.sort_unstable_by(f64::total_cmp);
         let (min, max) = (*samples.first()?, *samples.last()?);
         Some(Self { n: samples.len(), min, median, max })
     }
@@ -49,13 +53,14 @@ impl Spread {
 
 pub(crate) fn run(timebase: &Timebase, cpu: Cpu, quick: bool) -> Result<(), String> {
     let other = Host.affinity().0.iter().copied().find(|other| *other != cpu);
-    let place = Place { cpu, other, measure_latency: false };
+    let place = Placement { cpu, other, measure_latency: false };
     let (span, seconds) = if quick { (Nanos::from_millis(20), 3) } else { (Nanos::from_millis(200), 60) };
-    let stand = Stand { place, timebase: timebase.clone(), span, pair_ns: pair_ns(timebase) };
-    let results = rounds::take(&stand);
-    let patient = Stand { span: Nanos::from_secs(1), ..stand.clone() };
-    let ten_thousand = scenario::wake_wait::<Ours<ThreadUp>>(&patient, PREEMPTIONS).ok();
-    let growths = scaling::take(&stand, if quick { 3 } else { rounds::REPEATS });
+    let bench = Bench { rounds: ROUNDS, ..Bench::new(timebase.clone(), place, span, SWEEP_BYTES) };
+    let results = rounds::take(&bench);
+    // One round for each sample: as many round trips as there is room for, each of which must preempt.
+    let patient = Bench { rounds: 1, slice: Nanos::from_secs(1), ..bench.clone() };
+    let ten_thousand = Compared::WakeWait.take::<Ours<ThreadUp>>(&patient).ok();
+    let growths = scaling::take(&bench, if quick { 3 } else { rounds::REPEATS });
     let memory = memory::take();
 
     println!("## Executives\n");
@@ -74,16 +79,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, quick: bool) -> Result<(), Stri
         Ok(bytes) => println!("A parked fiber keeps {:.2} KiB in memory (of 1,000, resident set).\n", bytes / 1024.0),
         Err(why) => println!("Memory of a parked fiber: no result, failed to {why}\n"),
     }
-    periodic::run(&stand, seconds);
+    periodic::run(&bench, seconds);
     goals::print(&results, &growths, ten_thousand);
     Ok(())
-}
-
-/// What a pair of ordered stamps shows with nothing between.
-fn pair_ns(timebase: &Timebase) -> f64 {
-    let pair = || {
-        let before = timebase.stamp_ordered();
-        timebase.stamp_ordered().since(before) as f64 * 1e9 / timebase.calibration().rate_hz
-    };
-    crate::report::median(&mut (0..1001).map(|_| pair()).collect::<Vec<_>>())
 }

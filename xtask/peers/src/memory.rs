@@ -3,15 +3,17 @@
 //! The two count differently: mbw states MiB copied in a second, likwid-bench 10⁶ bytes read or written, which is twice what
 //! was copied. Here everything is bytes copied.
 
+use std::ops::ControlFlow;
 use std::process::Command;
 
+use hairspring_ring::{Bytes, Pages};
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Method, Unit};
-use hairspring_stream::{Bytes, Pages};
+use hairspring_suite::rounds::{interleave, median};
 use hairspring_suite::transfer::{Arena, Operation, non_temporal_stores};
 use hairspring_time::{Cpu, Host, Machine, RealTime, Timebase};
 
-use crate::report::{median, statistics};
+use crate::report::statistics;
 
 /// Each of the two arrays.
 const ARRAY: Bytes = Bytes::mib(256);
@@ -73,23 +75,24 @@ pub(crate) fn run(timebase: &Timebase, quick: bool) {
         .map(|pages| (pages, Arena::new(Bytes(array.0 * 2), pages).map_err(|absent| absent.reason)))
         .into();
     let mut results: [Rates; CANDIDATES.len()] = std::array::from_fn(|_| Ok(Vec::new()));
-    for round in 0..rounds {
-        eprintln!("copies of memory, round {} of {rounds}", round + 1);
-        for turn in 0..CANDIDATES.len() {
-            // To and fro, so that none always follows the same other.
-            let index = if round % 2 == 0 { turn } else { CANDIDATES.len() - 1 - turn };
-            let Ok(rates) = &mut results[index] else { continue };
-            let taken = match CANDIDATES[index] {
+    let complete = interleave(rounds, CANDIDATES.len(), |turn| {
+        if turn.first {
+            eprintln!("copies of memory, round {} of {rounds}", turn.round + 1);
+        }
+        if let Ok(rates) = &mut results[turn.candidate] {
+            let taken = match CANDIDATES[turn.candidate] {
                 Candidate::Ours(operation, pages) => ours(timebase, &mut arenas, operation, pages, array),
                 Candidate::Mbw => mbw(array),
                 Candidate::Likwid => likwid(array),
             };
             match taken {
                 Ok(rate) => rates.push(rate),
-                Err(why) => results[index] = Err(why),
+                Err(why) => results[turn.candidate] = Err(why),
             }
         }
-    }
+        ControlFlow::<()>::Continue(())
+    });
+    debug_assert!(complete.is_continue());
     print(&results, array, rounds, cpu);
 }
 
@@ -102,20 +105,20 @@ fn ours(
 ) -> Result<f64, String> {
     let arena = arenas.iter_mut().find(|(kind, _)| *kind == pages).map(|(_, arena)| arena);
     let arena = arena.ok_or("no such pages")?.as_mut().map_err(|why| why.clone())?;
-    let mut rates = [0.0; COPIES].map(|_| {
+    let rates = [0.0; COPIES].map(|_| {
         let before = timebase.stamp_ordered();
         arena.repeat(operation, array, 1);
         let took = timebase.nanos(timebase.stamp_ordered().since(before));
         array.0 as f64 * 1e9 / took.count().max(1) as f64
     });
-    Ok(median(&mut rates))
+    Ok(median(&rates))
 }
 
 fn mbw(array: Bytes) -> Result<f64, String> {
     let mib = (array.0 >> 20).to_string();
     let output = output("mbw", &["-a", "-t0", "-n", &COPIES.to_string(), &mib])?;
-    let mut rates = mbw_rates(&output);
-    if rates.len() == COPIES { Ok(median(&mut rates)) } else { Err(unread("mbw", &output)) }
+    let rates = mbw_rates(&output);
+    if rates.len() == COPIES { Ok(median(&rates)) } else { Err(unread("mbw", &output)) }
 }
 
 fn likwid(array: Bytes) -> Result<f64, String> {
@@ -163,7 +166,7 @@ fn unread(program: &str, output: &str) -> String {
 fn print(results: &[Rates; CANDIDATES.len()], array: Bytes, rounds: usize, cpu: Cpu) {
     println!("## Copies of memory\n");
     println!(
-        "Bytes copied in a second from one array of {array} to another, on CPU {}; {rounds} rounds, to and fro, of which each \
+        "Bytes copied in a second from one array of {array} to another, on CPU {}; {rounds} rounds, in an order of each round's own, of which each \
          candidate has its turn. Ours uses {}. The peers' pages are the kernel's choice.\n",
         cpu.0,
         non_temporal_stores()
@@ -193,8 +196,8 @@ fn goal(results: &[Rates; CANDIDATES.len()], ours: Candidate, peer: Candidate) -
     let of = |wanted: Candidate| CANDIDATES.iter().position(|candidate| *candidate == wanted).map(|at| &results[at]);
     let name = format!("{} over {}", ours.name(), peer.name());
     let (Some(Ok(own)), Some(Ok(others))) = (of(ours), of(peer)) else { return format!("{name}: n/a") };
-    let mut ratios: Vec<f64> = own.iter().zip(others).map(|(own, other)| own / other).collect();
-    let ratio = median(&mut ratios);
+    let ratios: Vec<f64> = own.iter().zip(others).map(|(own, other)| own / other).collect();
+    let ratio = median(&ratios);
     let verdict = if ratio >= GOAL { "reached" } else { "**not reached**" };
     format!("{name}: {}, goal {} {verdict}", quantity(ratio, Unit::Ratio), quantity(GOAL, Unit::Ratio))
 }

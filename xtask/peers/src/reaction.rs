@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairspring_device::source::{Counter, Firing};
-use hairspring_device::{Activation, SchedulingUnit, Stop};
 use hairspring_sheet::{Figure, Method, Unit};
+use hairspring_station::source::{Counter, CounterWriter};
+use hairspring_station::{Activation, SchedulingUnit, Stop};
 use hairspring_time::{Cpu, Host, Machine, Nanos, Policy, RealTime, Timebase};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -107,7 +107,7 @@ fn write_one(mut to: &File) -> Result<(), String> {
     std::io::Write::write_all(&mut to, &1_u64.to_ne_bytes()).map_err(|error| format!("fire a bare thread: {error}"))
 }
 
-fn fire_unit(firing: &Firing) -> Result<(), String> {
+fn fire_unit(firing: &CounterWriter) -> Result<(), String> {
     firing.fire().map_err(|error| error.to_string())
 }
 

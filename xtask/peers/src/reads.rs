@@ -1,13 +1,15 @@
 //! What one reading of the time costs, ours and the peers', by loops less the empty loop.
 
 use std::hint::black_box;
+use std::ops::ControlFlow;
 
 use hairspring_machine::{Clock, Host, Machine};
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Method, Unit};
+use hairspring_suite::rounds::{interleave, median};
 use hairspring_time::{Ordering, Profile, Timebase};
 
-use crate::report::{median, statistics};
+use crate::report::statistics;
 
 /// Calls in a batch.
 const BATCH: u32 = 20_000;
@@ -45,22 +47,20 @@ pub(crate) fn run(timebase: &Timebase, quick: bool) {
     ];
     let rounds = if quick { 15 } else { 51 };
     let mut samples: Vec<Vec<f64>> = vec![Vec::new(); candidates.len()];
-    for _ in 0..rounds {
-        // Every candidate in every round, so that a slow moment of the machine falls on all of them.
-        for ((_, batch), samples) in candidates.iter_mut().zip(&mut samples) {
-            let start = timebase.stamp_ordered();
-            batch();
-            let ticks = timebase.stamp_ordered().since(start);
-            samples.push(ticks as f64 * 1e9 / timebase.calibration().rate_hz / f64::from(BATCH));
-        }
-    }
-    let mut empty = samples.pop().unwrap_or_default();
-    let empty = median(&mut empty);
+    let complete = interleave(rounds, candidates.len(), |turn| {
+        let start = timebase.stamp_ordered();
+        candidates[turn.candidate].1();
+        let ticks = timebase.stamp_ordered().since(start);
+        samples[turn.candidate].push(ticks as f64 * 1e9 / timebase.calibration().rate_hz / f64::from(BATCH));
+        ControlFlow::<()>::Continue(())
+    });
+    debug_assert!(complete.is_continue());
+    let empty = median(&samples.pop().unwrap_or_default());
     candidates.pop();
     for samples in &mut samples {
         samples.iter_mut().for_each(|sample| *sample -= empty);
     }
-    let medians: Vec<f64> = samples.iter_mut().map(|samples| median(samples)).collect();
+    let medians: Vec<f64> = samples.iter().map(|samples| median(samples)).collect();
     let (bare, fenced) = (medians[0], medians[5]);
     println!(
         "## Reading the time\n\nNanoseconds a call in a loop, less the empty loop ({empty:.2} ns); {rounds} rounds of {BATCH} calls.\n"

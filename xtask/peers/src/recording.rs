@@ -6,16 +6,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
+use hairspring_record::ledger::Verdict;
+use hairspring_record::recording::{Files, Recording};
+use hairspring_record::session::{Input, RecordConfig, Recorded, record};
+use hairspring_record::store::{Ways, best};
+use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_ring::OnOverrun;
+use hairspring_ring::{Bytes, Frames, Layout, SampleRate};
 use hairspring_sheet::{Method, Unit};
-use hairspring_stream::ledger::Verdict;
-use hairspring_stream::pattern::Pattern;
-use hairspring_stream::recording::{Files, Recording};
-use hairspring_stream::session::{Config, Input, Recorded, record};
-use hairspring_stream::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
-use hairspring_stream::source::{OnOverrun, Source};
-use hairspring_stream::store::{Ways, best};
-use hairspring_stream::verify::{Options, verify};
-use hairspring_stream::{Bytes, Frames, Layout, SampleRate};
+use hairspring_source::Source;
+use hairspring_source::pattern::Pattern;
+use hairspring_source::virtual_card::{Settings, UnpacedCard, VirtualCard};
+use hairspring_suite::rounds::median;
 use hairspring_time::Nanos;
 
 use crate::report;
@@ -72,7 +74,7 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
             }
         }
     }
-    let medians: Vec<f64> = lines.iter_mut().map(|line| report::median(&mut line.rates)).collect();
+    let medians: Vec<f64> = lines.iter().map(|line| median(&line.rates)).collect();
     println!("| what | n | min | median | max | against |\n| --- | ---: | ---: | ---: | ---: | --- |");
     for (index, line) in lines.iter().enumerate() {
         let peer = if index < 2 { 0 } else { 2 };
@@ -138,13 +140,13 @@ fn card(rate: Option<SampleRate>, volume: Bytes) -> Result<Box<dyn Source>, Stri
 
 fn one(base: &Path, source: Box<dyn Source>) -> Result<Recorded, String> {
     let clocked = source.describe().clocked;
-    let config = Config {
+    let config = RecordConfig {
         buffer: Bytes::mib(64),
         notify: BLOCK,
         depth: DEPTH,
         on_overrun: if clocked { OnOverrun::Gap } else { OnOverrun::Block },
         volume: Some(VOLUME),
-        ..Config::default()
+        ..RecordConfig::default()
     };
     let input = Input { source, targets: vec![base.to_owned()] };
     let mut recorded = record(vec![input], &config, &AtomicBool::new(false), &mut |_| ()).map_err(|e| e.to_string())?;
@@ -154,7 +156,7 @@ fn one(base: &Path, source: Box<dyn Source>) -> Result<Recorded, String> {
 /// The rate of a verification that found everything right.
 fn verified(base: &Path, counters: bool) -> Result<f64, String> {
     let recording = Recording::open(&[base.to_owned()]).map_err(|error| error.to_string())?;
-    let options = Options { counters, sha512: false };
+    let options = VerifyOptions { counters, sha512: false };
     let mut store = best(DEPTH, Ways::default());
     let before = std::time::Instant::now();
     let verified = verify(&mut *store, &recording, options, &mut |_| ()).map_err(|error| error.to_string())?;

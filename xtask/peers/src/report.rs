@@ -13,12 +13,6 @@ pub(crate) fn conditions(cpu: Cpu) {
     println!("* measured on CPU {}\n", cpu.0);
 }
 
-/// The median of some samples.
-pub(crate) fn median(samples: &mut [f64]) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 /// A number with its unit, or a dash.
 pub(crate) fn cell(value: Option<f64>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| quantity(value, unit).to_string())

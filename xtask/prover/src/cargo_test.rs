@@ -22,25 +22,14 @@ const SANITIZERS: [&str; 2] = ["thread", "address"];
 
 /// Runs tests under the sanitizers, with the nightly toolchain, which alone has them. The standard library is built anew with
 /// each (`rustup component add rust-src --toolchain nightly`): ThreadSanitizer must see its atomics, too.
-pub(crate) fn sanitize(package: &str, tests: &[&str]) -> Verdict {
+pub(crate) fn sanitize(packages: &[&str], tests: &[&str]) -> Verdict {
     let mut all = Verdict { passed: true, figures: Map::new() };
     for name in SANITIZERS {
         let mut command = Command::new("rustup");
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        command.args([
-            "run",
-            "nightly",
-            "cargo",
-            "test",
-            "-Zbuild-std",
-            "-p",
-            package,
-            "--lib",
-            "--target",
-            &target,
-            "--",
-        ]);
-        command.args(tests);
+        command.args(["run", "nightly", "cargo", "test", "-Zbuild-std", "--lib", "--target", &target]);
+        command.args(packages.iter().flat_map(|package| ["-p", package]));
+        command.arg("--").args(tests);
         command.env("RUSTFLAGS", format!("-Zsanitizer={name}"));
         command.env("CARGO_TARGET_DIR", format!("target/sanitizer-{name}"));
         command.env("TSAN_OPTIONS", "halt_on_error=1");

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hairspring_exec::{
-    Backend, Config, Create, Executive, Finish, Limit, Moment, Nanos, Priority, Protocol, RunLimit, Services, Sim,
-    Status, TaskId,
+    Backend, Create, ExecConfig, Executive, Finish, Limit, Moment, Nanos, Priority, ResourceProtocol, RunLimit,
+    Services, Sim, TaskId,
 };
 use hairspring_machine::sim::Script;
 use serde_json::{Map, Value, json};
@@ -44,7 +44,7 @@ pub(crate) fn preemption(count: u64) -> Verdict {
 }
 
 fn wakes(backend: Backend, count: u64) -> Result<(u64, Finish), Box<dyn std::error::Error>> {
-    let mut executive = Executive::new(backend, &Config::default())?;
+    let mut executive = Executive::new(backend, &ExecConfig::default())?;
     let word = Arc::new(AtomicU64::new(0));
     let proved = Arc::new(AtomicU64::new(0));
     let written = Arc::clone(&word);
@@ -114,7 +114,7 @@ fn counts(expiries: &Expiries) -> Value {
 }
 
 fn expiries(backend: Backend, period: Nanos, span: Nanos) -> Result<Expiries, Box<dyn std::error::Error>> {
-    let mut executive = Executive::new(backend, &Config::default())?;
+    let mut executive = Executive::new(backend, &ExecConfig::default())?;
     let all = Arc::new(Mutex::new(Expiries::default()));
     let first = executive.now().after_nanos(1_000_000);
     let period_ns = period.count().cast_unsigned();
@@ -181,9 +181,9 @@ pub(crate) fn inversion() -> Verdict {
     let (hold, compute) = (Nanos::from_millis(5), Nanos::from_millis(50));
     figures.insert("low holds for, middle computes for".to_owned(), json!([hold.to_string(), compute.to_string()]));
     for (name, protocol, cured) in [
-        ("none", Protocol::None, false),
-        ("inherit", Protocol::Inherit, true),
-        ("ceiling", Protocol::Ceiling(priority(10)), true),
+        ("none", ResourceProtocol::None, false),
+        ("inherit", ResourceProtocol::Inherit, true),
+        ("ceiling", ResourceProtocol::Ceiling(priority(10)), true),
     ] {
         for backend in [Backend::Sim(Sim::new(Script::default())), Backend::fiber(), Backend::thread_up()] {
             let label = format!("{}, {name}: the urgent task waited", backend.name());
@@ -211,18 +211,18 @@ impl Half for Nanos {
 
 fn blocked(
     backend: Backend,
-    protocol: Protocol,
+    protocol: ResourceProtocol,
     hold: Nanos,
     compute: Nanos,
 ) -> Result<Nanos, Box<dyn std::error::Error>> {
-    let mut executive = Executive::new(backend, &Config::default())?;
+    let mut executive = Executive::new(backend, &ExecConfig::default())?;
     let resource = executive.resource(protocol)?;
     let waited = Arc::new(AtomicU64::new(0));
     let held = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&waited);
     let urgent = executive.task("urgent", priority(10), move |ctx| {
         let asked: Moment = ctx.now();
-        let reserved: Result<_, Status> = ctx.reserve(resource, Limit::Forever);
+        let reserved = ctx.reserve(resource, Limit::Forever);
         let waited_ns = ctx.now().as_nanos() - asked.as_nanos();
         drop(reserved);
         // Relaxed: read after the run.

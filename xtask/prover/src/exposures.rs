@@ -12,7 +12,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use hairspring_device::exposure::End;
+use hairspring_device::exposure::ExposureEnd;
 use hairspring_device::instrument::Address;
 use hairspring_device::{
     AccessTimes, Device, DeviceError, Exposure, ExposureReport, Instrument, Lines, Protocol, VirtualBoard,
@@ -183,7 +183,7 @@ fn judge(samples: &[Sample], figures: &mut Map<String, Value>) -> bool {
     let writes = 2 * AccessTimes::FESA.write.count();
     let silent = samples.iter().filter(|sample| by_kernel(sample) > GOOD_NS + writes && !sample.report.is_disturbed());
     let (silent, unread) = (silent.count(), samples.iter().filter(|sample| !is_read(sample)).count());
-    let too_long = samples.iter().filter(|sample| matches!(sample.report.end, End::ReadingTooLong(_))).count();
+    let too_long = samples.iter().filter(|sample| matches!(sample.report.end, ExposureEnd::ReadingTooLong(_))).count();
     let mut waited: Vec<i64> = samples.iter().map(|sample| sample.waited.count()).collect();
     let windows = samples.iter().filter_map(|sample| Some(sample.report.delay?.window.count()));
     let mut windows: Vec<i64> = windows.collect();

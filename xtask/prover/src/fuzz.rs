@@ -1,4 +1,4 @@
-//! The fuzz targets of the stream crate, each for a while: coverage-guided inputs to every parser, with the nightly toolchain
+//! The fuzz targets, each for a while: coverage-guided inputs to every parser, with the nightly toolchain
 //! and `cargo fuzz`.
 
 use std::process::Command;
@@ -8,8 +8,8 @@ use serde_json::{Map, json};
 use super::Verdict;
 
 /// Where the targets are, in the workspace.
-const FOLDER: &str = "crates/stream/fuzz";
-const TARGETS: [&str; 4] = ["card", "journal", "sigmf", "topology"];
+const FOLDER: &str = "fuzz";
+const TARGETS: [&str; 5] = ["card", "description", "journal", "sigmf", "topology"];
 /// Long enough for some dozen records, or a topology.
 const LONGEST_INPUT: u32 = 4096;
 

@@ -141,7 +141,7 @@ enum Proof {
         #[arg(long, default_value = "target/prove-recording")]
         dir: PathBuf,
     },
-    /// The sanitizers see no data race and no bad access in the tests of the stream crate that have threads or raw memory
+    /// The sanitizers see no data race and no bad access in the tests of ring, source, record and play that have threads or raw memory
     StreamSanitizers,
     /// The sanitizers see no data race and no bad access in the tests of the executive's thread back-end
     ExecutiveSanitizers,
@@ -196,7 +196,7 @@ enum Proof {
         #[arg(long, default_value_t = 10_800)]
         seconds: u32,
     },
-    /// No input makes a parser of the stream crate panic or contradict itself
+    /// No input makes a parser panic or contradict itself
     Fuzz {
         /// How long for each target
         #[arg(long, default_value_t = 60)]
@@ -204,7 +204,8 @@ enum Proof {
     },
 }
 
-/// The tests of the stream crate with threads or raw memory.
+/// The tests of ring, source, record and play with threads or raw memory.
+const STREAM_CRATES: &[&str] = &["hairspring-ring", "hairspring-source", "hairspring-record", "hairspring-play"];
 const STREAM_TESTS: &[&str] =
     &["ring::", "memory::", "monitor::", "player::", "trigger::external::", "session::", "recorder::", "store::"];
 
@@ -250,9 +251,11 @@ fn main() -> ExitCode {
                 "-p",
                 "hairspring-exec",
                 "-p",
-                "hairspring-stream",
+                "hairspring-ring",
                 "-p",
                 "hairspring-device",
+                "-p",
+                "hairspring-station",
                 "-p",
                 "hairspring-c",
                 "--lib",
@@ -277,8 +280,8 @@ fn main() -> ExitCode {
         Proof::Steps { steps } => steps::prove(&steps),
         Proof::Mutants { part, seconds } => mutants::prove(&part, seconds),
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
-        Proof::StreamSanitizers => cargo_test::sanitize("hairspring-stream", STREAM_TESTS),
-        Proof::ExecutiveSanitizers => cargo_test::sanitize("hairspring-exec", EXECUTIVE_TESTS),
+        Proof::StreamSanitizers => cargo_test::sanitize(STREAM_CRATES, STREAM_TESTS),
+        Proof::ExecutiveSanitizers => cargo_test::sanitize(&["hairspring-exec"], EXECUTIVE_TESTS),
     };
     let mut said = json!({"passed": verdict.passed, "figures": verdict.figures});
     if let Some(reason) = verdict.figures.get(NOT_RUN).filter(|_| !verdict.passed) {

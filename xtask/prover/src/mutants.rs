@@ -34,8 +34,8 @@ struct Part {
     tests: &'static [&'static str],
 }
 
-const STREAM: &str = "hairspring-stream";
-const STREAM_FOLDER: &str = "crates/stream";
+const RECORD: &str = "hairspring-record";
+const RECORD_FOLDER: &str = "crates/record";
 
 const PARTS: &[Part] = &[
     Part {
@@ -64,33 +64,33 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "ring",
-        package: STREAM,
-        folder: STREAM_FOLDER,
-        files: &["crates/stream/src/ring.rs", "crates/stream/src/ring/**"],
+        package: "hairspring-ring",
+        folder: "crates/ring",
+        files: &["crates/ring/src/ring.rs", "crates/ring/src/ring/**"],
         binaries: &["--lib"],
         tests: &["ring::"],
     },
     Part {
         name: "journal",
-        package: STREAM,
-        folder: STREAM_FOLDER,
-        files: &["crates/stream/src/journal.rs", "crates/stream/src/journal/**", "crates/stream/src/ledger.rs"],
+        package: RECORD,
+        folder: RECORD_FOLDER,
+        files: &["crates/record/src/journal.rs", "crates/record/src/journal/**", "crates/record/src/ledger.rs"],
         binaries: &["--lib", "--test", "it"],
         tests: &["journal::", "ledger::", "recover::", "verify::", "recording::", "crashes::"],
     },
     Part {
         name: "recorder",
-        package: STREAM,
-        folder: STREAM_FOLDER,
-        files: &["crates/stream/src/recorder.rs", "crates/stream/src/recorder/**"],
+        package: RECORD,
+        folder: RECORD_FOLDER,
+        files: &["crates/record/src/recorder.rs", "crates/record/src/recorder/**"],
         binaries: &["--lib", "--test", "it"],
         tests: &["recorder::", "recording::", "session::", "crashes::"],
     },
     Part {
         name: "recover",
-        package: STREAM,
-        folder: STREAM_FOLDER,
-        files: &["crates/stream/src/recover.rs", "crates/stream/src/recover/**"],
+        package: RECORD,
+        folder: RECORD_FOLDER,
+        files: &["crates/record/src/recover.rs", "crates/record/src/recover/**"],
         binaries: &["--lib", "--test", "it"],
         tests: &["recover::", "verify::", "recording::", "crashes::"],
     },

@@ -2,11 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairspring_device::{
-    AccessTimes, Action, Activation, Counts, DeviceError, EventSource, Guarded, Lines, Poller, Protocol,
-    SchedulingUnit, Signal, Sleeper, Stop, VirtualBoard,
-};
+use hairspring_device::{AccessTimes, DeviceError, Guarded, Lines, Protocol, VirtualBoard};
 use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_station::{Action, Activation, Counts, EventSource, Poller, SchedulingUnit, Signal, Sleeper, Stop};
 use hairspring_time::Timebase;
 use serde_json::{Map, Value, json};
 

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hairspring_stream::journal::{Journal, Record};
-use hairspring_stream::ledger::Verdict as Worth;
-use hairspring_stream::recording::{Files, Recording};
-use hairspring_stream::recover::{self, recover};
-use hairspring_stream::store::{Ways, best};
-use hairspring_stream::verify::{Options, Verified, verify};
+use hairspring_record::journal::{Journal, Record};
+use hairspring_record::ledger::Verdict as Worth;
+use hairspring_record::recording::{Files, Recording};
+use hairspring_record::recover;
+use hairspring_record::recover::recover;
+use hairspring_record::store::{Ways, best};
+use hairspring_record::verify::{Verified, VerifyOptions, verify};
 use serde_json::{Map, Value, json};
 
 use super::Verdict;
@@ -186,7 +187,8 @@ fn kill(child: &mut Child) -> Result<(), String> {
 /// Recovers and then proves all that is left.
 fn recovered(bases: &[PathBuf]) -> Result<Verified, String> {
     let mut store = best(8, Ways::default());
-    let mended = recover(&mut *store, bases, recover::Options::default(), &mut |_| ()).map_err(|e| e.to_string())?;
+    let mended =
+        recover(&mut *store, bases, recover::RecoverOptions::default(), &mut |_| ()).map_err(|e| e.to_string())?;
     if mended.damaged_blocks > 0 && mended.durable.count() == 0 {
         return Err(format!("{} blocks were damaged", mended.damaged_blocks));
     }
@@ -197,7 +199,7 @@ fn recovered(bases: &[PathBuf]) -> Result<Verified, String> {
 /// Every byte of a recording against its checksums and its pattern.
 fn proven(recording: &Recording) -> Result<Verified, String> {
     let mut store = best(8, Ways::default());
-    let options = Options { counters: true, sha512: false };
+    let options = VerifyOptions { counters: true, sha512: false };
     let verified = verify(&mut *store, recording, options, &mut |_| ()).map_err(|error| error.to_string())?;
     if verified.damaged > 0 || verified.mismatch.is_some() || !verified.faults.is_empty() || !verified.ledger_holds {
         let (mismatch, faults) = (&verified.mismatch, &verified.faults);

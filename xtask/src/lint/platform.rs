@@ -3,6 +3,8 @@
 //!
 //! Looked for in every crate of the product, its tests included: conditions on the target, the shorthands `unix`
 //! and `windows` inside `cfg`, inline assembly, the intrinsics of one architecture.
+//!
+//! One exception: at the root of a crate, `#[cfg(target_os = "…")]` on the line above `mod name;` chooses a whole module.
 
 use super::ledger::{self, Ledger};
 use super::source::{Source, has_word, is_name};
@@ -16,7 +18,7 @@ pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
             continue;
         }
         for (line, code) in source.lines() {
-            if let Some(what) = dependence(code) {
+            if let Some(what) = dependence(code).filter(|_| !chooses_a_module(source, line)) {
                 let what = if ledger.lists(&source.path) {
                     format!("{what} in a listed file that is not under a folder host/; move it there")
                 } else {
@@ -32,7 +34,27 @@ pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
 }
 
 fn depends(source: &Source) -> bool {
-    source.lines().any(|(_, code)| dependence(code).is_some())
+    source.lines().any(|(line, code)| dependence(code).is_some() && !chooses_a_module(source, line))
+}
+
+/// Whether this line, counted from 1, is a condition on `target_os` alone, above a module in a file of its own, at a crate's root.
+fn chooses_a_module(source: &Source, line: usize) -> bool {
+    let is_root = source.path.ends_with("/src/lib.rs") || source.path.ends_with("/src/main.rs");
+    let declared = source.code.get(line).map_or("", |next| next.trim());
+    let is_declared = declared.strip_suffix(';').is_some_and(|item| {
+        let item = item.strip_prefix("pub(crate) ").or_else(|| item.strip_prefix("pub ")).unwrap_or(item);
+        item.strip_prefix("mod ").is_some_and(|name| name.chars().all(is_name))
+    });
+    is_root && is_declared && is_condition_on_the_system(source.code[line - 1].trim())
+}
+
+/// Whether an attribute asks for the operating system and for nothing else.
+fn is_condition_on_the_system(attribute: &str) -> bool {
+    let condition = attribute.strip_prefix("#[cfg(").and_then(|rest| rest.strip_suffix(")]"));
+    condition.is_some_and(|condition| {
+        let mut words = condition.split(|c| !is_name(c)).filter(|word| !word.is_empty());
+        words.all(|word| ["target_os", "not", "any", "all"].contains(&word))
+    })
 }
 
 /// What in this line depends on the platform.
@@ -77,6 +99,8 @@ mod tests {
 
     const LEDGER: (&str, &str) =
         ("ARCHITECTURE.md", "## Platform ledger\n- `crates/machine/src/host/mod.rs`\n- `crates/time/src/a.rs`\n");
+    const LEDGER_OF_HOST: (&str, &str) =
+        ("ARCHITECTURE.md", "## Platform ledger\n- `crates/machine/src/host/mod.rs`\n");
     const HOST: (&str, &str) = ("crates/machine/src/host/mod.rs", "#[cfg(target_os = \"linux\")]\nmod linux;\n");
 
     #[test]
@@ -84,8 +108,7 @@ mod tests {
         let bad = "#[cfg(any(test, target_arch = \"x\"))]\nfn f() { core::arch::asm!(\"nop\") }\n#[cfg(windows)]\nx\n\
                    use std::arch::x86_64::_rdtsc;\n";
         let file = "crates/machine/src/ticks.rs";
-        let ledger = ("ARCHITECTURE.md", "## Platform ledger\n- `crates/machine/src/host/mod.rs`\n");
-        expect(find, &[ledger, HOST, (file, bad)], &[(file, 1), (file, 2), (file, 3), (file, 5)]);
+        expect(find, &[LEDGER_OF_HOST, HOST, (file, bad)], &[(file, 1), (file, 2), (file, 3), (file, 5)]);
     }
 
     #[test]
@@ -101,6 +124,29 @@ mod tests {
     fn an_entry_without_platform_code_is_stale() {
         expect(find, &[LEDGER, HOST, ("crates/time/src/a.rs", "fn f() {}\n")], &[("ARCHITECTURE.md", 3)]);
         expect(find, &[HOST], &[(HOST.0, 1)]);
+    }
+
+    #[test]
+    fn the_root_of_a_crate_may_choose_whole_modules_by_the_system_and_nothing_else() {
+        let allowed =
+            "#[cfg(target_os = \"linux\")]\nmod record;\n#[cfg(not(target_os = \"linux\"))]\npub(crate) mod none;\n";
+        expect(find, &[LEDGER_OF_HOST, HOST, ("crates/cli/src/main.rs", allowed)], &[]);
+        expect(find, &[LEDGER_OF_HOST, HOST, ("crates/cli/src/lib.rs", allowed)], &[]);
+        let elsewhere = "crates/cli/src/record/mod.rs";
+        expect(find, &[LEDGER_OF_HOST, HOST, (elsewhere, allowed)], &[(elsewhere, 1), (elsewhere, 3)]);
+        let root = "crates/cli/src/main.rs";
+        for other in [
+            "#[cfg(target_os = \"linux\")]\nuse record::run;\n",
+            "#[cfg(target_os = \"linux\")]\nmod record { fn f() {} }\n",
+            "#[cfg(target_os = \"linux\")]\nfn modest();\n",
+            "#[cfg(target_os = \"linux\")]\n#[path = \"../x.rs\"]\nmod record;\n",
+            "#[cfg(target_arch = \"x86_64\")]\nmod record;\n",
+            "#[cfg(all(test, target_os = \"linux\"))]\nmod record;\n",
+            "#[cfg(windows)]\nmod record;\n",
+            "#[cfg_attr(target_os = \"linux\", path = \"x.rs\")]\nmod record;\n",
+        ] {
+            expect(find, &[LEDGER_OF_HOST, HOST, (root, other)], &[(root, 1)]);
+        }
     }
 
     #[test]

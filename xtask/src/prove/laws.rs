@@ -50,14 +50,14 @@ pub(super) const PROOFS: &[Proof] = &[
         name: "boards",
         claim: "A board that two PID namespaces share, a file cut under its mapping and a guard that is forgotten are errors for \
                 their users and end none.",
-        command: &["tests", "-p hairspring-device --test it gone"],
+        command: &["tests", "-p hairspring-device -p hairspring-station --test it gone"],
         limit_s: 900,
     },
     Proof {
         name: "hostile-senders",
         claim: "None of 6,400 hostile senders (random sizes, numbers and bursts) ends a UDP recording, and everything they did is \
                 counted.",
-        command: &["tests", "--times", "100", "-p hairspring-stream --lib no_hostile_datagram"],
+        command: &["tests", "--times", "100", "-p hairspring-source --lib no_hostile_datagram"],
         limit_s: 1800,
     },
     Proof {
@@ -78,8 +78,8 @@ pub(super) const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "stream-sanitizers",
-        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the stream crate's tests \
-                with threads or raw memory.",
+        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the tests of ring, \
+                source, record and play with threads or raw memory.",
         command: &["stream-sanitizers"],
         limit_s: 1800,
     },
@@ -94,14 +94,14 @@ pub(super) const PROOFS: &[Proof] = &[
         name: "crashes",
         claim: "Of 20,000 recordings on the scripted disk, with faults, storms of gaps and crashes at any operation through the end, \
                 the metadata of none say more than there is.",
-        command: &["tests", "--times", "40", "-p hairspring-stream --test it crashes::"],
+        command: &["tests", "--times", "40", "-p hairspring-record --test it crashes::"],
         limit_s: 5400,
     },
     Proof {
         name: "hardship",
         claim: "A recording survives what it is stopped by for a while (SIGSTOP), 64 open files at most and a memlock limit of 64 KiB, \
                 or says why it does not begin.",
-        command: &["tests", "-p hairspring-stream --test it hardship"],
+        command: &["tests", "-p hairspring-record --test it hardship"],
         limit_s: 900,
     },
 ];

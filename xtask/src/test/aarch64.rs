@@ -16,11 +16,18 @@ use crate::workspace::Workspace;
 pub(crate) const TARGET: &str = "aarch64-unknown-linux-gnu";
 
 const CRATES: &[&str] = &[
+    "hairspring-describe",
     "hairspring-machine",
     "hairspring-time",
     "hairspring-exec-core",
     "hairspring-exec",
-    "hairspring-stream",
+    "hairspring-ring",
+    "hairspring-source",
+    "hairspring-record",
+    "hairspring-play",
+    "hairspring-plan",
+    "hairspring-device",
+    "hairspring-station",
     "hairspring-sheet",
     "hairspring-suite",
     "hairspring-cli",

@@ -26,6 +26,8 @@ pub(crate) enum Need {
     Windows,
     /// A Python with the packages that read recordings, and those that build and test ours.
     Python,
+    /// What the book is built with.
+    Book,
     /// QEMU and what runs in it.
     Lab,
     /// A program, in the Debian package of its name.
@@ -96,17 +98,8 @@ impl Need {
                 let remedy = if has_apt() { HINT } else { "install MinGW's compiler and Wine for x86-64" };
                 Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() && aarch64::can_fetch() })
             }
-            Need::Python => {
-                let mut command = Command::new(python(workspace));
-                command.args(["-c", &format!("import {}", PYTHON_PACKAGES.join(", "))]);
-                if succeeds(command) {
-                    return None;
-                }
-                let installable = in_path("python3").is_some();
-                let remedy = if installable { HINT } else { "install Python 3" };
-                let what = format!("there is no Python with {}", PYTHON_PACKAGES.join(", "));
-                Some(Missing { what, remedy: remedy.to_owned(), installable })
-            }
+            Need::Python => no_python_with(workspace, &PYTHON_PACKAGES),
+            Need::Book => no_python_with(workspace, &BOOK_PACKAGES),
             Need::Lab => {
                 let missing = supplies::missing(workspace, Kind::Pc)?;
                 let remedy = if missing.installable { HINT } else { "the rest of the checks need no lab" };
@@ -130,6 +123,22 @@ impl Need {
 
 /// What is imported from the packages that [`PYTHON_REQUIREMENTS`] lists.
 const PYTHON_PACKAGES: [&str; 6] = ["sigmf", "numpy", "h5py", "pandas", "pytest", "maturin"];
+
+/// What is imported from those of them that build the book.
+const BOOK_PACKAGES: [&str; 3] = ["mkdocs", "material", "pymdownx"];
+
+/// What is missing of a Python that has these packages.
+fn no_python_with(workspace: &Workspace, packages: &[&str]) -> Option<Missing> {
+    let mut command = Command::new(python(workspace));
+    command.args(["-c", &format!("import {}", packages.join(", "))]);
+    if succeeds(command) {
+        return None;
+    }
+    let installable = in_path("python3").is_some();
+    let remedy = if installable { HINT } else { "install Python 3" };
+    let what = format!("there is no Python with {}", packages.join(", "));
+    Some(Missing { what, remedy: remedy.to_owned(), installable })
+}
 
 /// The packages and their versions, for pip.
 pub(crate) const PYTHON_REQUIREMENTS: &str = "bindings/python/requirements.txt";

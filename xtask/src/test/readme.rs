@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
 }
 
 /// The commands of all console blocks, continuation lines joined.
-fn commands(text: &str) -> Vec<String> {
+pub(super) fn commands(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let (mut in_block, mut in_console, mut continued) = (false, false, false);
     for line in text.lines() {

@@ -53,7 +53,7 @@ fn install_all(context: &Context, name: &str) -> Tally {
                     false => compiler_from_debian(context.workspace, &mut |command| must(context, command)),
                 })
             }
-            Need::Python => python_from_pip(context),
+            Need::Python | Need::Book => python_from_pip(context),
             Need::Lab => supplies::install(context.workspace, Kind::Pc, &mut |command| must(context, command)),
             Need::Program(name) | Need::Packaged(_, name) => from_debian(context, &[name]),
             Need::Tcl => from_debian(context, &needs::TCL_PACKAGES),

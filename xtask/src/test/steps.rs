@@ -5,7 +5,7 @@
 //! the other steps build.
 
 use super::needs::Need;
-use super::{Context, aarch64, cargo_tests, clients, examples, html, python, readme, shapes, windows};
+use super::{Context, aarch64, book, cargo_tests, clients, examples, html, python, readme, shapes, windows};
 use crate::tally::Tally;
 use crate::{r#gen, lab, lint};
 
@@ -29,7 +29,7 @@ pub(crate) const COMMAND: &str = "command";
 
 /// True for a step that runs the built command.
 pub(crate) fn runs_command(step: &str) -> bool {
-    matches!(step, "gen" | "html" | "install")
+    matches!(step, "gen" | "html" | "book" | "install")
 }
 
 pub(crate) const STEPS: &[Step] = &[
@@ -147,6 +147,13 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[],
         limit_s: 420,
         run: Run::Call(readme::run),
+    },
+    Step {
+        name: "book",
+        about: "the book builds without a warning, its links lead somewhere, its commands run",
+        needs: &[Need::Book],
+        limit_s: 300,
+        run: Run::Call(book::run),
     },
     Step {
         name: "examples",

@@ -4,8 +4,11 @@
 //! and writes only to what was opened for writing.
 
 #[cfg(target_os = "linux")]
-#[path = "linux.rs"]
-pub(crate) mod system;
+mod linux;
 #[cfg(target_os = "windows")]
-#[path = "windows.rs"]
-pub(crate) mod system;
+mod windows;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::Mapped;
+#[cfg(target_os = "windows")]
+pub(crate) use windows::Mapped;

@@ -1,161 +1,86 @@
-//! Linux: every command.
+//! Linux: all commands, disks to measure, and its signals.
 
-#[path = "../account.rs"]
-pub(crate) mod account;
-#[path = "../caller.rs"]
-pub(crate) mod caller;
-#[path = "../chain.rs"]
-pub(crate) mod chain;
-#[path = "../arguments/device.rs"]
-mod device_arguments;
-#[path = "../drawing.rs"]
-pub(crate) mod drawing;
-#[path = "../export.rs"]
-pub(crate) mod export;
-#[path = "../expose/mod.rs"]
-pub(crate) mod expose;
-#[path = "../join.rs"]
-pub(crate) mod join;
-#[path = "../listing.rs"]
-pub(crate) mod listing;
-#[path = "../live.rs"]
-pub(crate) mod live;
-#[path = "../maxrate/mod.rs"]
-pub(crate) mod maxrate;
-#[path = "../plan/mod.rs"]
-pub(crate) mod plan;
-#[path = "../arguments/plan.rs"]
-mod plan_arguments;
-#[path = "../play/mod.rs"]
-pub(crate) mod play;
-#[path = "../pulse.rs"]
-pub(crate) mod pulse;
-#[path = "../record/mod.rs"]
-pub(crate) mod record;
-#[path = "../recording.rs"]
-pub(crate) mod recording;
-#[path = "../recover.rs"]
-pub(crate) mod recover;
-#[path = "../scope.rs"]
-pub(crate) mod scope;
-#[path = "../serve/mod.rs"]
-pub(crate) mod serve;
-#[path = "../arguments/stream.rs"]
-mod stream_arguments;
-#[path = "../table.rs"]
-pub(crate) mod table;
-#[path = "../target.rs"]
-pub(crate) mod target;
-#[path = "../trace.rs"]
-pub(crate) mod trace;
-#[path = "../arguments/trace.rs"]
-mod trace_arguments;
-#[path = "../verify.rs"]
-pub(crate) mod verify;
-#[path = "../way.rs"]
-pub(crate) mod way;
-
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hairspring_stream::{Bytes, Verdict};
+use hairspring_ring::Bytes;
 use hairspring_suite::{Disks, Effort};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
-pub(crate) use device_arguments::{ExposeArguments, PulseArguments, ScopeArguments, ServeArguments};
-pub(crate) use plan_arguments::{PlanArguments, Units};
-pub(crate) use stream_arguments::*;
-pub(crate) use trace_arguments::TraceArguments;
+use crate::page::Group;
+use crate::{children, drive, record, tune};
+
+/// The groups of commands that only this system has.
+pub(crate) const GROUPS: &[&Group] = &[&record::GROUP, &drive::GROUP, &tune::GROUP];
 
 /// The commands that only this system has.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SystemCommand {
-    /// Run an example on the executive and show who ran and who waited when
-    Trace(TraceArguments),
-    /// Record cards to disk, with nothing lost or everything lost accounted for
-    Record(Box<RecordArguments>),
-    /// Play a recording at its rate, or as fast as the output takes it
-    Play(Box<PlayArguments>),
-    /// Prove every byte of a recording
-    Verify(VerifyArguments),
-    /// Put a recording in order after a crash, a power cut or damage
-    Recover(RecoverArguments),
-    /// Join the parts of a stripe into one recording
-    Join(JoinArguments),
-    /// Show a recording to other programs: HDF5, NumPy, CSV
-    Export(ExportArguments),
-    /// Plan a recording: whether a set-up carries it, what limits it, which sizes it needs
-    Plan(PlanArguments),
-    /// Find the highest rate at which nothing is lost, by recording, and say how sure that is
-    Maxrate(Box<MaxrateArguments>),
-    /// Make pulses on a line of a device, never shorter than asked
-    Pulse(PulseArguments),
-    /// Watch the lines of a virtual board from another CPU
-    Scope(ScopeArguments),
-    /// Open a shutter for an exact time, with an instrument read in the middle
-    Expose(ExposeArguments),
-    /// Run a front end: what happens outside releases actions that drive devices
-    Serve(ServeArguments),
+    #[command(flatten)]
+    Record(record::Command),
+    #[command(flatten)]
+    Drive(drive::Command),
+    #[command(flatten)]
+    Tune(tune::Command),
     /// Be a process of the chapter Reaction; `sheet` starts it
     #[command(hide = true)]
     Chain {
-        /// What it must know
+        /// Its settings
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        words: Vec<std::ffi::OsString>,
+        words: Vec<OsString>,
     },
     /// Make the calls of the chapter Callers from Rust; `sheet` starts it
     #[command(hide = true)]
     Caller {
-        /// What is mapped
+        /// File to map
         mapped: PathBuf,
-        /// Later calls
+        /// Number of calls after the first
         calls: usize,
     },
 }
 
 impl SystemCommand {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+        if !matches!(self, Self::Tune(tune::Command::Restore(_))) {
+            before_measuring();
+        }
         match self {
-            Self::Trace(arguments) => trace::run(&arguments),
-            Self::Record(arguments) => record::run(&arguments),
-            Self::Play(arguments) => play::run(&arguments),
-            Self::Verify(arguments) => verify::run(&arguments),
-            Self::Recover(arguments) => recover::run(&arguments),
-            Self::Join(arguments) => join::run(&arguments),
-            Self::Export(arguments) => export::run(&arguments),
-            Self::Plan(arguments) => plan::run(&arguments),
-            Self::Maxrate(arguments) => maxrate::run(&arguments),
-            Self::Pulse(arguments) => pulse::run(&arguments),
-            Self::Scope(arguments) => scope::run(&arguments),
-            Self::Expose(arguments) => expose::run(&arguments),
-            Self::Serve(arguments) => serve::run(&arguments),
-            Self::Chain { words } => chain::run(&words),
-            Self::Caller { mapped, calls } => caller::run(&mapped, calls),
+            Self::Record(command) => command.run(),
+            Self::Drive(command) => command.run(),
+            Self::Tune(command) => command.run(),
+            Self::Chain { words } => children::chain(words),
+            Self::Caller { mapped, calls } => children::caller(mapped, *calls),
         }
     }
+}
+
+/// Gives back the settings of the machine that a command has left which was killed, and says so.
+pub(crate) fn before_measuring() {
+    tune::restore::leftovers();
 }
 
 /// Where `sheet` measures disks.
 #[derive(Args, Debug)]
 pub(crate) struct DiskArguments {
-    /// Also measure the disk under this folder, which is written to; several folders are several targets
+    /// Measure the disk under this folder, too, by writing to it. May be repeated
     #[arg(long, value_name = "DIR", value_delimiter = ',')]
     pub(crate) dir: Vec<PathBuf>,
-    /// The most that is written there altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]
+    /// Most data to write to the folders altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]
     #[arg(long, value_name = "SIZE", requires = "dir")]
     pub(crate) volume: Option<Bytes>,
 }
 
 impl DiskArguments {
-    /// The folders, and how much is written there.
+    /// The folders, and how much data to write there.
     pub(crate) fn disks(&self, effort: Effort) -> Result<Option<Disks>, Failure> {
         if self.dir.is_empty() {
             return Ok(None);
         }
         if let Some(missing) = self.dir.iter().find(|folder| !folder.is_dir()) {
-            let text = format!("{} is no folder: --dir names one that exists", missing.display());
+            let text = format!("--dir {} is not a folder: name one that exists", missing.display());
             return Err(Failure::bad_request(text));
         }
         let usual = match effort {
@@ -167,18 +92,7 @@ impl DiskArguments {
     }
 }
 
-impl From<Verdict> for Exit {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Complete | Verdict::Stopped => Self::Success,
-            Verdict::Incomplete => Self::Loss,
-            Verdict::Unaccounted => Self::Unreadable,
-        }
-    }
-}
-
-/// The signals that ask the command to end: Ctrl-C, SIGTERM, Ctrl-\\, and that its terminal has gone, unless whoever started it wants
-/// it to go on without (`nohup`).
+/// The signals that ask the command to end: Ctrl-C, SIGTERM, Ctrl-\\, and SIGHUP unless it is ignored (`nohup`).
 pub(crate) fn asking_to_end() -> impl Iterator<Item = i32> {
     let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     [SIGINT, SIGTERM, SIGQUIT].into_iter().chain(hangup)
@@ -192,7 +106,7 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Gives a new file what the caller's umask leaves, as to any other.
+/// Gives a new file the usual permissions, which the caller's umask limits.
 pub(crate) fn as_any_new_file<'b, 'n>(builder: &'b mut tempfile::Builder<'n, 'n>) -> &'b mut tempfile::Builder<'n, 'n> {
     builder.permissions(std::fs::Permissions::from_mode(0o666))
 }

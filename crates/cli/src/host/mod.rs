@@ -1,10 +1,14 @@
-//! What differs from one system to the next: the commands that only Linux has, where disks are measured, and signals.
+//! What differs between systems: commands that only Linux has, disks to measure, and signals.
 //!
-//! Equal names in both files: `SystemCommand`, `DiskArguments`, `asking_to_end`, `as_any_new_file`.
+//! Both files have the same names: `GROUPS`, `SystemCommand`, `before_measuring`, `DiskArguments`, `asking_to_end`,
+//! `as_any_new_file`.
 
 #[cfg(target_os = "linux")]
-#[path = "linux.rs"]
-pub(crate) mod system;
+mod linux;
 #[cfg(target_os = "windows")]
-#[path = "windows.rs"]
-pub(crate) mod system;
+mod windows;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::*;
+#[cfg(target_os = "windows")]
+pub(crate) use windows::*;

@@ -1,22 +1,29 @@
-//! Windows: no commands of its own, and no disks that are measured.
+//! Windows: no commands of its own, and no disks to measure.
 
 use clap::{Args, Subcommand};
 use hairspring_suite::{Disks, Effort};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
+use crate::page::Group;
+
+/// The groups of commands that only this system has: none.
+pub(crate) const GROUPS: &[&Group] = &[];
 
 /// The commands that only this system has: none.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SystemCommand {}
 
 impl SystemCommand {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
-        match self {}
+    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+        match *self {}
     }
 }
 
-/// Where `sheet` measures disks: nowhere.
+/// Restores settings of the machine. No command changes them on this system.
+pub(crate) fn before_measuring() {}
+
+/// Where `sheet` measures disks: nowhere on this system.
 #[derive(Args, Debug)]
 pub(crate) struct DiskArguments {}
 
@@ -26,12 +33,12 @@ impl DiskArguments {
     }
 }
 
-/// The signals that ask the command to end: Ctrl-C, and what a C library calls SIGTERM.
+/// The signals that ask the command to end: Ctrl-C, and the C library's SIGTERM.
 pub(crate) fn asking_to_end() -> impl Iterator<Item = i32> {
     [SIGINT, SIGTERM].into_iter()
 }
 
-/// A new file has the permissions of its folder here.
+/// A new file takes its permissions from its folder here.
 pub(crate) fn as_any_new_file<'b, 'n>(builder: &'b mut tempfile::Builder<'n, 'n>) -> &'b mut tempfile::Builder<'n, 'n> {
     builder
 }

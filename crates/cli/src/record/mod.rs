@@ -1,80 +1,104 @@
-//! `hairspring record`: records cards to disk and says what became of every byte.
+//! The commands about recordings: plan, make, check, play, export, repair and join them.
 
-pub(crate) mod card;
-mod external;
-pub(crate) mod json;
-mod levels;
-mod request;
-pub(crate) mod standing;
-pub(crate) mod text;
+pub(crate) mod account;
+pub(crate) mod export;
+pub(crate) mod join;
+pub(crate) mod maxrate;
+pub(crate) mod plan;
+pub(crate) mod play;
+#[expect(clippy::module_inception, reason = "each command stands in a file of its name in the folder of its group")]
+pub(crate) mod record;
+pub(crate) mod recording;
+pub(crate) mod recover;
+pub(crate) mod target;
+pub(crate) mod verify;
+pub(crate) mod way;
 
-use std::io::ErrorKind;
+use clap::Subcommand;
+use hairspring_record::Verdict;
+use hairspring_ring::Frames;
 
-use hairspring_stream::Verdict;
-use hairspring_stream::recorder::RecorderError;
-use hairspring_stream::session::{self, RecordError, Recorded};
-
-use crate::arguments::{Plain, RecordArguments};
 use crate::exit::{Exit, Failure};
-use crate::live::Live;
-use crate::{interrupt, output};
+use crate::page::Group;
 
-use external::External;
-use levels::Levels;
-use request::Request;
+/// What help and manual say of the commands.
+pub(crate) const GROUP: Group = Group {
+    heading: "Record",
+    pages: &[
+        plan::PAGE,
+        maxrate::PAGE,
+        record::PAGE,
+        verify::PAGE,
+        play::PAGE,
+        export::PAGE,
+        recover::PAGE,
+        join::PAGE,
+    ],
+};
 
-pub(crate) fn run(arguments: &RecordArguments) -> Result<Exit, Failure> {
-    let request = Request::new(arguments)?;
-    // Before anything is opened: the first Ctrl-C ends the recording in order wherever it comes, the second one at once.
-    let stop = interrupt::watch()?;
-    let mut external = request.is_triggered_from_outside().then(External::listen).transpose()?;
-    let inputs = request.open()?;
-    let mut live = Live::new(arguments.quiet);
-    let mut levels = arguments.monitor.then(Levels::default);
-    let recorded = session::record(inputs, request.config(), &stop, &mut |cards| {
-        if let Some(external) = &mut external {
-            external.hand_over(cards);
-        }
-        let Some(first) = cards.first() else { return };
-        live.show(first.elapsed, || {
-            let standing = standing::line(cards, request.length(), request.config().wait);
-            levels.as_mut().map_or_else(|| standing.clone(), |levels| format!("{standing}  {}", levels.look(cards)))
-        });
-    });
-    live.end();
-    let recorded = recorded.map_err(refused)?;
-    output::print(&match arguments.format {
-        Plain::Text => text::report(&recorded, &request, output::style(false).width),
-        Plain::Json => json::report(&recorded, &request),
-    })?;
-    Ok(worst(&recorded).into())
+/// The files of a recording, for the manual.
+const FILES: [(&str, &str); 3] = [
+    ("NAME.sigmf-data", "the samples, as the card delivered them"),
+    ("NAME.sigmf-meta", "what they are: SigMF metadata, with gaps and verdict"),
+    ("NAME.hairspring-journal", "a checksum for every block, from which `verify` and `recover` work"),
+];
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Tell whether a set-up can carry a recording, and what limits it
+    ///
+    /// The plan also gives the sizes of the buffers and how long the disks and the memory last.
+    Plan(plan::Arguments),
+    /// Find the highest rate at which this machine loses nothing
+    ///
+    /// Searches by recording at different rates, and confirms the answer by recordings that are read back and compared.
+    Maxrate(Box<maxrate::Arguments>),
+    /// Record cards to disk, and account for every byte
+    ///
+    /// The report says what was stored, what was lost and why, and whether it would survive a power cut. Ctrl-C ends the recording
+    /// in order.
+    Record(Box<record::Arguments>),
+    /// Check every byte of a recording against its checksums
+    Verify(verify::Arguments),
+    /// Play a recording, at its own rate or as fast as possible
+    Play(Box<play::Arguments>),
+    /// Export a recording for other programs: HDF5, NumPy, CSV
+    Export(export::Arguments),
+    /// Repair a recording after a crash, a power cut or damage
+    ///
+    /// Keeps everything that a checksum proves, and turns the rest into declared gaps.
+    Recover(recover::Arguments),
+    /// Join the parts of a striped recording into one
+    Join(join::Arguments),
 }
 
-/// The worst verdict of all cards.
-fn worst(recorded: &[Recorded]) -> Verdict {
-    recorded.iter().map(|card| card.outcome.verdict).max().unwrap_or(Verdict::Complete)
-}
-
-/// Why nothing was recorded, and whether another request would help.
-pub(crate) fn refused(error: RecordError) -> Failure {
-    match &error {
-        RecordError::Memory(_) | RecordError::Calibration(_) | RecordError::Thread(_) => {
-            Failure::failed(format!("failed to begin: {error}"))
+impl Command {
+    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+        match self {
+            Self::Record(arguments) => record::run(arguments),
+            Self::Play(arguments) => play::run(arguments),
+            Self::Verify(arguments) => verify::run(arguments),
+            Self::Recover(arguments) => recover::run(arguments),
+            Self::Join(arguments) => join::run(arguments),
+            Self::Export(arguments) => export::run(arguments),
+            Self::Plan(arguments) => plan::run(arguments),
+            Self::Maxrate(arguments) => maxrate::run(arguments),
         }
-        RecordError::Panicked(..) => Failure::failed(error.to_string()),
-        RecordError::Recorder(RecorderError::Store(refused)) => match refused.errno.kind() {
-            ErrorKind::AlreadyExists => Failure::bad_request(error.to_string()),
-            ErrorKind::NotFound
-            | ErrorKind::PermissionDenied
-            | ErrorKind::StorageFull
-            | ErrorKind::QuotaExceeded
-            | ErrorKind::ReadOnlyFilesystem
-            | ErrorKind::NotADirectory
-            | ErrorKind::IsADirectory
-            | ErrorKind::FileTooLarge
-            | ErrorKind::InvalidFilename => Failure::bad_request(format!("failed to {refused}")),
-            _ => Failure::failed(format!("failed to {refused}")),
-        },
-        _ => Failure::bad_request(error.to_string()),
     }
+}
+
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Complete | Verdict::Stopped => Self::Success,
+            Verdict::Incomplete => Self::Loss,
+            Verdict::Unaccounted => Self::Unreadable,
+        }
+    }
+}
+
+/// Reads a number of frames.
+fn frames(text: &str) -> Result<Frames, String> {
+    let number = text.replace('_', "").parse();
+    number.map(Frames).map_err(|_| "write a whole number of frames, like 1000000".to_owned())
 }

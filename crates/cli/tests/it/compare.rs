@@ -89,14 +89,21 @@ fn a_gate_watches_every_sheet_and_every_gate_counts() {
 }
 
 #[test]
-fn a_gate_on_an_id_that_is_not_there_fails() {
-    let (code, _, complaints) = compare(&[1.0], &["--fail-if", "clocks.read.nosuch>1.2"]);
-    assert_eq!(code, 6);
-    assert!(complaints.contains("no row has this id"), "{complaints}");
+fn a_gate_on_an_id_that_is_not_there_is_refused_before_anything_is_compared() {
+    let (code, text, complaints) = compare(&[1.0], &["--fail-if", "clocks.read.nosuch>1.2"]);
+    assert_eq!((code, text.as_str()), (2, ""));
+    assert!(complaints.contains("clocks.read.nosuch>1.2: no row of these sheets has this id"), "{complaints}");
 }
 
 #[test]
 fn every_row_is_listed_on_request() {
     let (_, text, _) = compare(&[1.0], &["--verbose"]);
     assert!(text.contains(ID) && text.contains("no difference shown"), "{text}");
+}
+
+#[test]
+fn historic_sheets_are_compared_by_their_names() {
+    let output = run(&["compare", "amx86-486sx", "amx86-net186"]);
+    assert_eq!((code(&output), stderr(&output)), (0, String::new()));
+    assert!(stdout(&output).contains("× "), "{}", stdout(&output));
 }

@@ -54,7 +54,7 @@ fn pulses_are_drawn_against_a_marker_at_the_width_that_was_asked_for() {
     assert_eq!((code(&output), stderr(&output)), (0, String::new()));
     assert!(stdout(&output).contains(&made), "{}", stdout(&output));
     let drawing = std::fs::read_to_string(&made).expect("written");
-    for said in ["<svg xmlns=", "pulses of 30 µs on line 3 of virtual:", "that nothing disturbed", ">30 µs</text>"] {
+    for said in ["<svg xmlns=", "pulses of 30 µs on line 3 of virtual:", "undisturbed", ">30 µs</text>"] {
         assert!(drawing.contains(said), "no {said:?} in {drawing}");
     }
     // Nobody makes any while this one looks.
@@ -142,9 +142,9 @@ fn what_makes_no_sense_is_refused_with_what_to_write() {
         (&["pulse", "10us", "--device", &board, "--out", "/nowhere/x.svg"], "cannot write /nowhere/x.svg"),
         (&["scope", "--device", &board, "--out", "x.png"], "ends in .vcd or .svg"),
         (&["scope", "--device", &board, "--marker", "1us"], "--out"),
-        (&["scope", "--device", &board, "--out", "x.vcd", "--marker", "1us"], "--marker is for a drawing"),
+        (&["scope", "--device", &board, "--out", "x.vcd", "--marker", "1us"], "--marker needs a drawing"),
         (&["scope", "--device", &board, "--out", "x.svg", "--marker", "1us,2us,3us,4us,5us"], "at most 4"),
-        (&["scope", "--device", &board, "--out", "x.svg", "--marker", "0us"], "more than nothing"),
+        (&["scope", "--device", &board, "--out", "x.svg", "--marker", "0us"], "each more than 0"),
         (&["scope", "--device", &board, "--cpu", "4095", "--for", "1ms"], "--cpu 4095"),
     ] {
         let output = hairspring(arguments).output().expect("it starts");

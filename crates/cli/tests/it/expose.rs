@@ -65,7 +65,7 @@ fn exposures_are_logged_with_their_parts_and_readings() {
     let text = hairspring(&[&arguments[..], &["--period", "1s"]].concat()).output().expect("it starts");
     assert_eq!((code(&text), stderr(&text)), (0, String::new()));
     let text = stdout(&text);
-    for said in ["0.400", "+1.000006E+00", "measured_exp_time", "asked MEAS:VOLT?", "every 1 s", "0x00000100"] {
+    for said in ["0.4", "+1.000006E+00", "measured_exp_time", "asked MEAS:VOLT?", "every 1 s", "0x00000100"] {
         assert!(text.contains(said), "{text}\nwithout {said}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
@@ -137,15 +137,15 @@ fn what_makes_no_exposure_is_refused_with_what_to_write() {
     let path = folder.path().join("board");
     let board = format!("virtual:{}", path.display());
     for (arguments, expected, hint) in [
-        (&["expose", "0s", "--device", &board][..], 2, "write one like 10s"),
+        (&["expose", "0s", "--device", &board][..], 2, "write a time like 10s"),
         (&["expose", "-1s", "--device", &board], 2, "is negative"),
-        (&["expose", "1000d", "--device", &board], 2, "taken for a mistake"),
+        (&["expose", "1000d", "--device", &board], 2, "more than 100 days"),
         (&["expose", "1s", "--device", &board, "--period", "1s"], 2, "choose a longer one"),
-        (&["expose", "1s", "--device", &board, "--period", "1000d"], 2, "taken for a mistake"),
+        (&["expose", "1s", "--device", &board, "--period", "1000d"], 2, "more than 100 days"),
         (&["expose", "1s", "--device", &board, "--line", "32"], 2, "--line"),
         (&["expose", "1s", "--device", &board, "--count", "0"], 2, "--count"),
         (&["expose", "1s", "--device", &board, "--query", "*IDN?"], 2, "--instrument"),
-        (&["expose", "1s", "--device", &board, "--instrument", "meter"], 2, "tcp:HOST:PORT"),
+        (&["expose", "1s", "--device", &board, "--instrument", "meter"], 2, "choose tcp, serial, usbtmc"),
         (&["expose", "1s", "--device", "virtual:/nowhere/x"], 2, "may be written"),
         (&["expose", "1s", "--device", "gpio:/dev/gpiochip0,out=3", "--line", "3"], 2, "its output is line 0"),
         (&["expose", "1s", "--device", "parport:/dev/parport0", "--line", "12"], 2, "its outputs are lines 0 to 11"),

@@ -8,6 +8,7 @@ mod compare;
 mod delay;
 mod device;
 mod disturbed;
+mod examples;
 mod expose;
 mod faults;
 mod generated;
@@ -25,6 +26,7 @@ mod sheet;
 #[path = "../../../device/examples/instrument_simulator/simulator.rs"]
 mod simulator;
 mod trace;
+mod tune;
 
 use std::io::Write;
 use std::path::Path;

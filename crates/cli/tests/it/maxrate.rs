@@ -58,7 +58,7 @@ fn the_text_begins_with_the_answer_and_lists_every_recording() {
     let text = stdout(&output);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert!(text.starts_with("nothing was lost at "), "{text}");
-    for part in ["confirmed", "recommended", "sure of", "worst stall", "nothing lost, read back and right"] {
+    for part in ["confirmed", "recommended", "sure of", "worst stall", "nothing lost, read back and compared"] {
         assert!(text.contains(part), "without {part}: {text}");
     }
 }
@@ -100,7 +100,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_written() {
     }
     for (arguments, hint) in [
         (["--for", "0s", "--to", "."], "--for 0s"),
-        (["--to", ".,.", "--for", "1s"], "named twice"),
+        (["--to", ".,.", "--for", "1s"], "names . twice"),
         (["--card", "unpaced:1ch,16bit", "--to", "."], "only a virtual card"),
     ] {
         let mut command = hairspring(&["maxrate"]);

@@ -112,8 +112,8 @@ fn a_topology_file_is_read_and_its_faults_have_line_and_column() {
 #[test]
 fn plans_that_make_no_sense_are_refused_with_what_to_write() {
     refused(&["virtual:4ch"], "--card virtual:4ch");
-    refused(&["unpaced:1ch,8bit"], "has no rate to plan with");
-    refused(&[CARD, "--to", "/nowhere/at/all"], "write a folder that exists");
+    refused(&["unpaced:1ch,8bit"], "has no rate: write frames per second");
+    refused(&[CARD, "--to", "/nowhere/at/all"], "name a folder that exists");
     refused(&[CARD, "--to", "/dev/null"], "it is not a folder");
     refused(&[CARD, "--topology", "nobody"], "an006-shared-pcix");
     refused(&[CARD, "--topology", "/dev/null"], "line 1, column 0");

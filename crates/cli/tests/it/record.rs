@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{code, folder, hairspring, is_root, items, json, may_unshare, names, run, skip, stderr, stdout, works};
+use crate::{code, folder, hairspring, is_root, items, json, may_unshare, names, skip, stderr, stdout, works};
 
 /// How long to wait for something that is sure to happen; a limit against hanging, nothing else.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -155,9 +155,13 @@ fn the_report_has_every_member_of_the_contract_with_its_type() {
         assert!(report["direct_io_proven"].is_boolean() && report["gaps"].is_array());
         assert!(items(report, "files").all(Value::is_string) && items(report, "files").len() >= 3);
         assert!(items(report, "ladder").len() > 0);
-        for rung in items(report, "ladder") {
-            assert!(rung["name"].is_string() && rung["used"].is_boolean());
-            assert_eq!(rung["refused"].is_null(), rung["used"] == true, "what is not used has a reason: {rung}");
+        for fallback in items(report, "ladder") {
+            assert!(fallback["name"].is_string() && fallback["used"].is_boolean());
+            assert_eq!(
+                fallback["refused"].is_null(),
+                fallback["used"] == true,
+                "what is not used has a reason: {fallback}"
+            );
         }
     }
     assert!(names(folder.path()).contains(&"x-card1.sigmf-data".to_owned()));
@@ -167,12 +171,27 @@ fn the_report_has_every_member_of_the_contract_with_its_type() {
 }
 
 #[test]
-fn the_text_says_first_what_the_recording_is_worth() {
+fn the_text_says_first_what_the_recording_is_worth_and_leaves_out_what_is_as_usual() {
     let folder = folder();
-    let output =
-        run(&["record", "--card", CARD, "--frames", "1000", "--to", &format!("{}/x", folder.path().display())]);
-    assert_eq!((code(&output), stderr(&output)), (0, String::new()));
+    let record = |name: &str, more: &[&str]| {
+        let arguments = ["record", "--card", CARD, "--frames", "1000", "--pages", "huge1g", "--to", name];
+        let command = &mut hairspring(&[&arguments[..], more].concat());
+        let output = command.current_dir(folder.path()).output().expect("it starts");
+        assert_eq!((code(&output), stderr(&output)), (0, String::new()));
+        output
+    };
+    let verbose = stdout(&record("v", &["--verbose"]));
+    assert!(verbose.contains("  processor   "), "{verbose}");
+    let output = record("x", &[]);
     assert!(stdout(&output).starts_with("complete: "), "{}", stdout(&output));
+    // Pages of 1 GiB are set aside on hardly any machine. That costs a word, and the reasons are in the longer text.
+    assert_eq!(stdout(&output).contains("pages (fallback)"), verbose.contains("  refused   "), "{verbose}");
+    let lines = stdout(&output).lines().count();
+    assert!(
+        lines <= 10 && !stdout(&output).contains("refused") && !stdout(&output).contains("processor"),
+        "{}",
+        stdout(&output)
+    );
     for fact in ["recorded ", "1,000 frames, 2,000 samples, 4,000 bytes", "lost          nothing", "worst stall "] {
         assert!(stdout(&output).contains(fact), "{fact} is not in {}", stdout(&output));
     }
@@ -185,7 +204,10 @@ fn lower_ways_are_taken_on_request_and_the_report_says_so() {
     let folder = folder();
     let arguments = ["--card", CARD, "--frames", "100000", "--to", "x", "--engine", "pwrite", "--no-direct"];
     let report = recorded(folder.path(), &[&arguments[..], &["--pages", "small", "--placement", "static"]].concat(), 0);
-    let used: Vec<_> = items(&report, "ladder").filter(|rung| rung["used"] == true).map(|rung| &rung["name"]).collect();
+    let used: Vec<_> = items(&report, "ladder")
+        .filter(|fallback| fallback["used"] == true)
+        .map(|fallback| &fallback["name"])
+        .collect();
     assert!(used.contains(&&"pwrite".into()) && !used.contains(&&"io_uring".into()), "{used:?}");
     assert_eq!((&report["direct_io_proven"], &report["pages"]), (&false.into(), &"small".into()));
 }
@@ -396,9 +418,9 @@ fn what_was_recorded_is_played_byte_for_byte_and_exported() {
     let fast = about(folder.path(), &["play", "x", "--to", "virtual", "--speed", "0.5", "--buffer", "8MiB"], 0);
     assert_eq!(fast["rate_wanted_bytes_per_s"], 2_000_000.0);
     for (arguments, hint) in [
-        (["--to", "nul", "--loop", "1"], "write null, file:PATH, stdout, virtual"),
+        (["--to", "nul", "--loop", "1"], "choose file, null, stdout, virtual"),
         (["--to", "null", "--speed", "0"], "write 0.5 for half"),
-        (["--to", "null", "--loop", "0"], "1 or more, or forever"),
+        (["--to", "null", "--loop", "0"], "a number from 1 on, or forever"),
         (["--to", "null", "--rate", "40"], "write for instance 40MS/s"),
         (["--to", "null", "--gaps", "fill"], "zero"),
         (["--to", "file:/nowhere/x", "--loop", "1"], "choose another file"),
@@ -414,7 +436,7 @@ fn what_was_recorded_is_played_byte_for_byte_and_exported() {
     about(folder.path(), &[&cut[..], &["cut.csv"]].concat(), 0);
     about(folder.path(), &["export", "x", "--out", "x.h5"], 0);
     refused(folder.path(), &[&cut[..], &["cut.npy"]].concat(), 2, "exists already");
-    refused(folder.path(), &[&cut[..], &["cut.txt"]].concat(), 2, "say --as");
+    refused(folder.path(), &[&cut[..], &["cut.txt"]].concat(), 2, "add --as");
     refused(folder.path(), &[&cut[..], &["cut.h5"]].concat(), 2, "leave out --from");
     refused(folder.path(), &[&cut[..], &["/nowhere/cut.npy"]].concat(), 2, "choose another file");
 }
@@ -452,17 +474,17 @@ fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_noth
         ("--to x --frames many", "write a whole number of frames"),
         ("--to x --for 1s --frames 5", "cannot be used with"),
         ("--to x --sync 0s", "for instance 1s"),
-        ("--to x --depth 0", "not in 1..=256"),
+        ("--to x --depth 0", "write a whole number from 1 to 256"),
         ("--to x --trigger level:ch5>0.5 --post 10", "write ch0 to ch1"),
         ("--to x --trigger level:ch0 --post 10", "write level:ch0>0.5"),
         ("--to x --trigger level:ch0>0.5", "--post"),
         ("--to x --frames 1000000000000", "are free: record less"),
-        ("--to /nowhere/x", "does not exist: make it (mkdir -p /nowhere)"),
-        ("--to .", "names no recording: write a folder and a name"),
-        ("--to /", "names no recording: write a folder and a name"),
+        ("--to /nowhere/x", "does not exist: create it (mkdir -p /nowhere)"),
+        ("--to .", "is not a name: write a folder and a name"),
+        ("--to /", "is not a name: write a folder and a name"),
         ("--to /tmp", "is a folder: add a name"),
         ("--to x.sigmf-data", "write x"),
-        ("--to x,x", "named twice"),
+        ("--to x,x", "names x twice"),
         ("", "--to"),
     ] {
         check(&format!("--card {CARD} {arguments}"), hint);
@@ -470,7 +492,10 @@ fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_noth
     }
     for file in ["x.sigmf-data", "x.sigmf-meta", "x.hairspring-journal"] {
         std::fs::write(folder.path().join(file), "").expect("written");
-        check(&format!("--card {CARD} --to x"), &format!("{file} exists already: recordings are never overwritten"));
+        check(
+            &format!("--card {CARD} --to x"),
+            &format!("{file} exists already, and recordings are never overwritten"),
+        );
         assert_eq!(names(folder.path()), [file]);
         std::fs::remove_file(folder.path().join(file)).expect("removed");
     }

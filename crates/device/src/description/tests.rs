@@ -6,36 +6,44 @@ use super::*;
 
 #[test]
 fn what_is_wrong_is_named_with_what_to_write() {
-    for (text, part, hint) in [
-        ("parallel:0", "parallel:0", "virtual, parport, gpio, serial, comedi, pci"),
-        ("virtual", "virtual", "no such driver"),
-        ("virtual:", "virtual:", "behind the colon"),
-        ("virtual:/x,fast", "fast", "read=, write= or init="),
-        ("virtual:/x,read=1", "read=1", "1.25us"),
-        ("virtual:/x,read=2s", "read=2s", "100 ms"),
-        ("virtual:/x,init=-1us", "init=-1us", "100 ms"),
-        ("virtual:/x,safe=all", "safe=all", "0x00000004"),
-        ("virtual:/x,safe=0x+1", "safe=0x+1", "0x00000004"),
-        ("virtual:/x,lock=ceiling", "lock=ceiling", "none, fifo or inherit"),
-        ("virtual:/x,speed=3", "speed=3", "read=, write= or init="),
-        ("parport:/x,lock=fifo", "lock=fifo", "no lock here"),
-        ("gpio:/dev/gpiochip0", "gpio:/dev/gpiochip0", "out=3+4"),
-        ("gpio:/x,out=3+x", "out=3+x", "at most 32 lines"),
-        ("gpio:/x,out=3,in=4+3", "gpio:/x,out=3,in=4+3", "named twice"),
-        ("serial:,safe=1", "serial:,safe=1", "serial:/dev/ttyS0"),
-        ("comedi:/x,subdevice=a", "subdevice=a", "from 0"),
-        ("pci:0000:00:04.0,bar=0", "pci:0000:00:04.0,bar=0", "out=0x8"),
-        ("pci:0000:00:04.0,bar=6", "bar=6", "0 to 5"),
-        ("pci:0000:00:04.0,out=0x6", "out=0x6", "multiple of four"),
+    for (text, part, under, hint) in [
+        (
+            "parallel:0",
+            "parallel",
+            "parallel",
+            "choose virtual, parport, gpio, serial, comedi, pci, as in virtual:/dev/shm/board",
+        ),
+        ("virtual", "virtual", "", "write where it is behind it, after a colon, as in virtual:/dev/shm/board"),
+        ("virtual:", "virtual:", "", "behind the colon"),
+        ("virtual:/x,fast", "fast", "fast", "read=, write= or init="),
+        ("virtual:/x,read=1", "read=1", "1", "1.25us"),
+        ("virtual:/x,read=2s", "read=2s", "2s", "100 ms"),
+        ("virtual:/x,init=-1us", "init=-1us", "-1us", "100 ms"),
+        ("virtual:/x,safe=all", "safe=all", "a", "0x00000004"),
+        ("virtual:/x,safe=0x+1", "safe=0x+1", "+", "0x00000004"),
+        ("virtual:/x,safe=0x1g", "safe=0x1g", "g", "0x00000004"),
+        ("virtual:/x,lock=ceiling", "lock=ceiling", "ceiling", "none, fifo or inherit"),
+        ("virtual:/x,speed=3", "speed=3", "speed", "read=, write= or init="),
+        ("parport:/x,lock=fifo", "lock=fifo", "lock", "no lock here"),
+        ("gpio:/dev/gpiochip0", "gpio:/dev/gpiochip0", "", "out=3+4"),
+        ("gpio:/x,out=3+x", "out=3+x", "x", "at most 32 lines"),
+        ("gpio:/x,out=3,in=4+3", "gpio:/x,out=3,in=4+3", "gpio:/x,out=3,in=4+3", "named twice"),
+        ("serial:,safe=1", "serial:,safe=1", "", "serial:/dev/ttyS0"),
+        ("comedi:/x,subdevice=a", "subdevice=a", "a", "from 0"),
+        ("pci:0000:00:04.0,bar=0", "pci:0000:00:04.0,bar=0", "", "out=0x8"),
+        ("pci:0000:00:04.0,bar=6", "bar=6", "6", "0 to 5"),
+        ("pci:0000:00:04.0,out=0x6", "out=0x6", "0x6", "multiple of four"),
     ] {
-        let error = text.parse::<Description>().expect_err(text).to_string();
-        assert!(error.starts_with(&format!("'{part}'")) && error.contains(hint), "{text}: {error}");
+        let error = text.parse::<DeviceDescription>().expect_err(text);
+        assert_eq!((error.part().as_str(), &text[error.place()]), (part, under), "{text}: {error}");
+        let said = error.to_string();
+        assert!(said.starts_with(&format!("'{part}'")) && said.contains(hint) && said.ends_with('^'), "{said}");
     }
-    let fesa: Description = "virtual:/x,read=1.25us,write=1.25us,init=3.75us".parse().expect("a board");
+    let fesa: DeviceDescription = "virtual:/x,read=1.25us,write=1.25us,init=3.75us".parse().expect("a board");
     let AccessTimes { read, write, init } = AccessTimes::FESA;
     let [read, write, init] = [read, write, init].map(Some);
     let board = Driver::Virtual { path: "/x".into(), read, write, init, lock: None };
-    assert_eq!(fesa, Description { driver: board, safe: None });
+    assert_eq!(fesa, DeviceDescription { driver: board, safe: None });
 }
 
 /// A board that had been made by somebody who wrote nothing was opened with access times and a safe state all the same: those were printed,
@@ -44,7 +52,7 @@ fn what_is_wrong_is_named_with_what_to_write() {
 fn what_is_written_of_a_board_is_in_force_or_refused_and_the_rest_is_as_it_was_made() {
     let timebase = Timebase::calibrate(hairspring_machine::Host).expect("a time base");
     let folder = tempfile::tempdir().expect("a folder");
-    let described = |name: &str, settings: &str| -> Description {
+    let described = |name: &str, settings: &str| -> DeviceDescription {
         format!("virtual:{}{settings}", folder.path().join(name).display()).parse().expect(settings)
     };
     let check = |name: &str, settings: &str, expected: Result<&str, &str>| {
@@ -75,9 +83,9 @@ fn what_is_written_of_a_board_is_in_force_or_refused_and_the_rest_is_as_it_was_m
 
 #[test]
 fn every_example_is_a_device_of_its_driver() {
-    for (name, example) in DRIVERS {
-        let described: Description = example.parse().expect(example);
-        assert_eq!((described.driver.name(), described.to_string().starts_with(name)), (name, true));
+    for Syntax { kind: name, example, .. } in DRIVERS.syntaxes {
+        let described: DeviceDescription = example.parse().expect(example);
+        assert_eq!((described.driver.name(), described.to_string().starts_with(name)), (*name, true));
         assert_eq!(described.to_string().parse(), Ok(described), "{example}");
     }
 }
@@ -95,7 +103,7 @@ fn devices_that_are_not_there_are_told_with_what_to_do() {
         ("comedi:/dev/null", "comedi driver"),
         ("pci:ffff:ff:1f.7,out=0", "lspci"),
     ] {
-        let described: Description = text.parse().expect(text);
+        let described: DeviceDescription = text.parse().expect(text);
         let error = described.open(&timebase).map(drop).expect_err(text).to_string();
         assert!(error.starts_with("failed to ") && error.contains(remedy), "{text}: {error}");
         let error = described.open_board(&timebase).map(drop).expect_err(text).to_string();
@@ -133,13 +141,13 @@ fn any_driver() -> impl Strategy<Value = Driver> {
 proptest! {
     #[test]
     fn what_is_printed_is_read_again(driver in any_driver(), safe in any::<Option<u32>>()) {
-        let described = Description { driver, safe: safe.map(Lines) };
+        let described = DeviceDescription { driver, safe: safe.map(Lines) };
         prop_assert_eq!(described.to_string().parse(), Ok(described));
     }
 
     #[test]
     fn no_text_makes_it_panic(text in "(virtual:|gpio:|pci:|comedi:|serial:|parport:)?[a-z/,=0-9.x+µ -]{0,40}") {
-        if let Ok(described) = text.parse::<Description>() {
+        if let Ok(described) = text.parse::<DeviceDescription>() {
             prop_assert_eq!(described.to_string().parse(), Ok(described));
         }
     }

@@ -13,6 +13,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use hairspring_describe::{Catalogue, DescriptionError, PlaceForm, Snippet, Syntax};
+
 /// Symbols per second of a serial line unless written.
 pub const BAUD_USUAL: u32 = 9600;
 /// The fastest serial line that is not taken for a mistake.
@@ -42,61 +44,66 @@ pub enum Address {
     },
 }
 
-/// Why a text is no address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AddressError {
-    part: String,
-    why: &'static str,
-}
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}': {}", self.part, self.why)
-    }
-}
-
-impl std::error::Error for AddressError {}
+/// What an instrument can be reached through.
+const INSTRUMENTS: Catalogue = Catalogue {
+    noun: "way to an instrument",
+    syntaxes: &[
+        Syntax { kind: "tcp", place: PlaceForm::UpToComma, example: "tcp:meter:5025" },
+        Syntax { kind: "serial", place: PlaceForm::UpToComma, example: "serial:/dev/ttyUSB0,baud=115200" },
+        Syntax { kind: "usbtmc", place: PlaceForm::Rest, example: "usbtmc:/dev/usbtmc0" },
+        // Refused with a reason.
+        Syntax { kind: "gpib", place: PlaceForm::Rest, example: "" },
+    ],
+};
 
 impl FromStr for Address {
-    type Err = AddressError;
+    type Err = DescriptionError;
 
-    fn from_str(text: &str) -> Result<Self, AddressError> {
-        let error = |part: &str, why| AddressError { part: part.to_owned(), why };
-        match text.split_once(':') {
-            Some(("tcp", rest)) => {
-                tcp(rest).ok_or_else(|| error(text, "write a host and a port, as in tcp:meter:5025"))
-            }
-            Some(("serial", rest)) => {
-                let mut parts = rest.split(',');
-                let path = parts.next().filter(|path| !path.is_empty());
-                let path = path.ok_or_else(|| error(text, "write a device, as in serial:/dev/ttyUSB0"))?.into();
-                let mut baud = BAUD_USUAL;
-                for part in parts {
-                    let number = part.strip_prefix("baud=").and_then(|digits| digits.parse().ok());
-                    let number = number.filter(|number| (1..=BAUD_MOST).contains(number));
-                    baud = number.ok_or_else(|| error(part, "write the speed, as in baud=115200"))?;
+    fn from_str(text: &str) -> Result<Self, DescriptionError> {
+        let read = INSTRUMENTS.read(text)?;
+        if read.kind() == "gpib" {
+            return Err(read.whole().wrong("GPIB is reached through a converter: write tcp: or serial:"));
+        }
+        let place = read.place()?;
+        if read.kind() == "serial" {
+            let mut baud = BAUD_USUAL;
+            for part in read.parts() {
+                let why = "write the speed, as in baud=115200";
+                baud = match part.key() {
+                    Some("baud") => part.value().parse_or(why)?,
+                    _ => return Err(part.unknown(why)),
+                };
+                if !(1..=BAUD_MOST).contains(&baud) {
+                    return Err(part.value().wrong(why));
                 }
-                Ok(Self::Serial { path, baud })
             }
-            Some(("usbtmc", path)) if !path.is_empty() => Ok(Self::Usbtmc { path: path.into() }),
-            Some(("usbtmc", _)) => Err(error(text, "write a device, as in usbtmc:/dev/usbtmc0")),
-            Some(("gpib", _)) => Err(error(text, "GPIB is reached through a converter: write tcp: or serial:")),
-            _ => Err(error(text, "write tcp:HOST:PORT, serial:DEVICE,baud=N or usbtmc:DEVICE")),
+            return Ok(Self::Serial { path: place.text().into(), baud });
+        }
+        read.no_parts()?;
+        match read.kind() {
+            "tcp" => tcp(place),
+            _ => Ok(Self::Usbtmc { path: place.text().into() }),
         }
     }
 }
 
-fn tcp(rest: &str) -> Option<Address> {
-    let (host, port) = rest.rsplit_once(':')?;
-    let port = port.parse().ok().filter(|port| *port > 0)?;
+fn tcp(place: Snippet<'_>) -> Result<Address, DescriptionError> {
+    let why = "write a host and a port, as in tcp:meter:5025";
+    let (host, port) = place.split_last(':').ok_or_else(|| place.wrong(why))?;
+    let number = port.parse_or::<u16>(why)?;
+    if number == 0 {
+        return Err(port.wrong(why));
+    }
     // Colons within a host need brackets, or nobody knows where the port begins.
-    let (host, bare) = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+    let (name, bare) = match host.text().strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
         Some(inner) => (inner, false),
-        None => (host, true),
+        None => (host.text(), true),
     };
-    let strange = |c: char| c.is_whitespace() || matches!(c, '[' | ']' | '/' | ',') || (bare && c == ':');
-    let fits = !host.is_empty() && !host.contains(strange);
-    fits.then(|| Address::Tcp { host: host.to_owned(), port })
+    let strange = |c: char| c.is_whitespace() || matches!(c, '[' | ']' | '/') || (bare && c == ':');
+    if name.is_empty() || name.contains(strange) {
+        return Err(host.wrong(why));
+    }
+    Ok(Address::Tcp { host: name.to_owned(), port: number })
 }
 
 impl fmt::Display for Address {
@@ -120,17 +127,18 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_what_to_write() {
         for (text, part, hint) in [
-            ("meter", "meter", "tcp:HOST:PORT"),
-            ("udp:meter:1", "udp:meter:1", "tcp:HOST:PORT"),
-            ("tcp:meter", "tcp:meter", "tcp:meter:5025"),
-            ("tcp:meter:0", "tcp:meter:0", "tcp:meter:5025"),
-            ("tcp:meter:65536", "tcp:meter:65536", "tcp:meter:5025"),
-            ("tcp::5025", "tcp::5025", "tcp:meter:5025"),
-            ("tcp:fe80::1:5025", "tcp:fe80::1:5025", "tcp:meter:5025"),
+            ("meter", "meter", "choose tcp, serial, usbtmc"),
+            ("udp:meter:1", "udp", "as in tcp:meter:5025"),
+            ("tcp:meter", "meter", "tcp:meter:5025"),
+            ("tcp:meter:0", "meter:0", "tcp:meter:5025"),
+            ("tcp:meter:65536", "meter:65536", "tcp:meter:5025"),
+            ("tcp::5025", ":5025", "tcp:meter:5025"),
+            ("tcp:fe80::1:5025", "fe80::1:5025", "tcp:meter:5025"),
             ("serial:", "serial:", "serial:/dev/ttyUSB0"),
             ("serial:/dev/ttyS0,9600", "9600", "baud=115200"),
             ("serial:/dev/ttyS0,baud=0", "baud=0", "baud=115200"),
             ("serial:/dev/ttyS0,baud=-1", "baud=-1", "baud=115200"),
+            ("tcp:meter:5025,5", "5", "nothing follows"),
             ("usbtmc:", "usbtmc:", "usbtmc:/dev/usbtmc0"),
             ("gpib:/dev/gpib0", "gpib:/dev/gpib0", "converter"),
         ] {

@@ -1,14 +1,14 @@
-//! [`Order`]: one at a time, in the order of coming, by tickets in memory that processes share.
+//! [`Order`]: a ticket lock in memory that processes share. Threads get it in the order of their arrival.
 //!
-//! **How it works.** Who comes takes the next ticket and writes into the ticket's place who it is; it has the lock when the turn is its
-//! ticket's. Who gives it back lets the next ticket have its turn. The places are used in rounds, so each says of which ticket it speaks.
+//! **How it works.** Each waiter takes the next ticket and stores its thread number in that ticket's slot. A thread has the lock when the
+//! turn is that of its ticket. The owner releases the lock by advancing the turn. Slots are reused in rounds, so each slot names its ticket.
 //!
-//! **Who never comes back** is passed by those who wait: a thread that no longer exists; one that gave up waiting; and one that took a
-//! ticket and has written nothing for [`LOOKS`] looks.
+//! **Abandoned tickets.** Waiters skip a ticket whose thread no longer exists, whose thread gave up waiting, or whose thread took it and
+//! stored nothing for [`LOOKS`] looks.
 //!
-//! **Why there are never two.** Such a silent ticket is passed only by who has written [`GONE`] into its place, and its holder has the lock
-//! only if it has written itself there. Both write by comparing: one of them finds the other's word, and gives way. The model in
-//! `loom_checks` breaks if either just stores.
+//! **Why there is never more than one owner.** A waiter skips such a silent ticket only after it has stored [`GONE`] in the slot. The
+//! ticket's thread has the lock only after it has stored its own number there. Both use compare-and-exchange, so one of them finds the
+//! other's value and gives way. The model in `loom_checks` fails if either uses a plain store.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -28,7 +28,7 @@ const LOOKS: u32 = if cfg!(loom) { 0 } else { 10 };
 /// Stands for a thread that does not wait any more. No thread has this number.
 const GONE: u32 = u32::MAX;
 
-/// Its memory. All zero is nobody.
+/// The memory of the lock. All zeros: nobody has it.
 #[repr(C)]
 pub(super) struct Order {
     /// The next ticket, and the one whose turn it is.
@@ -42,7 +42,7 @@ fn packed(ticket: u32, thread: u32) -> u64 {
     u64::from(ticket) << 32 | u64::from(thread)
 }
 
-/// Who is said in a place to hold this ticket: nobody yet, a thread, or, if the place is a later ticket's already, [`GONE`].
+/// The holder of a ticket, by its slot: nobody yet, a thread, or [`GONE`] if a later ticket uses the slot already.
 fn holder(found: u64, ticket: u32) -> Option<u32> {
     let (of, thread) = ((found >> 32) as u32, found as u32);
     let is_older = ticket.wrapping_sub(of).wrapping_sub(1) < u32::MAX / 2;
@@ -54,7 +54,7 @@ fn holder(found: u64, ticket: u32) -> Option<u32> {
 }
 
 impl Order {
-    /// Makes it anew, in memory that nobody uses yet.
+    /// Initialises the lock, in memory that nobody uses yet.
     pub(super) fn make(&self) {
         self.next.store(0, Ordering::Relaxed);
         self.places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
@@ -108,13 +108,13 @@ impl Order {
         }
     }
 
-    /// Writes into a ticket's place who holds it; `false` if the ticket was passed.
+    /// Stores the holder in a ticket's slot; `false` if the ticket was skipped.
     fn write(&self, ticket: u32, thread: u32) -> bool {
         let change = |found| holder(found, ticket).is_none().then_some(packed(ticket, thread));
         self.place(ticket).fetch_update(Ordering::AcqRel, Ordering::Acquire, change).is_ok()
     }
 
-    /// Lets the next one have its turn if the thread whose turn it is no longer exists, or `also_nobody` has said who it is.
+    /// Skips the ticket whose turn it is if its thread no longer exists; with `also_nobody`, also if its slot names no thread.
     fn pass(&self, also_nobody: bool, died: impl Fn()) {
         let turn = self.turn.load(Ordering::SeqCst);
         let place = self.place(turn);
@@ -134,7 +134,7 @@ impl Order {
         self.turn_over(turn);
     }
 
-    /// Waits no longer.
+    /// Gives up waiting.
     fn leave(&self, ticket: u32, thread: u32) {
         let (mine, gone) = (packed(ticket, thread), packed(ticket, GONE));
         // SeqCst: who lets this ticket have its turn now either sees that it is gone, or has stored the turn before it is looked at.
@@ -143,7 +143,7 @@ impl Order {
         }
     }
 
-    /// Passes those who are gone.
+    /// Skips tickets whose threads gave up.
     fn skip(&self) {
         loop {
             let turn = self.turn.load(Ordering::SeqCst);
@@ -154,17 +154,17 @@ impl Order {
         }
     }
 
-    /// Lets the ticket after this one have its turn, if nobody else has done so.
+    /// Advances the turn from this ticket to the next, unless another thread has done so.
     fn turn_over(&self, turn: u32) {
         if self.turn.compare_exchange(turn, turn.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed).is_ok() {
             wake_all(&self.turn);
         }
     }
 
-    /// Gives it back: for who has it.
+    /// Releases the lock. Only its owner calls this.
     pub(super) fn give_back(&self) {
         let next = self.turn.load(Ordering::Relaxed).wrapping_add(1);
-        // SeqCst, like all that follows: pairs with who comes, and with who leaves. What was done under the lock is seen by the next.
+        // SeqCst, like all that follows: pairs with arriving and with leaving waiters. The next owner sees what was done under the lock.
         self.turn.store(next, Ordering::SeqCst);
         self.skip();
         if self.next.load(Ordering::SeqCst) != next {

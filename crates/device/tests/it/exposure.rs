@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_device::exposure::{End, ExposureError};
+use hairspring_device::exposure::{ExposureEnd, ExposureError};
 use hairspring_device::instrument::Instrument;
 use hairspring_device::{Device, DeviceError, Exposure, ExposureReport, Lines, Protocol, Pulse};
 use hairspring_machine::sim::{Disturbance, Script};
@@ -91,8 +91,8 @@ fn check<R: std::fmt::Debug>(report: &ExposureReport<R>) {
     assert_eq!(report.measured_exp_time, sum - parts.open_write - parts.close_write, "{report:?}");
     let all = [parts.open_write, parts.first_half, parts.reading, parts.rest, parts.close_write];
     assert!(all.iter().all(|part| *part >= Nanos::ZERO), "{report:?}");
-    let too_long = matches!(report.end, End::ReadingTooLong(by) if by > Nanos::ZERO);
-    assert!(too_long || report.end == End::OnTime, "{report:?}");
+    let too_long = matches!(report.end, ExposureEnd::ReadingTooLong(by) if by > Nanos::ZERO);
+    assert!(too_long || report.end == ExposureEnd::OnTime, "{report:?}");
 }
 
 /// An exposure in virtual time; the reading works for so long, and `script` is told when the exposure will have begun.
@@ -139,7 +139,11 @@ fn an_undisturbed_exposure_is_exact_at_any_length() {
         let (time, reading) = (Nanos::from_micros(time), Nanos::from_micros(reading));
         let (report, shutter) = exposed(time, reading, |_, _| ());
         check(&report);
-        assert_eq!((report.end, report.name(), &report.reading), (End::OnTime, "clean", &Some(Ok("42 mW"))), "{time}");
+        assert_eq!(
+            (report.end, report.name(), &report.reading),
+            (ExposureEnd::OnTime, "clean", &Some(Ok("42 mW"))),
+            "{time}"
+        );
         assert!(report.late() <= Nanos::from_micros(1), "{time}: {} late", report.late());
         assert!(report.parts.reading >= reading && report.parts.first_half >= Nanos::new(time.count() / 2));
         // The truth, which no program can see, lies between the bounds; 0.1 ppm is what the scale may be wrong.
@@ -195,7 +199,7 @@ fn a_reading_that_takes_too_long_closes_the_shutter_at_once_and_is_told() {
     let (time, over) = (Nanos::from_millis(10), Nanos::from_millis(7));
     let (report, shutter) = exposed(time, Nanos::from_millis(5) + over, |_, _| ());
     check(&report);
-    let End::ReadingTooLong(by) = report.end else { panic!("{report:?}") };
+    let ExposureEnd::ReadingTooLong(by) = report.end else { panic!("{report:?}") };
     assert!(by >= over && report.late() >= by && report.parts.rest < GAP_LEAST, "{report:?}");
     assert_eq!((report.name(), report.delay, shutter.is_open()), ("reading_too_long", None, false));
 }
@@ -220,7 +224,7 @@ fn an_instrument_that_fails_changes_nothing_about_the_exposure() {
     let broken = DeviceError { attempted: "read".to_owned(), said: "smoke".to_owned(), remedy: "open a window" };
     let report = tried(&mut shutter, None, |_| Err(broken.clone())).expect("an exposure");
     check(&report);
-    assert_eq!((report.end, report.name(), report.reading), (End::OnTime, "clean", Some(Err(broken))));
+    assert_eq!((report.end, report.name(), report.reading), (ExposureEnd::OnTime, "clean", Some(Err(broken))));
 }
 
 #[test]
@@ -260,11 +264,11 @@ fn an_exposure_that_is_stopped_says_so_and_leaves_the_shutter_closed() {
         Ok(7)
     });
     let report = report.expect("an end");
-    assert_eq!((report.end, report.name(), &report.reading), (End::Stopped, "stopped", &Some(Ok(7))));
+    assert_eq!((report.end, report.name(), &report.reading), (ExposureEnd::Stopped, "stopped", &Some(Ok(7))));
     assert!(report.at_least() < report.asked && report.late().is_negative() && !shutter.is_open(), "{report:?}");
     // The flag is still set: it stops the first half as well.
     let report = tried(&mut shutter, Some(&stop), |_| panic!("not reached")).expect("an end");
-    assert_eq!((report.end, report.reading, shutter.is_open()), (End::Stopped, None, false));
+    assert_eq!((report.end, report.reading, shutter.is_open()), (ExposureEnd::Stopped, None, false));
 }
 
 #[test]

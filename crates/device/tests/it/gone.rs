@@ -6,10 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hairspring_device::{
-    Device, EventSource, Guarded, Lines, LockFile, Lockable, Poller, Protocol, Scope, Signal, Sleeper, Stop,
-    VirtualBoard,
-};
+use hairspring_device::{Device, Guarded, Lines, LockFile, Lockable, Protocol, Scope, VirtualBoard};
 use hairspring_machine::{Host, Nanos};
 use hairspring_time::Timebase;
 
@@ -26,7 +23,7 @@ fn is_told<T>(result: Result<T, hairspring_device::DeviceError>, of: &str) {
     assert!(error.contains("truncated"), "{of}: {error}");
 }
 
-/// Anybody who may write to the file of a board, a lock or a signal ended every process that used it by truncating the file, with the
+/// Anybody who may write to the file of a board or a lock ended every process that used it by truncating the file, with the
 /// outputs of all its devices as they were: the next access was a bus error.
 #[test]
 fn a_truncated_file_is_an_error_for_all_its_users_and_ends_none() {
@@ -45,7 +42,7 @@ fn a_truncated_file_is_an_error_for_all_its_users_and_ends_none() {
 
 /// The process of the test above.
 pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Host>) {
-    let (stop, lock_file, signal_file) = (Stop::new().expect("a stop"), folder.join("lock"), folder.join("signal"));
+    let lock_file = folder.join("lock");
     let mut shared = board(folder, protocol, timebase);
     shared.init().expect("initialised");
     // A device that is not truncated, whose lock is.
@@ -53,17 +50,9 @@ pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Hos
     let guarded = Guarded::new(Box::new(real), Box::new(LockFile::open(&lock_file, protocol).expect("a lock")));
     guarded.lock().and_then(|mut held| held.device().init()).expect("initialised");
     guarded.lock().and_then(|mut held| held.device().write(Lines(1), Lines(1))).expect("written");
-    let signal = || Signal::open(&signal_file).expect("a signal");
-    let firing = signal();
     let (observed, waited) = (board(folder, protocol, timebase), board(folder, protocol, timebase));
     let (watching, is_told_to_stop) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let sleeper = scope.spawn(|| is_told(Sleeper::new(signal(), timebase, &stop).wait(), "a sleeper"));
-        let poller = scope.spawn(|| {
-            if let Ok(mut poller) = Poller::new(signal(), timebase, &stop) {
-                is_told(poller.wait(), "a poller");
-            }
-        });
         let observer = scope.spawn(|| {
             let scope = Scope { span: Nanos::from_secs(60), most_edges: 8 };
             watching.store(true, Ordering::Release);
@@ -76,10 +65,9 @@ pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Hos
         }
         // Most threads are asleep now; one that comes later finds the file truncated.
         std::thread::sleep(Duration::from_millis(30));
-        for file in [&folder.join("board"), &lock_file, &signal_file] {
+        for file in [&folder.join("board"), &lock_file] {
             truncate(file);
         }
-        is_told(firing.fire(None, timebase), "who fires");
         is_told(shared.read(), "a read");
         is_told(shared.write(Lines(1), Lines(1)), "a write");
         is_told(shared.init(), "an initialisation");
@@ -87,9 +75,7 @@ pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Hos
         is_told(shared.lock().lock(), "the lock of a board");
         is_told(guarded.lock(), "the lock of a device");
         assert!(observer.join().expect("no panic").board_gone, "the scope goes on");
-        for thread in [sleeper, poller, waiting] {
-            thread.join().expect("told");
-        }
+        waiting.join().expect("told");
     });
     // The list of mutexes of this thread is sound.
     let another = LockFile::open(&folder.join("another"), protocol).expect("a lock");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hairspring_device::{Device, DeviceError, Guarded, Lines, Lockable, Protocol, VirtualBoard};
 use hairspring_machine::{Host, Machine, Policy};
 
-use crate::process::{Other, count};
+use crate::process::Other;
 use crate::{board, skip, timebase};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -322,5 +322,26 @@ fn a_wait_for_a_device_is_ended_by_its_flag() {
         });
         // A flag that is set does not keep from what is free.
         assert!(device.lock().is_ok(), "{protocol}");
+    }
+}
+
+/// The process that keeps the lock until it is killed.
+pub(crate) fn hold(board: &VirtualBoard<'_, Host>, ready: &dyn Fn()) {
+    let _guard = board.lock().lock().expect("the lock");
+    ready();
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+/// Counts up in the input register, in steps that others would break if they came between them.
+pub(crate) fn count(board: &mut VirtualBoard<'_, Host>, times: u32) {
+    for _ in 0..times {
+        let now = {
+            let _guard = board.lock().lock().expect("the lock");
+            let now = board.inputs();
+            std::hint::spin_loop();
+            board.connect(Lines(now.0 + 1));
+            now
+        };
+        assert!(now.0 < u32::MAX);
     }
 }

@@ -8,14 +8,12 @@ mod process;
 mod pulse;
 #[path = "../../examples/instrument_simulator/simulator.rs"]
 mod simulator;
-mod source;
-mod station;
 mod stopped;
-mod unit;
 
 use std::io::Write;
+use std::path::Path;
 
-use hairspring_device::{AccessTimes, Lines, Protocol, VirtualBoard};
+use hairspring_device::{AccessTimes, Device as _, Lines, Protocol, VirtualBoard};
 use hairspring_time::{Host, Timebase};
 
 /// Says that a test cannot run here, in the form that `cargo xtask test` counts.
@@ -29,7 +27,39 @@ fn timebase() -> Timebase<Host> {
 }
 
 /// A board in a folder; the same for all who name the same.
-fn board<'t>(folder: &std::path::Path, protocol: Protocol, timebase: &'t Timebase<Host>) -> VirtualBoard<'t, Host> {
+fn board<'t>(folder: &Path, protocol: Protocol, timebase: &'t Timebase<Host>) -> VirtualBoard<'t, Host> {
     let opened = VirtualBoard::open(&folder.join("board"), AccessTimes::ZERO, Lines(0), protocol, timebase);
     opened.expect("a board")
+}
+
+/// What a child process does, by the name of its job.
+fn do_job(name: &str, folder: &Path, protocol: Protocol, ready: &dyn Fn()) {
+    let timebase = timebase();
+    let mut board = board(folder, protocol, &timebase);
+    match name {
+        "hold" => lock::hold(&board, ready),
+        "count" => {
+            board.init().expect("it is initialised");
+            ready();
+            lock::count(&mut board, 3000);
+        }
+        "survive" => {
+            ready();
+            gone::survive(folder, protocol, &timebase);
+        }
+        "forget" => {
+            ready();
+            gone::forget(folder, protocol);
+        }
+        "pulses" => {
+            board.init().expect("it is initialised");
+            ready();
+            stopped::pulses(&mut board, &timebase);
+        }
+        "stranger" => {
+            ready();
+            gone::stranger(&board);
+        }
+        other => panic!("no job {other}"),
+    }
 }

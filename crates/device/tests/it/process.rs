@@ -1,17 +1,22 @@
-//! Other processes: this binary again, told by its environment what to do.
+//! Other processes: this test binary again, told by its environment what to do. The jobs are in `main.rs`.
+//!
+//! The tests of the station crate use this file too.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use hairspring_device::{Device, Lockable, Protocol};
-
-use crate::{board, timebase};
+use hairspring_device::Protocol;
 
 /// Where a child finds its job.
 const JOB: &str = "HAIRSPRING_DEVICE_JOB";
 /// What a child says when it is where it shall be.
 const READY: &str = "ready";
+/// How often a process is stopped, and for how long.
+const STOPS: u32 = 12;
+const STOPPED: Duration = Duration::from_millis(40);
 
 /// A process that does a job with the board of a folder.
 pub(crate) struct Other {
@@ -68,66 +73,34 @@ fn this_binary() -> std::path::PathBuf {
     std::env::current_exe().expect("this binary")
 }
 
-/// Is a test like the others to the harness; only as a child it does something.
+/// To the test harness this is a test like the others; it does something only in a child.
 #[test]
 fn a_job() {
     let Ok(job) = std::env::var(JOB) else { return };
     let mut words = job.splitn(3, ' ');
     let (name, protocol, folder) = (words.next(), words.next(), words.next().expect("three words"));
-    let timebase = timebase();
     let protocol = protocol.and_then(|text| text.parse().ok()).expect("a protocol");
-    let mut board = board(Path::new(folder), protocol, &timebase);
     let ready = || {
         let _ = writeln!(std::io::stdout(), "{READY}");
         let _ = std::io::stdout().flush();
     };
-    match name.expect("a job") {
-        "hold" => {
-            let _guard = board.lock().lock().expect("the lock");
-            ready();
-            // Until it is killed.
-            std::thread::sleep(std::time::Duration::from_secs(600));
-        }
-        "count" => {
-            board.init().expect("it is initialised");
-            ready();
-            count(&mut board, 3000);
-        }
-        "survive" => {
-            ready();
-            crate::gone::survive(Path::new(folder), protocol, &timebase);
-        }
-        "forget" => {
-            ready();
-            crate::gone::forget(Path::new(folder), protocol);
-        }
-        "pulses" => {
-            board.init().expect("it is initialised");
-            ready();
-            crate::stopped::pulses(&mut board, &timebase);
-        }
-        "events" => {
-            ready();
-            crate::stopped::events(&timebase);
-        }
-        "stranger" => {
-            ready();
-            crate::gone::stranger(&board);
-        }
-        other => panic!("no job {other}"),
-    }
+    crate::do_job(name.expect("a job"), Path::new(folder), protocol, &ready);
 }
 
-/// Counts up in the input register, in steps that others would break if they came between them.
-pub(crate) fn count(board: &mut hairspring_device::VirtualBoard<'_, hairspring_time::Host>, times: u32) {
-    for _ in 0..times {
-        let now = {
-            let _guard = board.lock().lock().expect("the lock");
-            let now = board.inputs();
-            std::hint::spin_loop();
-            board.connect(hairspring_device::Lines(now.0 + 1));
-            now
-        };
-        assert!(now.0 < u32::MAX);
+/// Starts a process, and stops it at moments that have nothing to do with what it does.
+pub(crate) fn stop_now_and_then(job: &str, folder: &Path) {
+    let other = Other::start(job, folder, Protocol::Inherit);
+    for number in 0..STOPS {
+        std::thread::sleep(Duration::from_micros(7_300 + 1_700 * u64::from(number)));
+        other.signal("STOP");
+        std::thread::sleep(STOPPED);
+        other.signal("CONT");
     }
+    other.finish();
+}
+
+/// Waits until the other process wants no more, which closes our input then.
+pub(crate) fn until_told(is_over: &AtomicBool) {
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    is_over.store(true, Ordering::Release);
 }

@@ -2,7 +2,7 @@
 //! the state is would find nothing.
 
 use super::*;
-use crate::call::{Bits, By, Call, Protocol, Status, Until};
+use crate::call::{Bits, By, Call, CallStatus, ResourceProtocol, Until};
 use crate::id::{EventsId, ExchangeId, Moment, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency};
 
 /// A core with a task that runs and one that is idle, and what their calls may need.
@@ -30,15 +30,15 @@ impl Bench {
             runs,
             idle,
             semaphore: SemaphoreId::from_number(make(Call::CreateSemaphore { count: 0, limit: 5 })),
-            resource: ResourceId::from_number(make(Call::CreateResource { protocol: Protocol::None })),
+            resource: ResourceId::from_number(make(Call::CreateResource { protocol: ResourceProtocol::None })),
             events: EventsId::from_number(make(Call::CreateEvents { bits: 0 })),
             exchange: ExchangeId::from_number(make(Call::CreateExchange { capacities: [2; 4] })),
             core,
         };
-        bench.and(By::Outside, Call::Trigger { task: runs }, Status::Ok)
+        bench.and(By::Outside, Call::Trigger { task: runs }, CallStatus::Ok)
     }
 
-    fn and(mut self, by: By, call: Call, status: Status) -> Self {
+    fn and(mut self, by: By, call: Call, status: CallStatus) -> Self {
         assert_eq!(self.core.apply(by, call).status, status, "{call:?}");
         self
     }
@@ -46,7 +46,7 @@ impl Bench {
     /// Has the running task make a call that blocks it.
     fn blocked(self, call: Call) -> Self {
         let by = By::Task(self.runs);
-        self.and(by, call, Status::Blocked)
+        self.and(by, call, CallStatus::Blocked)
     }
 
     fn waits_for_the_semaphore(self) -> Self {
@@ -58,16 +58,16 @@ impl Bench {
     fn two_wait_for_the_semaphore(self) -> Self {
         let second = self.idle;
         let call = Call::WaitSemaphore { semaphore: self.semaphore, until: Until::Forever, at: Some(priority(20)) };
-        let bench = self.blocked(call).and(By::Outside, Call::Trigger { task: second }, Status::Ok);
-        bench.and(By::Task(second), call, Status::Blocked)
+        let bench = self.blocked(call).and(By::Outside, Call::Trigger { task: second }, CallStatus::Ok);
+        bench.and(By::Task(second), call, CallStatus::Blocked)
     }
 
     /// The idle task has the resource, and the one that ran waits for it.
     fn waits_for_the_resource(self) -> Self {
         let owner = self.idle;
         let call = Call::Reserve { resource: self.resource, until: Until::Forever, at: None };
-        let bench = self.and(By::Outside, Call::Trigger { task: owner }, Status::Ok);
-        bench.and(By::Task(owner), call, Status::Ok).blocked(call)
+        let bench = self.and(By::Outside, Call::Trigger { task: owner }, CallStatus::Ok);
+        bench.and(By::Task(owner), call, CallStatus::Ok).blocked(call)
     }
 }
 
@@ -91,7 +91,7 @@ fn units_or_a_free_resource_beside_waiters_are_noticed() {
 #[test]
 fn a_task_in_a_list_where_it_does_not_belong_is_noticed() {
     const WRONG: &str = "where it does not belong";
-    check(Bench::new(), |core| core.tasks[0].state = State::Idle, WRONG);
+    check(Bench::new(), |core| core.tasks[0].state = TaskState::Idle, WRONG);
     check(Bench::new(), |core| core.tasks[0].effective = Priority::LOWEST, WRONG);
     let bench = Bench::new().waits_for_the_semaphore();
     check(bench, |core| core.tasks[0].waiting = Waiting::Semaphore(1), WRONG);
@@ -118,7 +118,7 @@ fn a_task_in_two_lists_in_none_or_behind_a_less_urgent_one_is_noticed() {
 
 #[test]
 fn a_wait_for_nothing_and_a_wait_without_waiting_are_noticed() {
-    check(Bench::new(), |core| core.tasks[1].state = State::Waiting, "is Waiting and waits for Nothing");
+    check(Bench::new(), |core| core.tasks[1].state = TaskState::Waiting, "is Waiting and waits for Nothing");
     check(Bench::new(), |core| core.tasks[1].waiting = Waiting::Wake, "is Idle and waits for Wake");
     let bench = Bench::new().blocked(Call::Wait { until: Until::Forever });
     check(bench, |core| core.tasks[0].marks.latch = true, "waits for a wake that it has");
@@ -151,9 +151,9 @@ fn envelopes_and_letters_that_are_miscounted_are_noticed() {
     let urgency = Urgency::new(0).expect("the most urgent");
     let bench = Bench::new();
     let (task, exchange) = (bench.runs, bench.exchange);
-    let bench = bench.and(By::Outside, Call::Send { task, urgency }, Status::Ok);
+    let bench = bench.and(By::Outside, Call::Send { task, urgency }, CallStatus::Ok);
     check(bench, |core| core.mailboxes[0].letters[0].capacity = 0, "a mailbox counts 1 letters");
-    let bench = Bench::new().and(By::Outside, Call::Post { exchange, urgency }, Status::Ok);
+    let bench = Bench::new().and(By::Outside, Call::Post { exchange, urgency }, CallStatus::Ok);
     check(bench, |core| core.objects.exchanges[0].boxes.letters[0].count = 0, "a mailbox counts 0 letters");
 }
 
@@ -163,12 +163,12 @@ fn timers_that_are_due_without_a_turn_or_run_although_they_are_deleted_are_notic
         let mut bench = Bench::new();
         let timer = TimerId::from_number(bench.core.apply(By::Outside, Call::CreateTimer).value);
         let start = Call::StartTimer { timer, at: Moment::from_nanos(at_ns), period_ns: 0 };
-        bench.and(By::Outside, start, Status::Ok)
+        bench.and(By::Outside, start, CallStatus::Ok)
     };
     check(started(100), |core| core.timers.slots[0].due = true, "stands 0 times before the kernel task");
     check(started(100), |core| core.timers.slots[0].alive = false, "timer 0 was deleted and still runs");
-    let due = started(100).and(By::Outside, Call::Tick { now: Moment::from_nanos(200) }, Status::Ok);
+    let due = started(100).and(By::Outside, Call::Tick { now: Moment::from_nanos(200) }, CallStatus::Ok);
     check(due, |core| core.timers.slots[0].alive = false, "timer 0 was deleted and still runs");
-    let due = started(100).and(By::Outside, Call::Tick { now: Moment::from_nanos(200) }, Status::Ok);
+    let due = started(100).and(By::Outside, Call::Tick { now: Moment::from_nanos(200) }, CallStatus::Ok);
     check(due, |core| core.timers.slots[0].due = false, "stands 1 times before the kernel task");
 }

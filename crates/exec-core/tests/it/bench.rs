@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use hairspring_exec_core::{
-    By, Call, Core, Ending, EventsId, ExchangeId, Moment, PoolId, Priority, Protocol, ResourceId, SemaphoreId, Status,
-    TaskId, TimerId, Until, Urgency,
+    By, Call, CallStatus, Core, Ending, EventsId, ExchangeId, Moment, PoolId, Priority, ResourceId, ResourceProtocol,
+    SemaphoreId, TaskId, TimerId, Until, Urgency,
 };
 
 /// How many envelopes there are on a bench.
@@ -49,7 +49,7 @@ impl Bench {
 
     /// Makes a call that must come out like this, and gives back its value.
     #[track_caller]
-    pub(crate) fn call(&mut self, by: By, call: Call, status: Status) -> u32 {
+    pub(crate) fn call(&mut self, by: By, call: Call, status: CallStatus) -> u32 {
         let reply = self.core.apply(by, call);
         assert_eq!(reply.status, status, "{by:?} asked {call:?}");
         if let Err(broken) = self.core.check() {
@@ -60,13 +60,13 @@ impl Bench {
 
     /// A call from outside.
     #[track_caller]
-    pub(crate) fn outside(&mut self, call: Call, status: Status) -> u32 {
+    pub(crate) fn outside(&mut self, call: Call, status: CallStatus) -> u32 {
         self.call(By::Outside, call, status)
     }
 
     /// A call by a task.
     #[track_caller]
-    pub(crate) fn task(&mut self, task: TaskId, call: Call, status: Status) -> u32 {
+    pub(crate) fn task(&mut self, task: TaskId, call: Call, status: CallStatus) -> u32 {
         self.call(By::Task(task), call, status)
     }
 
@@ -74,72 +74,72 @@ impl Bench {
     #[track_caller]
     pub(crate) fn idle(&mut self, number: u8) -> TaskId {
         let call = Call::CreateTask { priority: priority(number), mailboxes: ROOMY };
-        TaskId::from_number(self.outside(call, Status::Ok))
+        TaskId::from_number(self.outside(call, CallStatus::Ok))
     }
 
     /// A task that was triggered.
     #[track_caller]
     pub(crate) fn started(&mut self, number: u8) -> TaskId {
         let task = self.idle(number);
-        self.outside(Call::Trigger { task }, Status::Ok);
+        self.outside(Call::Trigger { task }, CallStatus::Ok);
         task
     }
 
     #[track_caller]
     pub(crate) fn semaphore_of(&mut self, count: u32, limit: u32) -> SemaphoreId {
-        SemaphoreId::from_number(self.outside(Call::CreateSemaphore { count, limit }, Status::Ok))
+        SemaphoreId::from_number(self.outside(Call::CreateSemaphore { count, limit }, CallStatus::Ok))
     }
 
     #[track_caller]
-    pub(crate) fn resource_of(&mut self, protocol: Protocol) -> ResourceId {
-        ResourceId::from_number(self.outside(Call::CreateResource { protocol }, Status::Ok))
+    pub(crate) fn resource_of(&mut self, protocol: ResourceProtocol) -> ResourceId {
+        ResourceId::from_number(self.outside(Call::CreateResource { protocol }, CallStatus::Ok))
     }
 
     #[track_caller]
     pub(crate) fn events_of(&mut self, bits: u32) -> EventsId {
-        EventsId::from_number(self.outside(Call::CreateEvents { bits }, Status::Ok))
+        EventsId::from_number(self.outside(Call::CreateEvents { bits }, CallStatus::Ok))
     }
 
     #[track_caller]
     pub(crate) fn exchange_of(&mut self, capacities: [u16; 4]) -> ExchangeId {
-        ExchangeId::from_number(self.outside(Call::CreateExchange { capacities }, Status::Ok))
+        ExchangeId::from_number(self.outside(Call::CreateExchange { capacities }, CallStatus::Ok))
     }
 
     #[track_caller]
     pub(crate) fn pool_of(&mut self, buffers: u16) -> PoolId {
-        PoolId::from_number(self.outside(Call::CreatePool { buffers }, Status::Ok))
+        PoolId::from_number(self.outside(Call::CreatePool { buffers }, CallStatus::Ok))
     }
 
     #[track_caller]
     pub(crate) fn timer(&mut self) -> TimerId {
-        TimerId::from_number(self.outside(Call::CreateTimer, Status::Ok))
+        TimerId::from_number(self.outside(Call::CreateTimer, CallStatus::Ok))
     }
 
     /// Lets time come to this moment; gives back how many timers are due.
     #[track_caller]
     pub(crate) fn tick(&mut self, now_ns: u64) -> u32 {
-        self.call(By::Kernel, Call::Tick { now: Moment::from_nanos(now_ns) }, Status::Ok)
+        self.call(By::Kernel, Call::Tick { now: Moment::from_nanos(now_ns) }, CallStatus::Ok)
     }
 
     /// A task waits for a wake.
     #[track_caller]
     pub(crate) fn waits(&mut self, task: TaskId) {
-        self.task(task, Call::Wait { until: Until::Forever }, Status::Blocked);
+        self.task(task, Call::Wait { until: Until::Forever }, CallStatus::Blocked);
     }
 
     #[track_caller]
     pub(crate) fn ends(&mut self, task: TaskId) {
-        self.task(task, Call::End { how: Ending::Returned }, Status::Ok);
+        self.task(task, Call::End { how: Ending::Returned }, CallStatus::Ok);
     }
 
     #[track_caller]
-    pub(crate) fn reserves(&mut self, task: TaskId, resource: ResourceId, status: Status) {
+    pub(crate) fn reserves(&mut self, task: TaskId, resource: ResourceId, status: CallStatus) {
         self.task(task, Call::Reserve { resource, until: Until::Forever, at: None }, status);
     }
 
     #[track_caller]
     pub(crate) fn releases(&mut self, task: TaskId, resource: ResourceId) {
-        self.task(task, Call::Release { resource }, Status::Ok);
+        self.task(task, Call::Release { resource }, CallStatus::Ok);
     }
 
     /// Asserts that this task, or none, is the one to run.
@@ -150,7 +150,7 @@ impl Bench {
 
     /// Asserts how the call came out that a task had waited in.
     #[track_caller]
-    pub(crate) fn came_out(&self, task: TaskId, status: Status, value: u32) {
+    pub(crate) fn came_out(&self, task: TaskId, status: CallStatus, value: u32) {
         let outcome = self.core.outcome(task);
         assert_eq!((outcome.status, outcome.value), (status, value), "what {task:?} waited in");
     }

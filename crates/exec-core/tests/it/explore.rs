@@ -11,7 +11,8 @@ mod invariants;
 use std::collections::{HashMap, VecDeque};
 
 use hairspring_exec_core::{
-    By, Call, Core, Ending, Moment, Protocol, ResourceId, SemaphoreId, State, TaskId, Until, Urgency, Waiting,
+    By, Call, Core, Ending, Moment, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TaskState, Until, Urgency,
+    Waiting,
 };
 
 use crate::bench::{priority, urgency};
@@ -21,7 +22,7 @@ struct System {
     name: &'static str,
     /// The tasks, by their own priorities.
     priorities: &'static [u8],
-    protocols: Vec<Protocol>,
+    protocols: Vec<ResourceProtocol>,
     semaphore: bool,
     /// Task 0 has a mailbox, and there are two envelopes.
     mailbox: bool,
@@ -173,7 +174,7 @@ impl World {
         for &task in &self.tasks {
             let Some(look) = self.core.look(task) else { continue };
             // Between two runs nobody can tell whether a wake is left of the last.
-            let latch = look.latch && matches!(look.state, State::Ready | State::Waiting);
+            let latch = look.latch && matches!(look.state, TaskState::Ready | TaskState::Waiting);
             let flags = [look.suspended, look.killed, latch, look.starts > 0];
             seen.push(flags.into_iter().fold(look.state as u8, |bits, flag| bits << 1 | u8::from(flag)));
             seen.extend([look.base.number() << 4 | look.effective.number(), kind(look.waiting)]);
@@ -290,14 +291,14 @@ fn check(system: &System) {
 
 #[test]
 fn resources_keep_every_invariant_in_every_state_under_each_pair_of_protocols() {
-    let ceiling = Protocol::Ceiling(priority(1));
+    let ceiling = ResourceProtocol::Ceiling(priority(1));
     for (name, first, second, least) in [
-        ("none and none", Protocol::None, Protocol::None, 22_000),
-        ("none and inherit", Protocol::None, Protocol::Inherit, 22_000),
-        ("inherit and inherit", Protocol::Inherit, Protocol::Inherit, 23_000),
-        ("inherit and ceiling", Protocol::Inherit, ceiling, 21_000),
+        ("none and none", ResourceProtocol::None, ResourceProtocol::None, 22_000),
+        ("none and inherit", ResourceProtocol::None, ResourceProtocol::Inherit, 22_000),
+        ("inherit and inherit", ResourceProtocol::Inherit, ResourceProtocol::Inherit, 23_000),
+        ("inherit and ceiling", ResourceProtocol::Inherit, ceiling, 21_000),
         ("ceiling and ceiling", ceiling, ceiling, 3_700),
-        ("none and ceiling", Protocol::None, ceiling, 20_000),
+        ("none and ceiling", ResourceProtocol::None, ceiling, 20_000),
     ] {
         let protocols = vec![first, second];
         check(&System { protocols, times: true, kills: true, ..System::new(name, &[3, 2, 1], least) });
@@ -306,7 +307,7 @@ fn resources_keep_every_invariant_in_every_state_under_each_pair_of_protocols() 
 
 #[test]
 fn inheritance_keeps_every_invariant_with_four_tasks_suspensions_and_changes_of_priority() {
-    let protocols = vec![Protocol::Inherit, Protocol::Inherit];
+    let protocols = vec![ResourceProtocol::Inherit, ResourceProtocol::Inherit];
     let system = System::new("four tasks, two inherited resources", &[4, 3, 2, 1], 50_000);
     check(&System { protocols: protocols.clone(), suspends: true, set_priorities: true, ..system });
     let system = System::new("two equals and one above, priorities set", &[2, 2, 1], 50_000);
@@ -332,15 +333,15 @@ fn mail_keeps_every_invariant_in_every_state() {
     let system = System::new("a mailbox and two envelopes", &[2, 3, 1], 50_000);
     check(&System { mailbox: true, times: true, kills: true, suspends: true, ..system });
     let system = System::new("a mailbox and a resource", &[2, 3, 1], 50_000);
-    check(&System { mailbox: true, protocols: vec![Protocol::Inherit], times: true, kills: true, ..system });
+    check(&System { mailbox: true, protocols: vec![ResourceProtocol::Inherit], times: true, kills: true, ..system });
 }
 
 #[test]
 fn everything_at_once_keeps_every_invariant_as_far_as_it_is_explored() {
-    let ceiling = Protocol::Ceiling(priority(1));
+    let ceiling = ResourceProtocol::Ceiling(priority(1));
     let system = System::new("four tasks and everything", &[4, 3, 2, 1], 50_000);
     check(&System {
-        protocols: vec![Protocol::Inherit, ceiling],
+        protocols: vec![ResourceProtocol::Inherit, ceiling],
         semaphore: true,
         mailbox: true,
         wakes: true,
@@ -353,5 +354,5 @@ fn everything_at_once_keeps_every_invariant_as_far_as_it_is_explored() {
 
 /// Whether a task may run, as far as can be seen.
 fn runnable(world: &World, task: TaskId) -> bool {
-    world.core.look(task).is_some_and(|look| look.state == State::Ready && !look.suspended)
+    world.core.look(task).is_some_and(|look| look.state == TaskState::Ready && !look.suspended)
 }

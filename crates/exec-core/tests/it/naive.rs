@@ -6,7 +6,8 @@
 mod rules;
 
 use hairspring_exec_core::{
-    Bits, By, CHECKS, Call, Moment, Priority, Protocol, Reply, State, Status, TaskId, TimerId, Urgency, Waiting,
+    Bits, By, CHECKS, Call, CallStatus, Moment, Priority, Reply, ResourceProtocol, TaskId, TaskState, TimerId, Urgency,
+    Waiting,
 };
 
 /// A message under way.
@@ -26,7 +27,7 @@ pub(crate) struct Boxes {
 #[derive(Clone, Debug)]
 pub(crate) struct Man {
     pub(crate) id: TaskId,
-    pub(crate) state: State,
+    pub(crate) state: TaskState,
     pub(crate) base: Priority,
     pub(crate) effective: Priority,
     pub(crate) suspended: bool,
@@ -69,7 +70,7 @@ pub(crate) struct Clock {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Thing {
-    protocol: Protocol,
+    protocol: ResourceProtocol,
     pub(crate) owner: Option<usize>,
     pub(crate) depth: u32,
 }
@@ -91,13 +92,13 @@ pub(crate) struct Naive {
     tickets: u32,
 }
 
-type Come<T> = Result<T, Status>;
+type Come<T> = Result<T, CallStatus>;
 
 fn ok(value: u32) -> Come<Reply> {
-    Ok(Reply { status: Status::Ok, value })
+    Ok(Reply { status: CallStatus::Ok, value })
 }
 
-const DONE: Come<Reply> = Ok(Reply { status: Status::Ok, value: 0 });
+const DONE: Come<Reply> = Ok(Reply { status: CallStatus::Ok, value: 0 });
 
 impl Boxes {
     fn new(capacities: [u16; 4]) -> Self {
@@ -107,8 +108,8 @@ impl Boxes {
     fn room(&self, urgency: Urgency) -> Come<usize> {
         let at = usize::from(urgency.number());
         match self.capacities[at] {
-            0 => Err(Status::NoMailbox),
-            capacity if self.letters[at].len() == usize::from(capacity) => Err(Status::MailboxFull),
+            0 => Err(CallStatus::NoMailbox),
+            capacity if self.letters[at].len() == usize::from(capacity) => Err(CallStatus::MailboxFull),
             _ => Ok(at),
         }
     }
@@ -162,20 +163,20 @@ impl Naive {
             Call::Kill { task } => return self.kill(by, task),
             Call::DeleteTask { task } => {
                 let man = self.known(task)?;
-                if matches!(self.men[man].state, State::Ready | State::Waiting) {
-                    return Err(Status::Running);
+                if matches!(self.men[man].state, TaskState::Ready | TaskState::Waiting) {
+                    return Err(CallStatus::Running);
                 }
-                self.men[man].state = State::Deleted;
+                self.men[man].state = TaskState::Deleted;
                 return DONE;
             }
             Call::Wake { task } => {
                 let man = self.started(task)?;
                 if self.men[man].waiting == Waiting::Wake {
-                    self.ready(man, Status::Ok, 0);
+                    self.ready(man, CallStatus::Ok, 0);
                     return DONE;
                 }
                 let kept = std::mem::replace(&mut self.men[man].latch, true);
-                return Err(if kept { Status::WakeAlreadyPending } else { Status::WakePending });
+                return Err(if kept { CallStatus::WakeAlreadyPending } else { CallStatus::WakePending });
             }
             Call::Signal { task, bits } => {
                 let man = self.started(task)?;
@@ -184,46 +185,46 @@ impl Naive {
                     && let Some(bits) = wish.satisfied_by(self.men[man].signals)
                 {
                     self.men[man].signals &= !bits;
-                    self.ready(man, Status::Ok, bits);
+                    self.ready(man, CallStatus::Ok, bits);
                 }
             }
             Call::Send { task, urgency } => return self.send(task, urgency, 0, chosen),
             Call::Post { exchange, urgency } => return self.post(exchange.index(), urgency, chosen),
             Call::SignalSemaphore { semaphore } => {
                 let at = semaphore.index();
-                let (count, limit) = *self.semaphores.get(at).ok_or(Status::NoSuchObject)?;
+                let (count, limit) = *self.semaphores.get(at).ok_or(CallStatus::NoSuchObject)?;
                 match self.line(|waiting| waiting == Waiting::Semaphore(at as u16)).first() {
-                    Some(&man) => self.ready(man, Status::Ok, 0),
-                    None if count == limit => return Err(Status::Overflow),
+                    Some(&man) => self.ready(man, CallStatus::Ok, 0),
+                    None if count == limit => return Err(CallStatus::Overflow),
                     None => self.semaphores[at].0 += 1,
                 }
             }
             Call::SignalEvents { events, bits } => {
                 let at = events.index();
-                *self.events.get_mut(at).ok_or(Status::NoSuchObject)? |= bits;
+                *self.events.get_mut(at).ok_or(CallStatus::NoSuchObject)? |= bits;
                 for man in self.line(|waiting| matches!(waiting, Waiting::Events(slot, ..) if slot as usize == at)) {
                     let Waiting::Events(_, wish, take) = self.men[man].waiting else { continue };
                     if let Some(bits) = self.look_for(at, wish, take) {
-                        self.ready(man, Status::Ok, bits);
+                        self.ready(man, CallStatus::Ok, bits);
                     }
                 }
             }
             Call::ClearEvents { events, bits } => {
-                *self.events.get_mut(events.index()).ok_or(Status::NoSuchObject)? &= !bits;
+                *self.events.get_mut(events.index()).ok_or(CallStatus::NoSuchObject)? &= !bits;
             }
             Call::GetBuffer { pool } => {
-                let pool = self.pools.get_mut(pool.index()).ok_or(Status::NoSuchObject)?;
+                let pool = self.pools.get_mut(pool.index()).ok_or(CallStatus::NoSuchObject)?;
                 if pool.iter().all(|&in_use| in_use) {
-                    return Err(Status::Empty);
+                    return Err(CallStatus::Empty);
                 }
                 assert!(!std::mem::replace(&mut pool[chosen as usize], true), "buffer {chosen} was in use");
                 return ok(chosen);
             }
             Call::FreeBuffer { pool, buffer } => {
-                let pool = self.pools.get_mut(pool.index()).ok_or(Status::NoSuchObject)?;
+                let pool = self.pools.get_mut(pool.index()).ok_or(CallStatus::NoSuchObject)?;
                 match pool.get_mut(usize::from(buffer)) {
                     Some(in_use) if *in_use => *in_use = false,
-                    _ => return Err(Status::NotInUse),
+                    _ => return Err(CallStatus::NotInUse),
                 }
             }
             Call::StartTimer { timer, at, period_ns } => {
@@ -243,18 +244,18 @@ impl Naive {
             Call::Tick { now } => return self.tick(now),
             Call::NextTimer => {
                 if self.due.is_empty() {
-                    return Err(Status::Empty);
+                    return Err(CallStatus::Empty);
                 }
                 let clock = self.due.remove(0);
                 self.clocks[clock].due = false;
                 return ok(self.clocks[clock].id.number());
             }
             _ => {
-                let By::Task(me) = by else { return Err(Status::NotATask) };
+                let By::Task(me) = by else { return Err(CallStatus::NotATask) };
                 let me = self.known(me)?;
-                assert!(CHECKS || self.men[me].state == State::Ready, "a call by one who cannot");
-                if self.men[me].state != State::Ready {
-                    return Err(Status::NotStarted);
+                assert!(CHECKS || self.men[me].state == TaskState::Ready, "a call by one who cannot");
+                if self.men[me].state != TaskState::Ready {
+                    return Err(CallStatus::NotStarted);
                 }
                 return self.act_as_task(me, call, chosen);
             }
@@ -292,12 +293,12 @@ impl Naive {
                 self.wait(me, Waiting::Wake, until, None)
             }
             Call::Delay { until } => match self.wait(me, Waiting::Delay, until, None) {
-                Err(Status::TimedOut) => DONE,
+                Err(CallStatus::TimedOut) => DONE,
                 other => other,
             },
             Call::WaitSignals { bits, until } => {
                 if matches!(bits, Bits::Any(0) | Bits::All(0)) {
-                    return Err(Status::NoBits);
+                    return Err(CallStatus::NoBits);
                 }
                 if let Some(bits) = bits.satisfied_by(self.men[me].signals).filter(|_| !killed) {
                     self.men[me].signals &= !bits;
@@ -308,13 +309,13 @@ impl Naive {
             Call::SendWait { task, urgency, until } => {
                 self.able(me, until)?;
                 if self.known(task)? == me {
-                    return Err(Status::Deadlock);
+                    return Err(CallStatus::Deadlock);
                 }
                 self.tickets += 1;
                 let ticket = self.tickets;
                 let reply = self.send(task, urgency, ticket, chosen)?;
-                assert_eq!(self.wait(me, Waiting::Acknowledgement(ticket), until, None), Err(Status::Blocked));
-                Ok(Reply { status: Status::Blocked, ..reply })
+                assert_eq!(self.wait(me, Waiting::Acknowledgement(ticket), until, None), Err(CallStatus::Blocked));
+                Ok(Reply { status: CallStatus::Blocked, ..reply })
             }
             Call::Receive { urgency, until } => {
                 self.put_down(me);
@@ -325,19 +326,19 @@ impl Naive {
                 self.wait(me, Waiting::Mail(urgency.map_or(4, Urgency::number)), until, None)
             }
             Call::Take => {
-                let letter = self.men[me].hand.take().ok_or(Status::Empty)?;
+                let letter = self.men[me].hand.take().ok_or(CallStatus::Empty)?;
                 self.free_envelopes += 1;
                 let before = std::mem::replace(&mut self.men[me].owes, letter.ticket);
-                let answered = self.answer(before, Status::Ok, 0);
-                Ok(Reply { status: Status::Ok, value: u32::from(answered) })
+                let answered = self.answer(before, CallStatus::Ok, 0);
+                Ok(Reply { status: CallStatus::Ok, value: u32::from(answered) })
             }
             Call::Acknowledge { value } => {
                 let ticket = std::mem::take(&mut self.men[me].owes);
-                if self.answer(ticket, Status::Ok, value) { DONE } else { Err(Status::Empty) }
+                if self.answer(ticket, CallStatus::Ok, value) { DONE } else { Err(CallStatus::Empty) }
             }
             Call::Fetch { exchange, until, at } => {
                 let slot = exchange.index();
-                self.exchanges.get(slot).ok_or(Status::NoSuchObject)?;
+                self.exchanges.get(slot).ok_or(CallStatus::NoSuchObject)?;
                 self.put_down(me);
                 if !killed && let Some(letter) = self.exchanges[slot].next(None) {
                     self.men[me].hand = Some(letter);
@@ -346,7 +347,7 @@ impl Naive {
                 self.wait(me, Waiting::Exchange(slot as u16), until, at)
             }
             Call::WaitSemaphore { semaphore, until, at } => {
-                let count = &mut self.semaphores.get_mut(semaphore.index()).ok_or(Status::NoSuchObject)?.0;
+                let count = &mut self.semaphores.get_mut(semaphore.index()).ok_or(CallStatus::NoSuchObject)?.0;
                 if *count > 0 && !killed {
                     *count -= 1;
                     return DONE;
@@ -355,9 +356,9 @@ impl Naive {
             }
             Call::Reserve { resource, until, at } => self.reserve(me, resource.index(), until, at),
             Call::Release { resource } => {
-                let thing = self.things.get_mut(resource.index()).ok_or(Status::NoSuchObject)?;
+                let thing = self.things.get_mut(resource.index()).ok_or(CallStatus::NoSuchObject)?;
                 if thing.owner != Some(me) {
-                    return Err(Status::NotOwner);
+                    return Err(CallStatus::NotOwner);
                 }
                 thing.depth -= 1;
                 if thing.depth == 0 {
@@ -367,9 +368,9 @@ impl Naive {
             }
             Call::WaitEvents { events, bits, take, until, at } => {
                 let slot = events.index();
-                self.events.get(slot).ok_or(Status::NoSuchObject)?;
+                self.events.get(slot).ok_or(CallStatus::NoSuchObject)?;
                 if matches!(bits, Bits::Any(0) | Bits::All(0)) {
-                    return Err(Status::NoBits);
+                    return Err(CallStatus::NoBits);
                 }
                 if !killed && let Some(bits) = self.look_for(slot, bits, take) {
                     return ok(bits);
@@ -383,10 +384,10 @@ impl Naive {
 
 impl Man {
     fn new(id: TaskId, base: Priority, capacities: [u16; 4]) -> Self {
-        let outcome = Reply { status: Status::Ok, value: 0 };
+        let outcome = Reply { status: CallStatus::Ok, value: 0 };
         Self {
             id,
-            state: State::Idle,
+            state: TaskState::Idle,
             base,
             effective: base,
             suspended: false,
@@ -407,6 +408,6 @@ impl Man {
     }
 
     pub(crate) fn may_run(&self) -> bool {
-        self.state == State::Ready && !self.suspended
+        self.state == TaskState::Ready && !self.suspended
     }
 }

@@ -1,6 +1,6 @@
 //! Pools of buffers.
 
-use hairspring_exec_core::{Call, PoolId, Status};
+use hairspring_exec_core::{Call, CallStatus, PoolId};
 
 use crate::bench::Bench;
 
@@ -8,10 +8,10 @@ use crate::bench::Bench;
 fn each_buffer_is_handed_out_once_until_it_is_given_back() {
     let mut bench = Bench::new();
     let pool = bench.pool_of(3);
-    let mut buffers: Vec<_> = (0..3).map(|_| bench.outside(Call::GetBuffer { pool }, Status::Ok)).collect();
-    bench.outside(Call::GetBuffer { pool }, Status::Empty);
-    bench.outside(Call::FreeBuffer { pool, buffer: 1 }, Status::Ok);
-    assert_eq!((bench.free_buffers(pool), bench.outside(Call::GetBuffer { pool }, Status::Ok)), (Some(1), 1));
+    let mut buffers: Vec<_> = (0..3).map(|_| bench.outside(Call::GetBuffer { pool }, CallStatus::Ok)).collect();
+    bench.outside(Call::GetBuffer { pool }, CallStatus::Empty);
+    bench.outside(Call::FreeBuffer { pool, buffer: 1 }, CallStatus::Ok);
+    assert_eq!((bench.free_buffers(pool), bench.outside(Call::GetBuffer { pool }, CallStatus::Ok)), (Some(1), 1));
     buffers.sort_unstable();
     assert_eq!(buffers, [0, 1, 2]);
 }
@@ -21,7 +21,7 @@ fn a_buffer_that_is_not_in_use_cannot_be_given_back() {
     let mut bench = Bench::new();
     let pool = bench.pool_of(2);
     for buffer in [0, 1, 2, u16::MAX] {
-        bench.outside(Call::FreeBuffer { pool, buffer }, Status::NotInUse);
+        bench.outside(Call::FreeBuffer { pool, buffer }, CallStatus::NotInUse);
     }
     assert_eq!(bench.free_buffers(pool), Some(2));
 }
@@ -30,7 +30,7 @@ fn a_buffer_that_is_not_in_use_cannot_be_given_back() {
 fn a_pool_that_does_not_exist_is_refused() {
     let mut bench = Bench::new();
     let pool = PoolId::from_number(0);
-    bench.outside(Call::GetBuffer { pool }, Status::NoSuchObject);
-    bench.outside(Call::FreeBuffer { pool, buffer: 0 }, Status::NoSuchObject);
+    bench.outside(Call::GetBuffer { pool }, CallStatus::NoSuchObject);
+    bench.outside(Call::FreeBuffer { pool, buffer: 0 }, CallStatus::NoSuchObject);
     assert_eq!(bench.free_buffers(pool), None);
 }

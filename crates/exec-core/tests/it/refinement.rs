@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use hairspring_exec_core::{
-    Bits, By, CHECKS, Call, Core, Ending, EventsId, ExchangeId, Look, Moment, PoolId, Priority, Protocol, Reply,
-    ResourceId, SemaphoreId, State, TaskId, TimerId, Until, Urgency, Waiting,
+    Bits, By, CHECKS, Call, Core, Ending, EventsId, ExchangeId, Moment, PoolId, Priority, Reply, ResourceId,
+    ResourceProtocol, SemaphoreId, TaskId, TaskState, TaskView, TimerId, Until, Urgency, Waiting,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -60,7 +60,7 @@ impl Pair {
         match call {
             Call::CreateTask { .. } => self.tasks.push(TaskId::from_number(core.value)),
             Call::CreateTimer => self.timers.push(TimerId::from_number(core.value)),
-            Call::NextTimer if naive.status == hairspring_exec_core::Status::Ok => {
+            Call::NextTimer if naive.status == hairspring_exec_core::CallStatus::Ok => {
                 let timer = TimerId::from_number(core.value);
                 let told = self.core.take_expiry(timer);
                 let clock =
@@ -80,7 +80,7 @@ impl Pair {
         same("ready", &self.core.ready_tasks(), &ids(naive.ready_men()))?;
         same("first", &self.core.first(), &ids(naive.ready_men()).first().copied())?;
         same("free envelopes", &self.core.free_envelopes(), &usize::from(naive.free_envelopes))?;
-        let alive = naive.men.iter().filter(|man| man.state != State::Deleted);
+        let alive = naive.men.iter().filter(|man| man.state != TaskState::Deleted);
         let mut alive: Vec<_> = alive.collect();
         alive.sort_by_key(|man| man.id.index());
         same("tasks", &self.core.tasks(), &alive.iter().map(|man| man.id).collect())?;
@@ -120,15 +120,15 @@ impl Pair {
         let anybody =
             |waiting| if let Waiting::Acknowledgement(_) = waiting { Waiting::Acknowledgement(0) } else { waiting };
         // Between two runs nobody can tell whether a wake or signals are left of the last: the next begins without them.
-        let in_a_run = matches!(man.state, State::Ready | State::Waiting);
-        let seen = |look: Look| Look {
+        let in_a_run = matches!(man.state, TaskState::Ready | TaskState::Waiting);
+        let seen = |look: TaskView| TaskView {
             waiting: anybody(look.waiting),
             latch: look.latch && in_a_run,
             signals: if in_a_run { look.signals } else { 0 },
             ..look
         };
         let core = self.core.look(man.id).map(seen);
-        let naive = seen(Look {
+        let naive = seen(TaskView {
             state: man.state,
             waiting: man.waiting,
             base: man.base,
@@ -154,7 +154,8 @@ impl Pair {
 
     /// Who makes the call: mostly the task that runs.
     fn caller(&self, seed: u8) -> By {
-        let ready: Vec<_> = self.naive.men.iter().filter(|man| man.state == State::Ready).map(|man| man.id).collect();
+        let ready: Vec<_> =
+            self.naive.men.iter().filter(|man| man.state == TaskState::Ready).map(|man| man.id).collect();
         match (seed, self.core.first()) {
             (0..=7, _) => By::Outside,
             (8..=15, _) => By::Interrupt(1),
@@ -249,7 +250,12 @@ impl Pair {
         for (count, limit) in [(0, 2), (1, 1)] {
             self.apply(By::Outside, Call::CreateSemaphore { count, limit })?;
         }
-        for protocol in [Protocol::None, Protocol::Inherit, Protocol::Inherit, Protocol::Ceiling(priority(1))] {
+        for protocol in [
+            ResourceProtocol::None,
+            ResourceProtocol::Inherit,
+            ResourceProtocol::Inherit,
+            ResourceProtocol::Ceiling(priority(1)),
+        ] {
             self.apply(By::Outside, Call::CreateResource { protocol })?;
         }
         self.apply(By::Outside, Call::CreateEvents { bits: 1 })?;

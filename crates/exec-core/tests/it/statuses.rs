@@ -1,134 +1,134 @@
 //! Every status there is, provoked: a new one does not compile until it says here how it comes about.
 
 use hairspring_exec_core::{
-    Bits, By, Call, Ending, Moment, PoolId, Protocol, Reply, SemaphoreId, Status, TimerId, Until,
+    Bits, By, Call, CallStatus, Ending, Moment, PoolId, Reply, ResourceProtocol, SemaphoreId, TimerId, Until,
 };
 
 use crate::bench::{Bench, ROOMY, priority, urgency};
 
-pub(crate) const ALL: [Status; 29] = [
-    Status::Ok,
-    Status::Blocked,
-    Status::WakePending,
-    Status::WakeAlreadyPending,
-    Status::TimedOut,
-    Status::TriggerOverflow,
-    Status::MailboxFull,
-    Status::NoEnvelope,
-    Status::NoMailbox,
-    Status::NotAcknowledged,
-    Status::NoSuchObject,
-    Status::NotStarted,
-    Status::Dead,
-    Status::Running,
-    Status::Killed,
-    Status::AlreadySuspended,
-    Status::NotSuspended,
-    Status::NotOwner,
-    Status::Deadlock,
-    Status::AboveCeiling,
-    Status::ResourceHeld,
-    Status::Overflow,
-    Status::NoBits,
-    Status::Empty,
-    Status::NotInUse,
-    Status::TooMany,
-    Status::NotATask,
-    Status::BadInterval,
-    Status::MessageTooBig,
+pub(crate) const ALL: [CallStatus; 29] = [
+    CallStatus::Ok,
+    CallStatus::Blocked,
+    CallStatus::WakePending,
+    CallStatus::WakeAlreadyPending,
+    CallStatus::TimedOut,
+    CallStatus::TriggerOverflow,
+    CallStatus::MailboxFull,
+    CallStatus::NoEnvelope,
+    CallStatus::NoMailbox,
+    CallStatus::NotAcknowledged,
+    CallStatus::NoSuchObject,
+    CallStatus::NotStarted,
+    CallStatus::Dead,
+    CallStatus::Running,
+    CallStatus::Killed,
+    CallStatus::AlreadySuspended,
+    CallStatus::NotSuspended,
+    CallStatus::NotOwner,
+    CallStatus::Deadlock,
+    CallStatus::AboveCeiling,
+    CallStatus::ResourceHeld,
+    CallStatus::Overflow,
+    CallStatus::NoBits,
+    CallStatus::Empty,
+    CallStatus::NotInUse,
+    CallStatus::TooMany,
+    CallStatus::NotATask,
+    CallStatus::BadInterval,
+    CallStatus::MessageTooBig,
 ];
 
 /// The shortest way to a reply of this status; none for those that only the layer above gives.
-fn provoke(status: Status) -> Option<Reply> {
+fn provoke(status: CallStatus) -> Option<Reply> {
     let mut bench = Bench::new();
     let task = bench.started(20);
     let me = By::Task(task);
     let wait = Call::Wait { until: Until::Forever };
     let reply = match status {
-        Status::Ok => bench.apply(me, Call::Yield),
-        Status::Blocked => bench.apply(me, wait),
-        Status::WakePending => bench.apply(me, Call::Wake { task }),
-        Status::WakeAlreadyPending => {
+        CallStatus::Ok => bench.apply(me, Call::Yield),
+        CallStatus::Blocked => bench.apply(me, wait),
+        CallStatus::WakePending => bench.apply(me, Call::Wake { task }),
+        CallStatus::WakeAlreadyPending => {
             bench.apply(me, Call::Wake { task });
             bench.apply(me, Call::Wake { task })
         }
-        Status::TimedOut => bench.apply(me, Call::Wait { until: Until::NoWait }),
-        Status::TriggerOverflow => {
+        CallStatus::TimedOut => bench.apply(me, Call::Wait { until: Until::NoWait }),
+        CallStatus::TriggerOverflow => {
             for _ in 0..hairspring_exec_core::MOST_STARTS {
                 bench.apply(me, Call::Trigger { task });
             }
             bench.apply(me, Call::Trigger { task })
         }
-        Status::MailboxFull => {
+        CallStatus::MailboxFull => {
             for _ in 0..ROOMY[0] {
                 bench.apply(me, Call::Send { task, urgency: urgency(0) });
             }
             bench.apply(me, Call::Send { task, urgency: urgency(0) })
         }
-        Status::NoEnvelope => {
+        CallStatus::NoEnvelope => {
             for number in [0, 0, 1, 1] {
                 bench.apply(me, Call::Send { task, urgency: urgency(number) });
             }
             bench.apply(me, Call::Send { task, urgency: urgency(2) })
         }
-        Status::NoMailbox => {
+        CallStatus::NoMailbox => {
             let exchange = bench.exchange_of([0; 4]);
             bench.apply(me, Call::Post { exchange, urgency: urgency(0) })
         }
-        Status::NotAcknowledged => {
+        CallStatus::NotAcknowledged => {
             let receiver = bench.idle(10);
             bench.apply(me, Call::SendWait { task: receiver, urgency: urgency(0), until: Until::Forever });
             bench.apply(By::Task(receiver), Call::End { how: Ending::Killed });
             bench.outcome(task)
         }
-        Status::NoSuchObject => bench.apply(me, Call::StopTimer { timer: TimerId::from_number(0) }),
-        Status::NotStarted => {
+        CallStatus::NoSuchObject => bench.apply(me, Call::StopTimer { timer: TimerId::from_number(0) }),
+        CallStatus::NotStarted => {
             let task = bench.idle(10);
             bench.apply(me, Call::Wake { task })
         }
-        Status::Dead => {
+        CallStatus::Dead => {
             bench.apply(me, Call::End { how: Ending::Panicked });
             bench.apply(By::Outside, Call::Trigger { task })
         }
-        Status::Running => bench.apply(me, Call::DeleteTask { task }),
-        Status::Killed => bench.apply(me, Call::Kill { task }),
-        Status::AlreadySuspended => {
+        CallStatus::Running => bench.apply(me, Call::DeleteTask { task }),
+        CallStatus::Killed => bench.apply(me, Call::Kill { task }),
+        CallStatus::AlreadySuspended => {
             bench.apply(me, Call::Suspend { task });
             bench.apply(By::Outside, Call::Suspend { task })
         }
-        Status::NotSuspended => bench.apply(me, Call::Resume { task }),
-        Status::NotOwner => {
-            let resource = bench.resource_of(Protocol::None);
+        CallStatus::NotSuspended => bench.apply(me, Call::Resume { task }),
+        CallStatus::NotOwner => {
+            let resource = bench.resource_of(ResourceProtocol::None);
             bench.apply(me, Call::Release { resource })
         }
-        Status::Deadlock => bench.apply(me, Call::SendWait { task, urgency: urgency(0), until: Until::Forever }),
-        Status::AboveCeiling => {
-            let resource = bench.resource_of(Protocol::Ceiling(priority(63)));
+        CallStatus::Deadlock => bench.apply(me, Call::SendWait { task, urgency: urgency(0), until: Until::Forever }),
+        CallStatus::AboveCeiling => {
+            let resource = bench.resource_of(ResourceProtocol::Ceiling(priority(63)));
             bench.apply(me, Call::Reserve { resource, until: Until::Forever, at: None })
         }
-        Status::ResourceHeld => {
-            let resource = bench.resource_of(Protocol::None);
+        CallStatus::ResourceHeld => {
+            let resource = bench.resource_of(ResourceProtocol::None);
             bench.apply(me, Call::Reserve { resource, until: Until::Forever, at: None });
             bench.apply(me, Call::End { how: Ending::Returned })
         }
-        Status::Overflow => {
+        CallStatus::Overflow => {
             let semaphore = bench.semaphore_of(7, 7);
             bench.apply(me, Call::SignalSemaphore { semaphore })
         }
-        Status::NoBits => bench.apply(me, Call::WaitSignals { bits: Bits::Any(0), until: Until::Forever }),
-        Status::Empty => bench.apply(By::Kernel, Call::NextTimer),
-        Status::NotInUse => {
+        CallStatus::NoBits => bench.apply(me, Call::WaitSignals { bits: Bits::Any(0), until: Until::Forever }),
+        CallStatus::Empty => bench.apply(By::Kernel, Call::NextTimer),
+        CallStatus::NotInUse => {
             let pool = bench.pool_of(1);
             bench.apply(me, Call::FreeBuffer { pool, buffer: 0 })
         }
-        Status::TooMany => {
+        CallStatus::TooMany => {
             for _ in 0..hairspring_exec_core::MOST_OBJECTS {
                 bench.apply(me, Call::CreatePool { buffers: 0 });
             }
             bench.apply(me, Call::CreatePool { buffers: 0 })
         }
-        Status::NotATask => bench.apply(By::Interrupt(3), wait),
-        Status::BadInterval | Status::MessageTooBig => return None,
+        CallStatus::NotATask => bench.apply(By::Interrupt(3), wait),
+        CallStatus::BadInterval | CallStatus::MessageTooBig => return None,
     };
     Some(reply)
 }
@@ -150,7 +150,7 @@ fn no_kind_of_object_grows_beyond_its_limit() {
     for call in [
         Call::CreateTask { priority: priority(1), mailboxes },
         Call::CreateSemaphore { count: 0, limit: 0 },
-        Call::CreateResource { protocol: Protocol::None },
+        Call::CreateResource { protocol: ResourceProtocol::None },
         Call::CreateEvents { bits: 0 },
         Call::CreateExchange { capacities: mailboxes },
         Call::CreatePool { buffers: 0 },
@@ -159,16 +159,16 @@ fn no_kind_of_object_grows_beyond_its_limit() {
         let mut bench = Bench::new();
         for number in 0..hairspring_exec_core::MOST_OBJECTS as u32 {
             let reply = bench.apply(By::Outside, call);
-            assert_eq!((reply.status, reply.value), (Status::Ok, number), "{call:?}");
+            assert_eq!((reply.status, reply.value), (CallStatus::Ok, number), "{call:?}");
         }
-        assert_eq!(bench.apply(By::Outside, call).status, Status::TooMany, "{call:?}");
+        assert_eq!(bench.apply(By::Outside, call).status, CallStatus::TooMany, "{call:?}");
     }
 }
 
 #[test]
 fn only_a_task_may_make_a_call_that_acts_on_the_caller() {
     let mut bench = Bench::new();
-    let (semaphore, resource) = (bench.semaphore_of(1, 1), bench.resource_of(Protocol::None));
+    let (semaphore, resource) = (bench.semaphore_of(1, 1), bench.resource_of(ResourceProtocol::None));
     let (events, exchange, task) = (bench.events_of(1), bench.exchange_of([1; 4]), bench.idle(9));
     let until = Until::NoWait;
     for by in [By::Interrupt(0), By::Kernel, By::Outside] {
@@ -189,11 +189,11 @@ fn only_a_task_may_make_a_call_that_acts_on_the_caller() {
             Call::Release { resource },
             Call::WaitEvents { events, bits: Bits::Any(1), take: true, until, at: None },
         ] {
-            bench.call(by, call, Status::NotATask);
+            bench.call(by, call, CallStatus::NotATask);
         }
     }
     let moment = Moment::START;
-    assert!(bench.call(By::Kernel, Call::Tick { now: moment }, Status::Ok) == 0);
-    bench.outside(Call::GetBuffer { pool: PoolId::from_number(7) }, Status::NoSuchObject);
-    bench.outside(Call::SignalSemaphore { semaphore: SemaphoreId::from_number(7) }, Status::NoSuchObject);
+    assert!(bench.call(By::Kernel, Call::Tick { now: moment }, CallStatus::Ok) == 0);
+    bench.outside(Call::GetBuffer { pool: PoolId::from_number(7) }, CallStatus::NoSuchObject);
+    bench.outside(Call::SignalSemaphore { semaphore: SemaphoreId::from_number(7) }, CallStatus::NoSuchObject);
 }

@@ -1,6 +1,6 @@
 //! Tasks: starting, ending, killing, deleting, priorities, and the order in which they run.
 
-use hairspring_exec_core::{By, Call, Ending, NO_ENVELOPE, State, Status, Until};
+use hairspring_exec_core::{By, Call, CallStatus, Ending, NO_ENVELOPE, TaskState, Until};
 
 use crate::bench::{Bench, at, priority, urgency};
 
@@ -10,10 +10,10 @@ fn the_most_urgent_ready_task_runs_and_equals_run_in_the_order_in_which_they_wer
     let (a, b, high) = (bench.idle(20), bench.idle(20), bench.idle(10));
     bench.runs(None);
     for task in [b, a] {
-        bench.outside(Call::Trigger { task }, Status::Ok);
+        bench.outside(Call::Trigger { task }, CallStatus::Ok);
         bench.runs(b);
     }
-    bench.task(b, Call::Trigger { task: high }, Status::Ok);
+    bench.task(b, Call::Trigger { task: high }, CallStatus::Ok);
     bench.runs(high);
     bench.ends(high);
     bench.runs(b);
@@ -29,7 +29,7 @@ fn a_preempted_task_goes_on_before_its_equals() {
     let (first, second, high) = (bench.started(20), bench.started(20), bench.started(10));
     bench.waits(high);
     bench.runs(first);
-    bench.task(first, Call::Wake { task: high }, Status::Ok);
+    bench.task(first, Call::Wake { task: high }, CallStatus::Ok);
     bench.runs(high);
     bench.waits(high);
     bench.runs(first);
@@ -40,9 +40,9 @@ fn a_preempted_task_goes_on_before_its_equals() {
 fn yield_lets_equals_run_first_and_nobody_else() {
     let mut bench = Bench::new();
     let (a, b, low) = (bench.started(20), bench.started(20), bench.started(30));
-    bench.task(a, Call::Yield, Status::Ok);
+    bench.task(a, Call::Yield, CallStatus::Ok);
     assert_eq!(bench.ready_tasks(), [b, a, low]);
-    bench.task(b, Call::Yield, Status::Ok);
+    bench.task(b, Call::Yield, CallStatus::Ok);
     assert_eq!(bench.ready_tasks(), [a, b, low]);
 }
 
@@ -50,12 +50,12 @@ fn yield_lets_equals_run_first_and_nobody_else() {
 fn triggers_of_a_task_that_is_not_idle_are_counted_and_each_makes_a_run() {
     let mut bench = Bench::new();
     let task = bench.started(20);
-    bench.came_out(task, Status::Ok, NO_ENVELOPE);
-    bench.outside(Call::Trigger { task }, Status::Ok);
+    bench.came_out(task, CallStatus::Ok, NO_ENVELOPE);
+    bench.outside(Call::Trigger { task }, CallStatus::Ok);
     bench.waits(task);
-    bench.outside(Call::Trigger { task }, Status::Ok);
-    assert_eq!(bench.look(task).map(|look| (look.state, look.starts)), Some((State::Waiting, 2)));
-    bench.outside(Call::Wake { task }, Status::Ok);
+    bench.outside(Call::Trigger { task }, CallStatus::Ok);
+    assert_eq!(bench.look(task).map(|look| (look.state, look.starts)), Some((TaskState::Waiting, 2)));
+    bench.outside(Call::Wake { task }, CallStatus::Ok);
     for left in [1, 0] {
         bench.ends(task);
         bench.runs(task);
@@ -69,7 +69,7 @@ fn triggers_of_a_task_that_is_not_idle_are_counted_and_each_makes_a_run() {
 fn a_run_that_begins_at_once_stands_behind_its_equals() {
     let mut bench = Bench::new();
     let (again, other) = (bench.started(20), bench.started(20));
-    bench.outside(Call::Trigger { task: again }, Status::Ok);
+    bench.outside(Call::Trigger { task: again }, CallStatus::Ok);
     bench.ends(again);
     assert_eq!(bench.ready_tasks(), [other, again]);
 }
@@ -79,9 +79,9 @@ fn one_start_more_than_can_be_counted_is_told_and_lost() {
     let mut bench = Bench::new();
     let task = bench.started(20);
     for _ in 0..hairspring_exec_core::MOST_STARTS {
-        assert_eq!(bench.apply(By::Outside, Call::Trigger { task }).status, Status::Ok);
+        assert_eq!(bench.apply(By::Outside, Call::Trigger { task }).status, CallStatus::Ok);
     }
-    bench.outside(Call::Trigger { task }, Status::TriggerOverflow);
+    bench.outside(Call::Trigger { task }, CallStatus::TriggerOverflow);
     assert_eq!(bench.look(task).map(|look| look.starts), Some(hairspring_exec_core::MOST_STARTS));
 }
 
@@ -89,9 +89,9 @@ fn one_start_more_than_can_be_counted_is_told_and_lost() {
 fn a_new_run_knows_nothing_of_the_wakes_and_signals_of_the_last() {
     let mut bench = Bench::new();
     let task = bench.started(20);
-    bench.outside(Call::Trigger { task }, Status::Ok);
-    bench.outside(Call::Wake { task }, Status::WakePending);
-    bench.outside(Call::Signal { task, bits: 5 }, Status::Ok);
+    bench.outside(Call::Trigger { task }, CallStatus::Ok);
+    bench.outside(Call::Wake { task }, CallStatus::WakePending);
+    bench.outside(Call::Signal { task, bits: 5 }, CallStatus::Ok);
     bench.ends(task);
     assert_eq!(bench.look(task).map(|look| (look.latch, look.signals)), Some((false, 0)));
     bench.waits(task);
@@ -108,9 +108,9 @@ fn a_killed_task_is_readied_out_of_every_kind_of_wait_and_told() {
         |bench| Call::Fetch { exchange: bench.exchange_of([1; 4]), until: at(50), at: None },
         |bench| Call::WaitSemaphore { semaphore: bench.semaphore_of(0, 1), until: at(50), at: Some(priority(3)) },
         |bench| {
-            let resource = bench.resource_of(hairspring_exec_core::Protocol::Inherit);
+            let resource = bench.resource_of(hairspring_exec_core::ResourceProtocol::Inherit);
             let owner = bench.started(40);
-            bench.reserves(owner, resource, Status::Ok);
+            bench.reserves(owner, resource, CallStatus::Ok);
             Call::Reserve { resource, until: at(50), at: None }
         },
         |bench| Call::WaitEvents {
@@ -125,17 +125,17 @@ fn a_killed_task_is_readied_out_of_every_kind_of_wait_and_told() {
         let mut bench = Bench::new();
         let call = wait(&mut bench);
         let task = bench.started(20);
-        bench.task(task, call, Status::Blocked);
-        bench.outside(Call::Suspend { task }, Status::Ok);
-        bench.outside(Call::Kill { task }, Status::Ok);
+        bench.task(task, call, CallStatus::Blocked);
+        bench.outside(Call::Suspend { task }, CallStatus::Ok);
+        bench.outside(Call::Kill { task }, CallStatus::Ok);
         bench.runs(task);
-        bench.came_out(task, Status::Killed, 0);
+        bench.came_out(task, CallStatus::Killed, 0);
         assert!(bench.is_killed(task) && bench.wait_deadline(task).is_none(), "{call:?}");
-        bench.task(task, call, Status::Killed);
+        bench.task(task, call, CallStatus::Killed);
         bench.ends(task);
-        assert_eq!(bench.look(task).map(|look| (look.state, look.killed)), Some((State::Idle, false)));
+        assert_eq!(bench.look(task).map(|look| (look.state, look.killed)), Some((TaskState::Idle, false)));
         bench.tick(100);
-        assert_eq!(bench.look(task).map(|look| look.state), Some(State::Idle), "no time-out comes later: {call:?}");
+        assert_eq!(bench.look(task).map(|look| look.state), Some(TaskState::Idle), "no time-out comes later: {call:?}");
     }
 }
 
@@ -143,15 +143,15 @@ fn a_killed_task_is_readied_out_of_every_kind_of_wait_and_told() {
 fn a_killed_task_unwinds_before_its_next_run_and_its_pending_starts_are_gone() {
     let mut bench = Bench::new();
     let task = bench.started(20);
-    bench.outside(Call::Trigger { task }, Status::Ok);
-    bench.outside(Call::Send { task, urgency: urgency(1) }, Status::Ok);
-    bench.outside(Call::Kill { task }, Status::Ok);
-    bench.outside(Call::Trigger { task }, Status::Ok);
+    bench.outside(Call::Trigger { task }, CallStatus::Ok);
+    bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
+    bench.outside(Call::Kill { task }, CallStatus::Ok);
+    bench.outside(Call::Trigger { task }, CallStatus::Ok);
     bench.runs(task);
-    bench.task(task, Call::End { how: Ending::Returned }, Status::Ok);
+    bench.task(task, Call::End { how: Ending::Returned }, CallStatus::Ok);
     bench.runs(None);
     assert_eq!(bench.free_envelopes(), 4);
-    bench.outside(Call::Trigger { task }, Status::Ok);
+    bench.outside(Call::Trigger { task }, CallStatus::Ok);
     assert!(!bench.is_killed(task), "it can be started again");
 }
 
@@ -159,35 +159,35 @@ fn a_killed_task_unwinds_before_its_next_run_and_its_pending_starts_are_gone() {
 fn killing_an_idle_task_changes_nothing_and_killing_oneself_is_told_at_once() {
     let mut bench = Bench::new();
     let (idle, task) = (bench.idle(20), bench.started(20));
-    bench.outside(Call::Kill { task: idle }, Status::Ok);
-    assert_eq!(bench.look(idle).map(|look| (look.state, look.killed)), Some((State::Idle, false)));
-    bench.task(task, Call::Kill { task }, Status::Killed);
+    bench.outside(Call::Kill { task: idle }, CallStatus::Ok);
+    assert_eq!(bench.look(idle).map(|look| (look.state, look.killed)), Some((TaskState::Idle, false)));
+    bench.task(task, Call::Kill { task }, CallStatus::Killed);
     bench.runs(task);
-    bench.task(task, Call::Wait { until: Until::Forever }, Status::Killed);
+    bench.task(task, Call::Wait { until: Until::Forever }, CallStatus::Killed);
 }
 
 #[test]
 fn a_wake_kept_for_a_killed_task_does_not_save_its_wait() {
     let mut bench = Bench::new();
     let task = bench.started(20);
-    bench.outside(Call::Wake { task }, Status::WakePending);
-    bench.outside(Call::Kill { task }, Status::Ok);
-    bench.task(task, Call::Wait { until: Until::Forever }, Status::Killed);
+    bench.outside(Call::Wake { task }, CallStatus::WakePending);
+    bench.outside(Call::Kill { task }, CallStatus::Ok);
+    bench.task(task, Call::Wait { until: Until::Forever }, CallStatus::Killed);
 }
 
 #[test]
 fn a_task_that_panicked_is_dead_for_everything_but_deleting() {
     let mut bench = Bench::new();
     let task = bench.started(20);
-    bench.outside(Call::Trigger { task }, Status::Ok);
-    bench.task(task, Call::End { how: Ending::Panicked }, Status::Ok);
-    assert_eq!(bench.look(task).map(|look| (look.state, look.starts)), Some((State::Dead, 0)));
+    bench.outside(Call::Trigger { task }, CallStatus::Ok);
+    bench.task(task, Call::End { how: Ending::Panicked }, CallStatus::Ok);
+    assert_eq!(bench.look(task).map(|look| (look.state, look.starts)), Some((TaskState::Dead, 0)));
     let send = Call::Send { task, urgency: urgency(0) };
     let calls = [Call::Trigger { task }, Call::Wake { task }, Call::Signal { task, bits: 1 }, send];
     for call in calls.into_iter().chain([Call::Suspend { task }, Call::Resume { task }, Call::Kill { task }]) {
-        bench.outside(call, Status::Dead);
+        bench.outside(call, CallStatus::Dead);
     }
-    bench.outside(Call::DeleteTask { task }, Status::Ok);
+    bench.outside(Call::DeleteTask { task }, CallStatus::Ok);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn what_needs_a_task_in_the_middle_of_a_run_refuses_an_idle_one() {
     let mut bench = Bench::new();
     let task = bench.idle(20);
     for call in [Call::Wake { task }, Call::Signal { task, bits: 1 }, Call::Suspend { task }, Call::Resume { task }] {
-        bench.outside(call, Status::NotStarted);
+        bench.outside(call, CallStatus::NotStarted);
     }
 }
 
@@ -203,12 +203,12 @@ fn what_needs_a_task_in_the_middle_of_a_run_refuses_an_idle_one() {
 fn only_a_task_between_runs_can_be_deleted() {
     let mut bench = Bench::new();
     let task = bench.started(20);
-    bench.outside(Call::DeleteTask { task }, Status::Running);
+    bench.outside(Call::DeleteTask { task }, CallStatus::Running);
     bench.waits(task);
-    bench.outside(Call::DeleteTask { task }, Status::Running);
-    bench.outside(Call::Wake { task }, Status::Ok);
+    bench.outside(Call::DeleteTask { task }, CallStatus::Running);
+    bench.outside(Call::Wake { task }, CallStatus::Ok);
     bench.ends(task);
-    bench.outside(Call::DeleteTask { task }, Status::Ok);
+    bench.outside(Call::DeleteTask { task }, CallStatus::Ok);
     assert!(bench.tasks().is_empty());
 }
 
@@ -216,11 +216,11 @@ fn only_a_task_between_runs_can_be_deleted() {
 fn set_priority_moves_a_ready_task_to_the_end_of_its_new_equals_up_or_down() {
     let mut bench = Bench::new();
     let (a, b, c) = (bench.started(10), bench.started(20), bench.started(30));
-    bench.outside(Call::SetPriority { task: c, priority: priority(20) }, Status::Ok);
+    bench.outside(Call::SetPriority { task: c, priority: priority(20) }, CallStatus::Ok);
     assert_eq!(bench.ready_tasks(), [a, b, c]);
-    bench.task(a, Call::SetPriority { task: a, priority: priority(20) }, Status::Ok);
+    bench.task(a, Call::SetPriority { task: a, priority: priority(20) }, CallStatus::Ok);
     assert_eq!(bench.ready_tasks(), [b, c, a]);
-    bench.task(b, Call::SetPriority { task: b, priority: priority(20) }, Status::Ok);
+    bench.task(b, Call::SetPriority { task: b, priority: priority(20) }, CallStatus::Ok);
     assert_eq!(bench.ready_tasks(), [b, c, a], "no change, no move");
 }
 
@@ -228,7 +228,7 @@ fn set_priority_moves_a_ready_task_to_the_end_of_its_new_equals_up_or_down() {
 fn set_priority_of_an_idle_task_holds_for_its_next_run() {
     let mut bench = Bench::new();
     let (task, other) = (bench.idle(30), bench.started(20));
-    bench.outside(Call::SetPriority { task, priority: priority(10) }, Status::Ok);
-    bench.outside(Call::Trigger { task }, Status::Ok);
+    bench.outside(Call::SetPriority { task, priority: priority(10) }, CallStatus::Ok);
+    bench.outside(Call::Trigger { task }, CallStatus::Ok);
     assert_eq!(bench.ready_tasks(), [task, other]);
 }

@@ -1,6 +1,6 @@
 //! Timers: once and periodic, overruns, restarts, deletion in the middle.
 
-use hairspring_exec_core::{By, Call, Expiry, Moment, Status, TimerId};
+use hairspring_exec_core::{By, Call, CallStatus, Expiry, Moment, TimerId};
 
 use crate::bench::Bench;
 
@@ -10,19 +10,19 @@ fn moment(nanos_ns: u64) -> Moment {
 
 #[track_caller]
 fn starts(bench: &mut Bench, timer: TimerId, at_ns: u64, period_ns: u64) {
-    bench.outside(Call::StartTimer { timer, at: moment(at_ns), period_ns }, Status::Ok);
+    bench.outside(Call::StartTimer { timer, at: moment(at_ns), period_ns }, CallStatus::Ok);
 }
 
 /// The kernel task asks which procedure to run, and must get this one.
 #[track_caller]
 fn serves(bench: &mut Bench, timer: TimerId) -> Expiry {
-    assert_eq!(TimerId::from_number(bench.call(By::Kernel, Call::NextTimer, Status::Ok)), timer);
+    assert_eq!(TimerId::from_number(bench.call(By::Kernel, Call::NextTimer, CallStatus::Ok)), timer);
     bench.take_expiry(timer)
 }
 
 #[track_caller]
 fn none_due(bench: &mut Bench) {
-    bench.call(By::Kernel, Call::NextTimer, Status::Empty);
+    bench.call(By::Kernel, Call::NextTimer, CallStatus::Empty);
 }
 
 fn expiry(deadline_ns: u64, missed: u64, overruns: u64) -> Expiry {
@@ -109,15 +109,15 @@ fn stopping_says_whether_it_ran_and_takes_back_what_was_due() {
     let mut bench = Bench::new();
     let timer = bench.timer();
     let stop = Call::StopTimer { timer };
-    assert_eq!(bench.outside(stop, Status::Ok), 0);
+    assert_eq!(bench.outside(stop, CallStatus::Ok), 0);
     starts(&mut bench, timer, 10, 0);
-    assert_eq!(bench.outside(stop, Status::Ok), 1);
+    assert_eq!(bench.outside(stop, CallStatus::Ok), 1);
     assert_eq!(bench.tick(10), 0);
     starts(&mut bench, timer, 20, 0);
     assert_eq!(bench.tick(20), 1);
-    assert_eq!(bench.outside(stop, Status::Ok), 1, "its procedure was due");
+    assert_eq!(bench.outside(stop, CallStatus::Ok), 1, "its procedure was due");
     none_due(&mut bench);
-    assert_eq!(bench.outside(stop, Status::Ok), 0);
+    assert_eq!(bench.outside(stop, CallStatus::Ok), 0);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_timer_may_be_deleted_in_its_own_procedure() {
     starts(&mut bench, timer, 10, 10);
     bench.tick(10);
     serves(&mut bench, timer);
-    bench.outside(Call::DeleteTimer { timer }, Status::Ok);
+    bench.outside(Call::DeleteTimer { timer }, CallStatus::Ok);
     assert!(!bench.has_deadlines());
     assert_eq!(
         (bench.tick(1_000), bench.timer_deadline(timer), bench.take_expiry(timer)),
@@ -141,7 +141,7 @@ fn a_deleted_timer_that_was_due_is_not_served_and_its_slot_begins_anew() {
     let timer = bench.timer();
     starts(&mut bench, timer, 10, 3);
     bench.tick(100);
-    bench.outside(Call::DeleteTimer { timer }, Status::Ok);
+    bench.outside(Call::DeleteTimer { timer }, CallStatus::Ok);
     none_due(&mut bench);
     let fresh = bench.timer();
     assert_eq!((fresh.index(), fresh != timer), (timer.index(), true));
@@ -150,7 +150,7 @@ fn a_deleted_timer_that_was_due_is_not_served_and_its_slot_begins_anew() {
         Call::StopTimer { timer },
         Call::DeleteTimer { timer },
     ] {
-        bench.outside(call, Status::NoSuchObject);
+        bench.outside(call, CallStatus::NoSuchObject);
     }
     let told = bench.take_expiry(fresh);
     assert_eq!((told.missed, told.overruns), (0, 0));
@@ -202,5 +202,5 @@ fn an_id_never_means_two_timers_however_often_a_slot_is_used_again() {
         timer = TimerId::from_number(bench.apply(By::Outside, Call::CreateTimer).value);
     }
     assert_eq!(timer.index(), 1, "the slot is given up");
-    bench.outside(Call::StopTimer { timer: first }, Status::NoSuchObject);
+    bench.outside(Call::StopTimer { timer: first }, CallStatus::NoSuchObject);
 }

@@ -3,7 +3,7 @@
 //! The wheel is seen from outside, through timers without a period. The moments are adversarial: at and beside the
 //! borders of its digits, at both ends of the clock, in the past, equal to others, and anywhere.
 
-use hairspring_exec_core::{By, Call, Core, Moment, Status, TimerId};
+use hairspring_exec_core::{By, Call, CallStatus, Core, Moment, TimerId};
 use proptest::prelude::*;
 
 /// How many timers there are.
@@ -132,7 +132,7 @@ fn run(wishes: &[Wish]) -> Result<(), TestCaseError> {
                 last_ns = at_ns;
                 naive.start(timer, at_ns);
                 let call = Call::StartTimer { timer: timers[timer], at: Moment::from_nanos(at_ns), period_ns: 0 };
-                prop_assert_eq!(core.apply(By::Outside, call).status, Status::Ok);
+                prop_assert_eq!(core.apply(By::Outside, call).status, CallStatus::Ok);
             }
             Step::Stop(timer) => {
                 let reply = core.apply(By::Outside, Call::StopTimer { timer: timers[timer] });

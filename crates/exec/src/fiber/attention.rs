@@ -8,8 +8,8 @@
 //!   ARRIVED   a source has put something into the ring          set by any thread
 //!   WATCHED   the watchdog wants to see the next call           set by the watchdog
 //!   RUNAWAY   the watchdog has taken the carrier's priority     set by the watchdog, only where WATCHED still is
-//!   TIMED     a deadline is set: the alarm is asked too         set by the carrier
-//!   BURST     a hook has panicked: the run is to end            set by the carrier
+//!   TIMED     a deadline is set: the counter is read too        set by the carrier
+//!   HOOK_PANIC     a hook has panicked: the run is to end            set by the carrier
 //!   MEASURED  every call is to be measured                      set when the executive is made, and stays
 //! ```
 //! Why a runaway is never put down to the wrong task: a task that is switched to makes no call before the one it was switched
@@ -22,11 +22,11 @@ pub(super) const ARRIVED: u32 = 1;
 pub(super) const WATCHED: u32 = 1 << 1;
 pub(super) const RUNAWAY: u32 = 1 << 2;
 pub(super) const TIMED: u32 = 1 << 3;
-pub(super) const BURST: u32 = 1 << 4;
+pub(super) const HOOK_PANIC: u32 = 1 << 4;
 pub(super) const MEASURED: u32 = 1 << 5;
 
 /// What a look takes away; TIMED and MEASURED are states and stay.
-const EVENTS: u32 = ARRIVED | WATCHED | RUNAWAY | BURST;
+const EVENTS: u32 = ARRIVED | WATCHED | RUNAWAY | HOOK_PANIC;
 
 #[derive(Default)]
 pub(crate) struct Attention(AtomicU32);
@@ -71,6 +71,6 @@ impl Attention {
 
     /// A hook has panicked.
     pub(crate) fn burst(&self) {
-        self.set(BURST);
+        self.set(HOOK_PANIC);
     }
 }

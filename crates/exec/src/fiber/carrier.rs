@@ -2,16 +2,10 @@
 
 use std::sync::OnceLock;
 
-use hairspring_exec_core::{Ending, Moment, TaskId};
+use hairspring_exec_core::Moment;
 use hairspring_machine::{Clock, CounterEvidence, Host, Machine, Nanos, Sim};
 
-use crate::context::TaskCtx;
-use crate::engine::Kernel;
-use crate::host::ControlWords;
 use crate::interrupt::Doorbell;
-use crate::life::{Body, Life, live_once};
-
-use super::Fibers;
 
 /// A machine whose one thread runs all tasks.
 pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
@@ -28,12 +22,6 @@ pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
 
     /// Whether the counter runs at one rate and may be read.
     fn trusts_counter(&self) -> bool;
-
-    /// The engine as contexts hold it.
-    fn kernel(fibers: &Fibers<Self>) -> Kernel<'_>;
-
-    /// Runs a task's procedure, start after start.
-    fn live(fibers: &Fibers<Self>, body: &mut dyn Body, me: TaskId, control: ControlWords);
 
     /// `CLOCK_MONOTONIC`.
     #[inline]
@@ -62,15 +50,6 @@ impl Carrier for Host {
         static TRUSTED: OnceLock<bool> = OnceLock::new();
         *TRUSTED.get_or_init(|| is_steady(&self.counter_evidence()))
     }
-
-    #[inline(always)]
-    fn kernel(fibers: &Fibers<Self>) -> Kernel<'_> {
-        Kernel::Fiber(fibers)
-    }
-
-    fn live(fibers: &Fibers<Self>, body: &mut dyn Body, me: TaskId, control: ControlWords) {
-        body.live(&mut Life::Fiber(fibers, me, control));
-    }
 }
 
 impl Carrier for Sim {
@@ -89,21 +68,6 @@ impl Carrier for Sim {
 
     fn trusts_counter(&self) -> bool {
         is_steady(&self.counter_evidence())
-    }
-
-    fn kernel(fibers: &Fibers<Self>) -> Kernel<'_> {
-        Kernel::Sim(fibers)
-    }
-
-    fn live(fibers: &Fibers<Self>, body: &mut dyn Body, me: TaskId, control: ControlWords) {
-        fibers.begin_life(control);
-        let ctx = TaskCtx::new(Kernel::Sim(fibers), me);
-        loop {
-            let ended = if fibers.is_to_run(me) { live_once(body, &ctx) } else { (Ending::Killed, None) };
-            if !fibers.end_of_run(me, ended, control) {
-                return;
-            }
-        }
     }
 }
 

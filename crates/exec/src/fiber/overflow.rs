@@ -8,12 +8,12 @@
 //! extents in an array that does not move while it is looked at.
 #![expect(unsafe_code, reason = "a signal handler")]
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::sync::Once;
 
 use corosensei::stack::Stack as _;
 
-use super::{Carrier, Fibers};
+use super::stacks::Stack;
 
 /// The stack of one fiber, as the handler needs it.
 #[derive(Clone, Copy)]
@@ -26,21 +26,22 @@ pub(super) struct Extent {
 thread_local! {
     /// Extents of the stacks of the engine that runs on this thread. Const-initialised and without a destructor, so that
     /// reading it in a handler only loads from the thread's own block.
-    static EXTENTS: Cell<*const UnsafeCell<Vec<Extent>>> = const { Cell::new(std::ptr::null()) };
+    static EXTENTS: Cell<*const Vec<Extent>> = const { Cell::new(std::ptr::null()) };
     static STACK_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// While it lives, overflows of this engine's fibers on this thread are told as such.
 pub(super) struct GuardPages {
-    outer: (*const UnsafeCell<Vec<Extent>>, usize),
+    outer: (*const Vec<Extent>, usize),
 }
 
 impl GuardPages {
-    pub(super) fn watch<M: Carrier>(fibers: &Fibers<M>) -> Self {
+    /// Watches the stacks at these addresses, which stay there while it lives.
+    pub(super) fn watch(extents: *const Vec<Extent>, stack_bytes: usize) -> Self {
         install();
         let outer = (EXTENTS.get(), STACK_BYTES.get());
-        EXTENTS.set(&raw const fibers.extents);
-        STACK_BYTES.set(fibers.config.stack_bytes);
+        EXTENTS.set(extents);
+        STACK_BYTES.set(stack_bytes);
         Self { outer }
     }
 }
@@ -53,7 +54,7 @@ impl Drop for GuardPages {
 }
 
 /// Notes where a fiber's stack lies.
-pub(super) fn note(extents: &mut Vec<Extent>, task: u32, stack: &super::Stack) {
+pub(super) fn note(extents: &mut Vec<Extent>, task: u32, stack: &Stack) {
     let low = stack.limit().get();
     extents.retain(|extent| extent.low != low);
     extents.push(Extent { low, task });
@@ -93,7 +94,7 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
         // SAFETY: the engine that set the pointer runs on this thread, below this handler; it is writing the array only in
         // `note`, on the carrier's own stack or another fiber's, which cannot be what overflows into a fiber's guard page
         // at the same time.
-        let extents = unsafe { &*(*extents).get() };
+        let extents = unsafe { &*extents };
         if let Some(extent) = extents.iter().find(|extent| (extent.low..extent.low + page).contains(&address)) {
             tell(extent.task, STACK_BYTES.get());
         }
@@ -116,7 +117,7 @@ fn tell(task: u32, stack_bytes: usize) {
     line.push_number(task as usize);
     line.push(b" has overflowed its stack of ");
     line.push_number(stack_bytes);
-    line.push(b" bytes; give the executive a larger Config::stack_bytes\n");
+    line.push(b" bytes; give the executive a larger ExecConfig::stack_bytes\n");
     // SAFETY: the bytes live; write is async-signal-safe.
     unsafe { libc::write(2, line.text.as_ptr().cast(), line.length) };
 }

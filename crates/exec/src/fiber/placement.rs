@@ -29,7 +29,7 @@ pub(super) struct Placement<'m, M: Machine> {
 }
 
 impl<'m, M: Machine> Placement<'m, M> {
-    /// What is refused goes into that list.
+    /// Takes the settings. Refusals are appended to `refused`.
     pub(super) fn take(machine: &'m M, cpus: Option<&CpuSet>, policy: Policy, refused: &mut Vec<Refused>) -> Self {
         let mut take = |wish| Held::take(machine, wish).map_err(|refusal| refused.push(refusal)).ok();
         let cpus = cpus.and_then(|cpus| take(Wish::Affinity(cpus.clone())));

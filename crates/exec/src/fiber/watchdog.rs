@@ -5,22 +5,24 @@
 //! or a process that is stopped, computes nothing. It asks for the next call by a bit of the [attention word](super::attention)
 //! and looks again after a while. A step of that time which is longer than two looks is cut to so much: the kernel counts
 //! the time for which a virtual machine was not run as the carrier's.
-#![expect(unsafe_code, reason = "borrows cells between switches")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use hairspring_exec_core::TaskId;
 use hairspring_machine::{Host, Machine, Nanos, Policy, Refused, Setting, renew};
 
+use super::attention::Attention;
+use super::carrier::Carrier;
+use super::fibers::Fibers;
 use super::placement::{WATCHDOG, above};
-use super::{Attention, Carrier, Fibers, cell};
-use crate::interrupt::monotonic;
-use crate::park::{sleep_while, wake_one};
 use crate::report::{Misfortune, Mishap};
-use crate::thread::schedule::{cpu_time_of, own_number, set_policy_of};
+use crate::system::clock::monotonic;
+use crate::system::futex::{sleep_while, wake_one};
+use crate::system::scheduling::{cpu_time_of, own_number, set_policy_of};
+use crate::system::sync::whole;
 
 /// Looks in the time that it allows: a stretch is noticed at most a quarter of that late.
 const LOOKS: i64 = 4;
@@ -71,21 +73,19 @@ impl Watchdog {
                 sleep_while(&ended, 0, Some(monotonic().after_nanos(watch.pause.count().cast_unsigned())));
             }
         });
-        let refused = &mut cell!(fibers.finish).refused;
-        match thread {
-            Ok(thread) => {
-                refused.extend(placed.recv().ok().flatten());
-                Some(Self { end, thread: Some(thread) })
-            }
+        let (watchdog, refused) = match thread {
+            Ok(thread) => (Some(Self { end, thread: Some(thread) }), placed.recv().ok().flatten()),
             Err(error) => {
-                refused.push(Refused {
+                let refused = Refused {
                     attempted: "start the watchdog".to_owned(),
                     said: error.to_string(),
                     remedy: "allow the process more threads".to_owned(),
-                });
-                None
+                };
+                (None, Some(refused))
             }
-        }
+        };
+        fibers.finish.borrow().refused.extend(refused);
+        watchdog
     }
 }
 
@@ -127,12 +127,10 @@ impl<M: Carrier> Fibers<M> {
     #[cold]
     pub(super) fn blame(&self, task: Option<TaskId>) {
         let stretch = self.pardon();
-        let finish = cell!(self.finish);
-        match task {
-            Some(task) => {
-                let name = self.fiber(task).name.clone();
-                finish.add(Mishap { task, name, what: Misfortune::RanAway(stretch) });
-            }
+        let name = task.map(|task| (task, self.fiber(task).name.clone()));
+        let mut finish = self.finish.borrow();
+        match name {
+            Some((task, name)) => finish.add(Mishap { task, name, what: Misfortune::RanAway(stretch) }),
             None => finish.procedure_ran_away = finish.procedure_ran_away.max(Some(stretch)),
         }
     }
@@ -141,12 +139,8 @@ impl<M: Carrier> Fibers<M> {
     /// Returns how long somebody has run away.
     pub(super) fn pardon(&self) -> Nanos {
         let stretch = std::mem::take(&mut *whole(&self.ran_away));
-        cell!(self.finish).refused.extend(renew(&self.machine, Setting::Policy).err());
+        let refused = renew(&self.machine, Setting::Policy).err();
+        self.finish.borrow().refused.extend(refused);
         Nanos::new(stretch.min(i64::MAX as u64).cast_signed())
     }
-}
-
-/// The watchdog and the carrier only store numbers while they hold it: what a panic left is whole.
-fn whole(ran_away: &Mutex<u64>) -> MutexGuard<'_, u64> {
-    ran_away.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,28 +1,28 @@
-//! The doorbell: how sources tell the executive that the ring is not empty, and how it sleeps until they do.
+//! The doorbell: a source notifies the executive that the ring is not empty; the executive sleeps until it is notified.
 //!
 //! ```text
-//!            ring                    answer
-//!   QUIET ─────────► RUNG ─────────────────► QUIET
+//!            ring                 acknowledge
+//!   IDLE ─────────► PENDING ─────────────────► IDLE
 //!     │ sleep
 //!     ▼          ring, and wake the sleeper                    woken
-//!   ASLEEP ─────────────────────────────────► ASLEEP and RUNG ──────► RUNG          (time is up: ASLEEP ─► QUIET)
+//!   SLEEPING ─────────────────────────────────► SLEEPING and PENDING ──────► PENDING          (time is up: SLEEPING ─► IDLE)
 //! ```
-//! Why no ring is missed: a source pushes, then sets RUNG. The executive goes to sleep only by a compare-exchange from
-//! QUIET; if the bell was rung before, that fails, and if it is rung after, the source sees ASLEEP and wakes it. The bell is
-//! answered (RUNG is cleared) before the ring is emptied, so a push after that rings again.
+//! Why no notification is missed: a source pushes, then sets PENDING. The executive goes to sleep only by a compare-exchange from
+//! IDLE. If a source notified it before, the exchange fails. If a source notifies it afterwards, that source sees SLEEPING and wakes it.
+//! The executive clears PENDING before it empties the ring, so a later push sets PENDING again.
 //!
-//! Why nobody has to be waited for: ASLEEP stays until the sleeper itself is awake. A source that was stopped between setting
-//! RUNG and waking leaves the wake to the next one that rings.
+//! Why no source waits for another: SLEEPING stays set until the sleeper itself is awake. If a source is preempted between setting
+//! PENDING and waking the sleeper, the next source that rings wakes it.
 
 use hairspring_exec_core::Moment;
 
-use crate::sync::{AtomicU32, Ordering, sleep_while, wake_one};
+use crate::system::sync::{AtomicU32, Ordering, sleep_while, wake_one};
 
-const QUIET: u32 = 0;
-/// Rung and not answered.
-const RUNG: u32 = 1;
+const IDLE: u32 = 0;
+/// Notified and not acknowledged.
+const PENDING: u32 = 1;
 /// The executive sleeps, or has been woken and does not run yet.
-const ASLEEP: u32 = 2;
+const SLEEPING: u32 = 2;
 
 pub(crate) struct Doorbell {
     state: AtomicU32,
@@ -30,42 +30,42 @@ pub(crate) struct Doorbell {
 
 impl Doorbell {
     pub(crate) fn new() -> Self {
-        Self { state: AtomicU32::new(QUIET) }
+        Self { state: AtomicU32::new(IDLE) }
     }
 
-    /// Rings. Any thread; one system call if the executive sleeps.
+    /// Notifies the executive. Any thread; one system call if the executive sleeps.
     pub(crate) fn ring(&self) {
-        if self.strike() {
+        if self.mark_pending() {
             wake_one(&self.state);
         }
     }
 
-    /// Sets RUNG; whether the executive has to be woken.
-    fn strike(&self) -> bool {
-        // AcqRel: Release pairs with the Acquire in `answer`, so that who answers sees what was pushed.
-        self.state.fetch_or(RUNG, Ordering::AcqRel) & ASLEEP != 0
+    /// Sets PENDING. Returns whether the executive has to be woken.
+    fn mark_pending(&self) -> bool {
+        // AcqRel: Release pairs with the Acquire in `acknowledge`, so that the executive sees what was pushed.
+        self.state.fetch_or(PENDING, Ordering::AcqRel) & SLEEPING != 0
     }
 
-    /// Whether it was rung. One load; Relaxed, because `answer` does the pairing and a late look is only a later look.
+    /// Whether a notification is pending. One load; Relaxed, because `acknowledge` does the pairing, and a stale value only delays the next look.
     #[inline(always)]
-    pub(crate) fn is_rung(&self) -> bool {
-        self.state.load(Ordering::Relaxed) & RUNG != 0
+    pub(crate) fn is_pending(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & PENDING != 0
     }
 
-    /// Takes note of the ring, before the ring buffer is emptied.
-    pub(crate) fn answer(&self) {
-        // Acquire pairs with the Release in `strike`.
-        self.state.fetch_and(!RUNG, Ordering::AcqRel);
+    /// Acknowledges the notification. Call it before the ring is emptied.
+    pub(crate) fn acknowledge(&self) {
+        // Acquire pairs with the Release in `mark_pending`.
+        self.state.fetch_and(!PENDING, Ordering::AcqRel);
     }
 
-    /// Sleeps until it is rung or `deadline` has come. One thread only.
+    /// Sleeps until a notification comes or `deadline` passes. One thread only.
     pub(crate) fn sleep(&self, deadline: Option<Moment>) {
-        if self.state.compare_exchange(QUIET, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        if self.state.compare_exchange(IDLE, SLEEPING, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return;
         }
-        sleep_while(&self.state, ASLEEP, deadline);
-        // A ring that came meanwhile stays. Relaxed: `answer` follows.
-        self.state.fetch_and(!ASLEEP, Ordering::Relaxed);
+        sleep_while(&self.state, SLEEPING, deadline);
+        // A notification that came meanwhile stays pending. Relaxed: `acknowledge` follows.
+        self.state.fetch_and(!SLEEPING, Ordering::Relaxed);
     }
 }
 
@@ -87,8 +87,8 @@ mod loom_checks {
 
     /// If it was rung: answers, and then empties the ring, as the executive does.
     fn heed(bell: &Doorbell, ring: &Ring, mut serve: impl FnMut(u64, u64)) {
-        if bell.is_rung() {
-            bell.answer();
+        if bell.is_pending() {
+            bell.acknowledge();
             while let Some((first, second)) = ring.pop() {
                 serve(first, second);
             }
@@ -153,7 +153,7 @@ mod loom_checks {
             let threads = [
                 // It never comes to the wake.
                 thread::spawn(move || {
-                    stopped.0.strike();
+                    stopped.0.mark_pending();
                 }),
                 thread::spawn(move || {
                     assert!(rings.1.push(1, 1), "there is room");

@@ -14,7 +14,7 @@
 //! number of its batch first. It gathers until one pass over the bitmap finds nothing new. That pass sees everything that was
 //! published before anything in the batch was, so no earlier arrival of the same producer is missing from the batch.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::system::sync::{AtomicU64, Ordering};
 
 /// Arrivals that can be under way at once: at 1 µs between arrivals a quarter of a millisecond of not being polled.
 pub(crate) const RING_SLOTS: usize = if cfg!(loom) { 2 } else { 256 };

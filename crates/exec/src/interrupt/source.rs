@@ -12,11 +12,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hairspring_exec_core::Moment;
-use hairspring_machine::{Clock, CpuSet, Host, Machine, Policy};
+use hairspring_machine::{CpuSet, Host, Machine, Policy};
 
-use super::{Arrival, Health, Source};
-use crate::ending::panic_text;
+use super::{Arrival, Health, InterruptSource};
+use crate::system::clock::monotonic;
+use crate::unwind::panic_text;
 
 /// Reads that may fail one after the other before the source is given up: a socket tells each error once, a broken descriptor
 /// fails for ever, within a millisecond or so.
@@ -24,12 +24,6 @@ const MOST_FAILURES: u32 = 1_000;
 
 /// How long the end of a source waits for its thread, which may be in a read that blocks, or in a procedure that does not return.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// The executive's time on the host. Real-time safe.
-#[inline]
-pub(crate) fn monotonic() -> Moment {
-    Moment::from_nanos(Host.read(Clock::Monotonic).count().cast_unsigned())
-}
 
 /// A running source. Dropping it ends its thread, or leaves it behind if it does not come; it delivers nothing then.
 pub(crate) struct SourceThread {
@@ -45,16 +39,16 @@ impl SourceThread {
     /// Returns when the thread is in its place.
     pub(crate) fn start(
         name: &str,
-        source: &Source,
+        source: &InterruptSource,
         policy: Policy,
         cpus: Option<CpuSet>,
         health: Arc<Health>,
         deliver: impl FnMut(Arrival) + Send + 'static,
     ) -> Result<Option<Self>, Error> {
         let (descriptor, counts) = match source {
-            Source::Software => return Ok(None),
-            Source::Readable(descriptor) => (descriptor.try_clone()?, false),
-            Source::Counter(descriptor) => (descriptor.try_clone()?, true),
+            InterruptSource::Software => return Ok(None),
+            InterruptSource::Readable(descriptor) => (descriptor.try_clone()?, false),
+            InterruptSource::Counter(descriptor) => (descriptor.try_clone()?, true),
         };
         // SAFETY: eventfd has no memory arguments; a negative result is checked before it becomes an owned descriptor.
         let end = unsafe {

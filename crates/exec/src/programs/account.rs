@@ -4,7 +4,7 @@ use std::fmt;
 
 use hairspring_exec_core::Ending;
 
-use crate::report::{Finish, Misfortune, Mishap, SourceTrouble, Stopped};
+use crate::report::{Finish, Misfortune, Mishap, SourceTrouble, StopReason};
 
 /// Prints as lines of a name and what is to be said.
 pub(super) struct Account<'f>(pub(super) &'f Finish);
@@ -13,10 +13,10 @@ impl fmt::Display for Account<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let finish = self.0;
         let ended = match finish.stopped {
-            Stopped::Asked => "because the program asked for it",
-            Stopped::TimeUp => "because its time was up",
-            Stopped::Finished => "because nothing was left to do",
-            Stopped::Stuck => "with tasks that waited for what could not happen any more",
+            StopReason::Asked => "because the program asked for it",
+            StopReason::TimeUp => "because its time was up",
+            StopReason::Finished => "because nothing was left to do",
+            StopReason::Stuck => "with tasks that waited for what could not happen any more",
         };
         writeln!(f, "{:<10} {ended}", "ended")?;
         let (overruns, lost) = (finish.timer_overruns, finish.interrupts_lost);

@@ -7,8 +7,8 @@
 //! middle (20)                       runs for 10 ms ...
 //! low    (30)     owns R ...................│             with 1 ms still to go when the middle one comes
 //! ```
-//! With [`Protocol::None`] the high one waits for the rest of the low one *and* for all of the middle one. With
-//! [`Protocol::Inherit`] the low one runs at the priority of the high one while that waits; with [`Protocol::Ceiling`] from
+//! With [`ResourceProtocol::None`] the high one waits for the rest of the low one *and* for all of the middle one. With
+//! [`ResourceProtocol::Inherit`] the low one runs at the priority of the high one while that waits; with [`ResourceProtocol::Ceiling`] from
 //! the moment it owns the resource. Either way the high one waits for the low one's rest and no longer.
 //!
 //! On several CPUs the middle one takes another CPU than the low one, and there is little to see.
@@ -18,11 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use hairspring_exec_core::{Moment, Priority, Protocol, ResourceId, Urgency};
+use hairspring_exec_core::{Moment, Priority, ResourceId, ResourceProtocol, Urgency};
 use hairspring_machine::Nanos;
 
-use super::{Failed, ProgramRun, after, priority, since};
-use crate::{Backend, Config, Create, Executive, Limit, RunLimit, Services};
+use super::run::{Failed, ProgramRun, after, priority, since};
+use crate::{Backend, Create, ExecConfig, Executive, Limit, RunLimit, Services};
 
 const HIGH: Priority = priority(10);
 const MIDDLE: Priority = priority(20);
@@ -40,14 +40,14 @@ const PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setup {
+pub struct InversionSetup {
     /// How long the low one needs the resource.
     pub low: Nanos,
     /// How long the middle one runs.
     pub middle: Nanos,
 }
 
-impl Default for Setup {
+impl Default for InversionSetup {
     fn default() -> Self {
         Self { low: Nanos::from_millis(2), middle: Nanos::from_millis(10) }
     }
@@ -55,28 +55,28 @@ impl Default for Setup {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct InversionReport {
     /// For each protocol, how long the high task waited from needing the resource to owning it.
-    pub waits: Vec<(Protocol, Nanos)>,
+    pub waits: Vec<(ResourceProtocol, Nanos)>,
     /// How much of that the low one's rest was, and what the middle one could add.
     pub expected: (Nanos, Nanos),
 }
 
-impl Report {
+impl InversionReport {
     /// How long the high task waited with this protocol.
-    pub fn waited(&self, protocol: Protocol) -> Option<Nanos> {
+    pub fn waited(&self, protocol: ResourceProtocol) -> Option<Nanos> {
         self.waits.iter().find(|(other, _)| *other == protocol).map(|&(_, waited)| waited)
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for InversionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<10} {:>12}", "protocol", "high waited")?;
         for (protocol, waited) in &self.waits {
             let name = match protocol {
-                Protocol::None => "none",
-                Protocol::Inherit => "inherit",
-                Protocol::Ceiling(_) => "ceiling",
+                ResourceProtocol::None => "none",
+                ResourceProtocol::Inherit => "inherit",
+                ResourceProtocol::Ceiling(_) => "ceiling",
             };
             writeln!(f, "{name:<10} {:>12}", waited.to_string())?;
         }
@@ -93,10 +93,14 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// The back-end is not to be had here.
-pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<ProgramRun<Report>, Failed> {
-    let Setup { low: low_works, middle: middle_works } = *setup;
-    let mut executive = Executive::new(backend, &Config { trace, ..Config::default() })?;
-    let protocols = [Protocol::None, Protocol::Inherit, Protocol::Ceiling(HIGH)];
+pub fn run(
+    backend: Backend,
+    setup: &InversionSetup,
+    trace: Option<usize>,
+) -> Result<ProgramRun<InversionReport>, Failed> {
+    let InversionSetup { low: low_works, middle: middle_works } = *setup;
+    let mut executive = Executive::new(backend, &ExecConfig { trace, ..ExecConfig::default() })?;
+    let protocols = [ResourceProtocol::None, ResourceProtocol::Inherit, ResourceProtocol::Ceiling(HIGH)];
     let mut resources: Vec<ResourceId> = Vec::new();
     for protocol in protocols {
         resources.push(executive.resource(protocol)?);
@@ -157,6 +161,6 @@ pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<Prog
     let scenes = (low_works + middle_works + HIGH_WORKS).times(3);
     let finish = executive.run(RunLimit::For(scenes + PATIENCE));
     let waits = protocols.into_iter().zip(waits.try_iter()).collect();
-    let report = Report { waits, expected: (low_works - HIGH_COMES, middle_works) };
+    let report = InversionReport { waits, expected: (low_works - HIGH_COMES, middle_works) };
     Ok(ProgramRun { report, finish, trace: executive.trace() })
 }

@@ -16,8 +16,8 @@ use std::sync::mpsc;
 use hairspring_exec_core::{Moment, Priority, Urgency};
 use hairspring_machine::Nanos;
 
-use super::{Failed, ProgramRun, after, priority, since};
-use crate::{Backend, Config, Create, Executive, RunLimit, Services};
+use super::run::{Failed, ProgramRun, after, priority, since};
+use crate::{Backend, Create, ExecConfig, Executive, RunLimit, Services};
 
 const SAMPLER: Priority = priority(10);
 const LOGGER: Priority = priority(20);
@@ -32,7 +32,7 @@ const PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setup {
+pub struct SamplerSetup {
     /// How many samples.
     pub samples: u32,
     /// One each.
@@ -50,7 +50,7 @@ pub struct Setup {
 /// Samples from one flush to the next.
 pub const FLUSH_EACH: u32 = 50;
 
-impl Default for Setup {
+impl Default for SamplerSetup {
     fn default() -> Self {
         Self {
             samples: 200,
@@ -76,7 +76,7 @@ pub struct Sample {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct SamplerReport {
     /// One each.
     pub period: Nanos,
     /// The samples that were written, in order.
@@ -89,7 +89,7 @@ pub struct Report {
     pub overruns: u64,
 }
 
-impl Report {
+impl SamplerReport {
     /// How late the samples were taken, the least first.
     pub fn lateness(&self) -> Vec<Nanos> {
         let mut late: Vec<Nanos> = self.samples.iter().map(|sample| since(sample.due, sample.stamp)).collect();
@@ -98,7 +98,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SamplerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let late = self.lateness();
         writeln!(f, "{:<10} {} written, one each {}", "samples", late.len(), self.period)?;
@@ -120,10 +120,10 @@ fn read(number: u32) -> i32 {
 ///
 /// # Errors
 /// The back-end is not to be had here, or the setup has no room for the mail.
-pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<ProgramRun<Report>, Failed> {
+pub fn run(backend: Backend, setup: &SamplerSetup, trace: Option<usize>) -> Result<ProgramRun<SamplerReport>, Failed> {
     let setup = setup.clone();
     let (samples, period) = (setup.samples, setup.period);
-    let config = Config { message_bytes: size_of::<Sample>(), trace, ..Config::default() };
+    let config = ExecConfig { message_bytes: size_of::<Sample>(), trace, ..ExecConfig::default() };
     let mut executive = Executive::new(backend, &config)?;
 
     // The logger is least urgent: it may use the file system, allocate, and take its time.
@@ -172,7 +172,7 @@ pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<Prog
     executive.start_periodic(timer, after(executive.now(), LEAD), period)?;
 
     let finish = executive.run(RunLimit::For(LEAD + period.times(i64::from(samples)) + PATIENCE));
-    let report = Report {
+    let report = SamplerReport {
         period,
         samples: written.try_iter().collect(),
         lost: lost.load(Ordering::Relaxed),

@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 
-use hairspring_exec_core::{Bits, Moment, Priority, Status, Urgency};
+use hairspring_exec_core::{Bits, Moment, Priority, Urgency};
 use hairspring_machine::Nanos;
 
-use super::{Failed, ProgramRun, after, priority, since};
-use crate::{Backend, Config, Create, Executive, Limit, RunLimit, Services, TaskCtx};
+use super::run::{Failed, ProgramRun, after, priority, since};
+use crate::errors::BitsError;
+use crate::{Backend, Create, ExecConfig, Executive, Limit, RunLimit, Services, TaskCtx};
 
 const SUPERVISOR: Priority = priority(5);
 const SEQUENCE: Priority = priority(10);
@@ -32,7 +33,7 @@ const PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setup {
+pub struct ShutterSetup {
     /// How long each exposure lasts.
     pub exposure: Nanos,
     /// How long after its end the supervisor aborts it.
@@ -41,7 +42,7 @@ pub struct Setup {
     pub readings: Vec<Nanos>,
 }
 
-impl Default for Setup {
+impl Default for ShutterSetup {
     /// Three exposures; in the second one the instrument hangs.
     fn default() -> Self {
         let (usual, hangs) = (Nanos::from_micros(300), Nanos::from_millis(60));
@@ -51,7 +52,7 @@ impl Default for Setup {
 
 /// One exposure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exposure {
+pub struct ShutterExposure {
     /// When the shutter opened, from the beginning of the run.
     pub opened: Nanos,
     /// When it closed.
@@ -60,7 +61,7 @@ pub struct Exposure {
     pub aborted: bool,
 }
 
-impl Exposure {
+impl ShutterExposure {
     /// How long it was open.
     pub fn measured(&self) -> Nanos {
         self.closed - self.opened
@@ -69,14 +70,14 @@ impl Exposure {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct ShutterReport {
     /// How long each exposure was to last.
     pub wanted: Nanos,
     /// Those there were.
-    pub exposures: Vec<Exposure>,
+    pub exposures: Vec<ShutterExposure>,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ShutterReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = |f: &mut fmt::Formatter<'_>, cells: [&str; 6]| {
             let [number, opened, closed, measured, off, end] = cells;
@@ -147,9 +148,9 @@ struct Order {
 ///
 /// # Errors
 /// The back-end is not to be had here.
-pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<ProgramRun<Report>, Failed> {
+pub fn run(backend: Backend, setup: &ShutterSetup, trace: Option<usize>) -> Result<ProgramRun<ShutterReport>, Failed> {
     let setup = setup.clone();
-    let config = Config { message_bytes: size_of::<Order>(), trace, ..Config::default() };
+    let config = ExecConfig { message_bytes: size_of::<Order>(), trace, ..ExecConfig::default() };
     let mut executive = Executive::new(backend, &config)?;
     let (movements, moved) = mpsc::channel();
     let shutter = Arc::new(Shutter { open: AtomicBool::new(false), movements });
@@ -173,7 +174,7 @@ pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<Prog
         for &reading in &setup.readings {
             let latest = after(ctx.now(), wanted + setup.limit);
             let _ = ctx.send(sequence, MAIL, Order { exposure: wanted, reading });
-            if ctx.wait_events(events, Bits::All(COMPLETE), true, Limit::Until(latest)) == Err(Status::TimedOut) {
+            if ctx.wait_events(events, Bits::All(COMPLETE), true, Limit::Until(latest)) == Err(BitsError::TimedOut) {
                 // The light first, the task after.
                 shutter.close(ctx.now(), true);
                 let _ = ctx.kill(sequence.id());
@@ -185,10 +186,10 @@ pub fn run(backend: Backend, setup: &Setup, trace: Option<usize>) -> Result<Prog
 
     let finish = executive.run(RunLimit::For(budget + PATIENCE));
     let movements: Vec<Movement> = moved.try_iter().collect();
-    let pairs = movements.chunks_exact(2).map(|pair| Exposure {
+    let pairs = movements.chunks_exact(2).map(|pair| ShutterExposure {
         opened: since(begin, pair[0].at),
         closed: since(begin, pair[1].at),
         aborted: pair[1].aborted,
     });
-    Ok(ProgramRun { report: Report { wanted, exposures: pairs.collect() }, finish, trace: executive.trace() })
+    Ok(ProgramRun { report: ShutterReport { wanted, exposures: pairs.collect() }, finish, trace: executive.trace() })
 }

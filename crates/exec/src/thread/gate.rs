@@ -1,6 +1,6 @@
 //! [`Gate`]: whether interrupt service procedures may make calls. Between runs they wait here, with their arrival in hand.
 
-use crate::sync::{AtomicU32, Ordering, sleep_while, wake_all};
+use crate::system::sync::{AtomicU32, Ordering, sleep_while, wake_all};
 
 const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
@@ -19,7 +19,7 @@ impl Gate {
         self.turn(OPEN);
     }
 
-    /// For good: whoever waits or comes is sent away.
+    /// Closes the gate for good: `pass` returns false to every waiting and later caller.
     pub(super) fn dissolve(&self) {
         self.turn(LEAVING);
     }
@@ -36,7 +36,7 @@ impl Gate {
         let _ = self.state.compare_exchange(OPEN, CLOSED, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Waits until it is open. False: the executive goes.
+    /// Waits until the gate is open. Returns false if the executive is being dropped.
     pub(super) fn pass(&self) -> bool {
         loop {
             // Acquire pairs with the Release in `turn`.
@@ -58,7 +58,7 @@ mod loom_checks {
     use loom::thread;
 
     use super::Gate;
-    use crate::sync::{AtomicU64, Ordering, wake_all};
+    use crate::system::sync::{AtomicU64, Ordering, wake_all};
 
     /// Switches between threads that are not forced.
     const PREEMPTIONS: usize = 3;

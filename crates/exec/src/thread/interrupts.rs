@@ -6,115 +6,26 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use hairspring_exec_core::Moment;
-use hairspring_machine::{Host, Machine, Policy};
+use hairspring_machine::{Host, Machine};
 
-use super::schedule::INTERRUPT;
+use super::bands::INTERRUPT;
+use super::procedure::Procedure;
 use super::state::Phase;
-use super::task::{thread_name, whole};
-use super::{Shared, Threads};
-use crate::context::IspCtx;
-use crate::engine::{IspBody, Kernel};
-use crate::interrupt::{Arrival, Doorbell, Health, Isp, Post, Ring, Source, SourceThread};
-use crate::report::SourceTrouble;
-use crate::sync::Ordering;
-
-/// One attached procedure.
-pub(super) struct Procedure {
-    pub(super) name: String,
-    number: u16,
-    body: Mutex<IspBody>,
-    health: Arc<Health>,
-    ring: Ring,
-    bell: Doorbell,
-    leaving: AtomicBool,
-}
-
-impl Post for Procedure {
-    fn post(&self, _isp: u16, arrival: Arrival) -> bool {
-        let kept = self.ring.push(arrival.at.as_nanos(), arrival.count);
-        if !kept {
-            self.health.count_lost();
-        }
-        self.bell.ring();
-        kept
-    }
-}
-
-impl Procedure {
-    fn fire(&self, threads: &Threads, arrival: Arrival) {
-        let mut body = whole(&self.body);
-        let ending = match &mut *body {
-            IspBody::Raw(raw) => catch_unwind(AssertUnwindSafe(|| raw(arrival))),
-            IspBody::Conforming(conforming) => {
-                if !threads.shared.gate.pass() {
-                    return;
-                }
-                let ctx = IspCtx::new(Kernel::Thread(threads), self.number);
-                catch_unwind(AssertUnwindSafe(|| conforming(&ctx, arrival)))
-            }
-        };
-        if let Err(payload) = ending {
-            let mut state = threads.shared.lock.hold();
-            state.burst(payload);
-            threads.shared.release(state);
-        }
-    }
-
-    /// What the thread for posts does all its life.
-    fn drain(&self, threads: &Threads) {
-        threads.shared.take_cpus();
-        // A refusal was found when the executive was made.
-        let _ = Host.set_policy(threads.shared.policy(INTERRUPT));
-        loop {
-            self.bell.sleep(None);
-            self.bell.answer();
-            // Acquire pairs with the Release in `end`.
-            if self.leaving.load(Ordering::Acquire) {
-                return;
-            }
-            while let Some((at, count)) = self.ring.pop() {
-                self.fire(threads, Arrival { at: Moment::from_nanos(at), count });
-            }
-        }
-    }
-
-    fn end(&self) {
-        // Release pairs with the Acquire in `drain`.
-        self.leaving.store(true, Ordering::Release);
-        self.bell.ring();
-    }
-}
-
-/// The procedures and their threads.
-#[derive(Default)]
-pub(super) struct Interrupts {
-    pub(super) procedures: Vec<Arc<Procedure>>,
-    threads: Vec<JoinHandle<()>>,
-    sources: Vec<SourceThread>,
-}
-
-impl Interrupts {
-    /// Ends all threads. The gate has been dissolved.
-    pub(super) fn end(&mut self) {
-        self.procedures.iter().for_each(|procedure| procedure.end());
-        self.sources.clear();
-        for thread in self.threads.drain(..) {
-            // Its procedure's panics are caught.
-            let _ = thread.join();
-        }
-    }
-
-    /// What befell them and has not been told yet.
-    pub(super) fn troubles(&self) -> impl Iterator<Item = SourceTrouble> {
-        self.procedures.iter().filter_map(|procedure| procedure.health.tell(procedure.number))
-    }
-}
+use super::threads::Threads;
+use crate::engine::{Engine, InterruptProcedure};
+use crate::interrupt::{Arrival, Doorbell, Health, InterruptSource, Isp, Ring, SourceThread};
+use crate::system::scheduling::thread_name;
+use crate::system::sync::{Ordering, whole};
 
 impl Threads {
-    pub(super) fn make_procedure(&self, name: &str, source: &Source, body: IspBody) -> Result<Isp, std::io::Error> {
+    pub(super) fn make_procedure(
+        &self,
+        name: &str,
+        source: &InterruptSource,
+        body: InterruptProcedure<dyn Engine>,
+    ) -> Result<Isp, std::io::Error> {
         let mut interrupts = whole(&self.shared.interrupts);
         let number = u16::try_from(interrupts.procedures.len())
             .map_err(|_| std::io::Error::other("65,536 interrupt service procedures are attached already"))?;
@@ -125,18 +36,18 @@ impl Threads {
             body: Mutex::new(body),
             health: Arc::clone(&health),
             ring: Ring::new(),
-            bell: Doorbell::new(),
+            doorbell: Doorbell::new(),
             leaving: AtomicBool::new(false),
         });
         let beside = || Threads { shared: Arc::clone(&self.shared), own: None, owner: false };
         let (fired, threads) = (Arc::clone(&procedure), beside());
         let policy = self.shared.policy(INTERRUPT);
-        let deliver = move |arrival| fired.fire(&threads, arrival);
+        let deliver = move |arrival| threads.fire(&fired, arrival);
         let started = SourceThread::start(name, source, policy, self.shared.cpus.clone(), health, deliver)?;
         let (drained, threads) = (Arc::clone(&procedure), beside());
         let thread = std::thread::Builder::new()
             .name(thread_name(&format!("post {name}")))
-            .spawn(move || drained.drain(&threads))?;
+            .spawn(move || threads.drain(&drained))?;
         interrupts.threads.push(thread);
         interrupts.sources.extend(started);
         interrupts.procedures.push(Arc::clone(&procedure));
@@ -146,11 +57,40 @@ impl Threads {
         self.shared.release(state);
         Ok(Isp { number, to: procedure })
     }
-}
 
-impl Shared {
-    /// The policy, if real-time priority was granted; else the ordinary one.
-    pub(super) fn policy(&self, wanted: Policy) -> Policy {
-        if self.granted { wanted } else { Policy::Other }
+    fn fire(&self, procedure: &Procedure, arrival: Arrival) {
+        let mut body = whole(&procedure.body);
+        let ending = match &mut *body {
+            InterruptProcedure::Raw(raw) => catch_unwind(AssertUnwindSafe(|| raw(arrival))),
+            InterruptProcedure::Conforming(conforming) => {
+                if !self.shared.gate.pass() {
+                    return;
+                }
+                catch_unwind(AssertUnwindSafe(|| conforming(self, procedure.number, arrival)))
+            }
+        };
+        if let Err(payload) = ending {
+            let mut state = self.shared.lock.hold();
+            state.burst(payload);
+            self.shared.release(state);
+        }
+    }
+
+    /// What the thread for posts does all its life.
+    fn drain(&self, procedure: &Procedure) {
+        self.shared.take_cpus();
+        // A refusal was found when the executive was made.
+        let _ = Host.set_policy(self.shared.policy(INTERRUPT));
+        loop {
+            procedure.doorbell.sleep(None);
+            procedure.doorbell.acknowledge();
+            // Acquire pairs with the Release in `end`.
+            if procedure.leaving.load(Ordering::Acquire) {
+                return;
+            }
+            while let Some((at, count)) = procedure.ring.pop() {
+                self.fire(procedure, Arrival { at: Moment::from_nanos(at), count });
+            }
+        }
     }
 }

@@ -9,14 +9,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hairspring_exec_core::{By, Call, Moment};
 use hairspring_machine::{Host, Machine};
 
-use super::Threads;
-use super::mirror::KERNEL_PLACE;
-use super::schedule::{KERNEL, own_number};
+use super::bands::KERNEL;
+use super::mirror::{KERNEL_PLACE, RUNNER_PLACE};
 use super::state::{Phase, State};
-use crate::context::TimerCtx;
-use crate::engine::Kernel;
-use crate::interrupt::monotonic;
-use crate::report::Stopped;
+use super::threads::Threads;
+use crate::report::StopReason;
+use crate::system::clock::monotonic;
+use crate::system::scheduling::own_number;
 
 impl Threads {
     /// What the kernel thread does all its life.
@@ -33,7 +32,7 @@ impl Threads {
             state.core.observer.awake(KERNEL_PLACE);
             if state.leaving {
                 state.kernel_gone = true;
-                state.ring(super::mirror::RUNNER_PLACE);
+                state.ring(RUNNER_PLACE);
                 self.shared.release(state);
                 return;
             }
@@ -72,8 +71,7 @@ impl Threads {
                 return;
             };
             self.shared.release(state);
-            let ctx = TimerCtx::new(Kernel::Thread(self), timer);
-            let ending = catch_unwind(AssertUnwindSafe(|| body(&ctx, expiry)));
+            let ending = catch_unwind(AssertUnwindSafe(|| body(self, timer, expiry)));
             let mut state = self.shared.lock.hold();
             let seat = state.timers.get_mut(timer.index()).filter(|seat| seat.timer == timer && seat.body.is_none());
             // A timer that was deleted meanwhile takes what it captured with it, outside the lock.
@@ -94,7 +92,7 @@ impl State {
     /// Ends the run if its limit has come. True while it runs on.
     fn serve_limit(&mut self) -> bool {
         if self.phase == Phase::Running && self.limit.is_some_and(|limit| monotonic() >= limit) {
-            self.end_run(Stopped::TimeUp);
+            self.end_run(StopReason::TimeUp);
         }
         self.phase == Phase::Running
     }
@@ -129,6 +127,6 @@ impl State {
     /// A timer or interrupt procedure or a hook panicked: ends the run, in which the panic goes on.
     pub(super) fn burst(&mut self, payload: Box<dyn Any + Send>) {
         self.burst.get_or_insert(payload);
-        self.end_run(Stopped::Asked);
+        self.end_run(StopReason::Asked);
     }
 }

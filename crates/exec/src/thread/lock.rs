@@ -13,7 +13,7 @@ use std::ops::{Deref, DerefMut};
 
 use hairspring_machine::Nanos;
 
-use crate::interrupt::monotonic;
+use crate::system::clock::monotonic;
 
 struct Guarded<T> {
     value: T,

@@ -6,15 +6,15 @@
 //! issues them all. One that has been issued is struck out in the place of its thread, and taken off the list by
 //! whoever looks next.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use hairspring_exec_core::{Ending, Observer, Priority, ResourceId, TaskId, TimerId, Waiting};
 use hairspring_machine::Nanos;
 
-use super::Body;
 use super::place::Places;
-use crate::hooks::Tap;
+use crate::engine::TaskProcedure;
+use crate::hooks::HookObserver;
 
 /// The places of the executive's own threads; those of tasks follow.
 pub(super) const KERNEL_PLACE: u32 = 0;
@@ -25,6 +25,9 @@ pub(super) const FIRST_TASK_PLACE: u32 = 3;
 
 /// Nudges issued in one go, outside the lock; more are taken in further goes.
 pub(super) const MOST_NUDGES: usize = 8;
+
+/// What a task does, in its place while it is not doing it.
+pub(super) type Body = Mutex<Option<TaskProcedure>>;
 
 /// What the back-end knows of a task that the core does not.
 pub(super) struct Seat {
@@ -92,7 +95,7 @@ pub(super) struct Mirror {
     /// Periods of timers that had no run of their own.
     pub(super) overruns: u64,
     /// The program's own hooks.
-    pub(super) tap: Tap,
+    pub(super) hook_observer: HookObserver,
 }
 
 impl Mirror {
@@ -107,7 +110,7 @@ impl Mirror {
             runnable: 0,
             busy: 0,
             overruns: 0,
-            tap: Tap::default(),
+            hook_observer: HookObserver::default(),
         }
     }
 
@@ -185,7 +188,7 @@ impl Observer for Mirror {
     fn started(&mut self, task: TaskId) {
         self.seats[task.index()].busy = true;
         self.busy += 1;
-        self.tap.started(task);
+        self.hook_observer.started(task);
     }
 
     #[inline]
@@ -196,12 +199,12 @@ impl Observer for Mirror {
             self.runnable += 1;
         }
         self.fresh.push(task.index() as u16);
-        self.tap.readied(task);
+        self.hook_observer.readied(task);
     }
 
     #[inline]
     fn stopped(&mut self, task: TaskId, waiting: Waiting) {
-        self.tap.stopped(task, waiting);
+        self.hook_observer.stopped(task, waiting);
         let index = task.index();
         let seat = &mut self.seats[index];
         if seat.may_run {
@@ -215,7 +218,7 @@ impl Observer for Mirror {
     }
 
     fn ended(&mut self, task: TaskId, how: Ending) {
-        self.tap.ended(task, how);
+        self.hook_observer.ended(task, how);
         let seat = &mut self.seats[task.index()];
         self.places.at(seat.place).set_killed(false);
         seat.busy = false;
@@ -228,19 +231,19 @@ impl Observer for Mirror {
     fn priority(&mut self, task: TaskId, effective: Priority) {
         self.seats[task.index()].wanted = effective;
         self.unsettled.push(task.index() as u16);
-        self.tap.priority(task, effective);
+        self.hook_observer.priority(task, effective);
     }
 
     fn timed_out(&mut self, task: TaskId) {
-        self.tap.timed_out(task);
+        self.hook_observer.timed_out(task);
     }
 
     fn owned(&mut self, resource: ResourceId, owner: Option<TaskId>) {
-        self.tap.owned(resource, owner);
+        self.hook_observer.owned(resource, owner);
     }
 
     fn expired(&mut self, timer: TimerId, missed: u64) {
-        self.tap.expired(timer, missed);
+        self.hook_observer.expired(timer, missed);
         self.overruns = self.overruns.saturating_add(missed);
     }
 }

@@ -15,9 +15,10 @@ use std::cell::UnsafeCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32};
 
-use hairspring_exec_core::{Moment, Reply, Status};
+use hairspring_exec_core::{CallStatus, Moment, Reply};
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, sleep_while, wake_one};
+use crate::system::sync::{AtomicU32, AtomicU64, Ordering, sleep_while, wake_one};
+use crate::unwind::unwind_killed;
 
 /// One cache line of a thread's own, so that stopping one does not slow another.
 #[repr(align(64))]
@@ -43,7 +44,7 @@ impl Place {
             leave: AtomicBool::new(false),
             thread: AtomicI32::new(0),
             calls: AtomicU64::new(0),
-            outcome: UnsafeCell::new(Reply { status: Status::Ok, value: 0 }),
+            outcome: UnsafeCell::new(Reply { status: CallStatus::Ok, value: 0 }),
         }
     }
 
@@ -129,6 +130,14 @@ impl Place {
     pub(super) fn is_killed(&self) -> bool {
         // Relaxed: a kill takes effect at a call; this one or the next.
         self.killed.load(Ordering::Relaxed)
+    }
+
+    /// Unwinds its task if that has been killed, unless its thread unwinds already. Its own thread only.
+    #[inline]
+    pub(super) fn unwind_if_killed(&self) {
+        if self.is_killed() && !std::thread::panicking() {
+            unwind_killed();
+        }
     }
 
     /// Under the lock.

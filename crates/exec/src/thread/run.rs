@@ -4,12 +4,12 @@ use std::panic::resume_unwind;
 
 use hairspring_machine::Nanos;
 
-use super::Threads;
 use super::mirror::{KERNEL_PLACE, RUNNER_PLACE, WATCHDOG_PLACE};
 use super::state::Phase;
-use super::task::whole;
-use crate::interrupt::monotonic;
-use crate::report::{Finish, RunLimit, Stopped};
+use super::threads::Threads;
+use crate::report::{Finish, RunLimit, StopReason};
+use crate::system::clock::monotonic;
+use crate::system::sync::whole;
 
 /// How long the end of the executive waits for its own kernel thread, whose timer procedure may never return.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -18,7 +18,7 @@ impl Threads {
     pub(super) fn run_once(&self, limit: RunLimit) -> Finish {
         let shared = &self.shared;
         let mut state = shared.lock.hold();
-        state.finish = Finish::new(Stopped::Finished);
+        state.finish = Finish::new(StopReason::Finished);
         state.finish.refused = shared.refused.clone();
         state.core.observer.overruns = 0;
         state.violations = 0;
@@ -43,11 +43,11 @@ impl Threads {
         self.wait_until_closed();
 
         let mut state = shared.lock.hold();
-        let mut finish = std::mem::replace(&mut state.finish, Finish::new(Stopped::Finished));
+        let mut finish = std::mem::replace(&mut state.finish, Finish::new(StopReason::Finished));
         finish.timer_overruns = state.core.observer.overruns;
         finish.strict = state.granted && state.single && !state.weakened && state.violations == 0;
         finish.longest_lock = state.take_longest();
-        let burst = state.burst.take().or_else(|| state.core.observer.tap.burst.take());
+        let burst = state.burst.take().or_else(|| state.core.observer.hook_observer.burst.take());
         shared.release(state);
         finish.tell_sources(whole(&shared.interrupts).troubles());
         if let Some(payload) = burst {

@@ -1,19 +1,21 @@
-//! [`State`]: what lies under the kernel lock, and what is done to it there.
+//! [`State`]: the state that the executive's lock protects, and the operations on it.
 #![expect(unsafe_code, reason = "leaves the outcome of a blocked call to its thread")]
 
 use std::any::Any;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use hairspring_exec_core::{By, Call, Core, Expiry, Moment, Reply, Status, TaskId, TimerId};
+use hairspring_exec_core::{By, Call, CallStatus, Core, Expiry, Moment, Reply, TaskId, TimerId};
 use hairspring_machine::Policy;
 
+use super::bands::policy_of;
+use super::gate::Gate;
 use super::mirror::{FIRST_TASK_PLACE, KERNEL_PLACE, Mirror, Nudges, RUNNER_PLACE};
 use super::place::Places;
-use super::schedule::{policy_of, set_policy_of};
-use crate::engine::TimerBody;
-use crate::interrupt::monotonic;
-use crate::report::{Finish, Misfortune, Mishap, Stopped};
+use crate::engine::{Engine, TimerProcedure};
+use crate::report::{Finish, Misfortune, Mishap, StopReason};
+use crate::system::clock::monotonic;
+use crate::system::scheduling::set_policy_of;
 use crate::trace::Log;
 
 /// Where the executive stands.
@@ -23,11 +25,11 @@ use crate::trace::Log;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Calls change the core, and nobody runs.
+    /// No run is under way. Calls change the core; no task runs.
     Closed,
-    /// Whom the core lets run, runs.
+    /// A run is under way: every task that the core made runnable runs.
     Running,
-    /// Every task has been killed and runs only to unwind.
+    /// The run is ending: every task has been killed and runs only to unwind.
     Ending,
 }
 
@@ -36,7 +38,7 @@ pub(super) struct TimerSeat {
     pub(super) timer: TimerId,
     pub(super) name: String,
     /// Out while it runs, and when the timer is gone.
-    pub(super) body: Option<TimerBody>,
+    pub(super) body: Option<TimerProcedure<dyn Engine>>,
 }
 
 pub(super) struct State {
@@ -46,7 +48,7 @@ pub(super) struct State {
     next_place: u32,
     pub(super) phase: Phase,
     /// Whether interrupt service procedures may make calls: copied out for them at each change of the phase.
-    pub(super) gate: Arc<super::gate::Gate>,
+    pub(super) gate: Arc<Gate>,
     pub(super) limit: Option<Moment>,
     /// The kernel thread sleeps until this moment at the latest; the clock's beginning while it is awake.
     pub(super) kernel_until: Moment,
@@ -80,7 +82,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(envelopes: u16, places: Arc<Places>, gate: Arc<super::gate::Gate>, log: Option<Log>) -> Self {
+    pub(super) fn new(envelopes: u16, places: Arc<Places>, gate: Arc<Gate>, log: Option<Log>) -> Self {
         Self {
             core: Core::new(envelopes, Mirror::new(Arc::clone(&places))),
             places,
@@ -97,7 +99,7 @@ impl State {
             attached: 0,
             timers: Vec::new(),
             log,
-            finish: Finish::new(Stopped::Finished),
+            finish: Finish::new(StopReason::Finished),
             burst: None,
             granted: false,
             single: false,
@@ -109,7 +111,7 @@ impl State {
         }
     }
 
-    /// Lets the core decide. What follows from it for threads is done by [`conclude`](Self::conclude).
+    /// Makes a call to the core. [`conclude`](Self::conclude) then applies the result to the threads.
     #[inline(never)]
     pub(super) fn apply(&mut self, by: By, call: Call) -> Reply {
         let reply = self.core.apply(by, call);
@@ -125,14 +127,14 @@ impl State {
         reply
     }
 
-    /// Sets the words of those whom the call let run, and looks whether the kernel thread or the run's end is concerned.
+    /// Lets the threads run whose tasks the call made runnable. Then checks the next deadline and the end of the run.
     #[inline]
     pub(super) fn conclude(&mut self, me: Option<TaskId>, call: &Call, reply: Reply) {
         // A hook has panicked.
-        if let Some(payload) = self.core.observer.tap.burst.take() {
+        if let Some(payload) = self.core.observer.hook_observer.burst.take() {
             self.burst(payload);
         }
-        let blocked = reply.status == Status::Blocked;
+        let blocked = reply.status == CallStatus::Blocked;
         if blocked && let Some(me) = me {
             self.core.observer.seats[me.index()].awaiting = true;
         }
@@ -148,7 +150,7 @@ impl State {
         }
     }
 
-    /// Lets run whom the core has let run since this was done last.
+    /// Wakes every task that the core made runnable since the last call of this function.
     pub(super) fn publish(&mut self, me: Option<TaskId>) {
         if self.phase == Phase::Closed {
             // `open` asks the core for all that are ready.
@@ -184,7 +186,7 @@ impl State {
         self.core.observer.fresh = fresh;
     }
 
-    /// Puts a thread that may never have slept, and so is queued since it was made, at the end of its queue.
+    /// Moves a new thread to the end of its run queue. It may never have slept, and so still stand where it was queued at its start.
     #[inline]
     fn requeue_new(&mut self, index: usize) {
         let seat = &mut self.core.observer.seats[index];
@@ -196,7 +198,7 @@ impl State {
         }
     }
 
-    /// Kills those that a dying task has started.
+    /// Kills the tasks that an unwinding task has started.
     #[cold]
     fn kill_late(&mut self) {
         for at in 0..self.core.observer.fresh.len() {
@@ -208,13 +210,13 @@ impl State {
         }
     }
 
-    /// Rings one of the executive's own threads.
+    /// Wakes one of the executive's own threads.
     pub(super) fn ring(&mut self, place: u32) {
         self.places.at(place).allow();
         self.core.observer.owe(place, if place == RUNNER_PLACE { u8::MAX } else { 0 });
     }
 
-    /// Rings the kernel thread if a deadline comes before the one it sleeps for.
+    /// Wakes the kernel thread if a deadline comes before the one that it sleeps for.
     #[inline]
     fn look_ahead(&mut self) {
         if let Some(next) = self.core.next_deadline()
@@ -225,7 +227,7 @@ impl State {
         }
     }
 
-    /// Whether the run is over, or all have unwound.
+    /// Ends the run if nothing can happen any more, and closes it when every task has unwound.
     #[cold]
     pub(super) fn look_for_end(&mut self) {
         let mirror = &self.core.observer;
@@ -233,7 +235,7 @@ impl State {
             Phase::Running => {
                 let hopeless = mirror.runnable == 0 && self.attached == 0 && !self.core.has_deadlines();
                 if hopeless && !self.serving {
-                    self.end_run(if mirror.busy == 0 { Stopped::Finished } else { Stopped::Stuck });
+                    self.end_run(if mirror.busy == 0 { StopReason::Finished } else { StopReason::Stuck });
                 }
             }
             Phase::Ending => {
@@ -246,7 +248,7 @@ impl State {
         }
     }
 
-    /// Opens the gate: whoever is ready runs. By the kernel thread, which is above them all.
+    /// Starts the run: every ready task runs. Called by the kernel thread, which is more urgent than all of them.
     pub(super) fn open(&mut self) {
         self.core.observer.fresh.clear();
         for task in self.core.ready_tasks() {
@@ -260,7 +262,7 @@ impl State {
     }
 
     /// Ends the run: every task is killed, and unwinds when it runs next.
-    pub(super) fn end_run(&mut self, why: Stopped) {
+    pub(super) fn end_run(&mut self, why: StopReason) {
         if self.phase != Phase::Running {
             return;
         }
@@ -335,7 +337,7 @@ impl State {
         self.core.observer.nudges()
     }
 
-    /// The oracle: nobody who is ready is more urgent than the task that makes a call, or strict priority did not hold.
+    /// Checks strict priority: no ready task may be more urgent than the task that makes a call.
     #[inline]
     pub(super) fn judge(&mut self, me: TaskId) {
         if self.single
@@ -361,10 +363,10 @@ impl State {
     }
 
     /// The next timer procedure to run, taken out of its seat.
-    pub(super) fn next_procedure(&mut self) -> Option<(TimerId, Expiry, TimerBody)> {
+    pub(super) fn next_procedure(&mut self) -> Option<(TimerId, Expiry, TimerProcedure<dyn Engine>)> {
         loop {
             let next = self.apply(By::Kernel, Call::NextTimer);
-            if next.status != Status::Ok {
+            if next.status != CallStatus::Ok {
                 return None;
             }
             let timer = TimerId::from_number(next.value);

@@ -1,19 +1,18 @@
 //! The thread of a task: made with it, parked at once, one run after the other, ended when the task is deleted.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use hairspring_exec_core::{By, Call, Ending, Priority, Reply, Status, TaskId};
+use hairspring_exec_core::{By, Call, CallStatus, Ending, Priority, Reply, TaskId};
 use hairspring_machine::Nanos;
 
-use super::mirror::Seat;
-use super::schedule::{own_number, policy_of, set_policy_of};
+use super::bands::policy_of;
+use super::mirror::{Body, Seat};
 use super::state::Phase;
-use super::{Body, Shared, Threads};
-use crate::context::{TaskCtx, accept};
-use crate::engine::{Kernel, TaskBody};
-use crate::life::live_once;
+use super::threads::Threads;
+use crate::engine::{Ended, TaskProcedure};
 use crate::report::Misfortune;
-use crate::sync::{AtomicU32, Ordering, sleep_while, wake_one};
+use crate::system::scheduling::{own_number, set_policy_of, thread_name};
+use crate::system::sync::{AtomicU32, Ordering, sleep_while, wake_one, whole};
 
 /// Stack beyond what the configuration gives the task's own code: what std's threads and a panic's message need.
 const STACK_OVERHEAD_BYTES: usize = 64 * 1024;
@@ -25,12 +24,12 @@ impl Threads {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
-        body: TaskBody,
-    ) -> Result<TaskId, Status> {
+        body: TaskProcedure,
+    ) -> Result<TaskId, CallStatus> {
         self.reap();
         let body: Arc<Body> = Arc::new(Mutex::new(Some(body)));
         let mut state = self.enter(by);
-        let task = TaskId::from_number(accept(state.apply(by, Call::CreateTask { priority, mailboxes }))?);
+        let task = TaskId::from_number(state.apply(by, Call::CreateTask { priority, mailboxes }).result()?);
         let place = state.take_place();
         state.core.observer.seat(Seat {
             task,
@@ -61,7 +60,7 @@ impl Threads {
             state.apply(by, Call::DeleteTask { task });
             state.give_place(place);
             self.shared.release(state);
-            return Err(Status::TooMany);
+            return Err(CallStatus::TooMany);
         };
         // Nobody knows the task yet, so nobody lets it run; but its thread must be there for its priority to be set. It
         // begins at its maker's priority, for which the maker waits. Acquire pairs with the Release in `live`.
@@ -100,11 +99,10 @@ impl Threads {
         }
     }
 
-    fn live_once(&self, me: TaskId, body: &Body) -> (Ending, Option<String>) {
+    fn live_once(&self, me: TaskId, body: &Body) -> Ended {
         // Out of its place while it runs: whoever deletes the task finds it there, for the task is idle then.
         let mut taken = whole(body).take();
-        let ctx = TaskCtx::new(Kernel::Thread(self), me);
-        let ending = taken.as_mut().map_or((Ending::Returned, None), |body| live_once(body.as_mut(), &ctx));
+        let ending = taken.as_mut().map_or((Ending::Returned, None), |procedure| procedure(self, me));
         *whole(body) = taken;
         ending
     }
@@ -119,7 +117,7 @@ impl Threads {
         if how != Ending::Returned && state.phase == Phase::Running {
             state.mishap(me, Misfortune::Ended(how, text.unwrap_or_default()));
         }
-        if reply.status == Status::ResourceHeld {
+        if reply.status == CallStatus::ResourceHeld {
             state.mishap(me, Misfortune::HeldResources);
         }
         let granted = state.granted;
@@ -136,7 +134,7 @@ impl Threads {
         let call = Call::DeleteTask { task };
         let reply = state.apply(by, call);
         let mut body = None;
-        if reply.status == Status::Ok
+        if reply.status == CallStatus::Ok
             && let Some(seat) = state.core.observer.seat_of(task)
         {
             body = Some(Arc::clone(&seat.body));
@@ -166,24 +164,4 @@ impl Threads {
             let _ = thread.join();
         }
     }
-}
-
-impl Shared {
-    /// Puts the calling thread where the executive's threads are to run. Refusals were found when the executive was made.
-    pub(super) fn take_cpus(&self) {
-        use hairspring_machine::{Host, Machine};
-        if let Some(cpus) = &self.cpus {
-            let _ = Host.set_affinity(cpus);
-        }
-    }
-}
-
-/// The first characters of a name, as the kernel shows it.
-pub(super) fn thread_name(name: &str) -> String {
-    name.chars().filter(|&letter| letter != '\0').take(15).collect()
-}
-
-/// The value of a mutex, whatever became of others who had it: what it holds is replaced as a whole.
-pub(super) fn whole<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,29 +13,31 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairspring_exec_core::{Priority, TaskId};
+use hairspring_exec_core::{By, Priority, TaskId};
 use hairspring_machine::{CpuSet, Nanos};
 
-use super::Threads;
-use crate::config::{Config, Profile};
-use crate::context::TaskCtx;
-use crate::engine::Engine;
+use super::threads::Threads;
+use crate::calls::{CallSite, Caller, Create, IspCtx, TaskCtx};
+use crate::config::{ExecConfig, ThreadProfile};
+use crate::engine::{Engine, InterruptProcedure};
+use crate::interrupt::Arrival;
+use crate::kernel::Kernel;
 use crate::report::{Finish, RunLimit};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 /// Longer than any run of a test, far shorter than anybody's patience.
 const LIMIT: RunLimit = RunLimit::For(Nanos::from_secs(10));
 
-fn config() -> Config {
-    Config { watchdog: Nanos::from_millis(200), ..Config::default() }
+fn config() -> ExecConfig {
+    ExecConfig { watchdog: Nanos::from_millis(200), ..ExecConfig::default() }
 }
 
 fn up() -> Threads {
-    Threads::new(&config(), Profile::Up { cpu: None }).expect("an executive")
+    Threads::new(&config(), ThreadProfile::Up { cpu: None }).expect("an executive")
 }
 
 fn smp() -> Threads {
-    Threads::new(&config(), Profile::Smp { cpus: CpuSet::default() }).expect("an executive")
+    Threads::new(&config(), ThreadProfile::Smp { cpus: CpuSet::default() }).expect("an executive")
 }
 
 /// Both profiles, one after the other.
@@ -58,6 +60,24 @@ fn priority(number: u8) -> Priority {
     Priority::new(number).expect("0 to 63")
 }
 
+/// The program around the executive, which makes objects before a run.
+struct Program<'t>(&'t Threads);
+
+impl CallSite for Program<'_> {
+    fn caller(&self) -> Caller<'_> {
+        Caller { kernel: Kernel::Other(self.0), by: By::Outside }
+    }
+}
+
+impl Create for Program<'_> {}
+
+/// A procedure that may make calls.
+fn conforming(mut body: impl FnMut(&IspCtx<'_>, Arrival) + Send + 'static) -> InterruptProcedure<dyn Engine> {
+    InterruptProcedure::Conforming(Box::new(move |engine, isp, arrival| {
+        body(&IspCtx::new(Kernel::Other(engine), isp), arrival);
+    }))
+}
+
 /// Makes a task and starts it.
 fn start(threads: &Threads, name: &str, number: u8, body: impl FnMut(&TaskCtx<'_>) + Send + 'static) -> TaskId {
     let task = make(threads, name, number, body);
@@ -66,13 +86,12 @@ fn start(threads: &Threads, name: &str, number: u8, body: impl FnMut(&TaskCtx<'_
 }
 
 fn make(threads: &Threads, name: &str, number: u8, body: impl FnMut(&TaskCtx<'_>) + Send + 'static) -> TaskId {
-    use hairspring_exec_core::By;
-    threads.create_task(By::Outside, name, priority(number), [0; 4], Box::new(body)).expect("a task")
+    Program(threads).task(name, priority(number), body).expect("a task")
 }
 
 fn trigger(threads: &Threads, task: TaskId) {
-    use hairspring_exec_core::{By, Call, Status};
-    assert_eq!(threads.call(By::Outside, Call::Trigger { task }).status, Status::Ok);
+    use hairspring_exec_core::{Call, CallStatus};
+    assert_eq!(threads.call(By::Outside, Call::Trigger { task }).status, CallStatus::Ok);
 }
 
 /// A number that tasks share with the test.

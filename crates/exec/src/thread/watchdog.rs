@@ -6,12 +6,13 @@
 
 use hairspring_machine::{Host, Machine, Nanos, Policy};
 
-use super::Threads;
+use super::bands::WATCHDOG;
 use super::mirror::{KERNEL_PLACE, WATCHDOG_PLACE};
-use super::schedule::{WATCHDOG, cpu_time_of, own_number, set_policy_of};
 use super::state::{Phase, State};
-use crate::interrupt::monotonic;
-use crate::report::{Misfortune, Stopped};
+use super::threads::Threads;
+use crate::report::{Misfortune, StopReason};
+use crate::system::clock::monotonic;
+use crate::system::scheduling::{cpu_time_of, own_number, set_policy_of};
 
 /// The longest stretch that a run which is to end waits for.
 const MOST_PATIENCE: Nanos = Nanos::from_secs(1);
@@ -113,7 +114,7 @@ impl Watch {
         if state.opening && now_ns - self.begun_ns > self.patience.times(STILLNESS).count().cast_unsigned() {
             // The kernel thread is in a timer procedure of an earlier run, which never returned.
             state.weakened = true;
-            state.end_run(Stopped::TimeUp);
+            state.end_run(StopReason::TimeUp);
         }
         // Nobody computes, nobody makes a call, and still not all have unwound: somebody sleeps in the system.
         let still = Nanos::new(i64::try_from(now_ns - self.progress_ns).unwrap_or(i64::MAX));

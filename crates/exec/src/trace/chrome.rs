@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use hairspring_exec_core::{Moment, Status};
+use hairspring_exec_core::{CallStatus, Moment};
 use serde_json::{Value, json};
 
 use super::lanes::{Doing, Lanes, Stretch, Whose};
 use super::text::{is_service, waits_for};
-use super::{Mismatch, Trace, What};
+use super::{ReplayMismatch, Trace, TraceEventKind};
 
 /// The one process of the trace. Its tracks are numbered after it: a viewer takes an equal number for the main thread.
 const PROCESS: usize = 1;
@@ -21,7 +21,7 @@ impl Trace {
     ///
     /// # Errors
     /// As [`replay`](Self::replay).
-    pub fn to_chrome(&self) -> Result<String, Mismatch> {
+    pub fn to_chrome(&self) -> Result<String, ReplayMismatch> {
         let lanes = Lanes::of(self)?;
         let tracks = Tracks::of(self, &lanes);
         let mut drawn = tracks.named(self);
@@ -196,7 +196,7 @@ impl Out<'_> {
                 continue;
             }
             let mut args = json!({});
-            if !matches!(record.reply.status, Status::Ok | Status::Blocked) {
+            if !matches!(record.reply.status, CallStatus::Ok | CallStatus::Blocked) {
                 args["status"] = record.reply.status.text().into();
             }
             self.mark(Track::Of(whose), record.at, &trace.call_words(record), &args);
@@ -209,14 +209,20 @@ impl Out<'_> {
         for &(_, event) in &self.lanes.events {
             let at = event.at;
             match event.what {
-                What::Preempt(task) => self.mark(Track::Of(Whose::Task(task.index())), at, "preempted", &none),
-                What::TimeOut(task) => self.mark(Track::Of(Whose::Task(task.index())), at, "its time has come", &none),
-                What::End(task, how) => {
+                TraceEventKind::Preempt(task) => {
+                    self.mark(Track::Of(Whose::Task(task.index())), at, "preempted", &none);
+                }
+                TraceEventKind::TimeOut(task) => {
+                    self.mark(Track::Of(Whose::Task(task.index())), at, "its time has come", &none);
+                }
+                TraceEventKind::End(task, how) => {
                     let how = json!({ "how": format!("{how:?}").to_lowercase() });
                     self.mark(Track::Of(Whose::Task(task.index())), at, "end", &how);
                 }
-                What::Expire(timer) => self.mark(Track::Of(Whose::Timer(timer.index())), at, "goes off", &none),
-                What::Overrun(timer, missed) => {
+                TraceEventKind::Expire(timer) => {
+                    self.mark(Track::Of(Whose::Timer(timer.index())), at, "goes off", &none);
+                }
+                TraceEventKind::Overrun(timer, missed) => {
                     let missed = json!({ "missed": missed });
                     self.mark(Track::Of(Whose::Timer(timer.index())), at, "overrun", &missed);
                 }

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use hairspring_exec_core::{By, Call, Moment, Status, TaskId, TimerId, Waiting};
+use hairspring_exec_core::{By, Call, CallStatus, Moment, TaskId, TimerId, Waiting};
 
-use super::{Event, Mismatch, Record, Trace, What};
+use super::{ReplayMismatch, Trace, TraceEvent, TraceEventKind, TraceRecord};
 
 /// What a task does while it is in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +70,7 @@ pub(super) struct Lanes {
     /// The runs of procedures; of an interrupt procedure only the time from its first to its last call is known.
     pub(super) procedures: Procedures,
     /// Every event, each with the number of its record.
-    pub(super) events: Vec<(usize, Event)>,
+    pub(super) events: Vec<(usize, TraceEvent)>,
     /// Who made each call, by the number of its record.
     pub(super) callers: Vec<Whose>,
 }
@@ -118,33 +118,37 @@ impl Drawing {
         reach(&mut self.tasks, task.index())
     }
 
-    fn event(&mut self, caller: Whose, Event { at, what }: Event) {
+    fn event(&mut self, caller: Whose, TraceEvent { at, what }: TraceEvent) {
         match what {
-            What::Ready(task) => {
+            TraceEventKind::Ready(task) => {
                 let pen = self.task(task);
                 pen.turn(at, Some(Doing::Ready));
                 pen.called = (caller != Whose::Task(task.index())).then_some((caller, at));
             }
-            What::Run(task) => {
+            TraceEventKind::Run(task) => {
                 let pen = self.task(task);
                 pen.turn(at, Some(Doing::Run));
                 if let Some((whose, when)) = pen.called.take() {
                     pen.lane.readied.push((whose, when, at));
                 }
             }
-            What::Preempt(task) => self.task(task).turn(at, Some(Doing::Ready)),
-            What::Wait(task, waiting) => self.task(task).turn(at, Some(Doing::Wait(waiting))),
-            What::Halt(task) => self.task(task).turn(at, Some(Doing::Suspended)),
-            What::End(task, _) => self.task(task).turn(at, None),
-            What::Priority(task, priority) => self.task(task).lane.priorities.push((at, priority.number())),
-            What::Own(resource, owner) => {
+            TraceEventKind::Preempt(task) => self.task(task).turn(at, Some(Doing::Ready)),
+            TraceEventKind::Wait(task, waiting) => self.task(task).turn(at, Some(Doing::Wait(waiting))),
+            TraceEventKind::Halt(task) => self.task(task).turn(at, Some(Doing::Suspended)),
+            TraceEventKind::End(task, _) => self.task(task).turn(at, None),
+            TraceEventKind::Priority(task, priority) => self.task(task).lane.priorities.push((at, priority.number())),
+            TraceEventKind::Own(resource, owner) => {
                 let owned = reach(&mut self.resources, resource.index());
                 if let Some((from, what)) = owned.open.take().filter(|&(from, _)| from < at) {
                     owned.stretches.push(Stretch { from, to: at, what });
                 }
                 owned.open = owner.map(|task| (at, task.index()));
             }
-            What::Start(_) | What::TimeOut(_) | What::Expire(_) | What::Overrun(..) | What::Idle => {}
+            TraceEventKind::Start(_)
+            | TraceEventKind::TimeOut(_)
+            | TraceEventKind::Expire(_)
+            | TraceEventKind::Overrun(..)
+            | TraceEventKind::Idle => {}
         }
     }
 }
@@ -162,7 +166,7 @@ const NARROW_NS: u64 = 1;
 
 /// The runs of procedures, and who made each call: timer procedures run from the moment the kernel task asks which is next
 /// until it asks again.
-fn procedures(records: &[Record]) -> (Procedures, Vec<Whose>) {
+fn procedures(records: &[TraceRecord]) -> (Procedures, Vec<Whose>) {
     let mut procedures = Procedures::new();
     let mut serving: Option<(Moment, usize)> = None;
     let mut callers = Vec::with_capacity(records.len());
@@ -178,7 +182,7 @@ fn procedures(records: &[Record]) -> (Procedures, Vec<Whose>) {
                         let run = Stretch { from, to: record.at.max(from.after_nanos(NARROW_NS)), what: () };
                         procedures.entry(Whose::Timer(timer)).or_default().push(run);
                     }
-                    if record.reply.status == Status::Ok {
+                    if record.reply.status == CallStatus::Ok {
                         serving = Some((record.at, TimerId::from_number(record.reply.value).index()));
                     }
                     Whose::Kernel
@@ -203,7 +207,7 @@ fn procedures(records: &[Record]) -> (Procedures, Vec<Whose>) {
 
 impl Lanes {
     /// Plays the trace and draws it.
-    pub(super) fn of(trace: &Trace) -> Result<Self, Mismatch> {
+    pub(super) fn of(trace: &Trace) -> Result<Self, ReplayMismatch> {
         let begin = trace.records.first().map_or(Moment::START, |record| record.at);
         let end = trace.records.last().map_or(Moment::START, |record| record.at).after_nanos(NARROW_NS);
         let (procedures, callers) = procedures(&trace.records);
@@ -258,8 +262,8 @@ impl Lanes {
 
 impl Drawing {
     /// Notes the tasks and resources that were made in these records.
-    fn make(&mut self, records: &[Record]) {
-        for record in records.iter().filter(|record| record.reply.status == Status::Ok) {
+    fn make(&mut self, records: &[TraceRecord]) {
+        for record in records.iter().filter(|record| record.reply.status == CallStatus::Ok) {
             match record.call {
                 Call::CreateTask { priority, .. } => {
                     let pen = self.task(TaskId::from_number(record.reply.value));

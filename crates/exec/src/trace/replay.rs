@@ -4,20 +4,20 @@ use hairspring_exec_core::{
     Call, Core, Ending, Moment, Observer, Priority, Reply, ResourceId, TaskId, TimerId, Waiting,
 };
 
-use super::{Record, Trace};
+use super::{Trace, TraceRecord};
 
 /// Something that happened in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Event {
+pub struct TraceEvent {
     /// When.
     pub at: Moment,
     /// What.
-    pub what: What,
+    pub what: TraceEventKind,
 }
 
 /// What can happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum TraceEventKind {
     /// An idle task was started.
     Start(TaskId),
     /// A task may run from now on.
@@ -48,61 +48,65 @@ pub enum What {
 
 /// The core did not answer a call as the recorded one did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mismatch {
+pub struct ReplayMismatch {
     /// Which record, counted from 0.
     pub record: usize,
     /// What was recorded.
-    pub recorded: Record,
+    pub recorded: TraceRecord,
     /// What the core answered now.
     pub replayed: Reply,
 }
 
-impl std::fmt::Display for Mismatch {
+impl std::fmt::Display for ReplayMismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { record, recorded, replayed } = self;
         write!(f, "call {record} ({:?}) came out as {:?}, replayed as {replayed:?}", recorded.call, recorded.reply)
     }
 }
 
-impl std::error::Error for Mismatch {}
+impl std::error::Error for ReplayMismatch {}
 
 /// Collects what the core tells.
 #[derive(Default)]
-struct Collector(Vec<What>);
+struct Collector(Vec<TraceEventKind>);
 
 impl Observer for Collector {
     fn readied(&mut self, task: TaskId) {
-        self.0.push(What::Ready(task));
+        self.0.push(TraceEventKind::Ready(task));
     }
 
     fn started(&mut self, task: TaskId) {
-        self.0.push(What::Start(task));
+        self.0.push(TraceEventKind::Start(task));
     }
 
     fn stopped(&mut self, task: TaskId, waiting: Waiting) {
-        self.0.push(if waiting == Waiting::Nothing { What::Halt(task) } else { What::Wait(task, waiting) });
+        self.0.push(if waiting == Waiting::Nothing {
+            TraceEventKind::Halt(task)
+        } else {
+            TraceEventKind::Wait(task, waiting)
+        });
     }
 
     fn timed_out(&mut self, task: TaskId) {
-        self.0.push(What::TimeOut(task));
+        self.0.push(TraceEventKind::TimeOut(task));
     }
 
     fn ended(&mut self, task: TaskId, how: Ending) {
-        self.0.push(What::End(task, how));
+        self.0.push(TraceEventKind::End(task, how));
     }
 
     fn priority(&mut self, task: TaskId, effective: Priority) {
-        self.0.push(What::Priority(task, effective));
+        self.0.push(TraceEventKind::Priority(task, effective));
     }
 
     fn owned(&mut self, resource: ResourceId, owner: Option<TaskId>) {
-        self.0.push(What::Own(resource, owner));
+        self.0.push(TraceEventKind::Own(resource, owner));
     }
 
     fn expired(&mut self, timer: TimerId, missed: u64) {
-        self.0.push(What::Expire(timer));
+        self.0.push(TraceEventKind::Expire(timer));
         if missed > 0 {
-            self.0.push(What::Overrun(timer, missed));
+            self.0.push(TraceEventKind::Overrun(timer, missed));
         }
     }
 }
@@ -113,34 +117,34 @@ impl Trace {
     /// # Errors
     /// The core answers some call otherwise than the recorded one: the back-end and the core disagree, or the trace is not
     /// whole at its beginning.
-    pub fn replay(&self) -> Result<Vec<Event>, Mismatch> {
+    pub fn replay(&self) -> Result<Vec<TraceEvent>, ReplayMismatch> {
         let mut events = Vec::new();
         self.play(|_, event| events.push(event))?;
         Ok(events)
     }
 
     /// The same, each event told together with the number of the record that it came of.
-    pub(super) fn play(&self, mut tell: impl FnMut(usize, Event)) -> Result<(), Mismatch> {
+    pub(super) fn play(&self, mut tell: impl FnMut(usize, TraceEvent)) -> Result<(), ReplayMismatch> {
         let mut core = Core::new(self.envelopes, Collector::default());
         let mut first = None;
         for (place, &recorded) in self.records.iter().enumerate() {
             let replayed = core.apply(recorded.by, recorded.call);
             if replayed != recorded.reply {
-                return Err(Mismatch { record: place, recorded, replayed });
+                return Err(ReplayMismatch { record: place, recorded, replayed });
             }
             if let Call::NextTimer = recorded.call {
                 core.take_expiry(TimerId::from_number(replayed.value));
             }
-            let mut tell = |what| tell(place, Event { at: recorded.at, what });
+            let mut tell = |what| tell(place, TraceEvent { at: recorded.at, what });
             // A task whose next run follows the last at once stays first, and yet begins to run.
             let now_first = core.first();
-            let again = now_first.is_some_and(|first| core.observer.0.contains(&What::Ready(first)));
+            let again = now_first.is_some_and(|first| core.observer.0.contains(&TraceEventKind::Ready(first)));
             core.observer.0.drain(..).for_each(&mut tell);
             if again || now_first != first {
                 if let Some(before) = first.filter(|&before| now_first != Some(before) && core.may_run(before)) {
-                    tell(What::Preempt(before));
+                    tell(TraceEventKind::Preempt(before));
                 }
-                tell(now_first.map_or(What::Idle, What::Run));
+                tell(now_first.map_or(TraceEventKind::Idle, TraceEventKind::Run));
                 first = now_first;
             }
         }

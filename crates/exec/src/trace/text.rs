@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use hairspring_exec_core::{Call, Ending, Moment, Status, TaskId, TimerId, Waiting};
+use hairspring_exec_core::{Call, CallStatus, Ending, Moment, TaskId, TimerId, Waiting};
 
 use super::lanes::{Lanes, Whose};
-use super::{Event, Mismatch, Record, Trace, What};
+use super::{ReplayMismatch, Trace, TraceEvent, TraceEventKind, TraceRecord};
 
 /// A line of the table.
 struct Line {
@@ -46,7 +46,7 @@ impl Trace {
     ///
     /// # Errors
     /// As [`replay`](Self::replay).
-    pub fn to_text(&self) -> Result<String, Mismatch> {
+    pub fn to_text(&self) -> Result<String, ReplayMismatch> {
         let begin = self.records.first().map_or(Moment::START, |record| record.at);
         let lines = self.lines()?;
         let names = lines.iter().map(|line| line.who.chars().count());
@@ -64,7 +64,7 @@ impl Trace {
     }
 
     /// What one caller does in one call and what befalls it thereby is one line, without what goes without saying.
-    fn lines(&self) -> Result<Vec<Line>, Mismatch> {
+    fn lines(&self) -> Result<Vec<Line>, ReplayMismatch> {
         let lanes = Lanes::of(self)?;
         let mut lines = Vec::new();
         let mut told = 0;
@@ -81,9 +81,9 @@ impl Trace {
                 }
             };
             // That it waits is told below.
-            let waits = record.reply.status == Status::Blocked && !matches!(record.call, Call::SendWait { .. });
+            let waits = record.reply.status == CallStatus::Blocked && !matches!(record.call, Call::SendWait { .. });
             if is_service(&record.call) && !waits {
-                let failed = !matches!(record.reply.status, Status::Ok | Status::Blocked);
+                let failed = !matches!(record.reply.status, CallStatus::Ok | CallStatus::Blocked);
                 let status = if failed { format!(": {}", record.reply.status) } else { String::new() };
                 say(&self.caller_name(caller), format!("{}{status}", self.call_words(record)));
             }
@@ -92,8 +92,10 @@ impl Trace {
                 let next = events.get(place + 1).map(|(_, next)| next.what);
                 let goes_without_saying = match event.what {
                     // Whoever is started is ready, whoever runs was, and whoever ends stops.
-                    What::Ready(task) => before == Some(What::Start(task)) || next == Some(What::Run(task)),
-                    What::Halt(task) => matches!(next, Some(What::End(other, _)) if other == task),
+                    TraceEventKind::Ready(task) => {
+                        before == Some(TraceEventKind::Start(task)) || next == Some(TraceEventKind::Run(task))
+                    }
+                    TraceEventKind::Halt(task) => matches!(next, Some(TraceEventKind::End(other, _)) if other == task),
                     _ => false,
                 };
                 if !goes_without_saying {
@@ -106,29 +108,29 @@ impl Trace {
     }
 
     /// Whose event it is, and what it is.
-    fn words(&self, event: &Event) -> (String, String) {
+    fn words(&self, event: &TraceEvent) -> (String, String) {
         let task = |task: TaskId| self.task_name(task.index());
         let timer = |timer: TimerId| self.timer_name(timer.index());
         match event.what {
-            What::Start(who) => (task(who), "is started".to_owned()),
-            What::Ready(who) => (task(who), "is ready".to_owned()),
-            What::Run(who) => (task(who), "runs".to_owned()),
-            What::Preempt(who) => (task(who), "is preempted".to_owned()),
-            What::Wait(who, waiting) => (task(who), format!("waits for {}", waits_for(waiting))),
-            What::Halt(who) => (task(who), "is suspended".to_owned()),
-            What::TimeOut(who) => (task(who), "has its time".to_owned()),
-            What::End(who, how) => (task(who), ending(how).to_owned()),
-            What::Priority(who, priority) => (task(who), format!("has priority {} now", priority.number())),
-            What::Own(resource, Some(owner)) => (task(owner), format!("owns {resource:?}")),
-            What::Own(resource, None) => (format!("{resource:?}"), "is free".to_owned()),
-            What::Expire(who) => (timer(who), "goes off".to_owned()),
-            What::Overrun(who, missed) => (timer(who), format!("missed {missed} periods")),
-            What::Idle => ("-".to_owned(), "nobody can run".to_owned()),
+            TraceEventKind::Start(who) => (task(who), "is started".to_owned()),
+            TraceEventKind::Ready(who) => (task(who), "is ready".to_owned()),
+            TraceEventKind::Run(who) => (task(who), "runs".to_owned()),
+            TraceEventKind::Preempt(who) => (task(who), "is preempted".to_owned()),
+            TraceEventKind::Wait(who, waiting) => (task(who), format!("waits for {}", waits_for(waiting))),
+            TraceEventKind::Halt(who) => (task(who), "is suspended".to_owned()),
+            TraceEventKind::TimeOut(who) => (task(who), "has its time".to_owned()),
+            TraceEventKind::End(who, how) => (task(who), ending(how).to_owned()),
+            TraceEventKind::Priority(who, priority) => (task(who), format!("has priority {} now", priority.number())),
+            TraceEventKind::Own(resource, Some(owner)) => (task(owner), format!("owns {resource:?}")),
+            TraceEventKind::Own(resource, None) => (format!("{resource:?}"), "is free".to_owned()),
+            TraceEventKind::Expire(who) => (timer(who), "goes off".to_owned()),
+            TraceEventKind::Overrun(who, missed) => (timer(who), format!("missed {missed} periods")),
+            TraceEventKind::Idle => ("-".to_owned(), "nobody can run".to_owned()),
         }
     }
 
     /// A call in words; the objects by name.
-    pub(super) fn call_words(&self, record: &Record) -> String {
+    pub(super) fn call_words(&self, record: &TraceRecord) -> String {
         let task = |task: &TaskId| self.task_name(task.index());
         let made = (record.reply.value & 0xffff) as usize;
         match &record.call {

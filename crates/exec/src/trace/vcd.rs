@@ -11,7 +11,7 @@ use hairspring_exec_core::Moment;
 
 use super::lanes::{Doing, Lanes, Stretch, Whose};
 use super::text::in_line;
-use super::{Mismatch, Trace, What};
+use super::{ReplayMismatch, Trace, TraceEventKind};
 
 /// How long a mark is that has no length of its own.
 const PULSE_NS: u64 = 1;
@@ -42,7 +42,7 @@ impl Trace {
     ///
     /// # Errors
     /// As [`replay`](Self::replay).
-    pub fn to_vcd(&self) -> Result<String, Mismatch> {
+    pub fn to_vcd(&self) -> Result<String, ReplayMismatch> {
         let lanes = Lanes::of(self)?;
         let kinds = [
             ("interrupts", interrupts(self, &lanes)),
@@ -97,12 +97,12 @@ fn timers(trace: &Trace, lanes: &Lanes) -> Vec<Scope> {
     let mut names = Names::default();
     let scopes = trace.timers.iter().enumerate().map(|(index, called)| {
         let name = names.legal(called);
-        let marks = |is: &dyn Fn(What) -> bool| {
+        let marks = |is: &dyn Fn(TraceEventKind) -> bool| {
             let hits = lanes.events.iter().filter(|(_, event)| is(event.what)).map(|(_, event)| lanes.since(event.at));
             wire(hits.map(|at| (at, at + PULSE_NS)))
         };
-        let expired = marks(&|what| matches!(what, What::Expire(timer) if timer.index() == index));
-        let overrun = marks(&|what| matches!(what, What::Overrun(timer, _) if timer.index() == index));
+        let expired = marks(&|what| matches!(what, TraceEventKind::Expire(timer) if timer.index() == index));
+        let overrun = marks(&|what| matches!(what, TraceEventKind::Overrun(timer, _) if timer.index() == index));
         let variables = vec![
             Variable { name: format!("{name}_expired"), changes: expired },
             Variable { name: format!("{name}_overrun"), changes: overrun },

@@ -1,9 +1,9 @@
 //! Messages are copied as bytes: what owns something cannot be one, and what borrows cannot either.
 
-use hairspring_exec::{Backend, Config, Create, Executive, Priority};
+use hairspring_exec::{Backend, ExecConfig, Create, Executive, Priority};
 
 fn main() {
-    let executive = Executive::new(Backend::fiber(), &Config::default()).unwrap();
+    let executive = Executive::new(Backend::fiber(), &ExecConfig::default()).unwrap();
     executive.mail_task("owns", Priority::HIGHEST, [1; 4], |_, _, _: String| {}).unwrap();
     let local = 5;
     let borrowing = executive.exchange::<&u32>([1; 4]).unwrap();

@@ -1,11 +1,11 @@
 //! Whatever can wait is not there for a timer procedure.
 
-use hairspring_exec::{Backend, Config, Create, Executive, Limit, Protocol};
+use hairspring_exec::{Backend, ExecConfig, Create, Executive, Limit, ResourceProtocol};
 use hairspring_machine::Nanos;
 
 fn main() {
-    let executive = Executive::new(Backend::fiber(), &Config::default()).unwrap();
-    let resource = executive.resource(Protocol::Inherit).unwrap();
+    let executive = Executive::new(Backend::fiber(), &ExecConfig::default()).unwrap();
+    let resource = executive.resource(ResourceProtocol::Inherit).unwrap();
     let semaphore = executive.semaphore(0, 1).unwrap();
     let procedure = move |ctx: &hairspring_exec::TimerCtx<'_>, _| {
         ctx.wait(Limit::Forever);

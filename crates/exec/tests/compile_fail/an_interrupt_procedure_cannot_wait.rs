@@ -1,11 +1,11 @@
 //! Whatever can wait is not there for an interrupt service procedure.
 
-use hairspring_exec::{Backend, Bits, Config, Create, Executive, Limit, Priority, Protocol, Source, Urgency};
+use hairspring_exec::{Backend, Bits, ExecConfig, Create, Executive, Limit, Priority, ResourceProtocol, InterruptSource, Urgency};
 use hairspring_machine::Nanos;
 
 fn main() {
-    let mut executive = Executive::new(Backend::fiber(), &Config::default()).unwrap();
-    let resource = executive.resource(Protocol::Inherit).unwrap();
+    let mut executive = Executive::new(Backend::fiber(), &ExecConfig::default()).unwrap();
+    let resource = executive.resource(ResourceProtocol::Inherit).unwrap();
     let semaphore = executive.semaphore(0, 1).unwrap();
     let events = executive.events(0).unwrap();
     let exchange = executive.exchange::<u32>([1; 4]).unwrap();
@@ -27,5 +27,5 @@ fn main() {
         ctx.work(Nanos::ZERO);
         ctx.task("another", Priority::HIGHEST, |_| {});
     };
-    executive.attach("isp", Source::Software, procedure).unwrap();
+    executive.attach("isp", InterruptSource::Software, procedure).unwrap();
 }

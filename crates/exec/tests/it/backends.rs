@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use hairspring_exec::{
-    Backend, Config, Create, Ending, Executive, Finish, Isp, Limit, Mailbox, Misfortune, Priority, RunLimit, Services,
-    Source, TaskCtx, TaskId, Urgency,
+    Backend, Create, Ending, ExecConfig, Executive, Finish, InterruptSource, Isp, Limit, Mailbox, Misfortune, Priority,
+    RunLimit, Services, TaskCtx, TaskId, Urgency,
 };
 use hairspring_machine::sim::Script;
 use hairspring_machine::{Nanos, Sim};
@@ -20,7 +20,7 @@ pub(crate) const ROOM: [u16; 4] = [8, 8, 8, 8];
 /// Every back-end that must give the same log: those that promise strict priority. The one place where they are listed.
 pub(crate) fn all() -> Vec<Backend> {
     let mut all = vec![sim(), Backend::fiber()];
-    let strict = Executive::new(Backend::thread_up(), &Config::default()).map(|mut threads| threads.run(LIMIT));
+    let strict = Executive::new(Backend::thread_up(), &ExecConfig::default()).map(|mut threads| threads.run(LIMIT));
     match strict {
         Ok(finish) if finish.strict => all.push(Backend::thread_up()),
         Ok(finish) => skip(&format!("threads: {}", finish.refused.iter().map(ToString::to_string).collect::<String>())),
@@ -132,7 +132,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn new(backend: Backend, config: &Config) -> Self {
+    pub(crate) fn new(backend: Backend, config: &ExecConfig) -> Self {
         Self { executive: Executive::new(backend, config).expect("an executive"), log: Log::default() }
     }
 
@@ -179,7 +179,7 @@ impl Bench {
     ) -> Isp {
         let log = self.log.clone();
         let procedure = move |ctx: &hairspring_exec::IspCtx<'_>, _| procedure(ctx, &log);
-        self.executive.attach("software", Source::Software, procedure).expect("software needs nothing")
+        self.executive.attach("software", InterruptSource::Software, procedure).expect("software needs nothing")
     }
 
     /// Runs, and notes how it ended.
@@ -214,7 +214,7 @@ pub(crate) fn summary(finish: &Finish) -> String {
 /// Sets a program up on every back-end, runs it, and compares the log (words separated by blanks) with the one expected.
 #[track_caller]
 pub(crate) fn check(expected: &str, set_up: impl Fn(&mut Bench)) {
-    check_with(&Config::default(), expected, |bench| {
+    check_with(&ExecConfig::default(), expected, |bench| {
         set_up(bench);
         bench.run();
     });
@@ -222,7 +222,7 @@ pub(crate) fn check(expected: &str, set_up: impl Fn(&mut Bench)) {
 
 /// The same for a program that is configured and run in its own way.
 #[track_caller]
-pub(crate) fn check_with(config: &Config, expected: &str, program: impl Fn(&mut Bench)) {
+pub(crate) fn check_with(config: &ExecConfig, expected: &str, program: impl Fn(&mut Bench)) {
     check_on(all(), config, expected, program);
 }
 
@@ -230,7 +230,7 @@ pub(crate) fn check_with(config: &Config, expected: &str, program: impl Fn(&mut 
 #[track_caller]
 pub(crate) fn check_on(
     backends: impl IntoIterator<Item = Backend>,
-    config: &Config,
+    config: &ExecConfig,
     expected: &str,
     program: impl Fn(&mut Bench),
 ) {

@@ -1,7 +1,7 @@
 //! Random programs of tasks: a trace of each replays without a mismatch, a simulation is the same each time, and a program
 //! without time gives one log on every back-end.
 
-use hairspring_exec::{Bits, Config, Create, Finish, Limit, Protocol, Services, TaskCtx};
+use hairspring_exec::{Bits, Create, ExecConfig, Finish, Limit, ResourceProtocol, Services, TaskCtx};
 use proptest::prelude::*;
 
 use crate::backends::{Bench, LIMIT, Log, all, alone, micros, nth, priority, sim, summary, urgency};
@@ -80,7 +80,7 @@ fn program(timed: bool) -> impl Strategy<Value = Program> {
 fn run(bench: &mut Bench, program: &Program, timed: bool) -> Finish {
     let executive = &bench.executive;
     let units = executive.semaphore(1, 3).expect("few objects");
-    let protocols = [Protocol::None, Protocol::Inherit, Protocol::Ceiling(priority(10))];
+    let protocols = [ResourceProtocol::None, ResourceProtocol::Inherit, ResourceProtocol::Ceiling(priority(10))];
     let resources = protocols.map(|protocol| executive.resource(protocol).expect("few objects"));
     let group = executive.events(0).expect("few objects");
     let exchange = executive.exchange::<u32>([2, 2, 2, 2]).expect("few objects");
@@ -156,8 +156,8 @@ fn perform(ctx: &TaskCtx<'_>, step: Step, limit: Limit, objects: Objects) -> Str
     }
 }
 
-fn config() -> Config {
-    Config { trace: Some(20_000), envelopes: 6, ..Config::default() }
+fn config() -> ExecConfig {
+    ExecConfig { trace: Some(20_000), envelopes: 6, ..ExecConfig::default() }
 }
 
 /// Runs a program and replays its trace.

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hairspring_exec::{Config, Create, Ending, Observer, Priority, ResourceId, Services, TaskId, TimerId, Waiting};
+use hairspring_exec::{Create, Ending, ExecConfig, Observer, Priority, ResourceId, Services, TaskId, TimerId, Waiting};
 use hairspring_machine::{Host, Machine, Nanos};
 
 use crate::backends::{Bench, FOREVER, LIMIT, all, alone, hush, micros, panic_on_purpose};
@@ -59,8 +59,10 @@ fn a_hook_that_panics_ends_the_run_and_leaves_nothing_behind() {
                 let _alone = alone();
                 let name = format!("{told} {number} on {}", backend.name());
                 let slack = Host.timer_slack();
-                let mut bench = Bench::new(backend, &Config { watchdog: Nanos::from_millis(50), ..Config::default() });
-                let resource = bench.executive.resource(hairspring_exec::Protocol::Inherit).expect("few objects");
+                let mut bench =
+                    Bench::new(backend, &ExecConfig { watchdog: Nanos::from_millis(50), ..ExecConfig::default() });
+                let resource =
+                    bench.executive.resource(hairspring_exec::ResourceProtocol::Inherit).expect("few objects");
                 let timer = bench.executive.timer("timer", |_, _| {}).expect("few objects");
                 let first = bench.executive.now().after_nanos(200_000);
                 bench.executive.start_periodic(timer, first, micros(200)).expect("a sensible period");
@@ -85,7 +87,7 @@ fn a_hook_that_panics_ends_the_run_and_leaves_nothing_behind() {
                 // The core is whole, and so is the task in whose call it happened.
                 bench.executive.trigger(task).unwrap_or_else(|status| panic!("{name}: {status}"));
                 let finish = bench.executive.run(LIMIT);
-                assert_eq!(finish.stopped, hairspring_exec::Stopped::Asked, "{name}");
+                assert_eq!(finish.stopped, hairspring_exec::StopReason::Asked, "{name}");
                 assert!(finish.mishaps.is_empty(), "{name}: {:?}", finish.mishaps);
             }
         }

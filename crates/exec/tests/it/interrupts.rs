@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hairspring_exec::{Bits, Config, Create, Executive, Limit, RunLimit, Services, Source, Stopped, Woken};
+use hairspring_exec::{
+    Bits, Create, ExecConfig, Executive, InterruptSource, Limit, RunLimit, Services, StopReason, WakeOutcome,
+};
 use hairspring_machine::Nanos;
 
 use crate::backends::{
@@ -17,7 +19,7 @@ use crate::backends::{
 
 #[test]
 fn a_procedure_runs_above_all_tasks_and_whom_it_readies_runs_when_it_is_done() {
-    check_on(sim_and_fiber(), &Config::default(), "isp_begins isp_ends high low = Asked", |bench| {
+    check_on(sim_and_fiber(), &ExecConfig::default(), "isp_begins isp_ends high low = Asked", |bench| {
         bench.start("high", 10, |ctx, log| {
             ctx.wait(FOREVER).expect("the interrupt wakes it");
             log.note("high");
@@ -26,7 +28,7 @@ fn a_procedure_runs_above_all_tasks_and_whom_it_readies_runs_when_it_is_done() {
         });
         let isp = bench.isp(|ctx, log| {
             log.note("isp_begins");
-            assert_eq!(ctx.wake(nth(0)), Ok(Woken::Now));
+            assert_eq!(ctx.wake(nth(0)), Ok(WakeOutcome::Now));
             log.note("isp_ends");
         });
         bench.start("low", 20, move |ctx, log| {
@@ -92,10 +94,10 @@ fn posts_of_another_thread_wake_a_sleeping_executive_and_none_is_lost_or_doubled
     const POSTS: u64 = 20_000;
     for backend in all().into_iter().filter(|backend| backend.name() != "sim") {
         let _alone = alone();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         let arrived = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&arrived);
-        let isp = bench.executive.attach("software", Source::Software, move |ctx, arrival| {
+        let isp = bench.executive.attach("software", InterruptSource::Software, move |ctx, arrival| {
             assert_eq!(arrival.count, 1);
             if count.fetch_add(1, Ordering::Relaxed) + 1 == POSTS {
                 ctx.stop();
@@ -115,7 +117,7 @@ fn posts_of_another_thread_wake_a_sleeping_executive_and_none_is_lost_or_doubled
         });
         let finish = bench.executive.run(LIMIT);
         let refused = poster.join().expect("it does not panic");
-        assert_eq!((finish.stopped, arrived.load(Ordering::Relaxed)), (Stopped::Asked, POSTS));
+        assert_eq!((finish.stopped, arrived.load(Ordering::Relaxed)), (StopReason::Asked, POSTS));
         assert_eq!(finish.interrupts_lost, refused);
     }
 }
@@ -124,13 +126,14 @@ fn posts_of_another_thread_wake_a_sleeping_executive_and_none_is_lost_or_doubled
 fn a_full_ring_loses_the_newest_and_counts_each_even_between_two_runs() {
     for backend in sim_and_fiber() {
         let name = backend.name();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         let arrived = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&arrived);
         let procedure = move |_: &hairspring_exec::IspCtx<'_>, _| {
             count.fetch_add(1, Ordering::Relaxed);
         };
-        let isp = bench.executive.attach("software", Source::Software, procedure).expect("software needs nothing");
+        let isp =
+            bench.executive.attach("software", InterruptSource::Software, procedure).expect("software needs nothing");
         bench.start("stops", 20, |ctx, _| {
             ctx.preempt_point();
             ctx.stop();
@@ -148,14 +151,14 @@ fn a_full_ring_loses_the_newest_and_counts_each_even_between_two_runs() {
 #[test]
 fn a_software_interrupt_in_virtual_time_carries_the_virtual_moment() {
     // Symptom: the moment of a post was read from this computer's clock, and no two runs of a simulation were alike.
-    let mut bench = Bench::new(sim(), &Config::default());
+    let mut bench = Bench::new(sim(), &ExecConfig::default());
     let at = Arc::new(AtomicU64::new(u64::MAX));
     let seen = Arc::clone(&at);
     let procedure = move |ctx: &hairspring_exec::IspCtx<'_>, arrival: hairspring_exec::Arrival| {
         assert!(arrival.at <= ctx.now());
         seen.store(arrival.at.as_nanos(), Ordering::Relaxed);
     };
-    let isp = bench.executive.attach("software", Source::Software, procedure).expect("software needs nothing");
+    let isp = bench.executive.attach("software", InterruptSource::Software, procedure).expect("software needs nothing");
     bench.start("posts", 20, move |ctx, log| {
         let before = ctx.now();
         isp.post().expect("the ring is empty");
@@ -170,7 +173,7 @@ fn a_software_interrupt_in_virtual_time_carries_the_virtual_moment() {
 
 #[test]
 fn an_interrupt_of_virtual_time_preempts_work_at_its_very_moment() {
-    let mut bench = Bench::new(sim(), &Config::default());
+    let mut bench = Bench::new(sim(), &ExecConfig::default());
     let zero = bench.executive.now();
     let base = zero.as_nanos();
     let isp = bench.isp(move |ctx, log| {
@@ -192,14 +195,14 @@ fn an_interrupt_of_virtual_time_preempts_work_at_its_very_moment() {
     }
     bench.run();
     assert_eq!(bench.log.text(), "isp@100 high@100 isp@300 high@300 isp@700 high@700 low = Finished");
-    let mut fiber = Bench::new(hairspring_exec::Backend::fiber(), &Config::default());
+    let mut fiber = Bench::new(hairspring_exec::Backend::fiber(), &ExecConfig::default());
     let isp = fiber.isp(|_, _| {});
     assert!(!fiber.executive.interrupt_at(&isp, zero), "time that is real cannot be scripted");
 }
 
 /// Attaches a source on every back-end, makes it fire, and compares the count that arrives in all.
 #[track_caller]
-fn check_source(raw: bool, expected: u64, make: impl Fn() -> (Source, Box<dyn FnMut() + Send>)) {
+fn check_source(raw: bool, expected: u64, make: impl Fn() -> (InterruptSource, Box<dyn FnMut() + Send>)) {
     for backend in all() {
         let name = backend.name();
         if name == "sim" {
@@ -207,7 +210,7 @@ fn check_source(raw: bool, expected: u64, make: impl Fn() -> (Source, Box<dyn Fn
             continue;
         }
         let _alone = alone();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         let (source, fire) = make();
         let got = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&got);
@@ -237,12 +240,12 @@ fn check_source(raw: bool, expected: u64, make: impl Fn() -> (Source, Box<dyn Fn
         let firing = std::thread::spawn(fire);
         let finish = bench.executive.run(LIMIT);
         firing.join().expect("it does not panic");
-        assert_eq!((finish.stopped, got.load(Ordering::SeqCst)), (Stopped::Asked, expected), "on {name}");
+        assert_eq!((finish.stopped, got.load(Ordering::SeqCst)), (StopReason::Asked, expected), "on {name}");
     }
 }
 
 /// An eventfd that is written with 3, 4 and 5.
-fn eventfd() -> (Source, Box<dyn FnMut() + Send>) {
+fn eventfd() -> (InterruptSource, Box<dyn FnMut() + Send>) {
     let counter = crate::interrupts_descriptors::eventfd();
     let mut writer = File::from(counter.try_clone().expect("a descriptor"));
     let fire = move || {
@@ -251,7 +254,7 @@ fn eventfd() -> (Source, Box<dyn FnMut() + Send>) {
             std::thread::sleep(Duration::from_millis(1));
         }
     };
-    (Source::Counter(counter), Box::new(fire))
+    (InterruptSource::Counter(counter), Box::new(fire))
 }
 
 #[test]
@@ -265,10 +268,10 @@ fn a_timerfd_arrives_with_the_number_of_its_expirations() {
     for backend in all().into_iter().filter(|backend| backend.name() != "sim") {
         let name = backend.name();
         let _alone = alone();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         let (begun, counted) = (std::time::Instant::now(), Arc::new(AtomicU64::new(0)));
         let count = Arc::clone(&counted);
-        let source = Source::Counter(crate::interrupts_descriptors::timerfd(1_000_000));
+        let source = InterruptSource::Counter(crate::interrupts_descriptors::timerfd(1_000_000));
         let procedure = move |ctx: &hairspring_exec::IspCtx<'_>, arrival: hairspring_exec::Arrival| {
             if count.fetch_add(arrival.count, Ordering::Relaxed) + arrival.count >= 20 {
                 ctx.stop();
@@ -277,7 +280,7 @@ fn a_timerfd_arrives_with_the_number_of_its_expirations() {
         bench.executive.attach("timerfd", source, procedure).expect("a thread");
         let finish = bench.executive.run(LIMIT);
         let expirations = u128::from(counted.load(Ordering::Relaxed));
-        assert_eq!(finish.stopped, Stopped::Asked, "on {name}");
+        assert_eq!(finish.stopped, StopReason::Asked, "on {name}");
         // Never more than time has passed.
         assert!((20..=begun.elapsed().as_millis()).contains(&expirations), "{expirations} on {name}");
     }
@@ -288,7 +291,7 @@ fn a_pipe_arrives_once_for_each_read_and_its_data_are_dropped() {
     let pipe = || {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         let fire = move || writer.write_all(b"x").expect("a reader");
-        (Source::Readable(OwnedFd::from(reader)), Box::new(fire) as Box<dyn FnMut() + Send>)
+        (InterruptSource::Readable(OwnedFd::from(reader)), Box::new(fire) as Box<dyn FnMut() + Send>)
     };
     check_source(false, 1, pipe);
     check_source(true, 1, pipe);
@@ -299,7 +302,7 @@ fn a_panic_in_a_procedure_ends_the_run_and_goes_on_where_it_was_asked_for() {
     crate::backends::hush();
     for backend in sim_and_fiber() {
         let name = backend.name();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         let isp = bench.isp(|_, _| panic_on_purpose());
         let task = bench.start("task", 20, move |ctx, log| {
             let _dropped = log.on_drop("dropped");
@@ -319,7 +322,7 @@ fn a_panic_in_a_procedure_ends_the_run_and_goes_on_where_it_was_asked_for() {
 #[test]
 fn an_executive_with_sources_can_be_dropped_without_ever_having_run() {
     for backend in all() {
-        let mut executive = Executive::new(backend, &Config::default()).expect("an executive");
+        let mut executive = Executive::new(backend, &ExecConfig::default()).expect("an executive");
         let (source, _fire) = eventfd();
         executive.attach("never", source, |_, _| {}).expect("a thread");
     }

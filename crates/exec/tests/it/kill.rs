@@ -1,6 +1,7 @@
 //! Ends that a task did not choose: kills in every state, panics, and destructors that make calls while the stack unwinds.
 
-use hairspring_exec::{Create, Limit, Protocol, Services, Status};
+use hairspring_exec::errors::TriggerError;
+use hairspring_exec::{Create, Limit, ResourceProtocol, Services};
 
 use crate::backends::{AtEnd, FOREVER, ROOM, check, micros, nth, panic_on_purpose, priority, urgency};
 
@@ -37,7 +38,7 @@ fn every_kind_of_wait_is_broken_off_by_a_kill() {
     check(expected, |bench| {
         let executive = &bench.executive;
         let semaphore = executive.semaphore(0, 1).expect("few objects");
-        let resource = executive.resource(Protocol::Inherit).expect("few objects");
+        let resource = executive.resource(ResourceProtocol::Inherit).expect("few objects");
         let events = executive.events(0).expect("few objects");
         let exchange = executive.exchange::<u32>(ROOM).expect("few objects");
         let deaf = bench.mail_task::<u32>("deaf", 60, ROOM, |_, _, _, _| {});
@@ -246,7 +247,7 @@ fn a_destructor_of_a_killed_task_cannot_wait_but_can_do_everything_else() {
         = Finished victim:Killed";
     check(expected, |bench| {
         let semaphore = bench.executive.semaphore(0, 9).expect("few objects");
-        let resource = bench.executive.resource(Protocol::None).expect("few objects");
+        let resource = bench.executive.resource(ResourceProtocol::None).expect("few objects");
         let exchange = bench.executive.exchange::<u32>(ROOM).expect("few objects");
         let victim = bench.start("victim", 20, move |ctx, log| {
             let _destructor = AtEnd(|| {
@@ -271,7 +272,7 @@ fn a_destructor_of_a_killed_task_cannot_wait_but_can_do_everything_else() {
 #[test]
 fn a_killed_owner_hands_its_resource_on_as_its_guard_is_dropped() {
     check("owner heir owner_dropped = Finished owner:Killed", |bench| {
-        let resource = bench.executive.resource(Protocol::Inherit).expect("few objects");
+        let resource = bench.executive.resource(ResourceProtocol::Inherit).expect("few objects");
         let owner = bench.start("owner", 20, move |ctx, log| {
             let _dropped = log.on_drop("owner_dropped");
             let _owned = ctx.reserve(resource, FOREVER).expect("it is free");
@@ -292,7 +293,7 @@ fn a_killed_owner_hands_its_resource_on_as_its_guard_is_dropped() {
 #[test]
 fn a_task_that_ends_as_an_owner_hands_on_and_is_reported() {
     check("owner heir = Finished owner:held", |bench| {
-        let resource = bench.executive.resource(Protocol::None).expect("few objects");
+        let resource = bench.executive.resource(ResourceProtocol::None).expect("few objects");
         bench.start("owner", 10, move |ctx, log| {
             ctx.reserve_unguarded(resource, FOREVER).expect("it is free");
             ctx.reserve_unguarded(resource, FOREVER).expect("it nests");
@@ -310,7 +311,7 @@ fn a_task_that_ends_as_an_owner_hands_on_and_is_reported() {
 #[test]
 fn when_a_waiter_is_killed_the_owner_loses_the_priority_it_inherited() {
     check("owner_is_boosted middle owner_goes_on = Finished waiter:Killed", |bench| {
-        let resource = bench.executive.resource(Protocol::Inherit).expect("few objects");
+        let resource = bench.executive.resource(ResourceProtocol::Inherit).expect("few objects");
         let waiter = bench.task("waiter", 10, move |ctx, _| drop(ctx.reserve(resource, FOREVER)));
         let middle = bench.task("middle", 20, |_, log| log.note("middle"));
         bench.start("owner", 30, move |ctx, log| {
@@ -346,7 +347,7 @@ fn a_panic_is_reported_the_others_go_on_and_the_task_is_dead() {
             log.tell("deleted", ctx.delete_task(panics));
             // Without parameter checks it is the caller's error to use the id any more.
             if cfg!(feature = "checks") {
-                assert_eq!(ctx.trigger(panics), Err(Status::NoSuchObject));
+                assert_eq!(ctx.trigger(panics), Err(TriggerError::NoSuchObject));
             }
         });
         bench.run();

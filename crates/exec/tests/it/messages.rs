@@ -1,6 +1,7 @@
 //! Mailboxes and exchanges: order, limits, types, acknowledgements.
 
-use hairspring_exec::{Config, Create, Executive, Limit, Services, Status, Urgency};
+use hairspring_exec::errors::{BufferError, CreateError, ParcelError, SendError};
+use hairspring_exec::{Create, ExecConfig, Executive, Limit, Services, Urgency};
 
 use crate::backends::{FOREVER, ROOM, all, check, check_with, micros, panic_on_purpose, priority, urgency};
 
@@ -46,7 +47,7 @@ fn a_run_that_receives_takes_its_mail_in_the_same_order_and_of_the_urgency_it_as
 fn a_full_mailbox_no_mailbox_and_no_envelope_are_told_apart() {
     let expected = "1:Ok(()) 2:Ok(()) 3:Err(MailboxFull) none:Err(NoMailbox) other:Ok(()) none_left:Err(NoEnvelope) \
         m1 m2 m3 again:Ok(()) m4 = Finished";
-    check_with(&Config { envelopes: 3, ..Config::default() }, expected, |bench| {
+    check_with(&ExecConfig { envelopes: 3, ..ExecConfig::default() }, expected, |bench| {
         let receiver = |ctx: &hairspring_exec::TaskCtx<'_>, log: &crate::backends::Log, _, message: u32| {
             let _ = ctx;
             log.note(format!("m{message}"));
@@ -71,7 +72,7 @@ fn a_full_mailbox_no_mailbox_and_no_envelope_are_told_apart() {
 /// Sends a few values of a type through a mailbox and an exchange, and compares what comes out.
 #[track_caller]
 fn check_type<M: Copy + PartialEq + Send + std::fmt::Debug + 'static>(values: [M; 3]) {
-    let config = Config { message_bytes: 64, ..Config::default() };
+    let config = ExecConfig { message_bytes: 64, ..ExecConfig::default() };
     check_with(&config, "mail mail mail exchange exchange exchange = Finished", |bench| {
         let mut expected = values.into_iter();
         let mailbox = bench.mail_task::<M>("receiver", 20, ROOM, move |_, log, _, message| {
@@ -107,11 +108,11 @@ fn messages_of_every_size_arrive_as_they_were_sent() {
 fn a_type_that_is_larger_than_an_envelope_is_refused_when_the_mailbox_is_made() {
     for backend in all() {
         let executive =
-            Executive::new(backend, &Config { message_bytes: 12, ..Config::default() }).expect("an executive");
+            Executive::new(backend, &ExecConfig { message_bytes: 12, ..ExecConfig::default() }).expect("an executive");
         // An envelope is rounded up to 16 bytes.
-        assert_eq!(executive.exchange::<[u8; 17]>(ROOM).map(drop), Err(Status::MessageTooBig));
+        assert_eq!(executive.exchange::<[u8; 17]>(ROOM).map(drop), Err(CreateError::MessageTooBig));
         let task = executive.mail_task::<[u8; 64]>("big", priority(1), ROOM, |_, _, _| {});
-        assert_eq!(task.map(drop), Err(Status::MessageTooBig));
+        assert_eq!(task.map(drop), Err(CreateError::MessageTooBig));
         assert!(executive.exchange::<[u8; 12]>(ROOM).is_ok());
     }
 }
@@ -121,20 +122,20 @@ fn a_handle_of_another_executive_is_refused() {
     // Symptom: a mailbox of large messages, used in an executive whose envelopes are small, wrote beyond the envelope; one
     // of another type read bytes that were no value of it. A handle knows whose it is now.
     for backend in all() {
-        let large =
-            Executive::new(backend.clone(), &Config { message_bytes: 64, ..Config::default() }).expect("an executive");
+        let large = Executive::new(backend.clone(), &ExecConfig { message_bytes: 64, ..ExecConfig::default() })
+            .expect("an executive");
         let foreign = large.mail_task::<[u8; 64]>("large", priority(1), ROOM, |_, _, _| {}).expect("it fits");
         let exchange = large.exchange::<[u8; 64]>(ROOM).expect("it fits");
         let pool = large.pool(vec![1_u32]).expect("few objects");
-        let small = Executive::new(backend, &Config::default()).expect("an executive");
+        let small = Executive::new(backend, &ExecConfig::default()).expect("an executive");
         small.mail_task::<bool>("small", priority(1), ROOM, |_, _, _| {}).expect("it fits");
         small.exchange::<bool>(ROOM).expect("it fits");
         small.pool(vec![2_u32]).expect("few objects");
-        assert_eq!(small.send(foreign, urgency(0), [7; 64]), Err(Status::NoSuchObject));
-        assert_eq!(small.post(exchange, urgency(0), [7; 64]), Err(Status::NoSuchObject));
-        assert_eq!(small.buffer(&pool).map(drop), Err(Status::NoSuchObject));
+        assert_eq!(small.send(foreign, urgency(0), [7; 64]), Err(SendError::NoSuchObject));
+        assert_eq!(small.post(exchange, urgency(0), [7; 64]), Err(SendError::NoSuchObject));
+        assert_eq!(small.buffer(&pool).map(drop), Err(BufferError::NoSuchObject));
         let parcel = large.buffer(&pool).expect("it is free").into_parcel();
-        assert_eq!(small.open_parcel(&pool, parcel).map(drop), Err(Status::NoSuchObject));
+        assert_eq!(small.open_parcel(&pool, parcel).map(drop), Err(ParcelError::NoSuchObject));
         assert!(large.open_parcel(&pool, parcel).is_ok());
         assert!(large.send(foreign, urgency(0), [7; 64]).is_ok());
     }

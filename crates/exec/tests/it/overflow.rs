@@ -5,7 +5,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
-use hairspring_exec::{Backend, Config};
+use hairspring_exec::{Backend, ExecConfig};
 
 use crate::backends::{Bench, FOREVER, LIMIT};
 
@@ -33,7 +33,7 @@ fn an_overflow_is_told_with_the_task_and_the_remedy_and_ends_the_process_by_its_
     let Some(output) =
         child("overflow::an_overflow_is_told_with_the_task_and_the_remedy_and_ends_the_process_by_its_signal")
     else {
-        let mut bench = Bench::new(Backend::fiber(), &Config::default());
+        let mut bench = Bench::new(Backend::fiber(), &ExecConfig::default());
         bench.start("innocent", 10, |ctx, _| ctx.wait(FOREVER).expect("it unwinds here"));
         bench.start("deep", 20, |_, _| {
             std::hint::black_box(dive(0));
@@ -43,14 +43,14 @@ fn an_overflow_is_told_with_the_task_and_the_remedy_and_ends_the_process_by_its_
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("task T1 has overflowed its stack of 65536 bytes"), "{said}");
-    assert!(said.contains("Config::stack_bytes"), "{said}");
+    assert!(said.contains("ExecConfig::stack_bytes"), "{said}");
     assert!(matches!(output.status.signal(), Some(libc::SIGSEGV | libc::SIGABRT)), "{:?}", output.status);
 }
 
 #[test]
 fn any_other_bad_address_is_not_called_an_overflow() {
     let Some(output) = child("overflow::any_other_bad_address_is_not_called_an_overflow") else {
-        let mut bench = Bench::new(Backend::fiber(), &Config::default());
+        let mut bench = Bench::new(Backend::fiber(), &ExecConfig::default());
         bench.start("bad", 20, |_, _| {
             let nowhere = std::hint::black_box(std::ptr::without_provenance::<u64>(64));
             // SAFETY: none: the process is to die of it, which is what the parent looks at.
@@ -68,7 +68,7 @@ fn any_other_bad_address_is_not_called_an_overflow() {
 fn after_a_run_an_overflow_of_the_programs_own_stack_is_not_blamed_on_a_task() {
     let Some(output) = child("overflow::after_a_run_an_overflow_of_the_programs_own_stack_is_not_blamed_on_a_task")
     else {
-        let mut bench = Bench::new(Backend::fiber(), &Config::default());
+        let mut bench = Bench::new(Backend::fiber(), &ExecConfig::default());
         bench.start("brief", 20, |_, _| {});
         bench.executive.run(LIMIT);
         std::hint::black_box(dive(0));

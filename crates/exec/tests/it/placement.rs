@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::mpsc::channel;
 
-use hairspring_exec::{Backend, Config};
+use hairspring_exec::{Backend, ExecConfig};
 use hairspring_machine::sim::Script;
 use hairspring_machine::{CpuSet, Held, Host, Machine, Nanos, Policy, Sim, Wish};
 
@@ -76,7 +76,7 @@ fn run<M: Machine + Sync + 'static>(
         take(machine, wishes)?;
         assert_eq!(settings(machine), over(ordinary.clone()), "{story}: before the run");
     }
-    let mut bench = Bench::new(backend, &Config { watchdog: Nanos::ZERO, ..Config::default() });
+    let mut bench = Bench::new(backend, &ExecConfig { watchdog: Nanos::ZERO, ..ExecConfig::default() });
     let (tell, told) = channel();
     bench.start("task", 20, move |_, _| {
         tell.send(Ok(settings(machine))).expect("it is received");
@@ -152,7 +152,7 @@ fn a_wish_and_a_run_end_in_any_order_on_this_machine() {
 fn on_threads_a_policy_that_a_task_wishes_for_lasts_until_its_priority_changes() {
     // The executive says how the threads of its tasks are scheduled. What it documents of a wish beside it.
     let _alone = alone();
-    let mut bench = Bench::new(Backend::thread_up(), &Config::default());
+    let mut bench = Bench::new(Backend::thread_up(), &ExecConfig::default());
     let (tell, told) = channel();
     bench.start("task", 20, move |ctx, _| {
         let see = |what| tell.send((what, Host.policy())).expect("it is received");

@@ -1,6 +1,7 @@
 //! Pools of buffers and the parcels that carry them.
 
-use hairspring_exec::{Config, Create, Limit, Parcel, Protocol, Services, Status};
+use hairspring_exec::errors::CreateError;
+use hairspring_exec::{Create, ExecConfig, Limit, Parcel, ResourceProtocol, Services};
 use hairspring_machine::Nanos;
 
 use crate::backends::{FOREVER, LIMIT, ROOM, check, check_on, check_with, nth, sim_and_fiber, urgency};
@@ -82,7 +83,7 @@ fn a_task_that_is_killed_while_it_takes_a_buffer_does_not_keep_it_for_good() {
     // the buffer, and nobody had it yet whose drop would give it back.
     // On threads an interrupt comes when it comes.
     let expected = "free:true killer low:Ok(()) = Asked victim:Killed";
-    check_on(sim_and_fiber(), &Config::default(), expected, |bench| {
+    check_on(sim_and_fiber(), &ExecConfig::default(), expected, |bench| {
         let pool = bench.executive.pool(vec![0_u32]).expect("few objects");
         let mine = pool.clone();
         bench.start("killer", 10, move |ctx, log| {
@@ -116,9 +117,9 @@ fn a_task_that_is_killed_while_it_computes_gives_back_what_it_then_drops() {
     // resource that its task had kept. Cause: the call of the destructor unwound the task instead of giving back what it held.
     for guard_first in [false, true] {
         let expected = "killer buffer:Ok(()) resource:Ok(()) = Asked victim:Killed";
-        check_with(&Config::default(), expected, |bench| {
+        check_with(&ExecConfig::default(), expected, |bench| {
             let pool = bench.executive.pool(vec![0_u32]).expect("few objects");
-            let resource = bench.executive.resource(Protocol::None).expect("few objects");
+            let resource = bench.executive.resource(ResourceProtocol::None).expect("few objects");
             let mine = pool.clone();
             bench.start("killer", 10, move |ctx, log| {
                 ctx.wait(FOREVER).expect("the interrupt wakes it");
@@ -154,7 +155,7 @@ fn a_task_that_is_killed_while_it_computes_gives_back_what_it_then_drops() {
 #[test]
 fn a_pool_is_whole_however_often_a_task_is_killed_while_it_takes_buffers() {
     // On threads the kill comes at any instruction: also after the buffer was given, and before the task has it.
-    check_with(&Config::default(), "lost:0 Asked", |bench| {
+    check_with(&ExecConfig::default(), "lost:0 Asked", |bench| {
         const KILLS: u64 = 200;
         let pool = bench.executive.pool(vec![0_u32, 1]).expect("few objects");
         let mine = pool.clone();
@@ -192,7 +193,7 @@ fn a_pool_is_whole_however_often_a_task_is_killed_while_it_takes_buffers() {
 fn an_empty_pool_and_a_pool_that_is_too_large_are_what_they_are() {
     check("none:Err(Empty) = Finished", |bench| {
         let none = bench.executive.pool(Vec::<u8>::new()).expect("few objects");
-        assert_eq!(bench.executive.pool(vec![0_u8; 65_536]).map(drop), Err(Status::TooMany));
+        assert_eq!(bench.executive.pool(vec![0_u8; 65_536]).map(drop), Err(CreateError::TooMany));
         bench.start("task", 20, move |ctx, log| log.tell("none", ctx.buffer(&none).map(drop)));
     });
 }

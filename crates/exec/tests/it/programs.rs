@@ -1,28 +1,28 @@
 //! The programs on every back-end: to the nanosecond in virtual time; elsewhere what holds however busy the machine is.
 
 use hairspring_exec::programs::{self, BACKENDS, ProgramRun, inversion, sampler, shutter};
-use hairspring_exec::{Misfortune, Protocol, Stopped};
+use hairspring_exec::{Misfortune, ResourceProtocol, StopReason};
 use hairspring_machine::Nanos;
 
 /// Room for every call of any of them.
 const CALLS: usize = 100_000;
 
 #[track_caller]
-fn sampled(backend: &str, setup: &sampler::Setup) -> ProgramRun<sampler::Report> {
+fn sampled(backend: &str, setup: &sampler::SamplerSetup) -> ProgramRun<sampler::SamplerReport> {
     let backend = programs::backend(backend).expect("a name from the list");
     sampler::run(backend, setup, Some(CALLS)).expect("it runs")
 }
 
 #[track_caller]
-fn exposed(backend: &str) -> ProgramRun<shutter::Report> {
+fn exposed(backend: &str) -> ProgramRun<shutter::ShutterReport> {
     let backend = programs::backend(backend).expect("a name from the list");
-    shutter::run(backend, &shutter::Setup::default(), Some(CALLS)).expect("it runs")
+    shutter::run(backend, &shutter::ShutterSetup::default(), Some(CALLS)).expect("it runs")
 }
 
 #[track_caller]
-fn inverted(backend: &str) -> ProgramRun<inversion::Report> {
+fn inverted(backend: &str) -> ProgramRun<inversion::InversionReport> {
     let backend = programs::backend(backend).expect("a name from the list");
-    inversion::run(backend, &inversion::Setup::default(), Some(CALLS)).expect("it runs")
+    inversion::run(backend, &inversion::InversionSetup::default(), Some(CALLS)).expect("it runs")
 }
 
 #[test]
@@ -41,9 +41,9 @@ fn in_virtual_time_every_program_says_the_same_in_every_run() {
 #[test]
 fn every_sample_is_written_or_counted_and_none_is_early() {
     for backend in BACKENDS {
-        let setup = sampler::Setup { samples: 100, ..sampler::Setup::default() };
+        let setup = sampler::SamplerSetup { samples: 100, ..sampler::SamplerSetup::default() };
         let ProgramRun { report, finish, .. } = sampled(backend, &setup);
-        assert_eq!(finish.stopped, Stopped::Finished, "{backend}");
+        assert_eq!(finish.stopped, StopReason::Finished, "{backend}");
         assert_eq!(report.samples.len() as u64 + report.lost + report.skipped, 100, "{backend}");
         assert_eq!(report.overruns, finish.timer_overruns, "{backend}");
         assert!(report.lateness().iter().all(|late| !late.is_negative()), "{backend}");
@@ -54,8 +54,8 @@ fn every_sample_is_written_or_counted_and_none_is_early() {
 
 #[test]
 fn samples_that_a_small_mailbox_cannot_take_are_lost_and_counted_and_the_sampler_stays_on_time() {
-    let roomy = sampled("sim", &sampler::Setup::default()).report;
-    let small = sampled("sim", &sampler::Setup { mailbox: 1, ..sampler::Setup::default() }).report;
+    let roomy = sampled("sim", &sampler::SamplerSetup::default()).report;
+    let small = sampled("sim", &sampler::SamplerSetup { mailbox: 1, ..sampler::SamplerSetup::default() }).report;
     assert_eq!((roomy.lost, small.samples.len() as u64 + small.lost), (0, 200));
     assert!(small.lost > 0);
     assert_eq!((small.skipped, small.overruns), (0, 0));
@@ -70,9 +70,10 @@ fn a_shutter_is_never_closed_early_and_an_exposure_that_hangs_is_aborted() {
         // A pause of more than the limit can cost an order its exposure: the sequence is killed before it has opened.
         let is_whole = (0..ATTEMPTS).any(|_| {
             let ProgramRun { report, finish, .. } = exposed(backend);
-            assert_eq!(finish.stopped, Stopped::Finished, "{backend}");
+            assert_eq!(finish.stopped, StopReason::Finished, "{backend}");
             // One that was aborted, as the host's pauses can make it be, is closed whenever that happens.
-            let is_right = |exposure: &shutter::Exposure| exposure.aborted || exposure.measured() >= report.wanted;
+            let is_right =
+                |exposure: &shutter::ShutterExposure| exposure.aborted || exposure.measured() >= report.wanted;
             assert!(report.exposures.iter().all(is_right), "{backend}: {report}");
             let aborted = report.exposures.iter().filter(|exposure| exposure.aborted).count();
             let killed = finish.mishaps.iter().filter(|mishap| matches!(mishap.what, Misfortune::Ended(..))).count();
@@ -87,12 +88,12 @@ fn a_shutter_is_never_closed_early_and_an_exposure_that_hangs_is_aborted() {
 
 #[test]
 fn an_inversion_lasts_as_long_as_the_middle_task_runs_and_protocols_end_it() {
-    let setup = inversion::Setup::default();
+    let setup = inversion::InversionSetup::default();
     for backend in ["sim", "fiber", "thread_up"] {
         let run = inverted(backend);
-        assert_eq!((run.finish.stopped, run.report.waits.len()), (Stopped::Finished, 3), "{backend}");
+        assert_eq!((run.finish.stopped, run.report.waits.len()), (StopReason::Finished, 3), "{backend}");
         if run.finish.strict {
-            let waited = run.report.waited(Protocol::None);
+            let waited = run.report.waited(ResourceProtocol::None);
             assert!(waited >= Some(setup.middle), "{backend}: {}", run.report);
         }
     }
@@ -105,7 +106,7 @@ fn an_inversion_lasts_as_long_as_the_middle_task_runs_and_protocols_end_it() {
 #[test]
 fn on_several_cpus_every_scene_of_the_inversion_comes_to_its_end() {
     let run = inverted("thread_smp");
-    assert_eq!((run.finish.stopped, run.report.waits.len()), (Stopped::Finished, 3), "{}", run.report);
+    assert_eq!((run.finish.stopped, run.report.waits.len()), (StopReason::Finished, 3), "{}", run.report);
 }
 
 #[test]

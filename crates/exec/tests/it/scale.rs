@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairspring_exec::{Backend, Config, Create, Executive, RunLimit, Services, Stopped};
+use hairspring_exec::{Backend, Create, ExecConfig, Executive, RunLimit, Services, StopReason};
 
 use crate::backends::{Bench, FOREVER, LIMIT, micros, priority, sim, sim_and_fiber};
 
 const MANY: u32 = 10_000;
 
 fn executive(backend: Backend) -> Executive {
-    Executive::new(backend, &Config { stack_bytes: 16 * 1024, ..Config::default() }).expect("an executive")
+    Executive::new(backend, &ExecConfig { stack_bytes: 16 * 1024, ..ExecConfig::default() }).expect("an executive")
 }
 
 /// What `/proc/self/status` or a list of maps says.
@@ -44,7 +44,7 @@ fn ten_thousand_tasks_run_each_once_per_start_in_the_order_of_their_priorities()
         let finish = executive.run(LIMIT);
         assert_eq!(
             (finish.stopped, finish.clean()),
-            (Stopped::Finished, true),
+            (StopReason::Finished, true),
             "on {name}: {:?}",
             finish.mishaps.first()
         );
@@ -71,7 +71,7 @@ fn ten_thousand_timers_go_off_each_once_and_in_the_order_of_their_deadlines() {
             executive.start_timer(timer.expect("few enough"), at).expect("it exists");
         }
         let finish = executive.run(LIMIT);
-        assert_eq!((finish.stopped, finish.clean()), (Stopped::Finished, true), "on {name}");
+        assert_eq!((finish.stopped, finish.clean()), (StopReason::Finished, true), "on {name}");
         assert_eq!(runs.load(Ordering::Relaxed), u64::from(MANY), "on {name}");
     }
 }
@@ -105,7 +105,7 @@ fn ten_thousand_fibers_can_be_parked_at_once_and_are_all_woken() {
     let waker = executive.task("waker", priority(30), body).expect("few enough");
     executive.trigger(waker).expect("it is idle");
     let finish = executive.run(LIMIT);
-    assert_eq!((finish.stopped, finish.clean()), (Stopped::Finished, true), "{:?}", finish.mishaps.first());
+    assert_eq!((finish.stopped, finish.clean()), (StopReason::Finished, true), "{:?}", finish.mishaps.first());
     assert_eq!(woken.load(Ordering::Relaxed), u64::from(MANY));
     let bytes = measured.load(Ordering::Relaxed).saturating_sub(memory_before) * 1024 / u64::from(MANY);
     use std::io::Write;
@@ -118,7 +118,7 @@ fn ten_thousand_fibers_can_be_parked_at_once_and_are_all_woken() {
 #[test]
 fn a_task_for_which_there_is_no_stack_ends_there_and_is_told() {
     // More address space than a process has: the tenth of these stacks cannot be mapped.
-    let config = Config { stack_bytes: 1 << 45, ..Config::default() };
+    let config = ExecConfig { stack_bytes: 1 << 45, ..ExecConfig::default() };
     let mut executive = Executive::new(Backend::fiber(), &config).expect("an executive");
     for _ in 0..10 {
         let task = executive.task("huge", priority(20), |ctx| ctx.wait(FOREVER).expect("it unwinds here"));
@@ -134,7 +134,7 @@ fn latencies_are_measured_if_that_was_asked_for_and_only_then() {
     for backend in crate::backends::all() {
         let name = backend.name();
         for measure_latency in [false, true] {
-            let mut bench = Bench::new(backend.clone(), &Config { measure_latency, ..Config::default() });
+            let mut bench = Bench::new(backend.clone(), &ExecConfig { measure_latency, ..ExecConfig::default() });
             bench.start("task", 20, |ctx, _| (0..100).for_each(|_| ctx.yield_now()));
             let finish = bench.executive.run(LIMIT);
             assert_eq!(finish.longest_lock.is_some(), measure_latency, "on {name}");
@@ -147,7 +147,7 @@ fn latencies_are_measured_if_that_was_asked_for_and_only_then() {
 
 #[test]
 fn the_longest_time_unpolled_is_that_of_the_longest_stretch_of_a_tasks_own_code() {
-    let mut bench = Bench::new(sim(), &Config { measure_latency: true, ..Config::default() });
+    let mut bench = Bench::new(sim(), &ExecConfig { measure_latency: true, ..ExecConfig::default() });
     bench.start("task", 20, |ctx, _| {
         ctx.yield_now();
         // Reading a simulated clock lets time pass, and is no call.

@@ -1,7 +1,8 @@
 //! Tasks and what they do to each other: starts, wakes, suspension, priorities, semaphores, events, signals, time-outs.
 
+use hairspring_exec::errors::{BitsError, CreateError, WaitError};
 use hairspring_exec::{
-    Bits, Create, Ending, Limit, Observer, Priority, RunLimit, Services, Status, TaskId, Waiting, Woken,
+    Bits, Create, Ending, Limit, Observer, Priority, RunLimit, Services, TaskId, Waiting, WakeOutcome,
 };
 use hairspring_machine::Nanos;
 
@@ -319,7 +320,7 @@ fn raising_a_waiter_moves_it_in_its_wait_list_unless_its_place_was_given() {
 fn a_semaphore_counts_to_its_limit_and_hands_units_to_waiters_by_priority() {
     check("1:Ok(()) 2:Ok(()) 3:Err(Overflow) high low = Finished", |bench| {
         let units = bench.executive.semaphore(0, 2).expect("few objects");
-        assert_eq!(bench.executive.semaphore(3, 2), Err(Status::Overflow));
+        assert_eq!(bench.executive.semaphore(3, 2), Err(CreateError::Overflow));
         for (name, number) in [("low", 21), ("high", 20)] {
             bench.task(name, number, move |ctx, log| {
                 ctx.wait_semaphore(units, FOREVER).expect("it comes");
@@ -407,10 +408,10 @@ fn a_delay_is_never_early_and_neither_is_a_time_out() {
             ctx.delay_until(deadline).expect("nobody kills it");
             log.note(if ctx.now() >= deadline { "ok" } else { "early" });
             let deadline = ctx.now().after_nanos(1_000_000);
-            assert_eq!(ctx.wait(Limit::For(micros(1_000))), Err(Status::TimedOut));
+            assert_eq!(ctx.wait(Limit::For(micros(1_000))), Err(WaitError::TimedOut));
             log.note(if ctx.now() >= deadline { "ok" } else { "early" });
             let deadline = ctx.now().after_nanos(1_000);
-            assert_eq!(ctx.wait_signals(Bits::Any(1), Limit::Until(deadline)), Err(Status::TimedOut));
+            assert_eq!(ctx.wait_signals(Bits::Any(1), Limit::Until(deadline)), Err(BitsError::TimedOut));
             log.note(if ctx.now() >= deadline { "ok" } else { "early" });
         });
     });
@@ -437,7 +438,7 @@ fn delays_end_in_the_order_of_their_deadlines_and_equal_ones_by_priority() {
 
 #[test]
 fn in_virtual_time_delays_end_in_the_order_of_their_deadlines_whatever_the_priorities() {
-    let mut bench = crate::backends::Bench::new(crate::backends::sim(), &hairspring_exec::Config::default());
+    let mut bench = crate::backends::Bench::new(crate::backends::sim(), &hairspring_exec::ExecConfig::default());
     delays(&bench, [("a", 10, 3), ("b1", 21, 2), ("b2", 20, 2), ("c", 40, 1)]);
     bench.run();
     assert_eq!(bench.log.text(), "c b2 b1 a = Finished");
@@ -453,7 +454,7 @@ fn a_wait_that_was_satisfied_is_not_timed_out_afterwards() {
         let waiter = bench.start("waiter", 20, move |ctx, log| {
             let outcome = ctx.wait(Limit::Until(deadline));
             // On a machine that was kept away for 30 ms the time-out was first, and the waker was told so.
-            let woken = told.get() == Some(&Ok(Woken::Now));
+            let woken = told.get() == Some(&Ok(WakeOutcome::Now));
             log.note(format!("as_the_waker_was_told:{}", outcome.is_ok() == woken));
             ctx.wake_reset();
             log.tell("again", ctx.wait(Limit::For(micros(10))));
@@ -487,7 +488,7 @@ fn a_unit_that_comes_after_the_time_is_not_given_to_who_was_told_timed_out() {
 #[test]
 fn a_run_ends_for_each_of_its_reasons_and_the_next_one_begins_afresh() {
     let expected = "run = Finished run dropped = TimeUp run dropped = Asked run dropped = Stuck run = Finished";
-    check_with(&hairspring_exec::Config::default(), expected, |bench| {
+    check_with(&hairspring_exec::ExecConfig::default(), expected, |bench| {
         let mut runs = 0;
         let task = bench.task("task", 20, move |ctx, log| {
             runs += 1;
@@ -513,7 +514,7 @@ fn a_run_ends_for_each_of_its_reasons_and_the_next_one_begins_afresh() {
 
 #[test]
 fn a_run_until_a_moment_that_has_passed_ends_at_once() {
-    check_with(&hairspring_exec::Config::default(), "= TimeUp = TimeUp", |bench| {
+    check_with(&hairspring_exec::ExecConfig::default(), "= TimeUp = TimeUp", |bench| {
         bench.start("task", 20, |ctx, _| while ctx.delay(micros(100)).is_ok() {});
         let now = bench.executive.now();
         bench.run_for(RunLimit::Until(now));
@@ -524,7 +525,7 @@ fn a_run_until_a_moment_that_has_passed_ends_at_once() {
 
 #[test]
 fn a_task_that_loops_on_preempt_points_or_work_ends_with_the_run() {
-    check_with(&hairspring_exec::Config::default(), "= TimeUp = TimeUp", |bench| {
+    check_with(&hairspring_exec::ExecConfig::default(), "= TimeUp = TimeUp", |bench| {
         bench.start("points", 20, |ctx, _| {
             loop {
                 ctx.preempt_point();

@@ -1,13 +1,13 @@
 //! Resources: nesting, refusals, hand-over, and priority inversion under each of the three protocols.
 
-use hairspring_exec::{Config, Create, Limit, Protocol, Services};
+use hairspring_exec::{Create, ExecConfig, Limit, ResourceProtocol, Services};
 
 use crate::backends::{FOREVER, check, check_on, micros, nth, priority, sim};
 
 #[test]
 fn a_resource_nests_and_is_handed_to_the_first_in_line_when_it_is_free_again() {
     check("low_owns still_mine high_owns middle_owns low_ends = Finished", |bench| {
-        let resource = bench.executive.resource(Protocol::Inherit).expect("few objects");
+        let resource = bench.executive.resource(ResourceProtocol::Inherit).expect("few objects");
         let [high, middle] = [("high_owns", 10), ("middle_owns", 20)].map(|(owns, number)| {
             bench.task(owns, number, move |ctx, log| {
                 let _owned = ctx.reserve(resource, FOREVER).expect("it is handed over");
@@ -30,7 +30,7 @@ fn a_resource_nests_and_is_handed_to_the_first_in_line_when_it_is_free_again() {
 }
 
 /// The classic: low owns what high needs, and middle, who needs nothing, computes.
-fn inversion(protocol: Protocol, expected: &str) {
+fn inversion(protocol: ResourceProtocol, expected: &str) {
     check(expected, move |bench| {
         let resource = bench.executive.resource(protocol).expect("few objects");
         bench.task("high", 10, move |ctx, log| {
@@ -53,18 +53,18 @@ fn inversion(protocol: Protocol, expected: &str) {
 
 #[test]
 fn without_a_protocol_the_less_urgent_middle_task_delays_the_urgent_one() {
-    inversion(Protocol::None, "high_wants low_goes_on middle low_releases high_owns low_ends = Finished");
+    inversion(ResourceProtocol::None, "high_wants low_goes_on middle low_releases high_owns low_ends = Finished");
 }
 
 #[test]
 fn with_inheritance_the_owner_runs_at_its_waiters_priority_until_it_releases() {
-    inversion(Protocol::Inherit, "high_wants low_goes_on low_releases high_owns middle low_ends = Finished");
+    inversion(ResourceProtocol::Inherit, "high_wants low_goes_on low_releases high_owns middle low_ends = Finished");
 }
 
 #[test]
 fn with_a_ceiling_the_urgent_one_does_not_even_begin() {
     inversion(
-        Protocol::Ceiling(priority(10)),
+        ResourceProtocol::Ceiling(priority(10)),
         "low_goes_on low_releases high_wants high_owns middle low_ends = Finished",
     );
 }
@@ -74,10 +74,10 @@ fn inheritance_goes_through_a_chain_of_owners_and_ends_when_a_waiter_gives_up() 
     // Low owns A; middle owns B and waits for A; high waits for B, but not for ever. Busy is between middle and high.
     check_on(
         [sim()],
-        &Config::default(),
+        &ExecConfig::default(),
         "low_at_10 high:Err(TimedOut) busy low_ends middle_ends = Finished",
         |bench| {
-            let [a, b] = [0, 1].map(|_| bench.executive.resource(Protocol::Inherit).expect("few objects"));
+            let [a, b] = [0, 1].map(|_| bench.executive.resource(ResourceProtocol::Inherit).expect("few objects"));
             bench.task("high", 10, move |ctx, log| {
                 let outcome = ctx.reserve(b, Limit::For(micros(500))).map(drop);
                 log.tell("high", outcome);
@@ -108,8 +108,8 @@ fn a_wait_that_would_close_a_circle_is_refused_and_so_is_a_ceiling_below_the_tas
     let expected = "low:Err(Deadlock) above:Err(AboveCeiling) not_owner:Err(NotOwner) no_wait:Err(TimedOut) \
         raise:Err(AboveCeiling) high_ends low_ends = Finished";
     check(expected, |bench| {
-        let [a, b] = [0, 1].map(|_| bench.executive.resource(Protocol::Inherit).expect("few objects"));
-        let ceiling = bench.executive.resource(Protocol::Ceiling(priority(20))).expect("few objects");
+        let [a, b] = [0, 1].map(|_| bench.executive.resource(ResourceProtocol::Inherit).expect("few objects"));
+        let ceiling = bench.executive.resource(ResourceProtocol::Ceiling(priority(20))).expect("few objects");
         let high = bench.task("high", 10, move |ctx, log| {
             let _b = ctx.reserve(b, FOREVER).expect("it is free");
             let _a = ctx.reserve(a, FOREVER).expect("it comes");
@@ -133,7 +133,7 @@ fn a_wait_that_would_close_a_circle_is_refused_and_so_is_a_ceiling_below_the_tas
 #[test]
 fn a_wait_for_a_resource_that_times_out_leaves_it_with_its_owner() {
     check("waiter:Err(TimedOut) mine:Ok(()) = Finished", |bench| {
-        let resource = bench.executive.resource(Protocol::Inherit).expect("few objects");
+        let resource = bench.executive.resource(ResourceProtocol::Inherit).expect("few objects");
         bench.start("owner", 10, move |ctx, log| {
             ctx.reserve_unguarded(resource, FOREVER).expect("it is free");
             ctx.wait(FOREVER).expect("it comes");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use hairspring_exec::{Arrival, Backend, Config, Executive, IspCtx, RunLimit, Source, SourceTrouble};
+use hairspring_exec::{Arrival, Backend, ExecConfig, Executive, InterruptSource, IspCtx, RunLimit, SourceTrouble};
 use hairspring_machine::Nanos;
 
 use crate::backends::{all, alone, hush, panic_on_purpose};
@@ -49,12 +49,12 @@ fn troubles_until_the_end(executive: &mut Executive) -> SourceTrouble {
 }
 
 #[track_caller]
-fn check_end(errors: u64, ended: &str, source: impl Fn() -> Source) {
+fn check_end(errors: u64, ended: &str, source: impl Fn() -> InterruptSource) {
     for backend in real() {
         let name = backend.name();
         let _alone = alone();
-        let mut executive = Executive::new(backend, &Config::default()).expect("an executive");
-        executive.attach("healthy", Source::Software, |_, _| {}).expect("software needs nothing");
+        let mut executive = Executive::new(backend, &ExecConfig::default()).expect("an executive");
+        executive.attach("healthy", InterruptSource::Software, |_, _| {}).expect("software needs nothing");
         executive.attach("dies", source(), |_, _| {}).expect("a thread");
         let expected =
             SourceTrouble { isp: 1, name: "dies".to_owned(), lost: 0, errors, ended: Some(ended.to_owned()) };
@@ -67,14 +67,14 @@ fn the_end_of_a_sources_data_is_told() {
     check_end(0, "the end of its data", || {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(writer);
-        Source::Readable(OwnedFd::from(reader))
+        InterruptSource::Readable(OwnedFd::from(reader))
     });
 }
 
 #[test]
 fn a_descriptor_that_cannot_be_read_is_given_up_and_told() {
     let why = "1000 reads in a row failed: Is a directory (os error 21)";
-    check_end(1_000, why, || Source::Readable(OwnedFd::from(File::open("/").expect("it is there"))));
+    check_end(1_000, why, || InterruptSource::Readable(OwnedFd::from(File::open("/").expect("it is there"))));
 }
 
 /// Symptom: a source was silent for ever after one error, told to nobody: a timer that was cancelled by a new date, a socket
@@ -84,7 +84,7 @@ fn an_error_of_one_read_is_counted_and_the_source_goes_on() {
     for backend in real() {
         let name = backend.name();
         let _alone = alone();
-        let mut executive = Executive::new(backend, &Config::default()).expect("an executive");
+        let mut executive = Executive::new(backend, &ExecConfig::default()).expect("an executive");
         let bind = |to: &str| UdpSocket::bind(to).expect("a port of this host");
         let (socket, peer) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
         let (address, port) = (socket.local_addr().expect("it is bound"), peer.local_addr().expect("it is bound"));
@@ -97,7 +97,7 @@ fn an_error_of_one_read_is_counted_and_the_source_goes_on() {
             count.fetch_add(1, Ordering::SeqCst);
             ctx.stop();
         };
-        executive.attach("socket", Source::Readable(OwnedFd::from(socket)), procedure).expect("a thread");
+        executive.attach("socket", InterruptSource::Readable(OwnedFd::from(socket)), procedure).expect("a thread");
         // Nobody is there: the kernel refuses it, which the next read tells.
         sender.send(b"x").expect("it leaves");
         let mut told = Vec::new();
@@ -116,10 +116,10 @@ fn an_error_of_one_read_is_counted_and_the_source_goes_on() {
 #[test]
 fn a_raw_procedure_of_fibers_that_panics_ends_its_source_and_is_told() {
     hush();
-    let mut executive = Executive::new(Backend::fiber(), &Config::default()).expect("an executive");
+    let mut executive = Executive::new(Backend::fiber(), &ExecConfig::default()).expect("an executive");
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     let procedure = |_: Arrival| panic_on_purpose();
-    executive.attach_raw("raw", Source::Readable(OwnedFd::from(reader)), procedure).expect("a thread");
+    executive.attach_raw("raw", InterruptSource::Readable(OwnedFd::from(reader)), procedure).expect("a thread");
     writer.write_all(b"x").expect("it is read");
     let ended = Some("its procedure panicked: on purpose".to_owned());
     let expected = SourceTrouble { isp: 0, name: "raw".to_owned(), lost: 0, errors: 0, ended };
@@ -131,9 +131,9 @@ fn a_source_that_floods_is_told_by_its_name() {
     for backend in all() {
         let name = backend.name();
         let _alone = alone();
-        let mut executive = Executive::new(backend, &Config::default()).expect("an executive");
-        executive.attach("calm", Source::Software, |_, _| {}).expect("software needs nothing");
-        let isp = executive.attach("flood", Source::Software, |_, _| {}).expect("software needs nothing");
+        let mut executive = Executive::new(backend, &ExecConfig::default()).expect("an executive");
+        executive.attach("calm", InterruptSource::Software, |_, _| {}).expect("software needs nothing");
+        let isp = executive.attach("flood", InterruptSource::Software, |_, _| {}).expect("software needs nothing");
         let lost = (0..1_000).filter(|_| isp.post().is_err()).count() as u64;
         assert!(lost > 0);
         let finish = executive.run(RunLimit::For(Nanos::from_millis(2)));
@@ -156,11 +156,13 @@ fn a_source_in_a_read_that_waits_does_not_hold_up_the_end_of_its_executive() {
         // The executive of fibers stays on its thread.
         let owner = std::thread::spawn(move || {
             let _alone = alone();
-            let mut executive = Executive::new(backend, &Config::default()).expect("an executive");
+            let mut executive = Executive::new(backend, &ExecConfig::default()).expect("an executive");
             let procedure = move |_: Arrival| {
                 count.fetch_add(1, Ordering::SeqCst);
             };
-            executive.attach_raw("waits", Source::Readable(OwnedFd::from(reader)), procedure).expect("a thread");
+            executive
+                .attach_raw("waits", InterruptSource::Readable(OwnedFd::from(reader)), procedure)
+                .expect("a thread");
             writer.write_all(b"x").expect("there is room");
             wait_until("it is not read", || bytes_ready(&also_reader) == 0);
             drop(executive);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use hairspring_exec::{Backend, Config, Create, Misfortune, RunLimit, Services, Source, Stopped};
+use hairspring_exec::{Backend, Create, ExecConfig, InterruptSource, Misfortune, RunLimit, Services, StopReason};
 use hairspring_machine::Nanos;
 
 use crate::backends::{Bench, FOREVER, all, alone, micros, urgency};
@@ -50,7 +50,7 @@ fn compute_a_little() {
 /// What the process is that is stopped. Prints `whole` if all is.
 fn child(stage: &str, backend: Backend) {
     let real = backend.name();
-    let mut bench = Bench::new(backend, &Config { watchdog: WATCHDOG, ..Config::default() });
+    let mut bench = Bench::new(backend, &ExecConfig { watchdog: WATCHDOG, ..ExecConfig::default() });
     let number = || Arc::new(AtomicU64::new(0));
     let [expiries, missed, arrived, received] = std::array::from_fn(|_| number());
     let first = bench.executive.now().after_nanos(20_000_000);
@@ -65,7 +65,7 @@ fn child(stage: &str, backend: Backend) {
     });
     bench.executive.start_periodic(timer.expect("few objects"), first, PERIOD).expect("a sensible period");
     let (count, in_procedure) = (Arc::clone(&arrived), stage == "interrupt");
-    let isp = bench.executive.attach("software", Source::Software, move |_, _| {
+    let isp = bench.executive.attach("software", InterruptSource::Software, move |_, _| {
         if count.fetch_add(1, Ordering::Relaxed) == 3 && in_procedure {
             linger(nap);
         }
@@ -101,7 +101,7 @@ fn child(stage: &str, backend: Backend) {
     let beats = expiries.load(Ordering::Relaxed) + missed.load(Ordering::Relaxed);
     let runaways = finish.mishaps.iter().filter(|it| matches!(it.what, Misfortune::RanAway(_))).count();
     assert_eq!((runaways, finish.procedure_ran_away), (0, None), "on {real} in {stage}: {finish:?}");
-    assert_eq!(finish.stopped, Stopped::Asked, "on {real} in {stage}");
+    assert_eq!(finish.stopped, StopReason::Asked, "on {real} in {stage}");
     assert_eq!((arrived.load(Ordering::Relaxed), received.load(Ordering::Relaxed)), (40, 40), "on {real} in {stage}");
     assert_eq!(finish.interrupts_lost, 0);
     // Late, and told: each period had a run or is counted, and the stop passed many.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairspring_exec::{Config, Create, RunLimit, Services, Status, Stopped, TimerId};
+use hairspring_exec::errors::DeleteError;
+use hairspring_exec::{Create, ExecConfig, RunLimit, Services, StopReason, TimerId};
 use hairspring_machine::Nanos;
 
 use crate::backends::{Bench, FOREVER, LIMIT, check, micros, sim};
@@ -48,7 +49,7 @@ fn a_period_of_zero_or_less_is_refused_and_a_stopped_timer_stays_quiet() {
 fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
     const PERIODS: u64 = 100_000;
     const PERIOD_NS: u64 = 10_007;
-    let mut bench = Bench::new(sim(), &Config::default());
+    let mut bench = Bench::new(sim(), &ExecConfig::default());
     let first = bench.executive.now().after_nanos(123_457);
     let [served, runs, missed] = std::array::from_fn(|_| Arc::new(AtomicU64::new(0)));
     let (count, ran, passed) = (Arc::clone(&served), Arc::clone(&runs), Arc::clone(&missed));
@@ -75,7 +76,7 @@ fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
         }
     });
     let finish = bench.executive.run(RunLimit::Forever);
-    assert_eq!(finish.stopped, Stopped::Asked);
+    assert_eq!(finish.stopped, StopReason::Asked);
     // A late wake-up of the simulated machine, 20 to 60 µs, passes periods; each is counted, none made up for. Those that fall into
     // the work, 37 of 90 µs and the wake-up less, have a run of their own: a period is missed only while nobody computes.
     let (runs, missed) = (runs.load(Ordering::Relaxed), missed.load(Ordering::Relaxed));
@@ -89,7 +90,7 @@ fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
 #[test]
 fn periods_that_passed_unserved_are_counted_and_not_made_up_for() {
     // The first procedure keeps everybody from the CPU for five and a half periods.
-    let mut bench = Bench::new(sim(), &Config::default());
+    let mut bench = Bench::new(sim(), &ExecConfig::default());
     let zero = bench.executive.now().after_nanos(1_000_000);
     let log = bench.log.clone();
     let timer = bench.executive.timer("periodic", move |ctx, expiry| {
@@ -166,7 +167,7 @@ fn a_task_that_has_run_can_be_deleted_and_drops_what_it_captured_and_its_slot_li
                 });
                 let task = task.expect("few objects");
                 ctx.trigger(task).expect("it is idle");
-                assert_eq!(ctx.delete_task(task), Err(Status::Running));
+                assert_eq!(ctx.delete_task(task), Err(DeleteError::Running));
                 ctx.wake(task).expect("it waits");
                 ctx.delete_task(task).expect("it is idle");
             }
@@ -196,7 +197,7 @@ fn timers_made_by_tasks_take_the_slots_of_deleted_ones_and_stale_ids_do_nothing(
 
 #[test]
 fn a_timer_runs_on_in_the_next_run_and_what_it_missed_between_is_counted() {
-    let mut bench = Bench::new(sim(), &Config::default());
+    let mut bench = Bench::new(sim(), &ExecConfig::default());
     let zero = bench.executive.now().after_nanos(1_000_000);
     let log = bench.log.clone();
     let timer = bench.executive.timer("periodic", move |_, expiry| {
@@ -210,9 +211,12 @@ fn a_timer_runs_on_in_the_next_run_and_what_it_missed_between_is_counted() {
 
 #[test]
 fn a_signal_and_a_time_out_at_one_moment_have_one_outcome_and_the_unit_is_somewhere() {
-    // Point 10, at every nanosecond around the deadline.
+    // Point 10, at every nanosecond around the deadline. A task computes meanwhile: an idle machine would wake late and serve both
+    // at once, so that the time-out always came first.
+    let given = Arc::new(AtomicU64::new(0));
     for offset_ns in -40..=40_i64 {
-        let mut bench = Bench::new(sim(), &Config::default());
+        let mut bench = Bench::new(sim(), &ExecConfig::default());
+        bench.start("works", 20, |ctx, _| ctx.work(micros(200)));
         let units = bench.executive.semaphore(0, 1).expect("few objects");
         let deadline = bench.executive.now().after_nanos(100_000);
         let log = bench.log.clone();
@@ -222,14 +226,19 @@ fn a_signal_and_a_time_out_at_one_moment_have_one_outcome_and_the_unit_is_somewh
         });
         let at = hairspring_exec::Moment::from_nanos(deadline.as_nanos().saturating_add_signed(offset_ns));
         bench.executive.start_timer(timer.expect("few objects"), at).expect("it exists");
+        let count = Arc::clone(&given);
         bench.start("waiter", 10, move |ctx, log| {
             let outcome = ctx.wait_semaphore(units, hairspring_exec::Limit::Until(deadline));
             ctx.delay_until(deadline.after_nanos(10_000)).expect("nobody kills it");
             let left = ctx.wait_semaphore(units, hairspring_exec::Limit::NoWait);
             assert_eq!(outcome.is_ok(), left.is_err(), "given or left, at {offset_ns}");
+            count.fetch_add(u64::from(outcome.is_ok()), Ordering::Relaxed);
             log.note("once");
         });
         bench.run();
         assert!(bench.log.text().ends_with("once = Finished"), "{}", bench.log.text());
     }
+    // A look at the clock takes time, and serves whatever is due by then.
+    let given = given.load(Ordering::Relaxed);
+    assert!((1..=40).contains(&given), "the unit came in time at {given} of 40 moments before the deadline");
 }

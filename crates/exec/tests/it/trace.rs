@@ -5,7 +5,9 @@ mod vcd;
 
 use hairspring_exec::programs;
 use hairspring_exec::trace::Trace;
-use hairspring_exec::{Config, Create, Executive, Limit, Priority, Protocol, RunLimit, Services, Source, Status};
+use hairspring_exec::{
+    CallStatus, Create, ExecConfig, Executive, InterruptSource, Limit, Priority, ResourceProtocol, RunLimit, Services,
+};
 use hairspring_machine::Nanos;
 
 /// A priority that exists.
@@ -16,11 +18,11 @@ fn priority(number: u8) -> Priority {
 /// A short run in virtual time with a little of everything: names that formats do not take as they are, a resource with
 /// inheritance, a time-out, a suspension, a timer that overruns, an interrupt.
 fn little() -> Trace {
-    let config = Config { trace: Some(10_000), ..Config::default() };
+    let config = ExecConfig { trace: Some(10_000), ..ExecConfig::default() };
     let mut executive = Executive::new(programs::backend("sim").expect("it exists"), &config).expect("it is made");
     let begin = executive.now();
     let micros = |count: u64| begin.after_nanos(1_000 * count);
-    let resource = executive.resource(Protocol::Inherit).expect("made");
+    let resource = executive.resource(ResourceProtocol::Inherit).expect("made");
     let low = executive.task("low & slow", priority(30), move |ctx| {
         let held = ctx.reserve(resource, Limit::Forever);
         ctx.work(Nanos::from_micros(100));
@@ -44,7 +46,7 @@ fn little() -> Trace {
         }
     });
     let timer = timer.expect("made");
-    let isp = executive.attach("edge", Source::Software, move |ctx, _| {
+    let isp = executive.attach("edge", InterruptSource::Software, move |ctx, _| {
         let _ = ctx.trigger(high);
         let _ = ctx.wake(low);
     });
@@ -87,7 +89,7 @@ fn a_trace_that_was_full_says_so_in_every_form() {
 fn a_trace_that_the_core_does_not_agree_with_is_not_exported() {
     let mut trace = little();
     let place = trace.records.len() / 2;
-    trace.records[place].reply.status = Status::NotAcknowledged;
+    trace.records[place].reply.status = CallStatus::NotAcknowledged;
     for refused in [trace.to_vcd(), trace.to_chrome(), trace.to_text()] {
         let mismatch = refused.expect_err("the replay differs");
         assert_eq!(mismatch.record, place);

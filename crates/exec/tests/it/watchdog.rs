@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use hairspring_exec::{Backend, Config, Misfortune, Services, Source};
+use hairspring_exec::{Backend, ExecConfig, InterruptSource, Misfortune, Services};
 use hairspring_machine::{Clock, Held, Host, Machine, Nanos, Policy, Refused, Wish};
 
 use crate::backends::{Bench, LIMIT, micros, skip};
 
-fn config() -> Config {
-    Config { watchdog: Nanos::from_millis(100), ..Config::default() }
+fn config() -> ExecConfig {
+    ExecConfig { watchdog: Nanos::from_millis(100), ..ExecConfig::default() }
 }
 
 /// Computes without a call for half a second of CPU time, and then until this is so; a machine that keeps even the watchdog from
@@ -134,7 +134,7 @@ fn policy_of_a_source(carrier: Policy) -> Result<Policy, Vec<Refused>> {
     let mut writer = std::fs::File::from(counter.try_clone().expect("a descriptor"));
     let (tell, told) = std::sync::mpsc::channel();
     let raw = move |_| tell.send(Host.policy()).expect("it is received");
-    bench.executive.attach_raw("raw", Source::Counter(counter), raw).expect("a thread");
+    bench.executive.attach_raw("raw", InterruptSource::Counter(counter), raw).expect("a thread");
     bench.start("stops", 20, |ctx, _| ctx.stop());
     let finish = bench.executive.run(LIMIT);
     std::io::Write::write_all(&mut writer, &1_u64.to_ne_bytes()).expect("the counter is far from full");

@@ -7,25 +7,25 @@ use unicode_width::UnicodeWidthStr;
 
 use super::quantity;
 use super::text::{Ink, Page, flush_right, padded};
-use crate::compare::{Against, ComparedRow, Comparison, Side, Verdict};
+use crate::compare::{Against, ComparedRow, ComparedSide, Comparison, RowVerdict};
 use crate::{Centre, TextStyle};
 
-impl fmt::Display for Verdict {
+impl fmt::Display for RowVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verdict::NoDifferenceShown => "no difference shown",
-            Verdict::Higher { within_spread: false } => "higher",
-            Verdict::Higher { within_spread: true } => "higher, within the spread",
-            Verdict::Lower { within_spread: false } => "lower",
-            Verdict::Lower { within_spread: true } => "lower, within the spread",
-            Verdict::TooFewSamples => "cannot tell, n too small",
-            Verdict::NoInterval => "cannot tell, no interval",
-            Verdict::OnlyInBaseline => "only in A",
-            Verdict::OnlyInOther => "not in A",
-            Verdict::AbsentInBaseline => "absent in A",
-            Verdict::AbsentInOther => "absent here, measured in A",
-            Verdict::AbsentInBoth => "absent in both",
-            Verdict::UnitsDiffer => "error: the units differ",
+            RowVerdict::NoDifferenceShown => "no difference shown",
+            RowVerdict::Higher { within_spread: false } => "higher",
+            RowVerdict::Higher { within_spread: true } => "higher, within the spread",
+            RowVerdict::Lower { within_spread: false } => "lower",
+            RowVerdict::Lower { within_spread: true } => "lower, within the spread",
+            RowVerdict::TooFewSamples => "cannot tell, n too small",
+            RowVerdict::NoInterval => "cannot tell, no interval",
+            RowVerdict::OnlyInBaseline => "only in A",
+            RowVerdict::OnlyInOther => "not in A",
+            RowVerdict::AbsentInBaseline => "absent in A",
+            RowVerdict::AbsentInOther => "absent here, measured in A",
+            RowVerdict::AbsentInBoth => "absent in both",
+            RowVerdict::UnitsDiffer => "error: the units differ",
         })
     }
 }
@@ -55,8 +55,8 @@ pub fn comparison(comparison: &Comparison, style: &TextStyle) -> String {
     page.finish()
 }
 
-fn says_something(verdict: Verdict) -> bool {
-    !matches!(verdict, Verdict::NoDifferenceShown | Verdict::AbsentInBoth)
+fn says_something(verdict: RowVerdict) -> bool {
+    !matches!(verdict, RowVerdict::NoDifferenceShown | RowVerdict::AbsentInBoth)
 }
 
 fn conditions(page: &mut Page, comparison: &Comparison) {
@@ -104,7 +104,7 @@ fn row(page: &mut Page, row: &ComparedRow) {
             page.line(&[(Ink::Plain, &numbers), (Ink::Plain, &ratio)]);
             page.wrapped(ink, 6, 8, &verdict);
         }
-        if let Side::Absent(reason) = &against.side {
+        if let ComparedSide::Absent(reason) = &against.side {
             page.wrapped(Ink::Dim, 6, 8, &format!("absent: {reason}"));
         }
     }
@@ -120,16 +120,16 @@ fn row(page: &mut Page, row: &ComparedRow) {
 
 fn summary(page: &mut Page, comparison: &Comparison, verbose: bool) {
     let verdicts = || comparison.rows.iter().flat_map(|r| &r.others).map(|o| o.verdict);
-    let count = |wanted: fn(Verdict) -> bool| verdicts().filter(|v| wanted(*v)).count();
+    let count = |wanted: fn(RowVerdict) -> bool| verdicts().filter(|v| wanted(*v)).count();
     let counts = [
-        (count(|v| matches!(v, Verdict::Higher { .. })), "higher"),
-        (count(|v| matches!(v, Verdict::Lower { .. })), "lower"),
-        (count(|v| v == Verdict::NoDifferenceShown), "with no difference shown"),
-        (count(|v| matches!(v, Verdict::TooFewSamples | Verdict::NoInterval)), "that cannot be told"),
-        (count(|v| v == Verdict::UnitsDiffer), "with different units"),
-        (count(|v| matches!(v, Verdict::OnlyInBaseline | Verdict::OnlyInOther)), "in one sheet only"),
+        (count(|v| matches!(v, RowVerdict::Higher { .. })), "higher"),
+        (count(|v| matches!(v, RowVerdict::Lower { .. })), "lower"),
+        (count(|v| v == RowVerdict::NoDifferenceShown), "with no difference shown"),
+        (count(|v| matches!(v, RowVerdict::TooFewSamples | RowVerdict::NoInterval)), "that cannot be told"),
+        (count(|v| v == RowVerdict::UnitsDiffer), "with different units"),
+        (count(|v| matches!(v, RowVerdict::OnlyInBaseline | RowVerdict::OnlyInOther)), "in one sheet only"),
         (
-            count(|v| matches!(v, Verdict::AbsentInBaseline | Verdict::AbsentInOther | Verdict::AbsentInBoth)),
+            count(|v| matches!(v, RowVerdict::AbsentInBaseline | RowVerdict::AbsentInOther | RowVerdict::AbsentInBoth)),
             "absent in a sheet",
         ),
     ];
@@ -142,11 +142,11 @@ fn summary(page: &mut Page, comparison: &Comparison, verbose: bool) {
     }
 }
 
-fn written(side: &Side) -> String {
+fn written(side: &ComparedSide) -> String {
     match side {
-        Side::Measured { unit, value, .. } => quantity(*value, *unit).to_string(),
-        Side::Absent(_) => "absent".to_owned(),
-        Side::Missing => "–".to_owned(),
+        ComparedSide::Measured { unit, value, .. } => quantity(*value, *unit).to_string(),
+        ComparedSide::Absent(_) => "absent".to_owned(),
+        ComparedSide::Missing => "–".to_owned(),
     }
 }
 
@@ -168,11 +168,11 @@ fn factor(ratio: f64) -> String {
     }
 }
 
-fn ink(verdict: Verdict) -> Ink {
+fn ink(verdict: RowVerdict) -> Ink {
     match verdict {
-        Verdict::Higher { within_spread: false } | Verdict::Lower { within_spread: false } => Ink::Heading,
-        Verdict::Higher { .. } | Verdict::Lower { .. } => Ink::Plain,
-        Verdict::UnitsDiffer | Verdict::OnlyInBaseline | Verdict::AbsentInOther => Ink::Missing,
+        RowVerdict::Higher { within_spread: false } | RowVerdict::Lower { within_spread: false } => Ink::Heading,
+        RowVerdict::Higher { .. } | RowVerdict::Lower { .. } => Ink::Plain,
+        RowVerdict::UnitsDiffer | RowVerdict::OnlyInBaseline | RowVerdict::AbsentInOther => Ink::Missing,
         _ => Ink::Dim,
     }
 }

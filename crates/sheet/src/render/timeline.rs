@@ -9,7 +9,7 @@
 //! the same time may a line meet a label; drawings then let the label win.
 
 use super::text::clean;
-use crate::{Diagram, Figure, Row, Run, Span, Table};
+use crate::{Diagram, DiagramRun, DiagramSpan, Figure, Row, Table};
 
 /// The measures of a form, in columns or pixels.
 pub(crate) struct Metrics {
@@ -51,7 +51,7 @@ pub(crate) struct Layout<'a> {
     /// The texts of numbered labels, in the order of their numbers.
     pub(crate) legend: Vec<String>,
     /// The spans, each with the row it stands in.
-    pub(crate) spans: Vec<(usize, &'a Span)>,
+    pub(crate) spans: Vec<(usize, &'a DiagramSpan)>,
     /// From the first event to the end of the last thing in the drawing.
     pub(crate) width: usize,
 }
@@ -126,24 +126,24 @@ impl Layout<'_> {
 }
 
 /// The runs in the order of time.
-pub(crate) fn in_order(diagram: &Diagram) -> Vec<Run> {
+pub(crate) fn in_order(diagram: &Diagram) -> Vec<DiagramRun> {
     let mut runs = diagram.runs.clone();
     runs.sort_by_key(|run| (run.from, run.to));
     runs
 }
 
 /// The ways from one run to the next; none where the next begins before the one ends.
-pub(crate) fn ways(diagram: &Diagram) -> Vec<(Run, Run)> {
+pub(crate) fn ways(diagram: &Diagram) -> Vec<(DiagramRun, DiagramRun)> {
     let runs = in_order(diagram);
     runs.windows(2).filter(|pair| pair[0].to <= pair[1].from).map(|pair| (pair[0], pair[1])).collect()
 }
 
 /// What each span means, and what was measured of it, where a row of the table has the span in its id.
-pub(crate) fn meanings<'a>(diagram: &'a Diagram, table: &Table) -> Vec<(&'a Span, Option<String>)> {
+pub(crate) fn meanings<'a>(diagram: &'a Diagram, table: &Table) -> Vec<(&'a DiagramSpan, Option<String>)> {
     diagram.spans.iter().map(|span| (span, measured(span, &table.rows))).collect()
 }
 
-/// What happens in words, for those who do not see the drawing.
+/// A description of the drawing in words, for readers who do not see it.
 pub(crate) fn in_words(diagram: &Diagram) -> String {
     let (labels, _) = labels(diagram, Manner { numbered: false, beside: false });
     let mut events: Vec<(u32, String)> = labels
@@ -160,7 +160,7 @@ pub(crate) fn in_words(diagram: &Diagram) -> String {
 }
 
 /// The median, or whatever the figures have, of the rows that measure a span: from the least to the greatest of several.
-fn measured(span: &Span, rows: &[Row]) -> Option<String> {
+fn measured(span: &DiagramSpan, rows: &[Row]) -> Option<String> {
     let segment = span.name.to_lowercase();
     let rows = rows.iter().filter(|row| row.id.split('.').any(|part| part == segment));
     let figures: Vec<&Figure> = rows.filter_map(Row::figure).collect();
@@ -215,18 +215,18 @@ fn labels(diagram: &Diagram, manner: Manner) -> (Vec<(u32, u32, String)>, Vec<St
 }
 
 /// The run that goes on until this moment, or beyond it.
-fn run_before(diagram: &Diagram, lane: u32, at: u32) -> Option<&Run> {
+fn run_before(diagram: &Diagram, lane: u32, at: u32) -> Option<&DiagramRun> {
     diagram.runs.iter().find(|run| run.lane == lane && run.from < at && at <= run.to)
 }
 
 /// The run that begins at this moment.
-fn run_from(diagram: &Diagram, lane: u32, at: u32) -> Option<&Run> {
+fn run_from(diagram: &Diagram, lane: u32, at: u32) -> Option<&DiagramRun> {
     diagram.runs.iter().find(|run| run.lane == lane && run.from == at)
 }
 
 /// Puts spans that do not meet into one row.
-fn rows(spans: &[Span], each_its_own: bool) -> Vec<(usize, &Span)> {
-    let mut ordered: Vec<&Span> = spans.iter().collect();
+fn rows(spans: &[DiagramSpan], each_its_own: bool) -> Vec<(usize, &DiagramSpan)> {
+    let mut ordered: Vec<&DiagramSpan> = spans.iter().collect();
     ordered.sort_by_key(|span| (span.from, span.to));
     let mut ends: Vec<u32> = Vec::new();
     let mut placed = Vec::new();

@@ -2,7 +2,8 @@
 
 use hairspring_sheet::render::{from_json, html, markdown, text, to_json};
 use hairspring_sheet::{
-    Call, Diagram, DiagramError, Figure, Method, Origin, Row, Run, Sheet, Span, Table, TextStyle, Unit,
+    Diagram, DiagramCall, DiagramError, DiagramRun, DiagramSpan, Figure, Method, Origin, Row, Sheet, Table, TextStyle,
+    Unit,
 };
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -168,10 +169,14 @@ fn a_diagram_that_makes_no_sense_says_why_instead_of_being_drawn() {
 fn any_diagram(texts: &'static str) -> impl Strategy<Value = Diagram> {
     let time = prop_oneof![4 => 0u32..30, 1 => any::<u32>()];
     let lane = prop_oneof![8 => 0u32..4, 1 => any::<u32>()];
-    let run = (lane.clone(), time.clone(), time.clone()).prop_map(|(lane, from, to)| Run { lane, from, to });
-    let call = (lane, time.clone(), texts).prop_map(|(lane, at, text)| Call { lane, at, text });
-    let span =
-        (texts, time.clone(), time, texts).prop_map(|(name, from, to, meaning)| Span { name, from, to, meaning });
+    let run = (lane.clone(), time.clone(), time.clone()).prop_map(|(lane, from, to)| DiagramRun { lane, from, to });
+    let call = (lane, time.clone(), texts).prop_map(|(lane, at, text)| DiagramCall { lane, at, text });
+    let span = (texts, time.clone(), time, texts).prop_map(|(name, from, to, meaning)| DiagramSpan {
+        name,
+        from,
+        to,
+        meaning,
+    });
     (
         texts,
         prop::collection::vec(texts, 0..6),

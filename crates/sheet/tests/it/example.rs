@@ -2,8 +2,8 @@
 //! all reproducible.
 
 use hairspring_sheet::{
-    Absent, Axis, Build, Chapter, Conditions, Fact, FactValue, Figure, Line, Method, Note, NoteKind, Point, Row,
-    SCHEMA, Series, Sheet, Table, Taken, ThreadRow, Unit, Value,
+    Absent, Axis, Build, Chapter, Conditions, FactValue, Figure, Method, Note, NoteKind, Point, Row, SCHEMA, Series,
+    SeriesLine, Sheet, SheetFact, Table, Taken, ThreadRow, Unit, Value,
 };
 
 /// The whole sheet.
@@ -76,12 +76,12 @@ pub(crate) fn note(kind: NoteKind, text: &str, remedy: Option<&str>) -> Note {
     Note { kind, text: text.to_owned(), remedy: remedy.map(str::to_owned) }
 }
 
-pub(crate) fn fact(id: &str, label: &str, value: &str) -> Fact {
-    Fact { id: id.to_owned(), label: label.to_owned(), value: FactValue::Value(value.to_owned()) }
+pub(crate) fn fact(id: &str, label: &str, value: &str) -> SheetFact {
+    SheetFact { id: id.to_owned(), label: label.to_owned(), value: FactValue::Value(value.to_owned()) }
 }
 
 fn conditions() -> Conditions {
-    let unread = |id: &str, label: &str, reason: &str, remedy: &str| Fact {
+    let unread = |id: &str, label: &str, reason: &str, remedy: &str| SheetFact {
         id: id.to_owned(),
         label: label.to_owned(),
         value: FactValue::Absent(Absent::new(reason, remedy)),
@@ -248,7 +248,7 @@ fn sleeps() -> Chapter {
             let y = if i == 4 { 60.0 } else { 5e4 * (1.0 + i as f64 * 0.3) * (x / 1e6).max(1.0).powf(0.15) };
             Point { x, y: y * (1.0 + 0.1 * f64::from(step % 3)), low: Some(y * 0.6), high: Some(y * 3.0) }
         });
-        Line { name: (*name).to_owned(), points: points.collect(), fitted: false }
+        SeriesLine { name: (*name).to_owned(), points: points.collect(), fitted: false }
     });
     let axis = |label: &str| Axis { label: label.to_owned(), unit: Unit::Ns, log: true };
     let series = Series {

@@ -1,6 +1,6 @@
 //! Gates on comparisons.
 
-use hairspring_sheet::{Absent, Failure, Figure, Gate, Method, Row, Sheet, Unit, compare};
+use hairspring_sheet::{Absent, ComparisonGate, Figure, GateFailure, Method, Row, Sheet, Unit, compare};
 
 use crate::example::{self, absent, row};
 
@@ -23,8 +23,8 @@ fn gone(id: &str) -> Row {
 /// What the gate says about a baseline and another sheet: the ids and texts of its failures.
 #[track_caller]
 fn check(gate: &str, a: Vec<Row>, b: Vec<Row>, expected: &[&str]) {
-    let failures = Gate::parse(gate).unwrap().check(&compare(&sheet(a), &[sheet(b)]));
-    let texts: Vec<String> = failures.iter().map(Failure::to_string).collect();
+    let failures = ComparisonGate::parse(gate).unwrap().check(&compare(&sheet(a), &[sheet(b)]));
+    let texts: Vec<String> = failures.iter().map(GateFailure::to_string).collect();
     assert_eq!(texts, expected);
 }
 
@@ -40,7 +40,7 @@ fn a_ratio_beyond_the_limit_fails() {
 
 #[test]
 fn a_gate_covers_one_id_or_a_family_up_to_a_dot_or_any_beginning_with_a_star() {
-    let covers = |pattern: &str, id: &str| Gate::parse(&format!("{pattern}>1")).unwrap().covers(id);
+    let covers = |pattern: &str, id: &str| ComparisonGate::parse(&format!("{pattern}>1")).unwrap().covers(id);
     assert!(covers("delays.minimum", "delays.minimum") && covers("delays.minimum", "delays.minimum.fifo.2us.late"));
     assert!(
         !covers("delays.min", "delays.minimum.fifo.2us.late") && covers("delays.min*", "delays.minimum.fifo.2us.late")
@@ -65,7 +65,7 @@ fn a_gate_that_could_check_nothing_is_a_failure() {
         &["delays>1.2: none of the 1 rows it covers could be compared"],
     );
     let comparison = compare(&sheet(rows()), &[]);
-    assert_eq!(Gate::parse("delays>1.2").unwrap().check(&comparison).len(), 1);
+    assert_eq!(ComparisonGate::parse("delays>1.2").unwrap().check(&comparison).len(), 1);
 }
 
 #[test]
@@ -98,14 +98,14 @@ fn medians_without_a_ratio_pass_only_if_they_are_equal() {
 #[test]
 fn with_several_sheets_the_failure_names_the_one() {
     let sheets = [10.0, 11.0, 20.0].map(|m| sheet(vec![median("delays.a", m)]));
-    let failures = Gate::parse("delays.a>1.5").unwrap().check(&compare(&sheets[0], &sheets[1..]));
+    let failures = ComparisonGate::parse("delays.a>1.5").unwrap().check(&compare(&sheets[0], &sheets[1..]));
     assert_eq!(failures.len(), 1);
     assert!(failures[0].text.starts_with("the ratio of medians is 2.000 (higher), in "), "{}", failures[0].text);
 }
 
 #[track_caller]
 fn check_error(gate: &str, instead: &str) {
-    let error = Gate::parse(gate).unwrap_err().to_string();
+    let error = ComparisonGate::parse(gate).unwrap_err().to_string();
     assert!(error.ends_with(&format!("; write {instead}")), "{error}");
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use hairspring_sheet::render::{comparison, from_json, to_json};
-use hairspring_sheet::{Comparison, Gate, Sheet, TextStyle, Verdict, compare};
+use hairspring_sheet::{Comparison, ComparisonGate, RowVerdict, Sheet, TextStyle, compare};
 use unicode_width::UnicodeWidthStr;
 
 const TAKEN: [&str; 2] = ["2026-11-21-kvm-guest", "2026-11-22-kvm-guest"];
@@ -23,7 +23,7 @@ fn ids(sheet: &Sheet) -> HashSet<&str> {
     sheet.rows().map(|row| row.id.as_str()).collect()
 }
 
-fn verdict(comparison: &Comparison, id: &str) -> Verdict {
+fn verdict(comparison: &Comparison, id: &str) -> RowVerdict {
     let row = comparison.rows.iter().find(|row| row.id == id).unwrap_or_else(|| panic!("{id} is not compared"));
     row.others[0].verdict
 }
@@ -35,7 +35,7 @@ fn a_real_sheet_is_the_same_after_it_was_written_and_read_again() {
         let again = from_json(&to_json(&sheet)).expect("what was written");
         assert_eq!(to_json(&again), to_json(&sheet));
         let itself = compare(&sheet, std::slice::from_ref(&again));
-        let same = [Verdict::NoDifferenceShown, Verdict::NoInterval, Verdict::AbsentInBoth];
+        let same = [RowVerdict::NoDifferenceShown, RowVerdict::NoInterval, RowVerdict::AbsentInBoth];
         let other = itself.rows.iter().find(|row| !same.contains(&row.others[0].verdict));
         assert!(other.is_none(), "{other:?}");
     }
@@ -56,14 +56,14 @@ fn every_row_of_two_real_sheets_is_compared_once_and_its_verdict_says_where_it_h
         let expected = match (has(&a), has(&b)) {
             (Some(true), Some(true)) => {
                 in_both += 1;
-                use Verdict::{Higher, Lower, NoDifferenceShown, NoInterval, TooFewSamples};
+                use RowVerdict::{Higher, Lower, NoDifferenceShown, NoInterval, TooFewSamples};
                 matches!(verdict, Higher { .. } | Lower { .. } | NoDifferenceShown | NoInterval | TooFewSamples)
             }
-            (Some(true), Some(false)) => verdict == Verdict::AbsentInOther,
-            (Some(false), Some(true)) => verdict == Verdict::AbsentInBaseline,
-            (Some(false), Some(false)) => verdict == Verdict::AbsentInBoth,
-            (Some(_), None) => verdict == Verdict::OnlyInBaseline,
-            (None, _) => verdict == Verdict::OnlyInOther,
+            (Some(true), Some(false)) => verdict == RowVerdict::AbsentInOther,
+            (Some(false), Some(true)) => verdict == RowVerdict::AbsentInBaseline,
+            (Some(false), Some(false)) => verdict == RowVerdict::AbsentInBoth,
+            (Some(_), None) => verdict == RowVerdict::OnlyInBaseline,
+            (None, _) => verdict == RowVerdict::OnlyInOther,
         };
         assert!(expected, "{}: {verdict:?}", row.id);
     }
@@ -77,12 +77,12 @@ fn what_is_higher_in_one_real_sheet_is_lower_in_the_other() {
     let mut differ = 0;
     for row in &there.rows {
         let expected = match row.others[0].verdict {
-            Verdict::Higher { within_spread } => Verdict::Lower { within_spread },
-            Verdict::Lower { within_spread } => Verdict::Higher { within_spread },
-            Verdict::AbsentInBaseline => Verdict::AbsentInOther,
-            Verdict::AbsentInOther => Verdict::AbsentInBaseline,
-            Verdict::OnlyInBaseline => Verdict::OnlyInOther,
-            Verdict::OnlyInOther => Verdict::OnlyInBaseline,
+            RowVerdict::Higher { within_spread } => RowVerdict::Lower { within_spread },
+            RowVerdict::Lower { within_spread } => RowVerdict::Higher { within_spread },
+            RowVerdict::AbsentInBaseline => RowVerdict::AbsentInOther,
+            RowVerdict::AbsentInOther => RowVerdict::AbsentInBaseline,
+            RowVerdict::OnlyInBaseline => RowVerdict::OnlyInOther,
+            RowVerdict::OnlyInOther => RowVerdict::OnlyInBaseline,
             same => same,
         };
         differ += usize::from(expected != row.others[0].verdict);
@@ -100,6 +100,6 @@ fn the_comparison_of_two_real_sheets_fits_its_width_and_a_gate_can_be_put_on_it(
         assert!(text.lines().all(|line| line.width() <= width), "at {width} columns");
         assert!(text.contains("clocks.read.now.later"));
     }
-    let failures = |gate: &str| Gate::parse(gate).expect("a gate").check(&compared).len();
+    let failures = |gate: &str| ComparisonGate::parse(gate).expect("a gate").check(&compared).len();
     assert_eq!((failures("clocks.read.now.later>1000"), failures("clocks.read.now.later>0.000001")), (0, 1));
 }

@@ -2,24 +2,22 @@
 //! the first call of a process apart from the later ones.
 //!
 //! Each language has a small program of ours that makes the calls and prints what they took, a JSON object for a way to
-//! call; so all of them run as a user's program does, in processes of their own. Who is not installed is absent.
+//! call; so all of them run as a user's program does, in processes of their own. The rows of a language that is not installed are absent.
 
 mod program;
 mod rows;
 
-use std::any::Any;
 use std::collections::BTreeMap;
 
-use hairspring_machine::{Host, Machine, Policy};
-use hairspring_sheet::{Absent, Figure, Method, Unit};
-use hairspring_time::RealTime;
+use hairspring_machine::Machine;
+use hairspring_sheet::Absent;
 
-use crate::context::{Context, Effort};
 use crate::host::system;
+use crate::probe::{Class, Context, Effort, Probes, Reading, Setting};
 #[cfg(test)]
 pub(crate) use program::understood;
 pub(crate) use program::{Program, Start};
-pub(crate) use rows::declare;
+use rows::{CallRows, tables};
 
 /// Processes of each program: as many first calls.
 const RUNS: usize = 10;
@@ -28,47 +26,75 @@ const RUNS_THOROUGH: usize = 50;
 /// Later calls of each kind in each process.
 const LATER: usize = 2_000;
 
-pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, M>) {
-    if (&context.machine as &dyn Any).downcast_ref::<Host>().is_none() {
-        let absent =
-            Absent::new("programs run on a real machine; this one is simulated", "take the sheet on a real machine");
-        context.absent_under("callers", &absent);
-        return;
+/// The probes of the chapter: the program of each language, which makes all calls.
+pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
+    let mut probes = Probes::new(
+        "callers",
+        "Callers",
+        "What a call of the library costs from each language, the first of a process and later ones: a reading of the clock, \
+         the shortest useful delay, and one access to a mapped word.",
+    );
+    probes.needs_host("programs run on a real machine; this one is simulated");
+    for (language, rows) in tables(&mut probes) {
+        // What is started inherits the place, on Linux.
+        let slots: Vec<_> = rows.iter().flat_map(CallRows::slots).collect();
+        let program = system::PROGRAMS.into_iter().find(|program| program.language == language);
+        probes.several(Setting::Class(Class::Other), slots, move |context| {
+            context.say(&format!("calls from {language}"));
+            let unknown = || Absent::final_("this system has no program that makes the calls");
+            let taken = program.ok_or_else(unknown).and_then(|program| calls(context, &program));
+            enter(context, &rows, taken);
+        });
     }
+    probes.after(|context| {
+        context.remark(
+            "Later calls of less than a stamp's cost are timed in blocks, with the language's own loop around them: it belongs to what \
+             such a call costs there. The mapped word is in a file in memory, so a real device adds the time of its bus.",
+        );
+    });
+    probes
+}
+
+/// What the calls took, in nanoseconds, by call: first ones and later ones.
+type Calls = BTreeMap<&'static str, [Vec<f64>; 2]>;
+
+/// Runs a program as often as the effort allows. `None` after an interruption.
+fn calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, program: &Program) -> Result<Option<Calls>, Absent> {
     let runs = match context.effort {
         Effort::Quick => RUNS_QUICK,
         Effort::Normal => RUNS,
         Effort::Thorough => RUNS_THOROUGH,
     };
-    // What is started from here inherits the place, on Linux.
-    let settings = RealTime { policy: Some(Policy::Other), cpu: Some(context.cpu), ..RealTime::default() };
-    let guard = settings.apply(&Host);
-    for program in system::PROGRAMS {
-        if context.wants(&format!("callers.{}", program.language)) {
-            context.say(&format!("calls from {}", program.language));
-            of(context, &program, runs);
-        }
-    }
-    drop(guard);
-    context.remark(
-        "Later calls of less than a stamp's cost are timed in blocks, with the language's own loop around them: it belongs to what \
-         such a call costs there. The mapped word is in a file in memory, so a real device adds the time of its bus.",
-    );
-}
-
-/// The rows of one program.
-fn of<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, program: &Program, runs: usize) {
-    let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut all = Calls::new();
     for _ in 0..runs {
-        match program.run(context.program.as_deref(), LATER) {
-            Ok(taken) => taken.into_iter().for_each(|(id, mut some)| samples.entry(id).or_default().append(&mut some)),
-            Err(absent) => return context.absent_under(&format!("callers.{}", program.language), &absent),
+        for (call, mut taken) in program.run(context.program.as_deref(), LATER)? {
+            let calls = all.entry(call).or_default();
+            calls[0].push(taken.first);
+            calls[1].append(&mut taken.later);
         }
         if context.stopped() {
-            return;
+            return Ok(None);
         }
     }
-    for (id, mut samples) in samples {
-        context.put(&id, Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples));
+    Ok(Some(all))
+}
+
+fn enter<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    rows: &[CallRows],
+    taken: Result<Option<Calls>, Absent>,
+) {
+    let mut taken = match taken {
+        Ok(Some(taken)) => taken,
+        Ok(None) => return,
+        Err(absent) => {
+            let slots = rows.iter().flat_map(CallRows::slots);
+            return slots.for_each(|slot| context.absent(slot, absent.clone()));
+        }
+    };
+    for of in rows {
+        let [first, later] = taken.remove(of.call).unwrap_or_default();
+        context.put(of.first, Reading::samples(first));
+        context.put(of.later, Reading::samples(later));
     }
 }

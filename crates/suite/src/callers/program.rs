@@ -35,16 +35,16 @@ pub(crate) struct Start {
     /// The name of a program that is installed with the command, or of a script's interpreter; the command itself if there is none.
     pub(crate) program: Option<&'static str>,
     pub(crate) script: Option<&'static str>,
-    /// What it is told last.
+    /// Its last argument.
     pub(crate) last: Option<&'static str>,
-    /// How one has what is not there.
+    /// How to install it.
     pub(crate) remedy: &'static str,
 }
 
 impl Program {
-    /// Runs it once: samples in nanoseconds by the ids of their rows. `ourselves` is the command that makes the calls of Rust when
+    /// Runs it once: what each call took. `ourselves` is the command that makes the calls of Rust when
     /// it is told `caller`. Blocks until the program ends, or is ended for taking too long.
-    pub(super) fn run(&self, ourselves: Option<&Path>, calls: usize) -> Result<Vec<(String, Vec<f64>)>, Absent> {
+    pub(super) fn run(&self, ourselves: Option<&Path>, calls: usize) -> Result<Vec<(&'static str, CallTimes)>, Absent> {
         let start = self.start.map_err(Absent::final_)?;
         let failed = |error: std::io::Error| Absent::final_(format!("failed to prepare a mapped file: {error}"));
         let folder = folder().map_err(failed)?;
@@ -81,7 +81,7 @@ impl Start {
         })
     }
 
-    /// What it printed, if it ended well. It prints into files: a pipe that nobody reads would hold it up.
+    /// Runs it and returns what it printed, if it succeeded. It prints into files, since a full pipe would block it.
     fn said(&self, mut command: Command, folder: &Path) -> Result<String, Absent> {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error| Absent::final_(format!("failed to make a file for what {name} prints: {error}"));
@@ -131,8 +131,15 @@ fn installed(name: &str, ourselves: Option<&Path>) -> Option<PathBuf> {
     named.into_iter().chain(beside.into_iter().flatten()).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
+/// What a call took in one process, in nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CallTimes {
+    pub(crate) first: f64,
+    pub(crate) later: Vec<f64>,
+}
+
 /// The samples in what a program printed, one object in a line. Nothing if a call is missing, or a sample is no time.
-pub(crate) fn understood(said: &str, language: &str) -> Option<Vec<(String, Vec<f64>)>> {
+pub(crate) fn understood(said: &str, language: &str) -> Option<Vec<(&'static str, CallTimes)>> {
     let objects = said.lines().filter_map(|line| serde_json::from_str(line).ok());
     let object = objects.into_iter().find(|object: &Value| object["language"] == language)?;
     let mut samples = Vec::new();
@@ -144,8 +151,7 @@ pub(crate) fn understood(said: &str, language: &str) -> Option<Vec<(String, Vec<
         if later.is_empty() || !later.iter().chain([&first]).all(is_time) {
             return None;
         }
-        samples.push((format!("callers.{language}.{call}.first"), vec![first]));
-        samples.push((format!("callers.{language}.{call}.later"), later));
+        samples.push((call, CallTimes { first, later }));
     }
     Some(samples)
 }
@@ -161,9 +167,8 @@ mod tests {
             format!(r#"{{"language":"c","now":{call},"delay_1us":{call},"word_read":{call},"word_write":{call}}}"#);
         let noise = format!("a warning\n{good}\n");
         let taken = understood(&noise, "c").expect("it is complete");
-        assert_eq!(taken.len(), 8);
-        assert_eq!(taken[0], ("callers.c.now.first".to_owned(), vec![90.0]));
-        assert_eq!(taken[1], ("callers.c.now.later".to_owned(), vec![21.5, 22.0]));
+        assert_eq!(taken.len(), 4);
+        assert_eq!(taken[0], ("now", CallTimes { first: 90.0, later: vec![21.5, 22.0] }));
         for bad in [
             good.replacen("21.5", "-1", 1),
             good.replacen("21.5", "\"fast\"", 1),

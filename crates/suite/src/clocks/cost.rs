@@ -3,12 +3,11 @@
 use std::hint::black_box;
 
 use hairspring_machine::{Clock, Machine};
-use hairspring_sheet::{Absent, Figure, Method, Unit};
+use hairspring_sheet::{Absent, Method, Unit};
 
 use super::Read;
-use crate::context::Context;
 use crate::host::system::READS;
-use crate::samples::Samples;
+use crate::probe::{Context, Probes, Reading, Row, Samples, Setting, TableSlot, Taken};
 
 /// Calls in one batch: enough that the stamps at its ends weigh little, few enough that most batches are undisturbed.
 const BATCH: u32 = 500;
@@ -21,28 +20,35 @@ const SWEEP_BYTES: usize = 16 << 20;
 /// A cache line.
 const LINE_BYTES: usize = 64;
 
-pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
-    let mut sweep = Vec::new();
-    let pair = stamp_pair(context);
+/// The tables of later and of first calls.
+pub(super) fn tables<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) -> [TableSlot; 2] {
+    let mut table = |title, limits| probes.table("clocks.read", title, limits);
+    [
+        table(
+            "Cost of a later call",
+            "at most 400 batches of 500 calls; disturbed batches are kept and show in the maximum",
+        ),
+        table("Cost of a first call", "12 calls; the pair of stamps is contained and stated as overhead"),
+    ]
+}
+
+/// Two probes of each clock: the first calls, then the later ones.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, [later, first]: [TableSlot; 2]) {
     for &(segment, label, read) in READS {
-        let first = format!("clocks.read.{segment}.first");
-        if context.wants(&first) {
+        let row = |quantity: &str, method, how: &str| {
+            let measures = format!("cost of one call of {label}, {how}");
+            Row::new(format!("{segment}.{quantity}"), label, Unit::Ns, method, measures)
+        };
+        let cold = row("first", Method::Stamp, "caches cold; the pair of stamps is contained");
+        probes.one(Setting::Pinned, first, cold, move |context| {
             context.say(&format!("first calls of {label}"));
-            if sweep.is_empty() {
-                sweep = vec![1_u8; SWEEP_BYTES];
-            }
-            let figure = first_calls(context, read, &mut sweep).with_overhead(pair);
-            context.put(&first, figure);
-        }
-        let later = format!("clocks.read.{segment}.later");
-        if context.wants(&later) {
+            Ok(first_calls(context, read).with_overhead(stamp_pair(context)))
+        });
+        let warm = row("later", Method::Diff, "caches warm: batches of calls less the empty loop");
+        probes.one(Setting::Pinned, later, warm, move |context| {
             context.say(&format!("cost of {label}"));
-            match later_calls(context, read) {
-                Ok(figure) => context.put(&later, figure),
-                Err(absent) if !context.stopped() => context.absent(&later, absent),
-                Err(_) => {}
-            }
-        }
+            later_calls(context, read)
+        });
     }
 }
 
@@ -90,7 +96,7 @@ fn empty_call() {
     black_box(0_u64);
 }
 
-fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Result<Figure, Absent> {
+fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Taken {
     let until = context.machine.read(Clock::Monotonic) + context.share(0.012);
     let mut empty_batches = Samples::new();
     for _ in 0..50 {
@@ -108,10 +114,10 @@ fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) 
             samples.push((ticks_as_nanos(context, ticks) - empty) / f64::from(calls));
         }
     });
-    samples.figure(Method::Diff, &Absent::final_("no batch was timed"))
+    samples.taken(&Absent::final_("no batch was timed"))
 }
 
-/// One batch of calls: its length in ticks, and how many calls it had.
+/// Times one batch of calls: its length in ticks, and the number of calls.
 #[inline(always)]
 fn batch<M: Machine + Clone + Sync>(context: &Context<'_, M>, call: impl Fn()) -> (i64, u32) {
     let start = context.timebase.stamp_ordered();
@@ -125,16 +131,17 @@ fn ticks_as_nanos<M: Machine + Clone + Sync>(context: &Context<'_, M>, ticks: i6
     ticks as f64 * 1e9 / context.timebase.calibration().rate_hz
 }
 
-fn first_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read, sweep: &mut [u8]) -> Figure {
+fn first_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Reading {
+    let mut sweep = vec![1_u8; SWEEP_BYTES];
     let mut samples = [0.0; FIRST_CALLS];
     with_call!(context, read, call => for sample in &mut samples {
         for line in sweep.iter_mut().step_by(LINE_BYTES) {
             *line = line.wrapping_add(1);
         }
-        black_box(&mut *sweep);
+        black_box(&mut sweep);
         *sample = ticks_as_nanos(context, stamped(context, call));
     });
-    Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples)
+    Reading::samples(samples.to_vec())
 }
 
 /// One call between ordered stamps.

@@ -1,4 +1,4 @@
-//! Whether the gaps of a run can be told apart after all, by what the kernel counted for the CPU meanwhile.
+//! Attributes the gaps of a run to interrupts or to the hypervisor, by what the kernel counted for the CPU meanwhile.
 //!
 //! A guest cannot tell a single gap by an interrupt from one by the hypervisor. But if its CPU handled *no* interrupt at
 //! all during the run, and the kernel saw time stolen, then every gap that was no preemption was stolen. Any other

@@ -1,41 +1,38 @@
 //! Chapter *Executive*: how long the services of a multitasking executive take, in the form of KADAK's AMX timing guide.
 //!
-//! Each scenario is written once against the [`port`] and measured on every executive: this project's on fibers and on
-//! threads, and bare threads as the reference. [`run_scenarios`] measures any other that implements the port.
+//! Each scenario is written once against the [`port`] and measured on every executive: this project's on fibers and on threads, and bare
+//! threads as the reference.
 
-pub mod bare;
 mod bench;
-mod clock_service;
-mod diagrams;
-mod firing;
-mod interrupts;
-mod load;
-mod mailbox;
-pub mod ours;
 pub mod port;
 mod remarks;
-mod rhealstone;
-mod rows;
-mod scenarios;
-mod switching;
-mod thread_metric;
-mod waitwake;
+mod scenario;
 
-use std::any::Any;
 use std::cell::RefCell;
+use std::rc::Rc;
 
-use hairspring_machine::{Host, Machine, Nanos};
-use hairspring_sheet::{Absent, Value};
-use hairspring_time::Timebase;
+use hairspring_machine::{Machine, Nanos};
+use hairspring_sheet::{Absent, Unit};
 
 use crate::caches;
-use crate::context::{Context, Effort};
-pub use bench::{Bench, Cache, Load};
-pub use load::Streaming;
-use ours::{Fiber, Ours, ThreadSmp, ThreadUp};
-use port::{Place, Port};
-pub(crate) use rows::declare;
-pub use scenarios::run_scenarios;
+use crate::probe::{Context, Effort, Probes, Setting, Slot, TableSlot};
+pub use bench::load::Streaming;
+pub use bench::{BackgroundLoad, Bench, Cache};
+use port::ours::{Fiber, Ours, ThreadSmp, ThreadUp};
+use port::{Placement, Port};
+pub use port::{bare, ours};
+use remarks::Residual;
+pub use scenario::{Compared, Round};
+
+/// The executives: segment of the ids, name for people.
+const EXECUTIVES: [(&str, &str); 4] = [
+    ("fiber", "fibers"),
+    ("thread_up", "threads on one CPU"),
+    ("thread_smp", "threads on all CPUs"),
+    ("pthread_futex", "bare threads on a futex"),
+];
+/// Only the first has a row for the longest time without a look at interrupts.
+const POLLS: usize = 0;
 
 /// The share of the chapter's time that one run samples for: about 230 runs, their making and their rests fit.
 const SLICE_SHARE: f64 = 0.003;
@@ -47,88 +44,197 @@ const SWEEP_BYTES: usize = 4 << 20;
 /// No second-level cache is larger.
 const SWEEP_BYTES_MOST: usize = 32 << 20;
 
-pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, M>) {
-    // Tasks run on threads and stacks of this computer, so their stamps must be its own.
-    let Some(timebase) = (&context.timebase as &dyn Any).downcast_ref::<Timebase<Host>>().cloned() else {
-        let absent = Absent::new(
-            "the executives run on a real machine's threads and stacks; a simulated one has none",
-            "take the sheet on a real machine",
-        );
-        context.absent_under("executive", &absent);
-        return;
+const LIMITS: &str = "at most 10,000 samples of each cell and a fiftieth of a second; cells with more than 5 % of samples \
+                      without proof are absent";
+const LIMITS_LONGEST: &str =
+    "eight runs of some ten thousand calls or fewer; each gives its longest time, which is one sample";
+
+/// The probes of the chapter: every scenario on every executive, idle and loaded.
+pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
+    let mut probes = Probes::new(
+        "executive",
+        "Executive",
+        "How long the services of a multitasking executive take: this project's on fibers, on threads of one CPU and \
+         on threads of all, and bare threads on a futex as the reference. A and B are tasks; A is the more urgent. \
+         The spans T1 to T4 are those of KADAK's AMX timing guide, and its diagrams are drawn beside; where the guide \
+         leaves one open, the definition is ours and says so.",
+    );
+    probes.needs_host("the executives run on a real machine's threads and stacks; a simulated one has none");
+    let stand = Rc::new(RefCell::new(Stand::default()));
+    let tables = Tables::declare(&mut probes);
+    let before = Rc::clone(&stand);
+    probes.before(move |context| before.borrow_mut().set_up(context));
+    let residuals = [
+        add::<M, Ours<Fiber>>(&mut probes, &tables, &stand, 0),
+        add::<M, Ours<ThreadUp>>(&mut probes, &tables, &stand, 1),
+        add::<M, Ours<ThreadSmp>>(&mut probes, &tables, &stand, 2),
+        add::<M, bare::Bare>(&mut probes, &tables, &stand, 3),
+    ];
+    probes.after(move |context| {
+        stand.borrow_mut().streaming = None;
+        remarks::residuals(context, &residuals);
+    });
+    probes
+}
+
+/// What all runs need: the workbench, and the load while it is wanted.
+#[derive(Default)]
+struct Stand {
+    bench: Option<Bench>,
+    streaming: Option<Streaming>,
+}
+
+impl Stand {
+    fn set_up<M: Machine + Clone + Sync + 'static>(&mut self, context: &mut Context<'_, M>) {
+        // Tasks run on threads and stacks of this computer, so their stamps must be its own.
+        let Some(timebase) = context.host_timebase() else { return };
+        context.say("what the executive is measured with");
+        let place = Placement { cpu: context.cpu, other: context.other, measure_latency: false };
+        let bench = Bench::new(timebase, place, slice(context), sweep_bytes(context));
+        remarks::conditions(context, &bench);
+        self.bench = Some(bench);
+    }
+
+    /// The workbench, with this load from now on.
+    fn under(&mut self, load: BackgroundLoad) -> Result<&Bench, Absent> {
+        let bench =
+            self.bench.as_ref().ok_or_else(|| Absent::final_("there is no workbench: a defect of hairspring"))?;
+        match load {
+            BackgroundLoad::Idle => self.streaming = None,
+            BackgroundLoad::Loaded if self.streaming.is_none() => self.streaming = Some(Streaming::start(bench.place)?),
+            BackgroundLoad::Loaded => {}
+        }
+        Ok(bench)
+    }
+}
+
+/// The tables, each for every executive.
+struct Tables {
+    groups: Vec<[TableSlot; EXECUTIVES.len()]>,
+    latency: [TableSlot; EXECUTIVES.len()],
+    rhealstone: [TableSlot; EXECUTIVES.len()],
+    thread_metric: [TableSlot; EXECUTIVES.len()],
+}
+
+impl Tables {
+    fn declare<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) -> Self {
+        let groups = scenario::groups::<bare::Bare>().map(|group| {
+            EXECUTIVES.map(|(executive, name)| {
+                let (id, title) =
+                    (format!("executive.{executive}.{}", group.segment), format!("{}, {name}", group.title));
+                let table = probes.table(id, title, LIMITS);
+                probes.draw(table, group.diagram.clone());
+                table
+            })
+        });
+        let latency = EXECUTIVES.map(|(executive, name)| {
+            let id = format!("executive.{executive}.interrupt_latency");
+            probes.table(id, format!("Interrupt latency, {name}"), LIMITS_LONGEST)
+        });
+        let rhealstone = EXECUTIVES.map(|(executive, name)| {
+            let id = format!("executive.rhealstone.{executive}");
+            probes.table(id, format!("Rhealstone components, {name}"), LIMITS)
+        });
+        let thread_metric = EXECUTIVES.map(|(executive, name)| {
+            let id = format!("executive.thread_metric.{executive}");
+            probes.table(id, format!("Thread-Metric, {name}"), LIMITS)
+        });
+        Self { groups: groups.into(), latency, rhealstone, thread_metric }
+    }
+}
+
+/// The rows of one quantity: by load, then by caches.
+type RowOf = [[Slot; 2]; 2];
+
+/// Adds the probes of one executive: idle, then what has no variants, then loaded.
+fn add<M: Machine + Clone + Sync + 'static, P: Port>(
+    probes: &mut Probes<M>,
+    tables: &Tables,
+    stand: &Rc<RefCell<Stand>>,
+    executive: usize,
+) -> Residual {
+    let name = EXECUTIVES[executive].1;
+    // For each group its scenarios, and for each quantity the rows: by load, then by caches.
+    let groups: Vec<(scenario::Group, Vec<Vec<RowOf>>)> = scenario::groups::<P>()
+        .into_iter()
+        .zip(&tables.groups)
+        .map(|(group, table)| {
+            let mut row = |quantity: &scenario::Quantity| {
+                BackgroundLoad::ALL
+                    .map(|load| Cache::ALL.map(|cache| probes.row(table[executive], quantity.row::<P>(cache, load))))
+            };
+            let rows = group.scenarios.iter().map(|scenario| scenario.quantities.iter().map(&mut row).collect());
+            let rows = rows.collect();
+            (group, rows)
+        })
+        .collect();
+    let under = |probes: &mut Probes<M>, load: BackgroundLoad| {
+        for (cache_index, cache) in Cache::ALL.into_iter().enumerate() {
+            for (group, rows) in &groups {
+                for (scenario, rows) in group.scenarios.iter().zip(rows) {
+                    let slots: Vec<Slot> = rows.iter().map(|row| row[load as usize][cache_index]).collect();
+                    let methods: Vec<_> = scenario.quantities.iter().map(|of| of.method::<P>(cache)).collect();
+                    let names: Vec<&str> = scenario.quantities.iter().map(|quantity| quantity.segment).collect();
+                    let what = format!(
+                        "executive, {name}: {} {} {} {}",
+                        group.segment.replace('_', " "),
+                        names.join(" "),
+                        cache.segment(),
+                        load.segment()
+                    );
+                    let (stand, run) = (Rc::clone(stand), scenario.run);
+                    probes.several(Setting::AsStarted, slots.clone(), move |context| {
+                        begin::<M, P>(context, &what);
+                        let mut stand = stand.borrow_mut();
+                        let bench = match stand.under(load) {
+                            Ok(bench) => bench,
+                            Err(absent) => return context.absent_all(slots, &absent),
+                        };
+                        for ((slot, method), found) in slots.into_iter().zip(methods).zip(run(bench, cache)) {
+                            context.enter(slot, found.and_then(|series| series.reading(method, bench)));
+                        }
+                    });
+                }
+            }
+        }
     };
-    context.say("what the executive is measured with");
-    let other = context.machine.affinity().0.into_iter().find(|cpu| *cpu != context.cpu);
-    let place = Place { cpu: context.cpu, other, measure_latency: false };
-    let bench = Bench::new(timebase, place, slice(context), sweep_bytes(context));
-    remarks::conditions(context, &bench);
-    measure_port::<M, Ours<Fiber>>(context, &bench, rows::EXECUTIVES[0]);
-    measure_port::<M, Ours<ThreadUp>>(context, &bench, rows::EXECUTIVES[1]);
-    measure_port::<M, Ours<ThreadSmp>>(context, &bench, rows::EXECUTIVES[2]);
-    measure_port::<M, bare::Bare>(context, &bench, rows::EXECUTIVES[3]);
-    remarks::residuals(context);
+    under(probes, BackgroundLoad::Idle);
+    for longest in scenario::longest::<P>(executive == POLLS) {
+        let (stand, what) = (Rc::clone(stand), format!("executive, {name}: interrupt latency {}", longest.segment));
+        probes.one(Setting::AsStarted, tables.latency[executive], longest.row, move |context| {
+            begin::<M, P>(context, &what);
+            (longest.run)(stand.borrow_mut().under(BackgroundLoad::Idle)?)
+        });
+    }
+    let suites = [
+        ("rhealstone", tables.rhealstone[executive], Unit::Ns, Vec::from(scenario::components::<P>())),
+        ("thread metric", tables.thread_metric[executive], Unit::PerSecond, Vec::from(scenario::tests::<P>())),
+    ];
+    for (suite, table, unit, components) in suites {
+        for component in components {
+            let what = format!("executive, {name}: {suite} {}", component.segment.replace('_', " "));
+            let stand = Rc::clone(stand);
+            probes.one(Setting::AsStarted, table, component.row::<P>(unit), move |context| {
+                begin::<M, P>(context, &what);
+                component.take::<P>(stand.borrow_mut().under(BackgroundLoad::Idle)?)
+            });
+        }
+    }
+    under(probes, BackgroundLoad::Loaded);
+    let hot_idle = |scenario: usize, quantity: usize| groups[0].1[scenario][quantity][0][0];
+    Residual { name, split: [0, 1, 2, 3].map(|t| hot_idle(0, t)), sum: hot_idle(1, 0) }
+}
+
+/// Reports what is measured, and adds the remarks of the executive once.
+fn begin<M: Machine + Clone + Sync, P: Port>(context: &mut Context<'_, M>, what: &str) {
+    P::remarks().into_iter().for_each(|remark| context.remark_once(remark));
+    context.say(what);
 }
 
 fn slice<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Nanos {
     // What runs take besides sampling is the same at every effort, and weighs most when there is little time.
     let share = if context.effort == Effort::Quick { SLICE_SHARE_QUICK } else { SLICE_SHARE };
     context.share(share).min(SLICE_MOST)
-}
-
-/// Measures one executive, idle and loaded.
-fn measure_port<M: Machine + Clone + Sync, P: Port>(
-    context: &mut Context<'_, M>,
-    bench: &Bench,
-    (executive, name): (&str, &str),
-) {
-    let row = |cell: &str| match cell.split_once('.') {
-        Some((suite @ ("rhealstone" | "thread_metric"), rest)) => format!("executive.{suite}.{executive}.{rest}"),
-        _ => format!("executive.{executive}.{cell}"),
-    };
-    let prefixes = [
-        format!("executive.{executive}"),
-        format!("executive.rhealstone.{executive}"),
-        format!("executive.thread_metric.{executive}"),
-    ];
-    if !prefixes.iter().any(|prefix| context.wants(prefix)) {
-        return;
-    }
-    P::remarks().into_iter().for_each(|remark| context.remark(remark));
-    for load in Load::ALL {
-        let suffix = format!(".{}", load.segment());
-        let wanted = |id: &String| prefixes[0] == *id || id.starts_with(&format!("{}.", prefixes[0]));
-        let mut streaming = None;
-        if load == Load::Loaded
-            && context.rows.iter().any(|(id, value)| value.is_none() && wanted(id) && id.ends_with(&suffix))
-        {
-            match Streaming::start(bench.place) {
-                Ok(started) => streaming = Some(started),
-                Err(absent) => {
-                    let rows: Vec<String> =
-                        context.rows.keys().filter(|id| wanted(id) && id.ends_with(&suffix)).cloned().collect();
-                    rows.iter().for_each(|id| context.absent(id, absent.clone()));
-                }
-            }
-        }
-        let shared = RefCell::new(&mut *context);
-        let mut wanted = |cell: &str| {
-            let mut context = shared.borrow_mut();
-            let wanted = context.wants(&row(cell));
-            if wanted {
-                context.say(&format!("executive, {name}: {}", cell.replace(['.', '_'], " ")));
-            }
-            wanted
-        };
-        let mut enter = |cell: &str, value: Value| {
-            let mut context = shared.borrow_mut();
-            match value {
-                Value::Figure(figure) => context.put(&row(cell), figure),
-                Value::Absent(absent) => context.absent(&row(cell), absent),
-            }
-        };
-        run_scenarios::<P>(bench, load, &mut wanted, &mut enter);
-        drop(streaming);
-    }
 }
 
 /// Twice the second-level cache of one CPU, as the facts have it.
@@ -143,8 +249,9 @@ mod tests {
 
     #[test]
     fn every_cell_of_every_executive_is_declared() {
-        let declared: std::collections::BTreeSet<String> =
-            declare().tables.into_iter().flat_map(|table| table.rows).map(|row| row.id).collect();
+        let probes = probes::<hairspring_machine::Host>();
+        let declared: std::collections::BTreeSet<&str> =
+            probes.declaration().tables.iter().flat_map(|table| &table.rows).map(|row| row.id.as_str()).collect();
         assert_eq!(declared.len(), 4 * (24 + 8 + 12 + 8 + 16 + 4 + 1 + 6 + 8) + 1);
     }
 }

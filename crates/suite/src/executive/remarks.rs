@@ -1,12 +1,10 @@
 //! What stands below the chapter: how it was taken, and how well the parts agree with the whole.
 
 use hairspring_machine::Machine;
-use hairspring_sheet::Value;
 
 use super::bench::Bench;
-use super::rows::EXECUTIVES;
-use super::waitwake::LINKS;
-use crate::context::Context;
+use super::scenario::LINKS;
+use crate::probe::{Context, Slot};
 
 /// How the figures were taken, and with what settings.
 pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, bench: &Bench) {
@@ -54,17 +52,20 @@ pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>
     ));
 }
 
+/// The rows of wait/wake, hot and idle, on one executive: its name, T1 to T4, and the closed loop of all four.
+pub(super) struct Residual {
+    pub(super) name: &'static str,
+    pub(super) split: [Slot; 4],
+    pub(super) sum: Slot,
+}
+
 /// How far T1 to T4 together are from the closed loop of all four.
-pub(super) fn residuals<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
+pub(super) fn residuals<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, executives: &[Residual]) {
     let mut parts = Vec::new();
-    for (executive, name) in EXECUTIVES {
-        let median =
-            |quantity: &str| match context.rows.get(&format!("executive.{executive}.waitwake.{quantity}.hot.idle")) {
-                Some(Some(Value::Figure(figure))) => figure.median,
-                _ => None,
-            };
-        let split: Option<f64> = ["t1", "t2", "t3", "t4"].into_iter().map(median).sum();
-        if let (Some(split), Some(sum)) = (split, median("sum")) {
+    for Residual { name, split, sum } in executives {
+        let median = |slot: Slot| context.figure(slot)?.median;
+        let split: Option<f64> = split.iter().copied().map(median).sum();
+        if let (Some(split), Some(sum)) = (split, median(*sum)) {
             parts.push(format!(
                 "{name}: {split:.0} ns split, {sum:.0} ns in the loop, {:+.0} %",
                 (split / sum - 1.0) * 100.0

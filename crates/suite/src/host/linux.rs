@@ -1,25 +1,14 @@
 //! Linux: all chapters, and the clocks and sleeps by their names there.
 
-#[path = "../caches.rs"]
-pub(crate) mod caches;
-#[path = "../caller.rs"]
-pub mod caller;
-#[path = "../executive/mod.rs"]
-pub mod executive;
-#[path = "../reaction/mod.rs"]
-pub mod reaction;
-#[path = "../transfer/mod.rs"]
-pub mod transfer;
-
 use hairspring_machine::{Clock, ClockCall, Machine, SleepCall};
 use hairspring_sheet::{Conditions, Note};
 
 use crate::callers::{Program, Start};
 use crate::clocks::Read;
-use crate::context::Context;
-use crate::registry::ChapterDeclaration;
-use crate::sheet_run::Request;
-pub use transfer::Disks;
+use crate::probe::Probes;
+use crate::sheet_run::SheetRequest;
+pub use crate::transfer::Disks;
+use crate::{executive, reaction, transfer};
 
 /// What is read: the segment of its id, its name for people, and how.
 pub(crate) const READS: &[(&str, &str, Read)] = &[
@@ -100,30 +89,21 @@ const CALLERS_C: Start = Start {
 };
 
 /// What they work with beside the machine.
+#[derive(Default)]
 pub(crate) struct Means {
     /// Where disks may be measured.
     pub(crate) disks: Option<Disks>,
 }
 
 impl Means {
-    pub(crate) fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &SheetRequest) -> Self {
         Self { disks: request.disks.clone() }
     }
 }
 
 /// The chapters that only this system has.
-pub(crate) fn chapters() -> Vec<ChapterDeclaration> {
-    vec![executive::declare(), reaction::declare(), transfer::declare()]
-}
-
-/// Measures one of them.
-pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(chapter: &str, context: &mut Context<'_, M>) {
-    match chapter {
-        "executive" => executive::measure(context),
-        "reaction" => reaction::measure(context),
-        "transfer" => transfer::measure(context),
-        other => unreachable!("the registry has no chapter {other}"),
-    }
+pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> {
+    vec![executive::probes(), reaction::probes(), transfer::probes()]
 }
 
 /// What a reader of a sheet made here must know before any figure.

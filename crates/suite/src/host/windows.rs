@@ -7,9 +7,8 @@ use hairspring_sheet::{Conditions, Note, NoteKind};
 
 use crate::callers::{Program, Start};
 use crate::clocks::Read;
-use crate::context::Context;
-use crate::registry::ChapterDeclaration;
-use crate::sheet_run::Request;
+use crate::probe::Probes;
+use crate::sheet_run::SheetRequest;
 
 /// What is read: the segment of its id, its name for people, and how.
 pub(crate) const READS: &[(&str, &str, Read)] = &[
@@ -70,24 +69,18 @@ const DLL: &str = "on Windows C calls the DLL: see callers.dll";
 pub enum Disks {}
 
 /// What they work with beside the machine: nothing.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Means;
 
 impl Means {
-    pub(crate) fn of(_request: &Request) -> Self {
+    pub(crate) fn of(_request: &SheetRequest) -> Self {
         Self
     }
 }
 
 /// The chapters that only this system has.
-pub(crate) fn chapters() -> Vec<ChapterDeclaration> {
+pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> {
     Vec::new()
-}
-
-/// Measures one of them.
-pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(chapter: &str, context: &mut Context<'_, M>) {
-    let Means = context.means;
-    unreachable!("the registry has no chapter {chapter}")
 }
 
 /// What a reader of a sheet made here must know before any figure.

@@ -1,15 +1,13 @@
 //! What calls of a device cost, and what a unit adds to them.
 
-use hairspring_device::{
-    AccessTimes, Activation, Device, DeviceError, Event, EventSource, Guarded, Lines, Protocol, SchedulingUnit, Stamped,
-};
+use hairspring_device::{AccessTimes, Device, DeviceError, Guarded, Lines, Protocol};
 use hairspring_machine::{Host, Machine, Nanos};
-use hairspring_sheet::{Absent, Figure, Method, Value};
+use hairspring_sheet::{Absent, Method, Unit};
+use hairspring_station::{Activation, Event, EventSource, SchedulingUnit, Stamped};
 use hairspring_time::{Instant, Timebase};
 
 use super::{board, folder, refused};
-use crate::context::{Class, Context};
-use crate::samples::Samples;
+use crate::probe::{Class, Probes, Row, Samples, Setting, Taken};
 
 /// Each row gets this share of the chapter's time.
 const SHARE: f64 = 0.02;
@@ -18,35 +16,35 @@ const ROUNDS: u64 = 1000;
 
 type Call = fn(&mut dyn Device) -> Result<(), DeviceError>;
 
-const CALLS: [(&str, Call); 3] = [
-    ("read", |board| board.read().map(drop)),
-    ("write", |board| board.write(Lines::one(0), Lines::one(0))),
-    ("init", |board| board.init()),
+/// The calls: segment, what is called, and the call.
+const CALLS: [(&str, &str, Call); 3] = [
+    ("read", "read the input lines", |board| board.read().map(drop)),
+    ("write", "write the output lines", |board| board.write(Lines::one(0), Lines::one(0))),
+    ("init", "initialise the board", |board| board.init()),
 ];
 
-pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &Timebase<Host>) {
-    context.say("calls of a device");
-    let machine = context.machine.clone();
-    let pinned = context.settings(Class::Other).apply(&machine);
-    let span = context.share(SHARE);
-    for (call, act) in CALLS {
-        let value = calls(act, span, timebase).map_or_else(Value::Absent, Value::Figure);
-        enter(context, call, value);
+/// A probe of each call, and one of what a unit adds.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    let table = probes.table(
+        "reaction.call",
+        "Device calls, on a virtual board with the access times of FESA's (1.25, 1.25 and 3.75 µs)",
+        "at most 20,000 samples, and a fiftieth of the chapter's time",
+    );
+    let setting = Setting::Class(Class::Other);
+    for (call, measures, act) in CALLS {
+        let row = Row::new(call, call, Unit::Ns, Method::Stamp, measures);
+        probes.one_on_host(setting, table, row, move |context, timebase| {
+            context.say("calls of a device");
+            calls(act, context.share(SHARE), timebase)
+        });
     }
-    let value = dispatch(span, timebase).map_or_else(Value::Absent, Value::Figure);
-    enter(context, "dispatch", value);
-    drop(pinned);
+    let measures = "all that a unit does for an event that has come already: take it, stamp every stage, lock and unlock an \
+                    idle board that is not accessed, and put the stamps into the ring";
+    let row = Row::new("dispatch", "dispatch", Unit::Ns, Method::Diff, measures);
+    probes.one_on_host(setting, table, row, |context, timebase| dispatch(context.share(SHARE), timebase));
 }
 
-fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, call: &str, value: Value) {
-    let id = format!("reaction.call.{call}");
-    match value {
-        Value::Figure(figure) => context.put(&id, figure),
-        Value::Absent(absent) => context.absent(&id, absent),
-    }
-}
-
-fn calls(act: Call, span: Nanos, timebase: &Timebase<Host>) -> Result<Figure, Absent> {
+fn calls(act: Call, span: Nanos, timebase: &Timebase<Host>) -> Taken {
     let folder = folder()?;
     let mut board = board(&folder, AccessTimes::FESA, Protocol::Inherit, timebase)?;
     board.init().map_err(refused)?;
@@ -59,7 +57,7 @@ fn calls(act: Call, span: Nanos, timebase: &Timebase<Host>) -> Result<Figure, Ab
         done.map_err(refused)?;
         samples.push_nanos(timebase.nanos(ended.since(begun)));
     }
-    samples.figure(Method::Stamp, &Absent::final_("there was no time for a single call"))
+    samples.taken(&Absent::final_("there was no time for a single call"))
 }
 
 fn before(timebase: &Timebase<Host>, end: Instant) -> bool {
@@ -87,7 +85,7 @@ impl EventSource for Ready<'_> {
 }
 
 /// The cost of an activation in which nothing is done, from many in a row.
-fn dispatch(span: Nanos, timebase: &Timebase<Host>) -> Result<Figure, Absent> {
+fn dispatch(span: Nanos, timebase: &Timebase<Host>) -> Taken {
     let folder = folder()?;
     let open = || board(&folder, AccessTimes::ZERO, Protocol::Inherit, timebase);
     let device = Guarded::new(Box::new(open()?), Box::new(open()?));
@@ -110,5 +108,5 @@ fn dispatch(span: Nanos, timebase: &Timebase<Host>) -> Result<Figure, Absent> {
     if !unit.counts().holds() || unit.counts().unrecorded > 0 {
         return Err(Absent::final_("events were lost, which is a defect of hairspring"));
     }
-    samples.figure(Method::Diff, &Absent::final_("there was no time for a single activation"))
+    samples.taken(&Absent::final_("there was no time for a single activation"))
 }

@@ -8,11 +8,9 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use hairspring_device::{
-    AccessTimes, Activation, Device, DeviceError, Guarded, Lines, Protocol, SchedulingUnit, Signal, Sleeper, Stop,
-    VirtualBoard,
-};
+use hairspring_device::{AccessTimes, Device, DeviceError, Guarded, Lines, Protocol, VirtualBoard};
 use hairspring_machine::{Cpu, Host, Nanos, Policy};
+use hairspring_station::{Activation, SchedulingUnit, Signal, Sleeper, Stop};
 use hairspring_time::{RealTime, Timebase};
 
 use super::work::work;

@@ -1,15 +1,15 @@
-//! Who fires: an event, a rest, and the next one when that was reacted to.
+//! Firing: an event, a rest, and the next event after the reaction.
 
-use hairspring_device::{StageLog, Stages};
 use hairspring_machine::{Clock, Host, Machine, Nanos};
 use hairspring_sheet::Absent;
+use hairspring_station::{StageLog, Stages};
 use hairspring_time::{Instant, Timebase};
 
 use super::sources::EVENTS_MOST;
 
-/// Between two events at least: who waits is asleep again.
+/// The least time between two events, in which the waiting thread falls asleep again.
 const REST: Nanos = Nanos::from_micros(200);
-/// An event that nobody has reacted to by then is lost.
+/// An event without a reaction by then is lost.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// What came of it.
@@ -20,7 +20,7 @@ pub(super) struct Fired {
     pub(super) stamps: Vec<Instant>,
 }
 
-/// Fires for this long; without anything to fire, collects what comes by itself.
+/// Fires events for this long, or collects the events of a source that needs nothing to fire it.
 pub(super) fn fire(
     firing: Option<Box<dyn FnMut() -> std::io::Result<()> + '_>>,
     span: Nanos,

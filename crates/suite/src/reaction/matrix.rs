@@ -1,31 +1,30 @@
 //! Several processes, one CPU, one board, one event: the experiment of FESA's latency note.
 //!
-//! The one who fires runs on the same CPU at the highest priority, as an interrupt does: it wakes all, and sleeps until all must be
-//! done. So nobody runs before everybody is ready, and nothing but the priorities decides who is first. Process 1 is started
-//! first, and so waits first.
+//! The thread that fires the event runs on the same CPU at the highest priority, as an interrupt does. It wakes all processes and sleeps
+//! until all must be done. So no process runs before all are ready, and the priorities alone decide which is first. Process 1 is
+//! started first, so it waits first.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hairspring_device::{AccessTimes, Device, EventSource, Protocol, Signal, Sleeper, Stop};
+use hairspring_device::{AccessTimes, Device, Protocol};
 use hairspring_machine::{Clock, Host, Machine, Nanos, Policy};
-use hairspring_sheet::{Absent, Method};
+use hairspring_sheet::{Absent, Method, Unit};
+use hairspring_station::{EventSource, Signal, Sleeper, Stop};
 use hairspring_time::{RealTime, Timebase};
 use tempfile::TempDir;
 
 use super::chain::{Chain, signal};
-use super::rows::{ROWS, priority, segment};
 use super::{board, folder, modes, refused};
-use crate::context::{Context, Effort, policy_refused};
-use crate::samples::Samples;
+use crate::probe::{Context, Effort, Probes, Row, Samples, Setting, Slot, policy_refused};
 
 /// How long each of the first two threads of a chain computes, and how long the last one has the board: 590 µs in all, of which
 /// 250 µs on the board, as the note found.
 const BEFORE: Nanos = Nanos::from_micros(170);
 const HOLD: Nanos = Nanos::from_micros(250);
-/// The priority of who fires: the highest there is.
+/// The priority of the thread that fires: the highest there is.
 const FIRING: u8 = 99;
 /// Events of a cell. Peaks of a distribution are looked for only where there is the time for enough of them.
 const ROUNDS: u64 = 100;
@@ -38,72 +37,108 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Looks while waiting for one.
 const LOOK: Duration = Duration::from_millis(2);
 
-pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &Timebase<Host>) {
-    let wanted = ["reaction.matrix", "reaction.inversion", "reaction.chain"].map(|prefix| context.wants(prefix));
-    if !wanted.contains(&true) {
-        return;
-    }
-    context.remark(format!(
-        "Each process computes {BEFORE} in each of two threads and then has the board for {HOLD}, during which it reads once and \
-         writes twice. Label 100 of the note is priority 99 here. The event is fired on the same CPU at priority {FIRING}."
-    ));
-    let rounds = match context.effort {
-        Effort::Quick => ROUNDS_QUICK,
-        Effort::Normal => ROUNDS,
-        Effort::Thorough => ROUNDS_THOROUGH,
-    };
-    if rounds < modes::SAMPLES_LEAST as u64 {
-        context.remark(format!(
-            "Steps in a distribution are looked for from {} events on: `--thorough` takes {ROUNDS_THOROUGH}.",
-            modes::SAMPLES_LEAST
-        ));
-    }
-    let experiment = Experiment { program: context.program.clone(), cpu: context.cpu.0, rounds, timebase };
-    for protocol in Protocol::ALL {
-        for labels in ROWS {
-            let ids: Vec<String> = (1..=labels.len())
-                .map(|number| format!("reaction.matrix.{}.{protocol}.process{number}", segment(labels)))
-                .collect();
-            let priorities: Vec<u8> = labels.iter().map(|label| priority(*label)).collect();
-            one(context, &ids, &format!("processes at {priorities:?}, lock {protocol}"), || {
-                experiment.equal(&priorities, protocol)
-            });
-        }
-        let id = format!("reaction.inversion.{protocol}.high");
-        one(context, &[id], &format!("priority inversion, lock {protocol}"), || experiment.inversion(protocol));
-    }
-    let alone = priority(50);
-    one(context, &["reaction.chain.process.total".to_owned()], "a chain in a process", || {
-        experiment.equal(&[alone], Protocol::Inherit)
-    });
-    one(context, &["reaction.chain.thread.total".to_owned()], "a chain in threads", || experiment.in_threads(alone));
+/// The rows of that note's Table 1, and two with three processes: its labels, of which each is a priority.
+const ROWS: [&[u8]; 9] =
+    [&[17, 17], &[50, 17], &[17, 50], &[100, 50], &[50, 50], &[100, 100], &[17, 100], &[50, 17, 25], &[17, 17, 17]];
+
+/// The priority that Linux has for a label of the note.
+fn priority(label: u8) -> u8 {
+    label.min(99)
 }
 
-/// Measures the rows of one cell, if they are wanted.
-fn one<M: Machine + Clone + Sync>(
-    context: &mut Context<'_, M>,
-    ids: &[String],
-    saying: &str,
-    act: impl FnOnce() -> Result<Vec<Samples>, Absent>,
-) {
-    if !ids.iter().any(|id| context.wants(id)) {
-        return;
+fn joined(labels: &[u8], by: &str) -> String {
+    labels.iter().map(u8::to_string).collect::<Vec<_>>().join(by)
+}
+
+const LIMITS: &str = "100 events for each cell, 25 at the least effort, 1,000 at the greatest";
+
+/// The probes: a cell for each row and lock, the inversions, and a chain alone.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    let matrix = Protocol::ALL.map(|protocol| (protocol, ROWS.map(|_| Vec::new())));
+    let mut matrix: Vec<(Protocol, [Vec<Slot>; ROWS.len()])> = matrix.into();
+    for (protocol, cells) in &mut matrix {
+        *cells = processes(probes, *protocol);
     }
-    context.say(saying);
-    match act() {
-        Ok(samples) => {
-            for (id, samples) in ids.iter().zip(samples) {
-                if let Some(modes) = modes::named(samples.values()) {
-                    context.remark(format!("{id}: {modes}"));
-                }
-                match samples.figure(Method::Stamp, &Absent::final_("no process reacted")) {
-                    Ok(figure) => context.put(id, figure),
-                    Err(absent) => context.absent(id, absent),
+    let table =
+        probes.table("reaction.inversion", "Priority inversion: an urgent process meets a board that is taken", LIMITS);
+    let inversion = Protocol::ALL.map(|protocol| {
+        let measures = "from the event until the most urgent process has driven the board, which a process of the lowest \
+                        priority has for 1 ms, while one in the middle computes for 3 ms";
+        let (suffix, label) = (format!("{protocol}.high"), format!("lock {protocol}"));
+        probes.row(table, Row::new(suffix, label, Unit::Ns, Method::Stamp, measures))
+    });
+    for ((protocol, cells), inversion) in matrix.into_iter().zip(inversion) {
+        for (labels, slots) in ROWS.into_iter().zip(cells) {
+            let priorities: Vec<u8> = labels.iter().map(|label| priority(*label)).collect();
+            let saying = format!("processes at {priorities:?}, lock {protocol}");
+            cell(probes, slots, saying, move |experiment| experiment.equal(&priorities, protocol));
+        }
+        let saying = format!("priority inversion, lock {protocol}");
+        cell(probes, vec![inversion], saying, move |experiment| experiment.inversion(protocol));
+    }
+    let table = probes.table("reaction.chain", "One chain alone: thread against process", LIMITS);
+    let alone = priority(50);
+    let mut chain = |kind: &str, label: &str, measures: &str| {
+        vec![probes.row(table, Row::new(format!("{kind}.total"), label, Unit::Ns, Method::Stamp, measures))]
+    };
+    let measures = "from the event until a chain alone, in a process of its own, has driven the board";
+    let in_process = chain("process", "a process of its own", measures);
+    let measures = "the same with its three threads in the process that fires the event";
+    let in_threads = chain("thread", "threads of this process", measures);
+    cell(probes, in_process, "a chain in a process".to_owned(), move |experiment| {
+        experiment.equal(&[alone], Protocol::Inherit)
+    });
+    cell(probes, in_threads, "a chain in threads".to_owned(), move |experiment| experiment.in_threads(alone));
+}
+
+/// The table of one lock, with a row for each process of each cell.
+fn processes<M: Machine + Clone + Sync + 'static>(
+    probes: &mut Probes<M>,
+    protocol: Protocol,
+) -> [Vec<Slot>; ROWS.len()] {
+    let table = probes.table(
+        "reaction.matrix",
+        format!("Processes of different priority on one CPU and one board, lock {protocol}"),
+        LIMITS,
+    );
+    ROWS.map(|labels| {
+        let mut row = |number: usize| {
+            let suffix = format!("{}.{protocol}.process{number}", joined(labels, "_"));
+            let label = format!("{}: process {number}", joined(labels, "/"));
+            let priorities: Vec<u8> = labels.iter().map(|label| priority(*label)).collect();
+            let measures = format!(
+                "from the event until process {number} of {} has driven the board; priorities {}",
+                labels.len(),
+                joined(&priorities, ", ")
+            );
+            probes.row(table, Row::new(suffix, label, Unit::Ns, Method::Stamp, measures))
+        };
+        (1..=labels.len()).map(&mut row).collect()
+    })
+}
+
+/// A probe of one cell.
+fn cell<M: Machine + Clone + Sync + 'static>(
+    probes: &mut Probes<M>,
+    slots: Vec<Slot>,
+    saying: String,
+    act: impl FnOnce(&Experiment<'_>) -> Result<Vec<Samples>, Absent> + 'static,
+) {
+    probes.several_on_host(Setting::AsStarted, slots.clone(), move |context, timebase| {
+        let experiment = Experiment::begin(context, timebase);
+        context.say(&saying);
+        match act(&experiment) {
+            Ok(samples) => {
+                for (slot, samples) in slots.into_iter().zip(samples) {
+                    if let Some(modes) = modes::named(samples.values()) {
+                        context.remark(format!("{}: {modes}", context.id(slot)));
+                    }
+                    context.enter(slot, samples.taken(&Absent::final_("no process reacted")));
                 }
             }
+            Err(absent) => slots.into_iter().for_each(|slot| context.absent(slot, absent.clone())),
         }
-        Err(absent) => ids.iter().for_each(|id| context.absent(id, absent.clone())),
-    }
+    });
 }
 
 /// What all cells have in common.
@@ -120,14 +155,34 @@ struct Cell<'t> {
     timebase: &'t Timebase<Host>,
 }
 
-/// One who reacts, as the one who fires sees it.
+/// A process that reacts, as seen by the thread that fires.
 struct Process<'t> {
     child: Option<Child>,
     done: Sleeper<'t, Host>,
     fired: Signal,
 }
 
-impl Experiment<'_> {
+impl<'t> Experiment<'t> {
+    /// The experiment with this effort; how it is made is said once.
+    fn begin<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &'t Timebase<Host>) -> Self {
+        context.remark_once(format!(
+            "Each process computes {BEFORE} in each of two threads and then has the board for {HOLD}, during which it reads once and \
+             writes twice. Label 100 of the note is priority 99 here. The event is fired on the same CPU at priority {FIRING}."
+        ));
+        let rounds = match context.effort {
+            Effort::Quick => ROUNDS_QUICK,
+            Effort::Normal => ROUNDS,
+            Effort::Thorough => ROUNDS_THOROUGH,
+        };
+        if rounds < modes::SAMPLES_LEAST as u64 {
+            context.remark_once(format!(
+                "Steps in a distribution are looked for from {} events on: `--thorough` takes {ROUNDS_THOROUGH}.",
+                modes::SAMPLES_LEAST
+            ));
+        }
+        Self { program: context.program.clone(), cpu: context.cpu.0, rounds, timebase }
+    }
+
     fn cell(&self, protocol: Protocol) -> Result<Cell<'_>, Absent> {
         let cell = Cell { folder: folder()?, timebase: self.timebase };
         board(&cell.folder, AccessTimes::FESA, protocol, self.timebase)?.init().map_err(refused)?;
@@ -205,8 +260,8 @@ impl Experiment<'_> {
         })
     }
 
-    /// Fires the events of each round, each so long after its beginning, and takes the time of every process from the one with
-    /// this index.
+    /// Fires the events of each round at their offsets from its beginning. The time of every process counts from the event with this
+    /// index.
     fn rounds(
         &self,
         cell: &Cell<'_>,

@@ -5,11 +5,8 @@ pub mod chain;
 mod fire;
 mod matrix;
 mod modes;
-mod rows;
 mod sources;
 mod work;
-
-use std::any::Any;
 
 use hairspring_device::{AccessTimes, DeviceError, Lines, Protocol, VirtualBoard};
 use hairspring_machine::{Host, Machine};
@@ -18,34 +15,25 @@ use hairspring_time::Timebase;
 use tempfile::TempDir;
 
 pub use chain::Chain;
-pub(crate) use rows::declare;
 
-use crate::context::Context;
+use crate::probe::Probes;
 
-pub(crate) fn measure<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, M>) {
-    // Threads and processes of this computer react, so the stamps must be its own.
-    let Some(timebase) = (&context.timebase as &dyn Any).downcast_ref::<Timebase<Host>>().cloned() else {
-        let absent = Absent::new(
-            "threads and processes of a real machine react; a simulated one has none",
-            "take the sheet on a real machine",
-        );
-        context.absent_under("reaction", &absent);
-        return;
-    };
-    // Before this thread is pinned: then it would see its own CPU only.
-    let other = context.machine.affinity().0.into_iter().find(|cpu| *cpu != context.cpu);
-    if context.wants("reaction.call") {
-        call::measure(context, &timebase);
-    }
-    sources::measure(context, &timebase, other);
-    for (source, name, _) in rows::WIRED {
-        let absent = Absent::new(
-            format!("nothing on a machine drives the {name} by itself"),
-            "wire something to the line and let `hairspring serve` act on it: its report has the same stages",
-        );
-        context.absent_under(&format!("reaction.{source}"), &absent);
-    }
-    matrix::measure(context, &timebase);
+/// The probes of the chapter: calls of a device, sources of events, and processes that share a CPU and a board.
+pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
+    let mut probes = Probes::new(
+        "reaction",
+        "Reaction",
+        "An event from outside releases an action that drives a device: how long each stage takes for each kind of \
+         source, with the action on a thread of its own, pinned and under SCHED_FIFO (the polled source: SCHED_OTHER), \
+         and a virtual board without access times. Then the experiment of FESA's latency note (2006): processes that \
+         share one CPU and one board are released by one event, each a chain of three threads that hand over, of which \
+         the last drives the board under its lock.",
+    );
+    probes.needs_host("threads and processes of a real machine react; a simulated one has none");
+    call::add(&mut probes);
+    sources::add(&mut probes);
+    matrix::add(&mut probes);
+    probes
 }
 
 /// A folder for boards and signals, in memory where there is such a folder.

@@ -3,22 +3,19 @@
 use std::io::Write;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
-use hairspring_device::source::{Counter, Datagrams, Each, Pps, PreciseTimer, Readable, Timer};
-use hairspring_device::{
-    AccessTimes, Activation, DeviceError, EventSource, Guarded, Lines, Poller, Protocol, SchedulingUnit, Signal,
-    Sleeper, Stages, Stop,
-};
+use hairspring_device::{AccessTimes, Guarded, Lines, Protocol};
 use hairspring_machine::{Cpu, Host, Machine, Nanos, Policy};
-use hairspring_sheet::{Absent, Method};
+use hairspring_sheet::{Absent, Method, Unit};
+use hairspring_station::source::{Counter, Datagrams, Each, Pps, PreciseTimer, Readable, Timer};
+use hairspring_station::{Activation, EventSource, Poller, SchedulingUnit, Signal, Sleeper, Stages, Stamped, Stop};
 use hairspring_time::{Instant, RealTime, Timebase};
 use tempfile::TempDir;
 
 use super::fire::{Fired, fire};
-use super::rows::{PPS, SOURCES, STAGES};
 use super::{board, folder, modes, refused};
-use crate::context::{Class, Context, policy_refused};
-use crate::samples::Samples;
+use crate::probe::{Class, Context, Probes, Row, Samples, Setting, Slot, policy_refused};
 
 /// Each source gets this share of the chapter's time.
 const SHARE: f64 = 0.03;
@@ -33,29 +30,155 @@ pub(super) const EVENTS_MOST: usize = 4096;
 /// The group of the events that are sent to one; from the range for private use.
 const GROUP: &str = "239.255.72.83:0";
 
-pub(super) fn measure<M: Machine + Clone + Sync>(
-    context: &mut Context<'_, M>,
-    timebase: &Timebase<Host>,
-    other: Option<Cpu>,
-) {
-    for (source, name, _) in SOURCES {
-        let prefix = format!("reaction.{source}");
-        if !context.wants(&prefix) {
-            continue;
-        }
-        context.say(&format!("reaction to a {name}"));
-        let span = context.share(SHARE).max(if source == PPS { PULSES } else { Nanos::ZERO });
-        let class = if source == "polled" { Class::Other } else { Class::Fifo };
-        let settings = context.settings(class);
-        let taken = folder().and_then(|folder| react(source, &folder, settings, other, span, timebase));
-        match taken {
-            Ok(stages) => enter(context, source, name, &stages),
-            Err(absent) => context.absent_under(&prefix, &absent),
-        }
+/// A kind of source: how it is made, and what fires it.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// Its segment in ids, and its name for people.
+    segment: &'static str,
+    name: &'static str,
+    /// What is stamped as the event.
+    event: &'static str,
+    class: Class,
+    /// Whether events come once in a second, by themselves.
+    pulses: bool,
+    make: for<'t> fn(&Making<'t>) -> Made<'t>,
+}
+
+/// What a source is made with.
+struct Making<'t> {
+    signal: &'t Signal,
+    /// Where the signal is.
+    path: &'t Path,
+    timebase: &'t Timebase<Host>,
+    stop: &'t Stop,
+}
+
+/// A source, and what makes its events if it does not make them by itself; or why there is none.
+type Made<'t> = Result<(Box<dyn EventSource + 't>, Option<Firing<'t>>), Absent>;
+
+/// What makes an event.
+type Firing<'f> = Box<dyn FnMut() -> std::io::Result<()> + 'f>;
+
+impl Kind {
+    /// A source whose thread sleeps under `SCHED_FIFO`.
+    const fn asleep(
+        segment: &'static str,
+        name: &'static str,
+        event: &'static str,
+        make: for<'t> fn(&Making<'t>) -> Made<'t>,
+    ) -> Self {
+        Self { segment, name, event, class: Class::Fifo, pulses: false, make }
     }
 }
 
-fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, source: &str, name: &str, stages: &[Stages]) {
+/// The sources, in reading order. Timers and pulses need nothing that fires them.
+const SOURCES: [Kind; 9] = [
+    Kind::asleep("timer", "kernel timer", "the time it was due", |making| {
+        Ok((Box::new(Timer::new(PERIOD, making.timebase, making.stop).map_err(refused)?), None))
+    }),
+    Kind::asleep("precise", "precise timer", "the time it was due", |making| {
+        Ok((Box::new(PreciseTimer::new(PERIOD, making.timebase, making.stop).map_err(refused)?), None))
+    }),
+    Kind::asleep("eventfd", "eventfd", "just before the write", |making| {
+        let (counter, firing) = Counter::new(making.timebase, making.stop).map_err(refused)?;
+        let fire = move || firing.fire().map_err(|error| std::io::Error::other(error.to_string()));
+        Ok((Box::new(counter), Some(Box::new(fire))))
+    }),
+    Kind::asleep("pipe", "pipe", "just before the write", |making| {
+        let (reader, mut writer) = std::io::pipe().map_err(failed)?;
+        let waiting = Readable::new(OwnedFd::from(reader), "a pipe", Each::Read, making.timebase, making.stop);
+        Ok((Box::new(waiting), Some(Box::new(move || writer.write(&[1]).map(drop)))))
+    }),
+    Kind::asleep("udp", "UDP datagram", "when the kernel took the packet", |making| datagrams(making, "127.0.0.1:0")),
+    Kind::asleep("multicast", "UDP to a group", "when the kernel took the packet", |making| datagrams(making, GROUP)),
+    Kind::asleep("software", "signal, asleep", "when it was fired", |making| {
+        let sleeper = Sleeper::new(making.again()?, making.timebase, making.stop);
+        Ok((Box::new(sleeper), Some(making.fire())))
+    }),
+    Kind {
+        class: Class::Other,
+        ..Kind::asleep("polled", "signal, polled", "when it was fired", |making| {
+            let poller = Poller::new(making.again()?, making.timebase, making.stop).map_err(refused)?;
+            Ok((Box::new(poller), Some(making.fire())))
+        })
+    },
+    Kind {
+        pulses: true,
+        ..Kind::asleep("pps", "pulse of a clock", "when the kernel took the interrupt", |making| {
+            let pulses = Pps::open(PULSES_FROM.as_ref(), making.timebase, making.stop).map_err(refused)?;
+            Ok((Box::new(pulses), None))
+        })
+    },
+];
+
+/// Lines of real devices, which nothing on a machine drives by itself: segment, name, what is stamped as the event.
+const WIRED: [(&str, &str, &str); 3] = [
+    ("gpio", "edge of a GPIO line", "when the kernel took the interrupt"),
+    ("parport", "interrupt of a parallel port", "when the thread had it"),
+    ("uio", "interrupt of a card", "when the thread had it"),
+];
+
+/// The stages: segment, label, what lies in it.
+const STAGES: [(&str, &str, &str); 5] = [
+    ("total", "event → I/O done", "from the event until the access of the device is done"),
+    ("wake", "event → wake", "from the event until the waiting thread has it"),
+    ("start", "wake → action", "until the first instruction of the action"),
+    ("lock", "lock", "from the request of the device's lock until it is granted"),
+    ("io", "I/O", "from the lock until the access of the device is done"),
+];
+
+/// A probe of each source: all its stages.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    for kind in SOURCES {
+        let limits = if kind.pulses {
+            "the pulses of /dev/pps0 for a share of the chapter's time, at least 5 s"
+        } else {
+            LIMITS
+        };
+        let slots = stages(probes, (kind.segment, kind.name, kind.event), limits);
+        probes.several_on_host(Setting::AsStarted, slots, move |context, timebase| {
+            context.say(&format!("reaction to a {}", kind.name));
+            let span = context.share(SHARE).max(if kind.pulses { PULSES } else { Nanos::ZERO });
+            let (settings, other) = (context.settings(kind.class), context.other);
+            match folder().and_then(|folder| react(kind, &folder, settings, other, span, timebase)) {
+                Ok(stages) => enter(context, kind, slots, &stages),
+                Err(absent) => slots.into_iter().for_each(|slot| context.absent(slot, absent.clone())),
+            }
+        });
+    }
+    for (segment, name, event) in WIRED {
+        let slots = stages(probes, (segment, name, event), LIMITS);
+        probes.several(Setting::AsStarted, slots, move |context| {
+            let absent = Absent::new(
+                format!("nothing on a machine drives the {name} by itself"),
+                "wire something to the line and let `hairspring serve` act on it: its report has the same stages",
+            );
+            slots.into_iter().for_each(|slot| context.absent(slot, absent.clone()));
+        });
+    }
+}
+
+const LIMITS: &str = "events at least 0.2 ms apart for a share of the chapter's time, at most 4,096";
+
+/// The table of a source, with a row for each stage.
+fn stages<M: Machine + Clone + Sync + 'static>(
+    probes: &mut Probes<M>,
+    (source, name, event): (&str, &str, &str),
+    limits: &'static str,
+) -> [Slot; STAGES.len()] {
+    let table = probes.table(format!("reaction.{source}"), format!("Event to I/O, {name}"), limits);
+    STAGES.map(|(stage, label, measures)| {
+        let measures = format!("{measures}; the event is stamped {event}");
+        probes.row(table, Row::new(stage, label, Unit::Ns, Method::Stamp, measures))
+    })
+}
+
+fn enter<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    kind: Kind,
+    slots: [Slot; STAGES.len()],
+    stages: &[Stages],
+) {
     let mut samples: [Samples; STAGES.len()] = std::array::from_fn(|_| Samples::new());
     for one in stages {
         let Some(access) = one.access else { continue };
@@ -72,33 +195,23 @@ fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, source: &str, 
             }
         }
     }
-    let empty = match source {
-        PPS => Absent::new(
-            format!("no pulse came from {PULSES_FROM}"),
-            "see that its clock gives pulses: ppstest shows them",
-        ),
-        _ => Absent::final_("no event came through"),
+    let empty = if kind.pulses {
+        Absent::new(format!("no pulse came from {PULSES_FROM}"), "see that its clock gives pulses: ppstest shows them")
+    } else {
+        Absent::final_("no event came through")
     };
-    for ((stage, _, _), samples) in STAGES.iter().zip(samples) {
-        let id = format!("reaction.{source}.{stage}");
-        if *stage == "total"
-            && let Some(modes) = modes::named(samples.values())
-        {
-            context.remark(format!("{id}, {name}: {modes}"));
-        }
-        match samples.figure(Method::Stamp, &empty) {
-            Ok(figure) => context.put(&id, figure),
-            Err(absent) => context.absent(&id, absent),
-        }
+    // The first stage is the total.
+    if let Some(modes) = modes::named(samples[0].values()) {
+        context.remark(format!("{}, {}: {modes}", context.id(slots[0]), kind.name));
+    }
+    for (slot, samples) in slots.into_iter().zip(samples) {
+        context.enter(slot, samples.taken(&empty));
     }
 }
 
-/// What makes an event.
-type Firing<'f> = Box<dyn FnMut() -> std::io::Result<()> + 'f>;
-
 /// Lets events come for this long, and returns the stages of all that did.
 fn react(
-    source: &str,
+    kind: Kind,
     folder: &TempDir,
     settings: RealTime,
     other: Option<Cpu>,
@@ -109,8 +222,9 @@ fn react(
     let open = || board(folder, AccessTimes::ZERO, Protocol::Inherit, timebase);
     let device = Guarded::new(Box::new(open()?), Box::new(open()?));
     device.lock().and_then(|mut held| held.device().init()).map_err(refused)?;
-    let signal = Signal::open(&folder.path().join("signal")).map_err(refused)?;
-    let (waiting, firing) = make(source, &signal, folder, timebase, &stop)?;
+    let path = folder.path().join("signal");
+    let signal = Signal::open(&path).map_err(refused)?;
+    let (waiting, firing) = (kind.make)(&Making { signal: &signal, path: &path, timebase, stop: &stop })?;
     let mut lines = Lines(0);
     let action = move |activation: &mut Activation<'_, '_, Host>| {
         lines.0 ^= 1;
@@ -153,11 +267,11 @@ fn react(
     })
 }
 
-/// Where the source does not know when an event was sent, who fired it does.
+/// For sources that do not stamp their events, the stamp taken before the event was fired.
 fn with_stamps(mut stages: Vec<Stages>, stamps: &[Instant]) -> Vec<Stages> {
     for one in &mut stages {
         let index = usize::try_from(one.sequence).ok().and_then(|sequence| sequence.checked_sub(1));
-        if one.stamped == hairspring_device::Stamped::Wake
+        if one.stamped == Stamped::Wake
             && let Some(stamp) = index.and_then(|index| stamps.get(index))
         {
             one.event = *stamp;
@@ -166,46 +280,28 @@ fn with_stamps(mut stages: Vec<Stages>, stamps: &[Instant]) -> Vec<Stages> {
     stages
 }
 
-/// A source of this kind, and what fires it; timers need nothing.
-fn make<'t>(
-    source: &str,
-    signal: &'t Signal,
-    folder: &TempDir,
-    timebase: &'t Timebase<Host>,
-    stop: &'t Stop,
-) -> Result<(Box<dyn EventSource + 't>, Option<Firing<'t>>), Absent> {
-    let failed = |error: std::io::Error| Absent::final_(format!("failed to make a source: {error}"));
-    let again = || Signal::open(&folder.path().join("signal")).map_err(refused);
-    let fired = |fired: Result<u64, DeviceError>| fired.map(drop).map_err(std::io::Error::other);
-    Ok(match source {
-        PPS => (Box::new(Pps::open(PULSES_FROM.as_ref(), timebase, stop).map_err(refused)?), None),
-        "timer" => (Box::new(Timer::new(PERIOD, timebase, stop).map_err(refused)?), None),
-        "precise" => (Box::new(PreciseTimer::new(PERIOD, timebase, stop).map_err(refused)?), None),
-        "eventfd" => {
-            let (counter, firing) = Counter::new(timebase, stop).map_err(refused)?;
-            let fire = move || firing.fire().map_err(|error| std::io::Error::other(error.to_string()));
-            (Box::new(counter), Some(Box::new(fire)))
-        }
-        "pipe" => {
-            let (reader, mut writer) = std::io::pipe().map_err(failed)?;
-            let waiting = Readable::new(OwnedFd::from(reader), "a pipe", Each::Read, timebase, stop);
-            (Box::new(waiting), Some(Box::new(move || writer.write(&[1]).map(drop))))
-        }
-        "udp" | "multicast" => {
-            let listen = if source == "udp" { "127.0.0.1:0" } else { GROUP };
-            let address = listen.parse().map_err(|_| Absent::final_("the address is none"))?;
-            let datagrams = Datagrams::listen(address, timebase, stop).map_err(refused)?;
-            let sender = UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
-            let to = datagrams.address();
-            (Box::new(datagrams), Some(Box::new(move || sender.send_to(&[], to).map(drop))))
-        }
-        "software" => {
-            let fire = move || fired(signal.fire(None, timebase));
-            (Box::new(Sleeper::new(again()?, timebase, stop)), Some(Box::new(fire)))
-        }
-        _ => {
-            let fire = move || fired(signal.fire(None, timebase));
-            (Box::new(Poller::new(again()?, timebase, stop).map_err(refused)?), Some(Box::new(fire)))
-        }
-    })
+impl<'t> Making<'t> {
+    /// The signal once more, for the thread that waits for it.
+    fn again(&self) -> Result<Signal, Absent> {
+        Signal::open(self.path).map_err(refused)
+    }
+
+    /// Fires the signal.
+    fn fire(&self) -> Firing<'t> {
+        let (signal, timebase) = (self.signal, self.timebase);
+        Box::new(move || signal.fire(None, timebase).map(drop).map_err(std::io::Error::other))
+    }
+}
+
+/// Datagrams to an address of this computer.
+fn datagrams<'t>(making: &Making<'t>, listen: &str) -> Result<(Box<dyn EventSource + 't>, Option<Firing<'t>>), Absent> {
+    let address = listen.parse().map_err(|_| Absent::final_("the address is none"))?;
+    let datagrams = Datagrams::listen(address, making.timebase, making.stop).map_err(refused)?;
+    let sender = UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
+    let to = datagrams.address();
+    Ok((Box::new(datagrams), Some(Box::new(move || sender.send_to(&[], to).map(drop)))))
+}
+
+fn failed(error: std::io::Error) -> Absent {
+    Absent::final_(format!("failed to make a source: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Work: CPU time that passes, whoever else runs meanwhile.
+//! Work: a loop that uses a given CPU time, however often it is preempted.
 
 use hairspring_machine::{Clock, Machine, Nanos};
 

@@ -1,15 +1,15 @@
 //! [`Arena`]: memory on pages of one kind, moved through block by block.
 //!
-//! The pages are read back from the kernel; an arena is on the pages that it names, or there is none, with the reason.
+//! The kind of pages is read back from the kernel. Without the pages that were asked for there is no arena, and the error says why.
 
 #![expect(unsafe_code, reason = "makes a slice of mapped memory")]
 
+use hairspring_ring::{Bytes, Memory, Pages};
 use hairspring_sheet::Absent;
-use hairspring_stream::{Bytes, Memory, Pages};
 
 use super::operation::Operation;
 
-/// Pages that a sweep is taken on: segment, for people.
+/// The kinds of pages that a sweep is taken on.
 pub(crate) const PAGES: [Pages; 3] = [Pages::Small, Pages::Transparent, Pages::Huge2M];
 
 /// Memory in two halves: operations read from the first and write to the second.
@@ -88,7 +88,7 @@ impl Arena {
 }
 
 /// A way to get memory: size, the least that would do, pages.
-type Source = fn(Bytes, Bytes, Pages) -> Result<Memory, hairspring_stream::memory::MemoryError>;
+type Source = fn(Bytes, Bytes, Pages) -> Result<Memory, hairspring_ring::memory::MemoryError>;
 
 /// All of a memory, once, also where it is mapped twice.
 pub(super) fn bytes(memory: &mut Memory) -> &mut [u8] {
@@ -115,7 +115,7 @@ pub(super) fn huge_pages(size: Bytes) -> u64 {
 }
 
 fn checked(
-    memory: Result<Memory, hairspring_stream::memory::MemoryError>,
+    memory: Result<Memory, hairspring_ring::memory::MemoryError>,
     pages: Pages,
     set_aside: u64,
 ) -> Result<Memory, Absent> {
@@ -139,7 +139,7 @@ fn checked(
         }
         Pages::Transparent => "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled".to_owned(),
     };
-    Err(Absent::new(format!("{pages} were not to be had, {} were given{why}", granted.pages), remedy))
+    Err(Absent::new(format!("{pages} are not available; the kernel gave {}{why}", granted.pages), remedy))
 }
 
 #[cfg(test)]

@@ -7,25 +7,27 @@
 
 #![expect(unsafe_code, reason = "attaches the memory that is moved to its store")]
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use hairspring_machine::{Machine, Nanos};
-use hairspring_sheet::{Absent, Figure, Method, Unit};
-use hairspring_stream::bell::Bell;
-use hairspring_stream::pattern::Pattern;
-use hairspring_stream::store::{Completion, Direct, FileId, MemoryId, Op, Open, Piece, Token, Ways, best};
-use hairspring_stream::{Bytes, Frames, Layout, Memory, Pages, Store};
+use hairspring_record::Store;
+use hairspring_record::store::{Completion, Direct, FileId, MemoryId, Op, Open, Piece, Token, Ways, best};
+use hairspring_ring::notifier::Notifier;
+use hairspring_ring::{Bytes, Frames, Layout, Memory, Pages};
+use hairspring_sheet::{Absent, Method, Unit};
+use hairspring_source::pattern::Pattern;
 use hairspring_time::{Host, Timebase};
 
 use super::disks::Disks;
-use super::fits;
+use super::fits::{self, FitRows};
 use super::hockney::Block;
 use super::memory::rate;
-use super::repeats::{self, Random};
-use crate::context::Context;
-use crate::registry::{RowDeclaration, TableDeclaration};
+use super::repeats;
+use crate::probe::{Context, Probes, Reading, Row, Setting, Slot, TableSlot};
+use crate::rounds::median;
 
 /// Block sizes with their segments: those of AN006.
 const BLOCKS: [(&str, Bytes); 7] = [
@@ -96,21 +98,18 @@ impl Cell {
         }
     }
 
-    fn id(self) -> String {
-        let (verb, block, targets) = (self.verb(), BLOCKS[self.block].0, self.targets);
-        match self.way {
-            // The same as the row beside which it stands.
-            Way::Fio => format!("transfer.disk.{verb}.{block}.direct.{targets}.fio.rate"),
-            _ => format!("transfer.disk.{verb}.{block}.{}.{targets}.rate", self.way()),
-        }
-    }
-
+    /// Its sweep in ids, beside others over the same blocks.
     fn sweep(self) -> String {
-        format!("transfer.disk.{}.{}.{}", self.verb(), self.way(), self.targets)
+        format!("{}.{}.{}", self.verb(), self.way(), self.targets)
     }
 
-    fn row(self) -> RowDeclaration {
-        let bytes = BLOCKS[self.block].1;
+    fn row(self) -> Row {
+        let (block, bytes) = BLOCKS[self.block];
+        let suffix = match self.way {
+            // The same as the row beside which it stands.
+            Way::Fio => format!("{block}.direct.{}.fio.rate", self.targets),
+            _ => format!("{block}.{}.{}.rate", self.way(), self.targets),
+        };
         let (verb, through) = match self.way {
             Way::Direct => (self.verb(), "past the page cache"),
             Way::Buffered => (self.verb(), "through the page cache"),
@@ -121,8 +120,8 @@ impl Cell {
             Direction::Read => "of a file that was written before",
         };
         let targets = if self.targets == 1 { "1 target".to_owned() } else { format!("{} targets", self.targets) };
-        RowDeclaration::new(
-            self.id(),
+        Row::new(
+            suffix,
             format!("{verb} {bytes}, {}, {targets}", self.way()),
             Unit::BytesPerS,
             Method::Rate,
@@ -133,46 +132,74 @@ impl Cell {
     }
 }
 
-pub(super) fn declare() -> Vec<TableDeclaration> {
-    let limits = "only with folders to do it in; at least 5 repeats in turns, in an order of each turn's own; two fifths of the \
-                  volume that may be written are shared by all rows";
-    let table = |direction: Direction, id: &str, title: &str| TableDeclaration {
-        diagram: None,
-        id: id.to_owned(),
-        title: title.to_owned(),
-        limits,
-        rows: Cell::all().filter(|cell| cell.direction == direction).map(Cell::row).collect(),
-    };
-    let mut tables = vec![
-        table(Direction::Write, "transfer.disk.write", "Disk, write by block size"),
-        table(Direction::Read, "transfer.disk.read", "Disk, read by block size"),
-    ];
-    let mut sweeps: Vec<(String, String)> = Vec::new();
-    for cell in Cell::all().filter(|cell| cell.way != Way::Fio) {
-        let name = format!("{}, {}, {} target(s)", cell.verb(), cell.way(), cell.targets);
-        if !sweeps.iter().any(|(sweep, _)| *sweep == cell.sweep()) {
-            sweeps.push((cell.sweep(), name));
-        }
-    }
-    tables.push(fits::declare("transfer.disk", "Disk, lines through the block sizes", sweeps.into_iter()));
-    tables
+/// A cell with its row, and with those of the line through its sweep.
+#[derive(Clone, Copy)]
+struct Place {
+    cell: Cell,
+    rate: Slot,
+    /// fio has no sweep.
+    fit: Option<FitRows>,
 }
 
-pub(super) fn measure<M: Machine + Clone + Sync>(
+impl Place {
+    fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        [self.rate].into_iter().chain(self.fit.into_iter().flat_map(FitRows::all))
+    }
+}
+
+/// The one probe: all cells in turns.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    let limits = "only with folders to do it in; at least 5 repeats in turns, in an order of each turn's own; two fifths of the \
+                  volume that may be written are shared by all rows";
+    let write = probes.table("transfer.disk.write", "Disk, write by block size", limits);
+    let read = probes.table("transfer.disk.read", "Disk, read by block size", limits);
+    let lines = fits::table(probes, "transfer.disk", "Disk, lines through the block sizes");
+    let mut fits: Vec<(String, FitRows)> = Vec::new();
+    let places: Vec<Place> = Cell::all()
+        .map(|cell| {
+            let table = if cell.direction == Direction::Write { write } else { read };
+            let fit = (cell.way != Way::Fio).then(|| fit(probes, lines, &mut fits, cell));
+            Place { cell, rate: probes.row(table, cell.row()), fit }
+        })
+        .collect();
+    let slots: Vec<Slot> = places.iter().flat_map(Place::slots).collect();
+    probes.several_on_host(Setting::AsStarted, slots.clone(), move |context, timebase| {
+        if let Some(disks) = super::disks(context, slots) {
+            measure(context, timebase, &disks, &places);
+        }
+    });
+}
+
+/// The rows of the line through a cell's sweep; all its cells share them.
+fn fit<M: Machine + Clone + Sync + 'static>(
+    probes: &mut Probes<M>,
+    table: TableSlot,
+    fits: &mut Vec<(String, FitRows)>,
+    cell: Cell,
+) -> FitRows {
+    let sweep = cell.sweep();
+    if let Some((_, rows)) = fits.iter().find(|(known, _)| *known == sweep) {
+        return *rows;
+    }
+    let name = format!("{}, {}, {} target(s)", cell.verb(), cell.way(), cell.targets);
+    let rows = fits::rows(probes, table, &sweep, &name);
+    fits.push((sweep, rows));
+    rows
+}
+
+fn measure<M: Machine + Clone + Sync>(
     context: &mut Context<'_, M>,
     timebase: &Timebase<Host>,
     disks: &Disks,
+    places: &[Place],
 ) {
-    let wanted = |context: &Context<'_, M>, cell: Cell| {
-        context.wants(&cell.id()) || cell.way != Way::Fio && context.wants(&format!("{}.fit", cell.sweep()))
-    };
-    let cells: Vec<Cell> = Cell::all().filter(|cell| wanted(context, *cell)).collect();
-    let possible: Vec<Cell> = cells.iter().copied().filter(|cell| cell.targets <= disks.folders.len()).collect();
-    for cell in cells.iter().filter(|cell| cell.targets > disks.folders.len()) {
+    let wanted = places.iter().copied().filter(|place| context.wants_any(place.slots()));
+    let (possible, beyond): (Vec<Place>, Vec<Place>) =
+        wanted.partition(|place| place.cell.targets <= disks.folders.len());
+    for place in beyond {
         let remedy = "name as many, on disks of their own: `--dir A --dir B`";
-        let absent = Absent::new(format!("it takes {} folders", cell.targets), remedy);
-        context.absent(&cell.id(), absent.clone());
-        context.absent_under(&format!("{}.fit", cell.sweep()), &absent);
+        let absent = Absent::new(format!("it takes {} folders", place.cell.targets), remedy);
+        context.absent_all(place.slots(), &absent);
     }
     if possible.is_empty() {
         return;
@@ -185,27 +212,21 @@ pub(super) fn measure<M: Machine + Clone + Sync>(
             format!("{} leave less than {LEAST_RUN} for each of {rounds} repeats", disks.volume),
             format!("allow more: `--volume {}GiB`, or choose rows with --only", needed.0.div_ceil(1 << 30)),
         );
-        possible.iter().for_each(|cell| context.absent(&cell.id(), absent.clone()));
-        for cell in &possible {
-            context.absent_under(&format!("{}.fit", cell.sweep()), &absent);
-        }
+        context.absent_all(possible.iter().flat_map(Place::slots), &absent);
         return;
     }
     let mut rates: Vec<Result<Vec<f64>, Absent>> = vec![Ok(Vec::new()); possible.len()];
-    let mut random = Random::new();
-    for round in 0..rounds {
-        context.say(&format!("disks by block size, round {} of {rounds}", round + 1));
-        for index in random.order(possible.len()) {
-            if context.stopped() {
-                return;
-            }
-            if let Ok(so_far) = &mut rates[index] {
-                match one_run(timebase, possible[index], run, disks) {
-                    Ok(took) => so_far.push(rate(run, took)),
-                    Err(absent) => rates[index] = Err(absent),
-                }
+    let complete = repeats::in_turns(context, "disks by block size", possible.len(), |_, turn| {
+        if let Ok(so_far) = &mut rates[turn.candidate] {
+            match one_run(timebase, possible[turn.candidate].cell, run, disks) {
+                Ok(took) => so_far.push(rate(run, took)),
+                Err(absent) => rates[turn.candidate] = Err(absent),
             }
         }
+        ControlFlow::Continue(())
+    });
+    if !complete {
+        return;
     }
     enter(context, &possible, &rates);
     context.remark(format!(
@@ -214,42 +235,47 @@ pub(super) fn measure<M: Machine + Clone + Sync>(
     ));
 }
 
-fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, cells: &[Cell], rates: &[Result<Vec<f64>, Absent>]) {
-    let best_read =
-        cells.iter().zip(rates).filter(|(cell, _)| cell.direction == Direction::Read && cell.way == Way::Direct);
+fn enter<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    places: &[Place],
+    rates: &[Result<Vec<f64>, Absent>],
+) {
+    let past_cache = |cell: Cell| cell.direction == Direction::Read && cell.way == Way::Direct;
+    let best_read = places.iter().zip(rates).filter(|(place, _)| past_cache(place.cell));
     let best_read = best_read.filter_map(|(_, rates)| rates.as_ref().ok()).flatten().copied().fold(0.0, f64::max);
-    let mut sweeps: Vec<(Cell, Vec<Block>)> = Vec::new();
-    for (cell, rates) in cells.iter().zip(rates) {
+    let mut sweeps: Vec<(Place, FitRows, Vec<Block>)> = Vec::new();
+    for (place, rates) in places.iter().zip(rates) {
+        let cell = place.cell;
         let cached = |rates: &[f64]| {
             cell.way == Way::Buffered
                 && cell.direction == Direction::Read
                 && best_read > 0.0
-                && repeats::median(rates) > best_read * CACHED
+                && median(rates) > best_read * CACHED
         };
         match rates {
-            Err(absent) => context.absent(&cell.id(), absent.clone()),
+            Err(absent) => context.absent(place.rate, absent.clone()),
             Ok(rates) if cached(rates) => {
                 let reason = "it was much faster than any read past the page cache: the data came from memory";
-                context.absent(&cell.id(), Absent::final_(reason));
+                context.absent(place.rate, Absent::final_(reason));
             }
             Ok(rates) => {
-                context.put(&cell.id(), Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut rates.clone()));
+                context.put(place.rate, Reading::samples(rates.clone()));
                 let bytes = BLOCKS[cell.block].1.0 as f64;
                 let block = Block { bytes, times_ns: rates.iter().map(|rate| bytes * 1e9 / rate).collect() };
-                if cell.way != Way::Fio {
-                    match sweeps.iter_mut().find(|(first, _)| first.sweep() == cell.sweep()) {
-                        Some((_, blocks)) => blocks.push(block),
-                        None => sweeps.push((*cell, vec![block])),
-                    }
+                let Some(fit) = place.fit else { continue };
+                match sweeps.iter_mut().find(|(first, ..)| first.cell.sweep() == cell.sweep()) {
+                    Some((.., blocks)) => blocks.push(block),
+                    None => sweeps.push((*place, fit, vec![block])),
                 }
             }
         }
     }
     let mut lines = Vec::new();
-    for (cell, mut blocks) in sweeps {
+    for (place, fit, mut blocks) in sweeps {
         blocks.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+        let cell = place.cell;
         let name = format!("{}, {}, {}", cell.verb(), cell.way(), cell.targets);
-        lines.extend(fits::enter(context, &cell.sweep(), &name, &blocks));
+        lines.extend(fits::enter(context, fit, &name, &blocks));
     }
     fits::plot(context, "transfer.disk", "Disk by block size", "block size", lines);
 }
@@ -273,7 +299,7 @@ struct Mover {
     store: Box<dyn Store>,
     memory: MemoryId,
     block: u64,
-    bell: Bell,
+    notifier: Notifier,
 }
 
 fn failed(what: impl std::fmt::Display) -> Absent {
@@ -290,8 +316,8 @@ impl Mover {
         fill(&memory);
         // SAFETY: no other owner of the memory is left but the store, and the ring that filled it is gone.
         let memory = unsafe { store.attach(memory) };
-        let bell = Bell::new().map_err(|error| failed(format!("get a descriptor: {error}")))?;
-        Ok(Self { store, memory, block: block.0, bell })
+        let notifier = Notifier::new().map_err(|error| failed(format!("get a descriptor: {error}")))?;
+        Ok(Self { store, memory, block: block.0, notifier })
     }
 
     /// Moves whole blocks through files in turn, and syncs what was written.
@@ -338,7 +364,7 @@ impl Mover {
         self.store.flush();
         self.store.reap(completions);
         while completions.is_empty() {
-            self.store.wait(&self.bell, Nanos::MAX);
+            self.store.wait(&self.notifier, Nanos::MAX);
             self.store.reap(completions);
         }
         Ok(())
@@ -383,7 +409,7 @@ impl Mover {
 #[expect(clippy::cast_possible_truncation, reason = "the memory is one that this process has mapped")]
 fn fill(memory: &Arc<Memory>) {
     let Ok((mut producer, _consumer)) =
-        hairspring_stream::ring(Arc::clone(memory), memory.size(), hairspring_stream::source::OnOverrun::Stop)
+        hairspring_ring::ring(Arc::clone(memory), memory.size(), hairspring_ring::OnOverrun::Stop)
     else {
         return;
     };

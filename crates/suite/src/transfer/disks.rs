@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hairspring_stream::Bytes;
+use hairspring_ring::Bytes;
 
 /// Folders for the measurements on disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Disks {
         Bytes((self.volume.0 as f64 * Self::PLAIN) as u64)
     }
 
-    /// What the folders lie on, for people: file system and device, never a path.
+    /// File systems and devices of the folders, never their paths.
     pub(super) fn described(&self) -> String {
         let mut described: Vec<String> = self.folders.iter().map(|folder| describe(folder)).collect();
         described.dedup();

@@ -3,19 +3,19 @@
 //! r∞ is the rate that large blocks approach, t₀ what every block costs however small it is, and n½ = r∞·t₀ the block at which
 //! half of the rate is reached (R. W. Hockney, *The Science of Computer Benchmarking*, 1996).
 //!
-//! The line goes through the medians of the repeats at each block, and what is made small is the square of the relative
-//! error, since the times of a sweep span decades. The limits come from a bootstrap: the same fit through medians of repeats
+//! The line is fitted to the medians of the repeats at each block by least squares of the relative error, since the times of a sweep
+//! span decades. The limits come from a bootstrap: the same fit through medians of repeats
 //! that are drawn again, with replacement, at each block. What the sweep does not support is refused, not printed.
 
 use hairspring_sheet::Absent;
 
-use super::repeats::{Random, median};
+use crate::rounds::{Random, median};
 
 /// Fits of redrawn repeats.
 const REDRAWS: usize = 1000;
 /// A line has two numbers; with fewer blocks than these nothing tells whether it is one.
 const BLOCKS_LEAST: usize = 4;
-/// A block whose median is farther from the line than this share of itself says that the sweep is none.
+/// The largest distance of a median from the line, as a share of itself. Beyond it the sweep is no line.
 const ERROR_MOST: f64 = 0.25;
 /// Limits wider than the number itself say nothing.
 const WIDTH_MOST: f64 = 1.0;
@@ -94,7 +94,7 @@ impl Fit {
         let error = line.error(&points);
         if error > ERROR_MOST {
             return Err(Absent::final_(format!(
-                "the blocks do not lie on one line: the best misses one by {:.0} %. Caches with rates of their own do that, and disturbances",
+                "no line fits: the worst point is {:.0} % off. Cache levels or disturbances cause this",
                 error * 100.0
             )));
         }
@@ -202,7 +202,7 @@ mod tests {
     fn what_is_no_line_is_refused() {
         let mut caches = sweep(5e9, 100.0, 0.01);
         caches[..3].iter_mut().for_each(|block| block.times_ns.iter_mut().for_each(|time| *time /= 4.0));
-        assert!(Fit::through(&caches).expect_err("two rates").reason.contains("not lie on one line"));
+        assert!(Fit::through(&caches).expect_err("two rates").reason.contains("no line fits"));
         let mut shrinking = sweep(5e9, 100.0, 0.01);
         shrinking.iter_mut().for_each(|block| block.bytes = 1e9 - block.bytes);
         assert!(Fit::through(&shrinking).is_err());

@@ -4,20 +4,22 @@
 //! other. The last line, *beyond the caches*, goes through at least four times the last-level cache before it touches a
 //! byte again, and is the memory's own rate.
 
+use std::ops::ControlFlow;
+
 use hairspring_machine::{Clock, Machine, Nanos};
-use hairspring_sheet::{Absent, Figure, Method, Unit};
-use hairspring_stream::{Bytes, Pages};
+use hairspring_ring::{Bytes, Pages};
+use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Host, Timebase};
 
 use super::arena::{Arena, PAGES};
+use super::fits::{self, FitRows};
 use super::hockney::Block;
 use super::operation::Operation;
-use super::repeats::{self, Random};
-use super::{fits, label};
+use super::{label, repeats, set_aside};
 use crate::caches;
-use crate::context::{Context, Effort};
 use crate::host;
-use crate::registry::{RowDeclaration, TableDeclaration};
+use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Setting, Slot, TableSlot, Taken};
+use crate::rounds::interleave;
 
 /// Block sizes with their segments.
 const BLOCKS: [(&str, Bytes); 8] = [
@@ -30,8 +32,6 @@ const BLOCKS: [(&str, Bytes); 8] = [
     ("16mib", Bytes::mib(16)),
     ("64mib", Bytes::mib(64)),
 ];
-/// The segment of what lies in no cache.
-const BEYOND: &str = "beyond_caches";
 /// Two of the largest blocks.
 const BLOCKS_ARENA: Bytes = Bytes::mib(128);
 
@@ -39,7 +39,7 @@ const BLOCKS_ARENA: Bytes = Bytes::mib(128);
 const CACHES: u64 = 4;
 /// Where no cache is known, this much is.
 const BEYOND_UNKNOWN: Bytes = Bytes::mib(512);
-/// More memory than this is not taken, nor more than this share of what is free.
+/// The most memory that is taken, and the largest share of the free memory (one third).
 const BEYOND_MOST: Bytes = Bytes::gib(2);
 const BEYOND_MOST_OF_FREE: u64 = 3;
 /// A quick sheet has no time to make more than this present.
@@ -53,61 +53,94 @@ const BEYOND_SHARE: f64 = 0.05;
 /// Once this share of the chapter's time has passed, no more memory is made present.
 const TIME_MOST: f64 = 1.0;
 
-/// No core moves more in a cycle of its clock, and none has a faster clock: what is above was not measured but optimised away.
+/// No core moves more bytes in a cycle, and no core has a faster clock. A higher rate means that the compiler removed the work.
 const READ_BYTES_PER_CYCLE: f64 = 192.0;
 const WRITE_BYTES_PER_CYCLE: f64 = 64.0;
 const CLOCK_HZ_MOST: f64 = 7e9;
 
-pub(super) fn declare() -> Vec<TableDeclaration> {
-    let mut tables: Vec<TableDeclaration> = Operation::ALL
-        .into_iter()
-        .map(|operation| TableDeclaration {
-            diagram: None,
-            id: format!("transfer.memory.{}", operation.segment()),
-            title: format!("Memory, {}", operation.name()),
-            limits: "at least 5 repeats in turns of all operations, blocks and pages, in an order of each turn's own; 384 MiB of \
-                     memory; beyond the caches 4 times the last-level cache, at most 2 GiB and a third of the free memory, one \
-                     kind of pages after the other",
-            rows: PAGES.into_iter().flat_map(|pages| rows(operation, pages)).collect(),
-        })
-        .collect();
-    let sweeps = PAGES.into_iter().flat_map(|pages| Operation::ALL.map(|operation| (operation, pages)));
-    tables.push(fits::declare(
-        "transfer.memory",
-        "Memory, lines through the block sizes",
-        sweeps.map(|(operation, pages)| (sweep(operation, pages), format!("{} on {pages}", operation.name()))),
-    ));
-    tables
+/// One operation on pages of one kind: the rows of its blocks, of what lies beyond the caches, and of the line through the blocks.
+#[derive(Clone, Copy)]
+struct Sweep {
+    operation: Operation,
+    pages: Pages,
+    blocks: [Slot; BLOCKS.len()],
+    beyond: Slot,
+    fit: FitRows,
 }
 
-/// The prefix of a sweep's fit.
-fn sweep(operation: Operation, pages: Pages) -> String {
-    format!("transfer.memory.{}.{}", operation.segment(), pages.name())
+/// The probes of the sweep: all blocks in turns, then beyond the caches with one kind of pages after the other.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    let mut rows = Vec::new();
+    for operation in Operation::ALL {
+        let table = probes.table(
+            format!("transfer.memory.{}", operation.segment()),
+            format!("Memory, {}", operation.name()),
+            "at least 5 repeats in turns of all operations, blocks and pages, in an order of each turn's own; 384 MiB of \
+             memory; beyond the caches 4 times the last-level cache, at most 2 GiB and a third of the free memory, one \
+             kind of pages after the other",
+        );
+        rows.extend(PAGES.map(|pages| rates(probes, table, operation, pages)));
+    }
+    let table = fits::table(probes, "transfer.memory", "Memory, lines through the block sizes");
+    let mut sweeps = Vec::new();
+    for pages in PAGES {
+        for (operation, _, blocks, beyond) in rows.iter().copied().filter(|row| row.1 == pages) {
+            let name = format!("{} on {pages}", operation.name());
+            let fit = fits::rows(probes, table, &format!("{}.{}", operation.segment(), pages.name()), &name);
+            sweeps.push(Sweep { operation, pages, blocks, beyond, fit });
+        }
+    }
+    let setting = Setting::Class(Class::Other);
+    let slots: Vec<Slot> = sweeps.iter().flat_map(|sweep| sweep.blocks.into_iter().chain(sweep.fit.all())).collect();
+    let own = sweeps.clone();
+    probes.several_on_host(setting, slots, move |context, timebase| {
+        measure_blocks(context, timebase, &own);
+        remark(context);
+    });
+    for pages in PAGES {
+        let own: Vec<Sweep> = sweeps.iter().copied().filter(|sweep| sweep.pages == pages).collect();
+        let slots: Vec<Slot> = own.iter().map(|sweep| sweep.beyond).collect();
+        probes.several_on_host(setting, slots, move |context, timebase| {
+            measure_beyond(context, timebase, pages, &own);
+            remark(context);
+        });
+    }
 }
 
-fn id(operation: Operation, block: &str, pages: Pages) -> String {
-    format!("transfer.memory.{}.{block}.{}.rate", operation.segment(), pages.name())
-}
-
-fn rows(operation: Operation, pages: Pages) -> Vec<RowDeclaration> {
-    let row = |segment: &str, label: String, how: String| {
+/// The rows of one operation on pages of one kind: each block, and beyond the caches.
+fn rates<M: Machine + Clone + Sync + 'static>(
+    probes: &mut Probes<M>,
+    table: TableSlot,
+    operation: Operation,
+    pages: Pages,
+) -> (Operation, Pages, [Slot; BLOCKS.len()], Slot) {
+    let mut row = |block: &str, label: String, how: String| {
         let measures = format!("{}; {how}, on {pages}", operation.counts());
-        RowDeclaration::new(id(operation, segment, pages), label, Unit::BytesPerS, Method::Rate, measures)
+        let suffix = format!("{block}.{}.rate", pages.name());
+        probes.row(table, Row::new(suffix, label, Unit::BytesPerS, Method::Rate, measures))
     };
-    let block = |(segment, bytes): (&str, Bytes)| {
-        row(segment, label(bytes, pages), format!("the same {bytes} again and again"))
-    };
+    let blocks =
+        BLOCKS.map(|(segment, bytes)| row(segment, label(bytes, pages), format!("the same {bytes} again and again")));
     let beyond = row(
-        BEYOND,
+        "beyond_caches",
         format!("beyond the caches on {pages}"),
         format!("memory gone through in windows of {WINDOW}, no byte again before four times the last-level cache"),
     );
-    BLOCKS.into_iter().map(block).chain([beyond]).collect()
+    (operation, pages, blocks, beyond)
+}
+
+fn remark<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
+    context.remark_once(format!(
+        "Memory: rates count each byte once, also where it is read and written. Reading uses {}; non-temporal stores are {}; copy \
+         and write are the C library's.",
+        host::loads(),
+        host::stores()
+    ));
 }
 
 /// What is moved in one cell, and the rates of its repeats in bytes per second.
 struct Cell {
-    operation: Operation,
+    sweep: Sweep,
     /// Which block, and which arena.
     block: usize,
     arena: usize,
@@ -119,7 +152,7 @@ struct Cell {
 pub(super) fn beyond<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> (Bytes, Option<Bytes>) {
     let cache = caches::last_level(&context.machine.facts()).map(Bytes);
     let wanted = cache.map_or(BEYOND_UNKNOWN, |cache| Bytes((cache.0 * CACHES).max(BLOCKS_ARENA.0)));
-    let free = hairspring_stream::memory::free_memory().map_or(BEYOND_MOST, |free| Bytes(free.0 / BEYOND_MOST_OF_FREE));
+    let free = hairspring_ring::memory::free_memory().map_or(BEYOND_MOST, |free| Bytes(free.0 / BEYOND_MOST_OF_FREE));
     // Two halves of whole windows on whole huge pages.
     (wanted.min(BEYOND_MOST).min(free).round_down(Bytes(WINDOW.0 * 2)), cache)
 }
@@ -129,94 +162,62 @@ pub(super) fn most<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Bytes
     beyond(context).0.max(BLOCKS_ARENA)
 }
 
-pub(super) fn measure<M: Machine + Clone + Sync>(
+fn measure_blocks<M: Machine + Clone + Sync>(
     context: &mut Context<'_, M>,
     timebase: &Timebase<Host>,
-    set_aside: u64,
+    sweeps: &[Sweep],
 ) {
-    measure_blocks(context, timebase, set_aside);
-    for pages in PAGES {
-        measure_beyond(context, timebase, pages, set_aside);
-    }
-    context.remark(format!(
-        "Memory: rates count each byte once, also where it is read and written. Reading uses {}; non-temporal stores are {}; copy \
-         and write are the C library's.",
-        host::loads(),
-        host::stores()
-    ));
-}
-
-fn measure_blocks<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &Timebase<Host>, set_aside: u64) {
-    let wanted_fit =
-        |context: &Context<'_, M>, operation, pages| context.wants(&format!("{}.fit", sweep(operation, pages)));
     let mut cells = Vec::new();
     let mut arenas = Vec::new();
     for pages in PAGES {
-        let wanted: Vec<(Operation, usize)> = Operation::ALL
-            .into_iter()
-            .flat_map(|operation| (0..BLOCKS.len()).map(move |block| (operation, block)))
-            .filter(|(operation, block)| {
-                context.wants(&id(*operation, BLOCKS[*block].0, pages)) || wanted_fit(context, *operation, pages)
-            })
+        let of_pages = sweeps.iter().filter(|sweep| sweep.pages == pages);
+        let wanted: Vec<(Sweep, usize)> = of_pages
+            .flat_map(|sweep| (0..BLOCKS.len()).map(move |block| (*sweep, block)))
+            .filter(|(sweep, block)| context.wants(sweep.blocks[*block]) || context.wants_any(sweep.fit.all()))
             .collect();
         if wanted.is_empty() {
             continue;
         }
         context.say(&format!("memory for the transfers, {pages}"));
-        match Arena::with_remedy(BLOCKS_ARENA, pages, set_aside) {
-            Ok(arena) => {
-                let arena_index = arenas.len();
-                arenas.push((pages, arena));
-                cells.extend(wanted.into_iter().map(|(operation, block)| Cell {
-                    operation,
-                    block,
-                    arena: arena_index,
-                    times: 0,
-                    rates: Vec::new(),
-                }));
+        match Arena::with_remedy(BLOCKS_ARENA, pages, set_aside(context)) {
+            Ok(made) => {
+                let arena = arenas.len();
+                arenas.push((pages, made));
+                let cell = |(sweep, block)| Cell { sweep, block, arena, times: 0, rates: Vec::new() };
+                cells.extend(wanted.into_iter().map(cell));
             }
             Err(absent) => {
-                for (operation, block) in wanted {
-                    context.absent(&id(operation, BLOCKS[block].0, pages), absent.clone());
-                    context.absent_under(&format!("{}.fit", sweep(operation, pages)), &absent);
+                for (sweep, block) in wanted {
+                    context.absent(sweep.blocks[block], absent.clone());
+                    context.absent_all(sweep.fit.all(), &absent);
                 }
             }
         }
     }
-    let rounds = repeats::rounds(context.effort);
-    let span = context.share(SHARE / (cells.len().max(1) * rounds) as f64);
-    let mut random = Random::new();
-    for round in 0..rounds {
-        context.say(&format!("memory by block size and pages, round {} of {rounds}", round + 1));
-        for index in random.order(cells.len()) {
-            if context.stopped() {
-                return;
-            }
-            let cell = &mut cells[index];
-            let (bytes, arena) = (BLOCKS[cell.block].1, &mut arenas[cell.arena].1);
-            if cell.times == 0 {
-                cell.times = repeats::tuned(timebase, span, |times| arena.repeat(cell.operation, bytes, times));
-            }
-            let took = repeats::timed(timebase, || arena.repeat(cell.operation, bytes, cell.times));
-            cell.rates.push(rate(Bytes(bytes.0 * cell.times), took));
+    let span = context.share(SHARE / (cells.len().max(1) * repeats::rounds(context.effort)) as f64);
+    let complete = repeats::in_turns(context, "memory by block size and pages", cells.len(), |_, turn| {
+        let cell = &mut cells[turn.candidate];
+        let (operation, bytes, arena) = (cell.sweep.operation, BLOCKS[cell.block].1, &mut arenas[cell.arena].1);
+        if cell.times == 0 {
+            cell.times = repeats::tuned(timebase, span, |times| arena.repeat(operation, bytes, times));
         }
+        let took = repeats::timed(timebase, || arena.repeat(operation, bytes, cell.times));
+        cell.rates.push(rate(Bytes(bytes.0 * cell.times), took));
+        ControlFlow::Continue(())
+    });
+    if !complete {
+        return;
     }
     for cell in &cells {
-        enter(
-            context,
-            cell.operation,
-            &id(cell.operation, BLOCKS[cell.block].0, arenas[cell.arena].0),
-            &cell.rates,
-            None,
-        );
+        context.enter(cell.sweep.blocks[cell.block], possible(cell.sweep.operation, &cell.rates));
     }
     for (arena, (pages, _)) in arenas.iter().enumerate() {
         let mut lines = Vec::new();
-        for operation in Operation::ALL {
-            let cells = cells.iter().filter(|cell| (cell.arena, cell.operation) == (arena, operation));
-            let blocks: Vec<Block> = cells.filter_map(|cell| block(operation, cell)).collect();
+        for sweep in sweeps.iter().filter(|sweep| sweep.pages == *pages) {
+            let own = |cell: &&Cell| (cell.arena, cell.sweep.operation) == (arena, sweep.operation);
+            let blocks: Vec<Block> = cells.iter().filter(own).filter_map(block).collect();
             if !blocks.is_empty() {
-                lines.extend(fits::enter(context, &sweep(operation, *pages), operation.name(), &blocks));
+                lines.extend(fits::enter(context, sweep.fit, sweep.operation.name(), &blocks));
             }
         }
         fits::plot(
@@ -230,9 +231,9 @@ fn measure_blocks<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timeb
 }
 
 /// The times of a cell, for the line through its sweep.
-fn block(operation: Operation, cell: &Cell) -> Option<Block> {
+fn block(cell: &Cell) -> Option<Block> {
     let bytes = BLOCKS[cell.block].1.0 as f64;
-    let possible = cell.rates.iter().all(|rate| *rate <= most_possible(operation));
+    let possible = cell.rates.iter().all(|rate| *rate <= most_possible(cell.sweep.operation));
     possible.then(|| Block { bytes, times_ns: cell.rates.iter().map(|rate| bytes * 1e9 / rate).collect() })
 }
 
@@ -240,13 +241,9 @@ fn measure_beyond<M: Machine + Clone + Sync>(
     context: &mut Context<'_, M>,
     timebase: &Timebase<Host>,
     pages: Pages,
-    set_aside: u64,
+    sweeps: &[Sweep],
 ) {
-    let wanted: Vec<Operation> =
-        Operation::ALL.into_iter().filter(|operation| context.wants(&id(*operation, BEYOND, pages))).collect();
-    if wanted.is_empty() {
-        return;
-    }
+    let wanted: Vec<Sweep> = sweeps.iter().copied().filter(|sweep| context.wants(sweep.beyond)).collect();
     let (size, cache) = beyond(context);
     let elapsed = context.machine.read(Clock::Monotonic) - context.began;
     let mut arena = if context.effort != Effort::Thorough && elapsed > context.share(TIME_MOST) {
@@ -264,33 +261,35 @@ fn measure_beyond<M: Machine + Clone + Sync>(
         ))
     } else {
         context.say(&format!("memory beyond the caches, {pages}"));
-        Arena::with_remedy(size, pages, set_aside)
+        Arena::with_remedy(size, pages, set_aside(context))
     };
     let arena = match &mut arena {
         Ok(arena) => arena,
         Err(absent) => {
-            wanted.iter().for_each(|operation| context.absent(&id(*operation, BEYOND, pages), absent.clone()));
+            context.absent_all(wanted.iter().map(|sweep| sweep.beyond), absent);
             return;
         }
     };
     let rounds = repeats::rounds(context.effort);
     let span = context.share(BEYOND_SHARE / (Operation::ALL.len() * PAGES.len() * rounds) as f64);
-    let mut random = Random::new();
     let mut rates = vec![Vec::new(); wanted.len()];
     // At least eight windows, so that no sample is of a few pages only; an even number, for both halves.
     let mut windows: Vec<u64> = Vec::new();
-    for operation in &wanted {
-        let times = repeats::tuned(timebase, span, |times| arena.walk(*operation, WINDOW, times));
+    for sweep in &wanted {
+        let times = repeats::tuned(timebase, span, |times| arena.walk(sweep.operation, WINDOW, times));
         windows.push(times.max(8).next_multiple_of(2));
     }
-    for _ in 0..rounds {
-        for index in random.order(wanted.len()) {
-            if context.stopped() {
-                return;
-            }
-            let took = repeats::timed(timebase, || arena.walk(wanted[index], WINDOW, windows[index]));
-            rates[index].push(rate(Bytes(WINDOW.0 * windows[index]), took));
+    let complete = interleave(rounds, wanted.len(), |turn| {
+        if context.stopped() {
+            return ControlFlow::Break(());
         }
+        let (operation, windows) = (wanted[turn.candidate].operation, windows[turn.candidate]);
+        let took = repeats::timed(timebase, || arena.walk(operation, WINDOW, windows));
+        rates[turn.candidate].push(rate(Bytes(WINDOW.0 * windows), took));
+        ControlFlow::Continue(())
+    });
+    if complete.is_break() {
+        return;
     }
     let caveat = match cache {
         None => Some(format!("no cache sizes are known here: gone through {size}")),
@@ -299,28 +298,22 @@ fn measure_beyond<M: Machine + Clone + Sync>(
         }
         Some(_) => None,
     };
-    for (operation, rates) in wanted.into_iter().zip(&rates) {
-        enter(context, operation, &id(operation, BEYOND, pages), rates, caveat.as_deref());
+    for (sweep, rates) in wanted.into_iter().zip(&rates) {
+        let taken = possible(sweep.operation, rates);
+        context.enter(sweep.beyond, taken.map(|taken| caveat.iter().fold(taken, Reading::with_caveat)));
     }
 }
 
-/// Enters the rates of a cell, if they are possible.
-fn enter<M: Machine + Clone + Sync>(
-    context: &mut Context<'_, M>,
-    operation: Operation,
-    id: &str,
-    rates: &[f64],
-    caveat: Option<&str>,
-) {
+/// The rates of a cell, if a core can move so much.
+fn possible(operation: Operation, rates: &[f64]) -> Taken {
     let most = most_possible(operation);
-    if let Some(rate) = rates.iter().find(|rate| **rate > most) {
-        let reason =
-            format!("{:.0} GB/s came out, more than any core can move: the measurement is at fault", rate / 1e9);
-        context.absent(id, Absent::final_(reason));
-        return;
+    match rates.iter().find(|rate| **rate > most) {
+        Some(rate) => Err(Absent::final_(format!(
+            "{:.0} GB/s came out, more than any core can move: the measurement is at fault",
+            rate / 1e9
+        ))),
+        None => Ok(Reading::samples(rates.to_vec())),
     }
-    let figure = Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut rates.to_vec());
-    context.put(id, caveat.into_iter().fold(figure, Figure::with_caveat));
 }
 
 /// The most that a core can move in this way.

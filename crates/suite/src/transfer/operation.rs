@@ -34,7 +34,7 @@ impl Operation {
         }
     }
 
-    /// Its name for people.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Copy => "copy",
@@ -67,7 +67,7 @@ impl Operation {
         matches!(self, Self::Copy | Self::CopyNt)
     }
 
-    /// Does it once. The compiler cannot see that nobody looks at the result.
+    /// Runs the operation once. `black_box` keeps the compiler from removing it.
     #[inline]
     pub(super) fn run(self, source: &[u8], target: &mut [u8]) {
         let (source, target) = (black_box(source), black_box(target));

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use hairspring_play::player::{PlayConfig, Track, play};
+use hairspring_play::sink::{Null, Sink, Unclocked, VirtualOutput};
+use hairspring_record::ledger::Verdict;
+use hairspring_record::recording::Recording;
+use hairspring_record::store::{Ways, best};
+use hairspring_ring::{ByteRate, Bytes, Layout};
 use hairspring_sheet::Absent;
-use hairspring_stream::ledger::Verdict;
-use hairspring_stream::player::{Config, Track, play};
-use hairspring_stream::recording::Recording;
-use hairspring_stream::sink::{Null, Sink, Unclocked, VirtualOutput};
-use hairspring_stream::source::virtual_card::UnpacedCard;
-use hairspring_stream::store::{Ways, best};
-use hairspring_stream::{ByteRate, Bytes, Layout};
+use hairspring_source::virtual_card::UnpacedCard;
 
 use super::disks::Disks;
 use super::stream::{Cell, PATTERN, STAIR, bases, frames_of, keep_recording, layout, remove};
@@ -32,7 +32,7 @@ fn highest(cell: Cell, layout: Layout, disks: &Disks) -> Result<ByteRate, Absent
     let failed = |error: &dyn std::fmt::Display| Absent::final_(format!("failed to play: {error}"));
     let recording = Recording::open(&bases(disks, cell.targets)).map_err(|error| failed(&error))?;
     let track = Track::of(&recording);
-    let config = Config { buffer: cell.software, depth: DEPTH, ..Config::default() };
+    let config = PlayConfig { buffer: cell.software, depth: DEPTH, ..PlayConfig::default() };
     let run = |sink: Box<dyn Sink>| {
         let store = best(DEPTH, Ways::default());
         play(&track, sink, store, &config, &Arc::new(AtomicBool::new(false)), &mut |_| ())

@@ -1,10 +1,12 @@
-//! Repeats of many cells in turns: each round visits every cell once, in an order of its own, so that a slow moment of the
-//! machine falls on no cell alone and none always follows the same other.
+//! How often a cell is repeated, and how long one repeat takes.
+
+use std::ops::ControlFlow;
 
 use hairspring_machine::Nanos;
 use hairspring_time::{Machine, Timebase};
 
-use crate::context::Effort;
+use crate::probe::{Context, Effort};
+use crate::rounds::{Turn, interleave};
 
 /// How many rounds there are.
 pub(super) fn rounds(effort: Effort) -> usize {
@@ -15,37 +17,21 @@ pub(super) fn rounds(effort: Effort) -> usize {
     }
 }
 
-/// Numbers that look random and are the same in every run (xorshift).
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new() -> Self {
-        Self(0x9e37_79b9_7f4a_7c15)
-    }
-
-    /// A number below `limit`, which is not 0.
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 16) % limit as u64) as usize
-    }
-
-    /// The numbers below `count` in some order.
-    pub(super) fn order(&mut self, count: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..count).collect();
-        for last in (1..count).rev() {
-            order.swap(last, self.below(last + 1));
+/// Gives each cell its turn in each round, until the run is interrupted; says so before each round. `false` after an interruption.
+pub(super) fn in_turns<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    what: &str,
+    cells: usize,
+    mut take: impl FnMut(&mut Context<'_, M>, Turn) -> ControlFlow<()>,
+) -> bool {
+    let rounds = rounds(context.effort);
+    interleave(rounds, cells, |turn| {
+        if turn.first {
+            context.say(&format!("{what}, round {} of {rounds}", turn.round + 1));
         }
-        order
-    }
-}
-
-/// The median; not a number if there are no samples.
-pub(super) fn median(samples: &[f64]) -> f64 {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+        if context.stopped() { ControlFlow::Break(()) } else { take(context, turn) }
+    })
+    .is_continue()
 }
 
 /// How long a call takes.
@@ -65,22 +51,5 @@ pub(super) fn tuned<M: Machine>(timebase: &Timebase<M>, span: Nanos, mut call: i
             return ((times as f64 * factor) as u64).max(1);
         }
         times = times.saturating_mul(4);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_order_has_every_cell_once_and_orders_differ() {
-        let mut random = Random::new();
-        let orders: Vec<Vec<usize>> = (0..5).map(|_| random.order(20)).collect();
-        for order in &orders {
-            let mut sorted = order.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, (0..20).collect::<Vec<_>>());
-        }
-        assert!(orders.windows(2).all(|pair| pair[0] != pair[1]));
     }
 }

@@ -1,28 +1,27 @@
 //! The sweep over notify sizes: how fast a ring hands data from one thread to another, on pages of each kind.
 //!
 //! What is done with the data: the producer copies a source block of one notify size into the ring (the standard library's
-//! copy) and publishes it, which rings the consumer's bell; the consumer, a thread on another CPU, sleeps on the bell, takes
+//! copy) and publishes it, which wakes the consumer; the consumer, a thread on another CPU, sleeps on the notifier, takes
 //! one notify size at a time and gives it back at once, without looking at it. The time ends when the last byte was given
 //! back. So what the ring costs is everything but the copy; how much that is stands beside it as a share of the same copies into
-//! the same memory with no ring, no bell and no other thread. Where a CPU that sleeps is slow to wake, as a virtual one is, most
+//! the same memory with no ring, no notifier and no other thread. Where a CPU that sleeps is slow to wake, as a virtual one is, most
 //! of it is the waking; so it is also measured with a consumer that never sleeps.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Barrier};
 
 use hairspring_machine::{Cpu, CpuSet, Machine, Nanos};
-use hairspring_sheet::{Absent, Figure, Method, Unit};
-use hairspring_stream::source::OnOverrun;
-use hairspring_stream::{Bytes, Consumer, Memory, Pages, Producer, ring};
+use hairspring_ring::{Bytes, Consumer, Memory, OnOverrun, Pages, Producer, ring};
+use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Host, Timebase};
 
 use super::arena::{self, PAGES};
+use super::fits::{self, FitRows};
 use super::hockney::Block;
 use super::memory::{most_possible, rate};
 use super::operation::Operation;
-use super::repeats::{self, Random};
-use super::{fits, label};
-use crate::context::Context;
-use crate::registry::{RowDeclaration, TableDeclaration};
+use super::{label, repeats, set_aside};
+use crate::probe::{Class, Context, Probes, Reading, Row, Setting, Slot, TableSlot};
 
 /// Notify sizes with their segments.
 const NOTIFIES: [(&str, Bytes); 6] = [
@@ -41,89 +40,107 @@ const SOURCE: Bytes = Bytes::mib(4);
 const BLOCKS_LEAST: u64 = 4;
 /// The share of the chapter's time; one half is the copies that the ring is compared with.
 const SHARE: f64 = 0.2;
-/// How long a thread sleeps at most before it looks by itself.
+/// The longest sleep of a thread before it looks at the ring again.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-fn id(notify: &str, pages: Pages, quantity: &str) -> String {
-    format!("transfer.ring.{notify}.{}.{quantity}", pages.name())
+/// The rows of pages of one kind.
+#[derive(Clone, Copy)]
+struct Sweep {
+    pages: Pages,
+    notifies: [Rows; NOTIFIES.len()],
+    fit: FitRows,
 }
 
-fn sweep(pages: Pages) -> String {
-    format!("transfer.ring.{}", pages.name())
+/// The rows of one notify size on pages of one kind.
+#[derive(Clone, Copy)]
+struct Rows {
+    rate: Slot,
+    of_copy: Slot,
+    polled_of_copy: Slot,
+    /// Over small pages; those have none.
+    advantage: Option<Slot>,
 }
 
-pub(super) fn declare() -> Vec<TableDeclaration> {
-    let table = |title: &str, limits, rows| TableDeclaration {
-        diagram: None,
-        id: "transfer.ring".to_owned(),
-        title: title.to_owned(),
-        limits,
-        rows,
-    };
-    let rows = |pages: &[Pages], quantity: &str, unit, method, measures: &str| -> Vec<RowDeclaration> {
-        let of = |pages: Pages| {
-            NOTIFIES.map(|(segment, notify)| {
-                let measures = format!("{measures}; notify size {notify}, a ring of {RING} on {pages}");
-                RowDeclaration::new(id(segment, pages, quantity), label(notify, pages), unit, method, measures)
-            })
-        };
-        pages.iter().copied().flat_map(of).collect()
-    };
+impl Rows {
+    fn all(self) -> impl Iterator<Item = Slot> {
+        [self.rate, self.of_copy, self.polled_of_copy].into_iter().chain(self.advantage)
+    }
+}
+
+impl Sweep {
+    fn all(&self) -> impl Iterator<Item = Slot> {
+        self.notifies.into_iter().flat_map(Rows::all).chain(self.fit.all())
+    }
+}
+
+/// The one probe: all notify sizes and pages in turns.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
     let limits = "at least 5 repeats in turns of all notify sizes and pages, in an order of each turn's own; each hands over at \
                   least 4 blocks; 60 MiB of memory";
-    vec![
-        table(
-            "Ring, one thread to another",
-            limits,
-            rows(
-                &PAGES,
+    let titles = [
+        "Ring, one thread to another",
+        "Ring, share of the plain copy",
+        "Ring, share of the plain copy with a consumer that polls",
+        "Ring, advantage of continuous over user buffers",
+    ];
+    let tables = titles.map(|title| probes.table("transfer.ring", title, limits));
+    let lines = fits::table(probes, "transfer.ring", "Ring, lines through the notify sizes");
+    let sweeps = PAGES.map(|pages| sweep(probes, tables, lines, pages));
+    let slots: Vec<Slot> = sweeps.iter().flat_map(Sweep::all).collect();
+    probes.several_on_host(Setting::Class(Class::Other), slots, move |context, timebase| {
+        measure(context, timebase, &sweeps);
+    });
+}
+
+fn sweep<M: Machine + Clone + Sync + 'static>(
+    probes: &mut Probes<M>,
+    [rates, of_copies, polled, advantages]: [TableSlot; 4],
+    lines: TableSlot,
+    pages: Pages,
+) -> Sweep {
+    let notifies = NOTIFIES.map(|(segment, notify)| {
+        let mut row = |table, quantity: &str, unit, method, measures: &str| {
+            let measures = format!("{measures}; notify size {notify}, a ring of {RING} on {pages}");
+            let suffix = format!("{segment}.{}.{quantity}", pages.name());
+            probes.row(table, Row::new(suffix, label(notify, pages), unit, method, measures))
+        };
+        Rows {
+            rate: row(
+                rates,
                 "rate",
                 Unit::BytesPerS,
                 Method::Rate,
                 "bytes that a producer copies into the ring and a consumer on another CPU takes and gives back, without looking \
                  at them, until the last is given back",
             ),
-        ),
-        table(
-            "Ring, share of the plain copy",
-            limits,
-            rows(
-                &PAGES,
+            of_copy: row(
+                of_copies,
                 "of_copy",
                 Unit::Ratio,
                 Method::Derived,
                 "rate of the ring over that of the same copies into the same memory by one thread with no ring; one ratio for \
                  each repeat",
             ),
-        ),
-        table(
-            "Ring, share of the plain copy with a consumer that polls",
-            limits,
-            rows(
-                &PAGES,
+            polled_of_copy: row(
+                polled,
                 "polled_of_copy",
                 Unit::Ratio,
                 Method::Derived,
                 "the same with a consumer that never sleeps, but looks again and again whether there is more",
             ),
-        ),
-        table(
-            "Ring, advantage of continuous over user buffers",
-            limits,
-            rows(
-                &PAGES[1..],
-                "advantage",
-                Unit::Ratio,
-                Method::Derived,
-                "how much higher the rate is than on small pages; one ratio for each repeat",
-            ),
-        ),
-        fits::declare(
-            "transfer.ring",
-            "Ring, lines through the notify sizes",
-            PAGES.into_iter().map(|pages| (sweep(pages), pages.to_string())),
-        ),
-    ]
+            advantage: (pages != Pages::Small).then(|| {
+                row(
+                    advantages,
+                    "advantage",
+                    Unit::Ratio,
+                    Method::Derived,
+                    "how much higher the rate is than on small pages; one ratio for each repeat",
+                )
+            }),
+        }
+    });
+    let fit = fits::rows(probes, lines, pages.name(), &pages.to_string());
+    Sweep { pages, notifies, fit }
 }
 
 /// What a ring and its source need at once.
@@ -133,7 +150,7 @@ pub(super) fn most() -> Bytes {
 
 /// The ring's memory on pages of one kind, and what is copied into it.
 struct Buffers {
-    pages: Pages,
+    sweep: Sweep,
     ring: Arc<Memory>,
     source: Memory,
 }
@@ -151,30 +168,25 @@ struct Cell {
 /// How a consumer waits for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
-    /// On the bell.
+    /// On the notifier.
     Asleep,
     /// By looking; it takes a CPU of its own.
     Polling,
 }
 
-pub(super) fn measure<M: Machine + Clone + Sync>(
+fn measure<M: Machine + Clone + Sync>(
     context: &mut Context<'_, M>,
     timebase: &Timebase<Host>,
-    other: Option<Cpu>,
-    set_aside: u64,
+    sweeps: &[Sweep; PAGES.len()],
 ) {
+    let other = context.other;
     let consumer_cpu = other.unwrap_or(context.cpu);
     let mut buffers = Vec::new();
-    for pages in PAGES {
-        context.say(&format!("memory for the ring, {pages}"));
-        match Buffers::new(pages, set_aside) {
+    for sweep in sweeps {
+        context.say(&format!("memory for the ring, {}", sweep.pages));
+        match Buffers::new(*sweep, set_aside(context)) {
             Ok(made) => buffers.push(made),
-            Err(absent) => {
-                for (notify, _) in NOTIFIES {
-                    context.absent_under(&format!("transfer.ring.{notify}.{}", pages.name()), &absent);
-                }
-                context.absent_under(&format!("{}.fit", sweep(pages)), &absent);
-            }
+            Err(absent) => context.absent_all(sweep.all(), &absent),
         }
     }
     let mut cells: Vec<Cell> = (0..buffers.len())
@@ -188,23 +200,20 @@ pub(super) fn measure<M: Machine + Clone + Sync>(
             polled_of_copy: Vec::new(),
         })
         .collect();
-    let rounds = repeats::rounds(context.effort);
-    let span = context.share(SHARE / (3 * cells.len().max(1) * rounds) as f64);
-    let mut random = Random::new();
-    for round in 0..rounds {
-        context.say(&format!("ring by notify size and pages, round {} of {rounds}", round + 1));
-        for index in random.order(cells.len()) {
-            if context.stopped() {
-                return;
-            }
-            let cell = &mut cells[index];
-            if let Err(absent) =
-                buffers[cell.buffers].repeat(timebase, (consumer_cpu, other.is_some()), span, round, cell)
-            {
-                context.absent_under("transfer.ring", &absent);
-                return;
+    let span = context.share(SHARE / (3 * cells.len().max(1) * repeats::rounds(context.effort)) as f64);
+    let complete = repeats::in_turns(context, "ring by notify size and pages", cells.len(), |context, turn| {
+        let cell = &mut cells[turn.candidate];
+        let place = (consumer_cpu, other.is_some());
+        match buffers[cell.buffers].repeat(timebase, place, span, turn.round, cell) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(absent) => {
+                context.absent_all(sweeps.iter().flat_map(Sweep::all), &absent);
+                ControlFlow::Break(())
             }
         }
+    });
+    if !complete {
+        return;
     }
     enter(context, &buffers, &cells);
     context.remark(match other {
@@ -216,11 +225,12 @@ pub(super) fn measure<M: Machine + Clone + Sync>(
 }
 
 impl Buffers {
-    fn new(pages: Pages, set_aside: u64) -> Result<Self, Absent> {
+    fn new(sweep: Sweep, set_aside: u64) -> Result<Self, Absent> {
+        let pages = sweep.pages;
         let ring = arena::on_pages(Memory::mirrored, RING, pages, set_aside)?;
         let mut source = arena::on_pages(Memory::plain, SOURCE, pages, set_aside)?;
         arena::bytes(&mut source).fill(1);
-        Ok(Self { pages, ring: Arc::new(ring), source })
+        Ok(Self { sweep, ring: Arc::new(ring), source })
     }
 
     /// One repeat of a cell: the ring, the plain copy and, if the consumer has a CPU of its own, the ring with polling, in
@@ -319,8 +329,8 @@ fn put_all(producer: &mut Producer, source: &[u8], blocks: u64) {
 
 fn wait_for_room(producer: &mut Producer, bytes: u64) {
     while producer.room() < bytes {
-        producer.bell().wait(None, LOOK);
-        producer.bell().quiet();
+        producer.notifier().wait(None, LOOK);
+        producer.notifier().clear();
     }
 }
 
@@ -337,8 +347,8 @@ fn take_all(consumer: &mut Consumer, notify: u64, total: u64, waits: Waits) {
         match waits {
             Waits::Polling => std::hint::spin_loop(),
             Waits::Asleep => {
-                consumer.bell().wait(None, LOOK);
-                consumer.bell().quiet();
+                consumer.notifier().wait(None, LOOK);
+                consumer.notifier().clear();
             }
         }
     }
@@ -346,41 +356,35 @@ fn take_all(consumer: &mut Consumer, notify: u64, total: u64, waits: Waits) {
 
 fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, buffers: &[Buffers], cells: &[Cell]) {
     let most = most_possible(Operation::Copy);
-    let small =
-        |notify: usize| cells.iter().find(|cell| cell.notify == notify && buffers[cell.buffers].pages == Pages::Small);
+    let pages = |cell: &Cell| buffers[cell.buffers].sweep.pages;
+    let small = |notify: usize| cells.iter().find(|cell| cell.notify == notify && pages(cell) == Pages::Small);
     for cell in cells {
-        let (notify, pages) = (NOTIFIES[cell.notify].0, buffers[cell.buffers].pages);
+        let rows = buffers[cell.buffers].sweep.notifies[cell.notify];
         if let Some(rate) = cell.rates.iter().find(|rate| **rate > most) {
             let reason =
                 format!("{:.0} GB/s came out, more than any core can move: the measurement is at fault", rate / 1e9);
-            context.absent_under(&format!("transfer.ring.{notify}.{}", pages.name()), &Absent::final_(reason));
+            context.absent_all(rows.all(), &Absent::final_(reason));
             continue;
         }
-        let rates = Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut cell.rates.clone());
-        context.put(&id(notify, pages, "rate"), rates);
-        let of_copy = Figure::from_samples(Unit::Ratio, Method::Derived, &mut cell.of_copy.clone());
-        context.put(&id(notify, pages, "of_copy"), of_copy);
-        let polled = id(notify, pages, "polled_of_copy");
+        context.put(rows.rate, Reading::samples(cell.rates.clone()));
+        context.put(rows.of_copy, Reading::samples(cell.of_copy.clone()));
         if cell.polled_of_copy.is_empty() {
             let remedy = "allow a second CPU, with `taskset` or in the control group";
-            context.absent(&polled, Absent::new("a consumer that polls takes a CPU of its own", remedy));
+            let absent = Absent::new("a consumer that polls takes a CPU of its own", remedy);
+            context.absent(rows.polled_of_copy, absent);
         } else {
-            let figure = Figure::from_samples(Unit::Ratio, Method::Derived, &mut cell.polled_of_copy.clone());
-            context.put(&polled, figure);
+            context.put(rows.polled_of_copy, Reading::samples(cell.polled_of_copy.clone()));
         }
-        match small(cell.notify).filter(|_| pages != Pages::Small) {
+        let Some(advantage) = rows.advantage else { continue };
+        match small(cell.notify) {
             Some(small) => {
                 let pairs = cell.rates.iter().zip(&small.rates);
-                let mut advantages: Vec<f64> = pairs.map(|(own, small)| own / small - 1.0).collect();
-                let figure = Figure::from_samples(Unit::Ratio, Method::Derived, &mut advantages);
-                context.put(&id(notify, pages, "advantage"), figure);
+                context.put(advantage, Reading::samples(pairs.map(|(own, small)| own / small - 1.0).collect()));
             }
             None => {
-                let absent = Absent::new(
-                    "there is no rate on small pages to compare with",
-                    "echo madvise > /sys/kernel/mm/transparent_hugepage/shmem_enabled",
-                );
-                context.absent(&id(notify, pages, "advantage"), absent);
+                let remedy = "echo madvise > /sys/kernel/mm/transparent_hugepage/shmem_enabled";
+                let absent = Absent::new("there is no rate on small pages to compare with", remedy);
+                context.absent(advantage, absent);
             }
         }
     }
@@ -391,7 +395,7 @@ fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, buffers: &[Buf
             Block { bytes, times_ns: cell.rates.iter().map(|rate| bytes * 1e9 / rate).collect() }
         };
         let blocks: Vec<Block> = cells.iter().filter(|cell| cell.buffers == index).map(block).collect();
-        lines.extend(fits::enter(context, &sweep(of.pages), &of.pages.to_string(), &blocks));
+        lines.extend(fits::enter(context, of.sweep.fit, &of.sweep.pages.to_string(), &blocks));
     }
     fits::plot(context, "transfer.ring", "Ring by notify size", "notify size", lines);
 }

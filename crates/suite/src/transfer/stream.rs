@@ -1,28 +1,26 @@
 //! Streams: a card recorded to disks, and a recording played to an output, by notify size and the sizes of both buffers.
 //!
-//! Open loop, as a card is: it keeps its own clock and loses what does not fit. Each repeat goes down a stair of rates, from
-//! nearly what the same path moves when nobody keeps a clock, until one whole run loses nothing; that rate is the sample. A
-//! run moves at least twice what both buffers hold, so that the buffers cannot hide the disk. These are short runs: how a
+//! The card is an open loop: it keeps its own clock and loses what does not fit. Each repeat tries falling rates, beginning near
+//! the rate of the same path without a clock, until one whole run loses nothing. That rate is the sample. A run moves at least twice what both buffers hold, so that the buffers cannot hide the disk. These are short runs: how a
 //! machine does for hours is for `hairspring maxrate` and a long recording to say.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use hairspring_machine::{Machine, Nanos};
-use hairspring_sheet::{Absent, Figure, Method, Unit};
-use hairspring_stream::ledger::Verdict;
-use hairspring_stream::pattern::Pattern;
-use hairspring_stream::recording::Files;
-use hairspring_stream::session::{Config, Input, Recorded, record};
-use hairspring_stream::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
-use hairspring_stream::source::{OnOverrun, Source};
-use hairspring_stream::{ByteRate, Bytes, Frames, Layout};
+use hairspring_record::ledger::Verdict;
+use hairspring_record::recording::Files;
+use hairspring_record::session::{Input, RecordConfig, Recorded, record};
+use hairspring_ring::{ByteRate, Bytes, Frames, Layout, OnOverrun};
+use hairspring_sheet::{Absent, Method, Unit};
+use hairspring_source::Source;
+use hairspring_source::pattern::Pattern;
+use hairspring_source::virtual_card::{Settings, UnpacedCard, VirtualCard};
 
 use super::disks::Disks;
-use super::play;
-use super::repeats;
-use crate::context::Context;
-use crate::registry::{RowDeclaration, TableDeclaration};
+use super::{play, repeats};
+use crate::probe::{Context, Probes, Reading, Row, Setting, Slot};
 
 /// The steps of the stair, as parts of what the path moves without a clock.
 pub(super) const STAIR: [f64; 8] = [0.95, 0.85, 0.75, 0.6, 0.45, 0.3, 0.15, 0.05];
@@ -67,13 +65,7 @@ impl Cell {
         recorded.chain(PLAYED.into_iter().map(move |sizes| cell(true, 1, sizes)))
     }
 
-    fn id(self) -> String {
-        let verb = if self.plays { "play" } else { "record" };
-        let [notify, software, hardware] = [self.notify, self.software, self.hardware].map(segment);
-        format!("transfer.stream.{verb}.{notify}.{software}.{hardware}.{}.rate", self.targets)
-    }
-
-    fn row(self) -> RowDeclaration {
+    fn row(self) -> Row {
         let (notify, software, hardware, targets) = (self.notify, self.software, self.hardware, self.targets);
         let plural = if targets == 1 { "" } else { "s" };
         let measures = if self.plays {
@@ -88,7 +80,8 @@ impl Cell {
             )
         };
         let label = format!("notify {notify}, software {software}, hardware {hardware}, {targets} target{plural}");
-        RowDeclaration::new(self.id(), label, Unit::BytesPerS, Method::Rate, measures)
+        let sizes = [notify, software, hardware].map(segment).join(".");
+        Row::new(format!("{sizes}.{targets}.rate"), label, Unit::BytesPerS, Method::Rate, measures)
     }
 
     /// What one run moves at least: twice what could hide in the buffers.
@@ -102,64 +95,62 @@ fn segment(bytes: Bytes) -> String {
     if bytes.0.is_multiple_of(1 << 20) { format!("{}mib", bytes.0 >> 20) } else { format!("{}kib", bytes.0 >> 10) }
 }
 
-pub(super) fn declare() -> Vec<TableDeclaration> {
-    let table = |plays: bool, id: &str, title: &str| TableDeclaration {
-        diagram: None,
-        id: id.to_owned(),
-        title: title.to_owned(),
-        limits: "only with folders to do it in; at least 5 repeats in turns; runs of at least twice both buffers, at least 128 \
-                 MiB; rates in steps of about a tenth; three fifths of the volume that may be written, first come first served",
-        rows: Cell::all().filter(|cell| cell.plays == plays).map(Cell::row).collect(),
-    };
-    vec![table(false, "transfer.stream.record", "Card to disk"), table(true, "transfer.stream.play", "Disk to output")]
+/// The one probe: all cells in turns.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    let limits = "only with folders to do it in; at least 5 repeats in turns; runs of at least twice both buffers, at least 128 \
+                  MiB; rates in steps of about a tenth; three fifths of the volume that may be written, first come first served";
+    let record = probes.table("transfer.stream.record", "Card to disk", limits);
+    let play = probes.table("transfer.stream.play", "Disk to output", limits);
+    let mut row = |cell: Cell| (cell, probes.row(if cell.plays { play } else { record }, cell.row()));
+    let cells: Vec<(Cell, Slot)> = Cell::all().map(&mut row).collect();
+    let slots: Vec<Slot> = cells.iter().map(|(_, slot)| *slot).collect();
+    probes.several_on_host(Setting::AsStarted, slots.clone(), move |context, _| {
+        if let Some(disks) = super::disks(context, slots) {
+            measure(context, &disks, &cells);
+        }
+    });
 }
 
-/// A sample, or why there is none.
+/// A sample, or the reason why there is none.
 type Sample = Result<ByteRate, Absent>;
 
-pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, disks: &Disks) {
-    let rounds = repeats::rounds(context.effort);
+fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, disks: &Disks, all: &[(Cell, Slot)]) {
+    let rounds = repeats::rounds(context.effort) as u64;
     let mut left = disks.streams();
     let mut cells = Vec::new();
-    for cell in Cell::all().filter(|cell| context.wants(&cell.id())).collect::<Vec<_>>() {
+    for (cell, slot) in all.iter().copied() {
+        if !context.wants(slot) {
+            continue;
+        }
         // A recording to be played is written once in each round.
-        let runs = if cell.plays { rounds as u64 } else { RUNS * rounds as u64 };
+        let runs = if cell.plays { rounds } else { RUNS * rounds };
         let needed = Bytes(cell.least_run().0 * runs);
         if cell.targets > disks.folders.len() {
             let remedy = "name as many, on disks of their own: `--dir A --dir B`";
-            context.absent(&cell.id(), Absent::new(format!("it takes {} folders", cell.targets), remedy));
+            context.absent(slot, Absent::new(format!("it takes {} folders", cell.targets), remedy));
         } else if needed > left {
             let whole = Bytes((disks.volume.0 + (needed.0 - left.0) * 5 / 3).next_multiple_of(1 << 30));
             let reason = format!("it would write {needed}, and the volume allowed is used by the rows above");
-            context.absent(&cell.id(), Absent::new(reason, format!("allow more: `--volume {}GiB`", whole.0 >> 30)));
+            context.absent(slot, Absent::new(reason, format!("allow more: `--volume {}GiB`", whole.0 >> 30)));
         } else {
             left.0 -= needed.0;
-            cells.push(cell);
+            cells.push((cell, slot));
         }
     }
     let mut rates: Vec<Result<Vec<f64>, Absent>> = vec![Ok(Vec::new()); cells.len()];
-    let mut random = repeats::Random::new();
-    for round in 0..rounds {
-        context.say(&format!("streams to and from disk, round {} of {rounds}", round + 1));
-        for index in random.order(cells.len()) {
-            if context.stopped() {
-                return;
-            }
-            let Ok(so_far) = &mut rates[index] else { continue };
-            let cell = cells[index];
-            let sample = if cell.plays { play::sample(cell, disks) } else { sample(cell, disks) };
-            match sample {
+    let complete = repeats::in_turns(context, "streams to and from disk", cells.len(), |_, turn| {
+        if let Ok(so_far) = &mut rates[turn.candidate] {
+            let cell = cells[turn.candidate].0;
+            match if cell.plays { play::sample(cell, disks) } else { sample(cell, disks) } {
                 Ok(rate) => so_far.push(rate.bytes_per_s()),
-                Err(absent) => rates[index] = Err(absent),
+                Err(absent) => rates[turn.candidate] = Err(absent),
             }
         }
-    }
-    for (cell, rates) in cells.iter().zip(rates) {
-        match rates {
-            Ok(mut rates) => {
-                context.put(&cell.id(), Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut rates));
-            }
-            Err(absent) => context.absent(&cell.id(), absent),
+        ControlFlow::Continue(())
+    });
+    if complete {
+        for ((_, slot), rates) in cells.into_iter().zip(rates) {
+            context.enter(slot, rates.map(Reading::samples));
         }
     }
 }
@@ -222,12 +213,12 @@ pub(super) fn keep_recording(cell: Cell, source: Box<dyn Source>, disks: &Disks)
     let targets = bases(disks, cell.targets);
     remove(&targets);
     let clocked = source.describe().clocked;
-    let config = Config {
+    let config = RecordConfig {
         buffer: cell.software,
         notify: cell.notify,
         on_overrun: if clocked { OnOverrun::Stop } else { OnOverrun::Block },
         volume: Some(cell.least_run()),
-        ..Config::default()
+        ..RecordConfig::default()
     };
     let input = Input { source, targets };
     let failed = |text: String| Absent::new(format!("failed to record: {text}"), "see that the folder has room");

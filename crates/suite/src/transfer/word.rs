@@ -9,15 +9,16 @@
 mod device;
 
 use std::hint::black_box;
+use std::ops::ControlFlow;
 
 use hairspring_machine::Machine;
-use hairspring_sheet::{Absent, Figure, Method, Unit};
-use hairspring_stream::{Bytes, Memory, Pages};
+use hairspring_ring::{Bytes, Memory, Pages};
+use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Host, Timebase};
 
-use super::repeats::{Random, timed};
-use crate::context::{Context, Effort};
-use crate::registry::{RowDeclaration, TableDeclaration};
+use super::repeats::timed;
+use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Setting, Slot};
+use crate::rounds::{interleave, median};
 use device::{Bus, Fault, Window};
 
 /// Accesses of one batch; their words differ.
@@ -29,90 +30,117 @@ const TOGETHER: usize = 8;
 const ROUNDS: usize = 400;
 /// What is written.
 const VALUE: u32 = 0x5a5a_5a5a;
-/// Words that a batch goes around in. The status word is none of them.
+/// Words that a batch visits in turn; the status word is not among them.
 const WORDS: usize = 512;
 
-/// What an access does, in the order of the table.
-const ACCESSES: [&str; 2] = ["read", "write"];
-/// How the call is made: segment, and for people.
-const PATHS: [(&str, &str); 3] = [
-    ("direct", "compiled into the caller"),
-    ("pointer", "through a function pointer"),
-    ("dyn", "through a trait object"),
-];
-const CHECKS: [(&str, &str); 2] = [("unchecked", "no check"), ("checked", "each access checked")];
+/// One way to access a word: what it does, how the call is made, whether each access is checked; and a batch of such accesses, which
+/// gives the number of those that failed.
+type Way = (&'static str, (&'static str, &'static str), bool, Batch);
+type Batch = for<'w> fn(&'w Window<'w>) -> usize;
 
-pub(super) fn declare() -> TableDeclaration {
-    let mut rows = Vec::new();
-    for access in ACCESSES {
-        for (path, made) in PATHS {
-            for (check, checked) in CHECKS {
-                rows.push(RowDeclaration::new(
-                    format!("transfer.word.{access}.{path}.{check}"),
-                    format!("{access}, {made}, {checked}"),
-                    Unit::Ns,
-                    Method::Diff,
-                    format!(
-                        "one volatile {access} of a 32-bit word in a mapped page, {made}, {checked}{}",
-                        if check == "checked" {
-                            ": bounds before, the status word after, and the result by the caller"
-                        } else {
-                            ""
-                        }
-                    ),
-                ));
-            }
-        }
-    }
-    TableDeclaration {
-        diagram: None,
-        id: "transfer.word".to_owned(),
-        title: "One word of a mapped window".to_owned(),
-        limits: "at most 400 batches of 2,000 accesses, in turns of all ways; what is not more than nothing is absent",
-        rows,
-    }
+const DIRECT: (&str, &str) = ("direct", "compiled into the caller");
+const POINTER: (&str, &str) = ("pointer", "through a function pointer");
+const DYN: (&str, &str) = ("dyn", "through a trait object");
+
+/// Every way. A value that was read needs no use: a volatile read is made all the same. What a pointer points to is hidden from the
+/// compiler.
+const WAYS: [Way; 12] = [
+    ("read", DIRECT, false, |window| batch(|word| window.read(word))),
+    ("read", DIRECT, true, |window| batch(|word| window.try_read(word))),
+    ("read", POINTER, false, |window| {
+        let read = black_box(Window::read as fn(&_, _) -> _);
+        batch(|word| read(window, word))
+    }),
+    ("read", POINTER, true, |window| {
+        let read = black_box(Window::try_read as fn(&_, _) -> _);
+        batch(|word| read(window, word))
+    }),
+    ("read", DYN, false, |window| {
+        let bus: &dyn Bus = black_box(window);
+        batch(|word| bus.read(word))
+    }),
+    ("read", DYN, true, |window| {
+        let bus: &dyn Bus = black_box(window);
+        batch(|word| bus.try_read(word))
+    }),
+    ("write", DIRECT, false, |window| batch(|word| window.write(word, VALUE))),
+    ("write", DIRECT, true, |window| batch(|word| window.try_write(word, VALUE))),
+    ("write", POINTER, false, |window| {
+        let write = black_box(Window::write as fn(&_, _, _));
+        batch(|word| write(window, word, VALUE))
+    }),
+    ("write", POINTER, true, |window| {
+        let write = black_box(Window::try_write as fn(&_, _, _) -> _);
+        batch(|word| write(window, word, VALUE))
+    }),
+    ("write", DYN, false, |window| {
+        let bus: &dyn Bus = black_box(window);
+        batch(|word| bus.write(word, VALUE))
+    }),
+    ("write", DYN, true, |window| {
+        let bus: &dyn Bus = black_box(window);
+        batch(|word| bus.try_write(word, VALUE))
+    }),
+];
+
+/// The one probe: all ways in turns.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    let table = probes.table(
+        "transfer.word",
+        "One word of a mapped window",
+        "at most 400 batches of 2,000 accesses, in turns of all ways; what is not more than nothing is absent",
+    );
+    let ways = WAYS.map(|(access, (path, made), checked, batch)| {
+        let (check, people, how) = if checked {
+            ("checked", "each access checked", ": bounds before, the status word after, and the result by the caller")
+        } else {
+            ("unchecked", "no check", "")
+        };
+        let measures = format!("one volatile {access} of a 32-bit word in a mapped page, {made}, {people}{how}");
+        let (suffix, label) = (format!("{access}.{path}.{check}"), format!("{access}, {made}, {people}"));
+        (probes.row(table, Row::new(suffix, label, Unit::Ns, Method::Diff, measures)), batch)
+    });
+    let slots = ways.map(|(slot, _)| slot);
+    probes.several_on_host(Setting::Class(Class::Other), slots, move |context, timebase| {
+        measure(context, timebase, &ways);
+    });
 }
 
-/// One way to access a word: its id, and a batch of such accesses that gives the number of those that failed.
-type Way<'w> = (String, Box<dyn Fn() -> usize + 'w>);
-
-pub(super) fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &Timebase<Host>) {
+fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &Timebase<Host>, ways: &[(Slot, Batch)]) {
     context.say("single words of a mapped window");
     let page = Bytes::kib(4);
     let mut memory = match Memory::plain(page, page, Pages::Small) {
         Ok(memory) => memory,
         Err(error) => {
-            context.absent_under("transfer.word", &Absent::new(error.to_string(), "free memory"));
-            return;
+            let absent = Absent::new(error.to_string(), "free memory");
+            return context.absent_all(ways.iter().map(|(slot, _)| *slot), &absent);
         }
     };
     let window = Window::new(&mut memory);
-    let ways: Vec<Way<'_>> = ways(&window).into_iter().filter(|(id, _)| context.wants(id)).collect();
+    let ways: Vec<(Slot, Batch)> = ways.iter().copied().filter(|(slot, _)| context.wants(*slot)).collect();
     let rounds = if context.effort == Effort::Quick { ROUNDS / 4 } else { ROUNDS };
     let mut samples = vec![Vec::with_capacity(rounds); ways.len()];
     let mut failed = 0;
-    let mut random = Random::new();
-    for _ in 0..rounds {
-        for index in random.order(ways.len()) {
-            // The loop alone is measured beside each batch, so that both have the same clock frequency.
-            let empty = timed(timebase, || failed += black_box(batch(|_| ()))).count();
-            let filled = timed(timebase, || failed += (ways[index].1)()).count();
-            samples[index].push((filled - empty) as f64 / BATCH as f64);
-        }
-        if context.stopped() {
-            return;
-        }
+    let complete = interleave(rounds, ways.len(), |turn| {
+        // The loop alone is measured beside each batch, so that both have the same clock frequency.
+        let empty = timed(timebase, || failed += black_box(batch(|_| ()))).count();
+        let filled = timed(timebase, || failed += (ways[turn.candidate].1)(&window)).count();
+        samples[turn.candidate].push((filled - empty) as f64 / BATCH as f64);
+        if context.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if complete.is_break() {
+        return;
     }
-    for ((id, _), samples) in ways.iter().zip(&mut samples) {
-        let figure = Figure::from_samples(Unit::Ns, Method::Diff, samples);
-        if failed > 0 {
-            context.absent(id, Absent::final_(format!("{failed} accesses failed, which is a defect of hairspring")));
-        } else if figure.median.is_none_or(|median| median <= 0.0) {
-            let reason = "it costs no more than the loop around it: the processor does it beside the loop's own work";
-            context.absent(id, Absent::final_(reason));
+    for ((slot, _), samples) in ways.into_iter().zip(samples) {
+        let taken = if failed > 0 {
+            Err(Absent::final_(format!("{failed} accesses failed, which is a defect of hairspring")))
+        } else if median(&samples) > 0.0 {
+            Ok(Reading::samples(samples))
         } else {
-            context.put(id, figure);
-        }
+            let reason = "it costs no more than the loop around it: the processor does it beside the loop's own work";
+            Err(Absent::final_(reason))
+        };
+        context.enter(slot, taken);
     }
     context.remark(
         "Words: the window is memory, so a real device adds the time of its bus to each access. In a loop the processor overlaps \
@@ -143,7 +171,7 @@ impl<T> Outcome for Result<T, Fault> {
     }
 }
 
-/// Makes the accesses of a batch; how many failed. Each way is compiled into a loop of its own.
+/// Makes the accesses of a batch and returns how many failed. Each way is compiled into a loop of its own.
 #[inline(never)]
 fn batch<R: Outcome>(access: impl Fn(usize) -> R) -> usize {
     let mut failed = 0;
@@ -157,54 +185,24 @@ fn batch<R: Outcome>(access: impl Fn(usize) -> R) -> usize {
     failed
 }
 
-fn way<'w, R: Outcome>(id: &str, access: impl Fn(usize) -> R + Copy + 'w) -> Way<'w> {
-    (format!("transfer.word.{id}"), Box::new(move || batch(access)))
-}
-
-/// Every way. A value that was read needs no use: a volatile read is made all the same.
-fn ways<'w>(window: &'w Window<'w>) -> Vec<Way<'w>> {
-    // What these point to is hidden from the compiler.
-    let read: fn(&Window<'w>, usize) -> u32 = black_box(Window::read);
-    let write: fn(&Window<'w>, usize, u32) = black_box(Window::write);
-    let try_read: fn(&Window<'w>, usize) -> Result<u32, Fault> = black_box(Window::try_read);
-    let try_write: fn(&Window<'w>, usize, u32) -> Result<(), Fault> = black_box(Window::try_write);
-    let bus: &'w dyn Bus = black_box(window);
-    vec![
-        way("read.direct.unchecked", move |word| window.read(word)),
-        way("read.direct.checked", move |word| window.try_read(word)),
-        way("read.pointer.unchecked", move |word| read(window, word)),
-        way("read.pointer.checked", move |word| try_read(window, word)),
-        way("read.dyn.unchecked", move |word| bus.read(word)),
-        way("read.dyn.checked", move |word| bus.try_read(word)),
-        way("write.direct.unchecked", move |word| window.write(word, VALUE)),
-        way("write.direct.checked", move |word| window.try_write(word, VALUE)),
-        way("write.pointer.unchecked", move |word| write(window, word, VALUE)),
-        way("write.pointer.checked", move |word| try_write(window, word, VALUE)),
-        way("write.dyn.unchecked", move |word| bus.write(word, VALUE)),
-        way("write.dyn.checked", move |word| bus.try_write(word, VALUE)),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_way_that_is_declared_reaches_the_words_and_fails_where_the_device_does() {
+    fn every_way_reaches_the_words_and_fails_where_the_device_does() {
         let mut memory = Memory::plain(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("a page");
         let window = Window::new(&mut memory);
-        let ways = ways(&window);
-        let declared: Vec<String> = declare().rows.into_iter().map(|row| row.id).collect();
-        assert_eq!(ways.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), declared);
-        for (id, batch) in &ways {
+        for (access, (path, _), checked, batch) in WAYS {
+            let way = format!("{access}, {path}, checked: {checked}");
             (0..WORDS).for_each(|word| window.write(word, 0));
-            assert_eq!(batch(), 0, "{id}");
+            assert_eq!(batch(&window), 0, "{way}");
             let written = (0..WORDS).filter(|word| window.read(*word) == VALUE).count();
-            assert_eq!(written, if id.contains(".write.") { WORDS } else { 0 }, "{id}");
+            assert_eq!(written, if access == "write" { WORDS } else { 0 }, "{way}");
         }
         window.fail(3);
-        for (id, batch) in &ways {
-            assert_eq!(batch(), if id.ends_with(".checked") { BATCH } else { 0 }, "{id}");
+        for (access, (path, _), checked, batch) in WAYS {
+            assert_eq!(batch(&window), if checked { BATCH } else { 0 }, "{access}, {path}, checked: {checked}");
         }
     }
 }

@@ -4,7 +4,7 @@ use hairspring_machine::Sim;
 use hairspring_machine::sim::Script;
 use hairspring_sheet::render::{html, markdown, text, to_json};
 use hairspring_sheet::{FactValue, TextStyle};
-use hairspring_suite::{Effort, Request};
+use hairspring_suite::{Effort, SheetRequest};
 
 use crate::{request, take, take_watched};
 
@@ -22,7 +22,7 @@ fn the_machines_facts_and_threads_stand_in_the_conditions() {
 
 #[test]
 fn what_is_redacted_says_so_and_occurs_in_no_rendering() {
-    let redacted = Request { redact: true, ..request(&[ROW], Effort::Quick) };
+    let redacted = SheetRequest { redact: true, ..request(&[ROW], Effort::Quick) };
     let sheet = take_watched(&Sim::new(Script::default()), &redacted, |_, _| {});
     let host = sheet.conditions.facts.iter().find(|fact| fact.id == "host.name").expect("it is a fact of Sim");
     assert!(matches!(&host.value, FactValue::Absent(absent) if absent.reason.contains("--redact")));

@@ -2,7 +2,7 @@
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Nanos, Sim};
-use hairspring_suite::{Effort, Request, select};
+use hairspring_suite::{Effort, SheetRequest, select};
 
 use crate::{absent, figure, request, take, take_watched, warnings};
 
@@ -71,7 +71,7 @@ fn with_an_untrusted_counter_everything_is_measured_by_the_kernels_clock_and_the
 fn with_one_cpu_there_is_no_skew_and_the_head_says_so() {
     let script = Script { cpu_offsets: vec![0], ..Script::default() };
     let rows = select(&["clocks.skew".to_owned(), "clocks.read.now".to_owned()]).expect("they exist");
-    let sheet = take_watched(&Sim::new(script), &Request { rows, ..request(&[], Effort::Quick) }, |_, _| {});
+    let sheet = take_watched(&Sim::new(script), &SheetRequest { rows, ..request(&[], Effort::Quick) }, |_, _| {});
     for id in ["clocks.skew.offset", "clocks.skew.uncertainty"] {
         let absent = absent(&sheet, id);
         assert!(absent.reason.contains("only one CPU") && absent.remedy.is_some(), "{id}: {absent:?}");

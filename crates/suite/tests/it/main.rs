@@ -18,11 +18,11 @@ use std::sync::atomic::AtomicBool;
 use hairspring_machine::Sim;
 use hairspring_machine::sim::Script;
 use hairspring_sheet::{Absent, Build, Figure, NoteKind, Sheet, Value};
-use hairspring_suite::{Effort, Progress, Request, registry, select, take_sheet};
+use hairspring_suite::{Effort, SheetProgress, SheetRequest, registry, select, take_sheet};
 
 /// A request for the rows under these prefixes, or for all rows, without those of the skew between CPUs: that is measured
 /// by two threads which share the virtual time, so how long it takes is not the same in every run.
-fn request(prefixes: &[&str], effort: Effort) -> Request {
+fn request(prefixes: &[&str], effort: Effort) -> SheetRequest {
     let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
     let rows = select(&prefixes).expect("the prefixes exist");
     let build = Build {
@@ -32,7 +32,7 @@ fn request(prefixes: &[&str], effort: Effort) -> Request {
         flags: "its flags".to_owned(),
     };
     let rows = rows.into_iter().filter(|id| !id.starts_with("clocks.skew.")).collect();
-    Request { rows, effort, cpu: None, priority: 80, redact: false, build, disks: None, program: None }
+    SheetRequest { rows, effort, cpu: None, priority: 80, redact: false, build, disks: None, program: None }
 }
 
 /// Takes a quick sheet of the rows under these prefixes.
@@ -43,7 +43,7 @@ fn take(script: Script, prefixes: &[&str]) -> Sheet {
 
 /// Takes a sheet; `watch` is told what is measured next, and may raise the flag that interrupts.
 #[track_caller]
-fn take_watched(sim: &Sim, request: &Request, watch: impl Fn(Progress<'_>, &AtomicBool)) -> Sheet {
+fn take_watched(sim: &Sim, request: &SheetRequest, watch: impl Fn(SheetProgress<'_>, &AtomicBool)) -> Sheet {
     let interrupted = AtomicBool::new(false);
     take_sheet(sim, request, &interrupted, &mut |progress| watch(progress, &interrupted)).expect("a good request")
 }

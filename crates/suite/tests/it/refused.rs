@@ -4,14 +4,14 @@ use std::sync::atomic::AtomicBool;
 
 use hairspring_machine::sim::Script;
 use hairspring_machine::{Cpu, Nanos, Sim};
-use hairspring_suite::{Effort, Request, SheetError, select, take_sheet};
+use hairspring_suite::{Effort, SheetError, SheetRequest, select, take_sheet};
 
 use crate::request;
 
 #[track_caller]
-fn check(refused: &Request, expected: &SheetError, hint: &str) {
+fn check(refused: &SheetRequest, expected: &SheetError, hint: &str) {
     let sim = Sim::new(Script::default());
-    let measured = &mut |_: hairspring_suite::Progress<'_>| panic!("something was measured");
+    let measured = &mut |_: hairspring_suite::SheetProgress<'_>| panic!("something was measured");
     let error = take_sheet(&sim, refused, &AtomicBool::new(false), measured).expect_err("it cannot be served");
     assert_eq!(&error, expected);
     assert!(error.to_string().contains(hint), "{error}");
@@ -20,15 +20,26 @@ fn check(refused: &Request, expected: &SheetError, hint: &str) {
 
 #[test]
 fn a_cpu_that_does_not_exist_is_refused_with_those_that_do() {
-    let refused = Request { cpu: Some(Cpu(2)), ..request(&[], Effort::Quick) };
+    let refused = SheetRequest { cpu: Some(Cpu(2)), ..request(&[], Effort::Quick) };
     check(&refused, &SheetError::NoSuchCpu(Cpu(2), vec![Cpu(0), Cpu(1)]), "choose from 0, 1");
 }
 
 #[test]
 fn a_priority_that_does_not_exist_is_refused() {
     for priority in [0, 100, 255] {
-        check(&Request { priority, ..request(&[], Effort::Quick) }, &SheetError::Priority(priority), "choose 1 to 99");
+        check(
+            &SheetRequest { priority, ..request(&[], Effort::Quick) },
+            &SheetError::Priority(priority),
+            "choose 1 to 99",
+        );
     }
+}
+
+#[test]
+fn an_id_that_no_probe_has_is_refused() {
+    let mut refused = request(&["clocks.read"], Effort::Quick);
+    refused.rows.push("clocks.read.counter.latr".to_owned());
+    check(&refused, &SheetError::NoSuchRow("clocks.read.counter.latr".to_owned()), "'clocks.read.counter.latr'");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::task::{Poll, Waker};
 
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::{
-    Ability, Calls, Interrupt, InterruptCalls, Message, Outcome, Place, Port, Urgency,
+    Ability, Calls, InterruptCalls, InterruptTrigger, Message, Placement, Port, RunOutcome, TaskUrgency,
 };
 use hairspring_time::{Host, Nanos, Policy, RealTime};
 
@@ -114,7 +114,7 @@ struct Seats {
 /// An executive of futures.
 pub(crate) struct Asynchronous<D: Driver> {
     driver: D,
-    place: Place,
+    place: Placement,
     seats: Rc<Seats>,
     tasks: usize,
     semaphores: usize,
@@ -135,7 +135,7 @@ pub(crate) struct Number(usize);
 #[derive(Clone)]
 pub(crate) enum Never {}
 
-impl Interrupt for Never {
+impl InterruptTrigger for Never {
     fn fire(&self) {
         match *self {}
     }
@@ -177,7 +177,7 @@ impl<D: Driver> Port for Asynchronous<D> {
     type Calls<'k> = AsyncCalls<D>;
     type InterruptCalls<'k> = Never;
 
-    fn make(place: Place) -> Result<Self, Absent> {
+    fn make(place: Placement) -> Result<Self, Absent> {
         let seats = Seats {
             seats: std::array::from_fn(|_| Seat::default()),
             semaphores: std::array::from_fn(|_| Signal::default()),
@@ -194,7 +194,7 @@ impl<D: Driver> Port for Asynchronous<D> {
         }
     }
 
-    fn spawn<B>(&mut self, _name: &str, _urgency: Urgency, mut body: B) -> Result<Number, Absent>
+    fn spawn<B>(&mut self, _name: &str, _urgency: TaskUrgency, mut body: B) -> Result<Number, Absent>
     where
         B: for<'c, 'k> AsyncFnMut(&'c AsyncCalls<D>) + Send + 'static,
     {
@@ -208,7 +208,7 @@ impl<D: Driver> Port for Asynchronous<D> {
         Ok(Number(me))
     }
 
-    fn spawn_mail<B>(&mut self, _name: &str, _urgency: Urgency, mut body: B) -> Result<Number, Absent>
+    fn spawn_mail<B>(&mut self, _name: &str, _urgency: TaskUrgency, mut body: B) -> Result<Number, Absent>
     where
         B: for<'c, 'k> AsyncFnMut(&'c AsyncCalls<D>, Number, Message) + Send + 'static,
     {
@@ -261,14 +261,14 @@ impl<D: Driver> Port for Asynchronous<D> {
     }
 
     /// A scenario ends by itself: its measuring task never waits for long. So `_most` is not enforced.
-    fn run(&mut self, _most: Nanos) -> Outcome {
+    fn run(&mut self, _most: Nanos) -> RunOutcome {
         let settings =
             RealTime { policy: Some(Policy::Fifo(PRIORITY)), cpu: Some(self.place.cpu), ..RealTime::default() };
         let guard = settings.apply(&Host);
         let caveat = guard.refused().map(|refused| format!("failed to {refused}"));
         let seats = Rc::clone(&self.seats);
         self.driver.run(async move { seats.stopped.wait().await });
-        Outcome { caveat, ..Outcome::default() }
+        RunOutcome { caveat, ..RunOutcome::default() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Our executive without the port: the calls stand in the task's body, as a user writes them.
+//! Our executive without the port: the calls bench in the task's body, as a user writes them.
 //!
 //! The port's bodies are asynchronous, so what they keep across calls lies in memory; a few nanoseconds, which matter to
 //! fibers alone. The goals are held against these figures.
@@ -6,34 +6,35 @@
 use std::sync::Arc;
 
 use hairspring_exec::{
-    Backend, Config, Create, Executive, Limit, Mailbox, Priority, RunLimit, Services, Status, Stopped, TaskCtx, Urgency,
+    Backend, Create, ExecConfig, Executive, Limit, Mailbox, Priority, RunLimit, Services, StopReason, TaskCtx, Urgency,
 };
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::Message;
+use hairspring_suite::executive::{Bench, Compared, Round};
 use hairspring_time::Nanos;
 
-use super::scenario::{Batch, CHUNK, Count, HIGH, LINKS, LOW, Meter, Outcome, Scenario, Stand, Tray, catch_up, spans};
+use super::meter::{CHUNK, Count, HIGH, LINKS, LOW, Meter, Outcome, Tray, catch_up, spans};
 
-/// Enough for tasks that only call; ten thousand of the default would do as well, for only what is touched is memory.
-const STACK_BYTES: usize = 16 * 1024;
+/// Enough for tasks that only call, in debug builds too. Only what a task touches takes memory.
+const STACK_BYTES: usize = 64 * 1024;
 
 /// What is measured so.
-pub(crate) fn run(scenario: Scenario, backend: Backend, stand: &Stand) -> Option<Outcome> {
+pub(crate) fn run(scenario: Compared, backend: Backend, bench: &Bench) -> Option<Outcome> {
     match scenario {
-        Scenario::WakeWait => Some(wake_wait(backend, stand, 0)),
-        Scenario::FourTs => Some(four_ts(backend, stand)),
-        Scenario::SendRun => Some(send_run(backend, stand)),
+        Compared::WakeWait => Some(wake_wait(backend, bench, 0)),
+        Compared::FourTs => Some(four_ts(backend, bench)),
+        Compared::SendRun => Some(send_run(backend, bench)),
         _ => None,
     }
 }
 
 pub(crate) fn executive(backend: Backend) -> Result<Executive, Absent> {
-    let config = Config { stack_bytes: STACK_BYTES, ..Config::default() };
+    let config = ExecConfig { stack_bytes: STACK_BYTES, ..ExecConfig::default() };
     Executive::new(backend, &config).map_err(|error| Absent::final_(format!("failed to {error}")))
 }
 
-pub(crate) fn failed(status: Status) -> Absent {
-    Absent::final_(format!("failed to make or start an object: {status}"))
+pub(crate) fn failed(error: impl std::error::Error) -> Absent {
+    Absent::final_(format!("failed to make or start an object: {error}"))
 }
 
 pub(crate) fn priority(number: u8) -> Priority {
@@ -52,14 +53,14 @@ pub(crate) fn conclude(
     if let Some(refused) = finish.refused.first() {
         return Err(Absent::new(format!("failed to {refused}"), &refused.remedy));
     }
-    if finish.stopped != Stopped::Asked {
+    if finish.stopped != StopReason::Asked {
         return Err(Absent::final_(format!("the run ended as {:?}", finish.stopped)));
     }
     tray.take()
 }
 
 /// B wakes A, which waits again, while so many others wait for ever, each on a stack of its own.
-pub(crate) fn wake_wait(backend: Backend, stand: &Stand, others: usize) -> Outcome {
+pub(crate) fn wake_wait(backend: Backend, bench: &Bench, others: usize) -> Outcome {
     let executive = executive(backend)?;
     let (tray, count) = (Tray::default(), Arc::new(Count::default()));
     for _ in 0..others {
@@ -78,7 +79,7 @@ pub(crate) fn wake_wait(backend: Backend, stand: &Stand, others: usize) -> Outco
     });
     let high = high.map_err(failed)?;
     executive.trigger(high).map_err(failed)?;
-    let (spans, left) = (spans(stand), tray.clone());
+    let (spans, left) = (spans(bench), tray.clone());
     conclude(executive, &tray, move |ctx| {
         let mut number = 0;
         for span in spans {
@@ -97,7 +98,7 @@ pub(crate) fn wake_wait(backend: Backend, stand: &Stand, others: usize) -> Outco
 }
 
 /// B triggers A, which waits; B wakes it; it ends.
-fn four_ts(backend: Backend, stand: &Stand) -> Outcome {
+fn four_ts(backend: Backend, bench: &Bench) -> Outcome {
     let executive = executive(backend)?;
     let (tray, count) = (Tray::default(), Arc::new(Count::default()));
     let own = Arc::clone(&count);
@@ -110,7 +111,7 @@ fn four_ts(backend: Backend, stand: &Stand) -> Outcome {
         own.set(number);
     });
     let high = high.map_err(failed)?;
-    let (spans, left) = (spans(stand), tray.clone());
+    let (spans, left) = (spans(bench), tray.clone());
     conclude(executive, &tray, move |ctx| {
         let mut number = 0;
         for span in spans {
@@ -132,12 +133,12 @@ fn four_ts(backend: Backend, stand: &Stand) -> Outcome {
 }
 
 /// A message of 12 bytes down a chain of tasks; the time of a link.
-fn send_run(backend: Backend, stand: &Stand) -> Outcome {
+fn send_run(backend: Backend, bench: &Bench) -> Outcome {
     let executive = executive(backend)?;
     let (tray, count, reached) = (Tray::default(), Arc::new(Count::default()), Arc::new(Count::default()));
     let mut next: Option<Mailbox<Message>> = None;
     for link in 0..LINKS {
-        let (own, mark, timebase) = (Arc::clone(&count), Arc::clone(&reached), stand.timebase.clone());
+        let (own, mark, timebase) = (Arc::clone(&count), Arc::clone(&reached), bench.timebase.clone());
         let task = executive.mail_task("A", priority(HIGH + link), [8, 0, 0, 0], move |ctx, _, message: Message| {
             if let Some(next) = next {
                 let _ = ctx.send(next, Urgency::ALL[0], message);
@@ -149,7 +150,7 @@ fn send_run(backend: Backend, stand: &Stand) -> Outcome {
         next = Some(task.map_err(failed)?);
     }
     let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
-    let (spans, left, timebase, pair_ns) = (spans(stand), tray.clone(), stand.timebase.clone(), stand.pair_ns);
+    let (spans, left, timebase, pair_ns) = (spans(bench), tray.clone(), bench.timebase.clone(), bench.pair_ns);
     conclude(executive, &tray, move |ctx| {
         let rate_ghz = timebase.calibration().rate_hz * 1e-9;
         let mut number = 0_u32;
@@ -169,8 +170,8 @@ fn send_run(backend: Backend, stand: &Stand) -> Outcome {
                 }
             }
             let batch = meter.finish();
-            let chain_ns = ticks as f64 / rate_ghz / (batch.rounds - batch.unproven).max(1) as f64;
-            left.put(Batch { wall_ns: (chain_ns - pair_ns) / f64::from(LINKS), cpu_ns: None, ..batch });
+            let chain_ns = ticks as f64 / rate_ghz / (batch.samples - batch.unproven).max(1) as f64;
+            left.put(Round { wall_ns: (chain_ns - pair_ns) / f64::from(LINKS), cpu_ns: None, ..batch });
         }
         ctx.stop();
     })

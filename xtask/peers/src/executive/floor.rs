@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use corosensei::{Coroutine, CoroutineResult};
 use hairspring_machine::{CpuSet, Host, Machine, Policy};
 use hairspring_sheet::Absent;
+use hairspring_suite::executive::Bench;
 use hairspring_time::RealTime;
 
+use super::meter::{Count, Meter, Outcome, believed, catch_up};
 use super::posix::{futex_wait, futex_wake};
-use super::scenario::{Count, Meter, Outcome, Stand, catch_up};
 
 /// Rounds between two looks at the clock.
 const CHUNK: u64 = 512;
@@ -18,15 +19,15 @@ const CHUNK: u64 = 512;
 const PRIORITIES: [u8; 2] = [44, 12];
 
 /// Bare corosensei: resume and suspend.
-pub(crate) fn corosensei(stand: &Stand) -> Outcome {
+pub(crate) fn corosensei(bench: &Bench) -> Outcome {
     let _placed =
-        RealTime { policy: Some(Policy::Fifo(60)), cpu: Some(stand.place.cpu), ..RealTime::default() }.apply(&Host);
+        RealTime { policy: Some(Policy::Fifo(60)), cpu: Some(bench.place.cpu), ..RealTime::default() }.apply(&Host);
     let mut coroutine: Coroutine<u64, u64, ()> = Coroutine::new(|yielder, mut number| {
         loop {
             number = yielder.suspend(number + 1);
         }
     });
-    let mut meter = Meter::start(stand.span);
+    let mut meter = Meter::start(bench.slice);
     let mut number = 0;
     while meter.goes_on() {
         for _ in 0..CHUNK {
@@ -39,11 +40,11 @@ pub(crate) fn corosensei(stand: &Stand) -> Outcome {
     if coroutine.started() {
         coroutine.force_unwind();
     }
-    batch.believed()
+    believed(batch)
 }
 
 /// Two threads on one CPU and two futexes of theirs: wake, the more urgent one runs, waits, the other goes on.
-pub(crate) fn futex(stand: &Stand) -> Outcome {
+pub(crate) fn futex(bench: &Bench) -> Outcome {
     #[derive(Default)]
     struct Words {
         /// Raised for each wake.
@@ -52,7 +53,7 @@ pub(crate) fn futex(stand: &Stand) -> Outcome {
         proof: Count,
     }
     let words = Arc::new(Words::default());
-    let cpu = stand.place.cpu;
+    let cpu = bench.place.cpu;
     let place =
         move |priority| Host.set_affinity(&CpuSet(vec![cpu])).and_then(|()| Host.set_policy(Policy::Fifo(priority)));
     let own = Arc::clone(&words);
@@ -74,7 +75,7 @@ pub(crate) fn futex(stand: &Stand) -> Outcome {
             own.proof.set(number);
         }
     });
-    let span = stand.span;
+    let span = bench.slice;
     let low = std::thread::spawn(move || {
         let placed = place(PRIORITIES[1]);
         let mut batch = None;
@@ -100,7 +101,7 @@ pub(crate) fn futex(stand: &Stand) -> Outcome {
     });
     let (joined, _) = (low.join(), high.join());
     match joined {
-        Ok((Ok(()), Some(batch))) => batch.believed(),
+        Ok((Ok(()), Some(batch))) => believed(batch),
         Ok((Err(refused), _)) => Err(Absent::new(format!("failed to {refused}"), &refused.remedy)),
         _ => Err(Absent::final_("the run came to no end")),
     }

@@ -2,10 +2,10 @@
 
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
+use hairspring_suite::executive::{Compared, Round};
 
 use super::rounds::{Candidate, Results};
 use super::scaling::{GROWTH_MOST, Growth};
-use super::scenario::{Batch, Scenario};
 
 /// A goal and what was seen.
 struct Goal {
@@ -27,26 +27,26 @@ fn above(what: &str, value: Option<f64>, least: f64, whose: &str) -> Goal {
 }
 
 /// Prints the verdicts.
-pub(crate) fn print(results: &Results, growths: &[Growth], ten_thousand: Option<Batch>) {
+pub(crate) fn print(results: &Results, growths: &[Growth], ten_thousand: Option<Round>) {
     use Candidate::{Fiber, FiberDirect, Futex, ThreadUp, ThreadUpDirect};
     let wall = |scenario, candidate| results.wall(scenario, candidate).map(|spread| spread.median);
     let rate = |scenario, candidate| results.rate(scenario, candidate).map(|spread| spread.median);
-    let futex = wall(Scenario::WakeWait, Futex);
-    let over = wall(Scenario::WakeWait, ThreadUpDirect).zip(futex).map(|(ours, bare)| ours / bare);
+    let futex = wall(Compared::WakeWait, Futex);
+    let over = wall(Compared::WakeWait, ThreadUpDirect).zip(futex).map(|(ours, bare)| ours / bare);
     let preempted = ten_thousand.map(|batch| {
-        let proven = batch.rounds - batch.unproven;
-        (format!("{proven} of {}", batch.rounds), batch.unproven == 0)
+        let proven = batch.samples - batch.unproven;
+        (format!("{proven} of {}", batch.samples), batch.unproven == 0)
     });
     let mut goals = vec![
-        at_most("fiber, T1 + T2 + T3 + T4", wall(Scenario::FourTs, FiberDirect), 25.0, Unit::Ns),
-        at_most("fiber, wake + wait with two switches", wall(Scenario::WakeWait, FiberDirect), 12.0, Unit::Ns),
-        at_most("fiber, mailbox of 12 bytes, send → run", wall(Scenario::SendRun, FiberDirect), 15.0, Unit::Ns),
+        at_most("fiber, T1 + T2 + T3 + T4", wall(Compared::FourTs, FiberDirect), 25.0, Unit::Ns),
+        at_most("fiber, wake + wait with two switches", wall(Compared::WakeWait, FiberDirect), 12.0, Unit::Ns),
+        at_most("fiber, mailbox of 12 bytes, send → run", wall(Compared::SendRun, FiberDirect), 15.0, Unit::Ns),
         at_most("thread_up, wake + wait over a bare futex pair", over, 1.1, Unit::Ratio),
         Goal { what: "thread_up, 10,000 of 10,000 preempted before the call returned".to_owned(), seen: preempted },
-        above("thread_up, Thread-Metric cooperative", rate(Scenario::Cooperative, ThreadUp), 170e3, "FreeRTOS"),
-        above("thread_up, Thread-Metric preemptive", rate(Scenario::Preemptive, ThreadUp), 91e3, "FreeRTOS"),
-        above("fiber, Thread-Metric message", rate(Scenario::Messages, Fiber), 17e6, "ThreadX"),
-        above("fiber, Thread-Metric synchronisation", rate(Scenario::Synchronisation, Fiber), 19e6, "ThreadX"),
+        above("thread_up, Thread-Metric cooperative", rate(Compared::Cooperative, ThreadUp), 170e3, "FreeRTOS"),
+        above("thread_up, Thread-Metric preemptive", rate(Compared::Preemptive, ThreadUp), 91e3, "FreeRTOS"),
+        above("fiber, Thread-Metric message", rate(Compared::Messages, Fiber), 17e6, "ThreadX"),
+        above("fiber, Thread-Metric synchronisation", rate(Compared::Synchronisation, Fiber), 19e6, "ThreadX"),
     ];
     for growth in growths.iter().filter(|growth| growth.goal) {
         let what = format!("fiber, 10,000 over 10: {}", growth.name);

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use hairspring_exec::{Backend, Config, Create, Executive, Limit, Priority, RunLimit, Services};
+use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services};
 
 /// How many are parked.
 const FIBERS: usize = 1_000;
@@ -25,7 +25,7 @@ pub(crate) fn take() -> Result<f64, String> {
 }
 
 fn measure() -> Result<f64, String> {
-    let executive = Executive::new(Backend::fiber(), &Config::default()).map_err(|error| error.to_string())?;
+    let executive = Executive::new(Backend::fiber(), &ExecConfig::default()).map_err(|error| error.to_string())?;
     let tray = Arc::new(Mutex::new(Err("the run came to no end".to_owned())));
     let left = Arc::clone(&tray);
     let urgent = Priority::new(10).unwrap_or(Priority::LOWEST);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use hairspring_machine::{CpuSet, Host, Machine, Nanos, Policy, Refused};
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::{
-    Ability, Calls, Interrupt, InterruptCalls, Message, Outcome, Place, Port, Urgency, at_once,
+    Ability, Calls, InterruptCalls, InterruptTrigger, Message, Placement, Port, RunOutcome, TaskUrgency, at_once,
 };
 use hairspring_time::RealTime;
 
@@ -42,7 +42,7 @@ struct Shared {
 
 /// The threads and what they wait for.
 pub(crate) struct Mq {
-    place: Place,
+    place: Placement,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     started: Vec<Number>,
@@ -63,7 +63,7 @@ pub(crate) struct Number(usize);
 #[derive(Clone)]
 pub(crate) enum Never {}
 
-impl Interrupt for Never {
+impl InterruptTrigger for Never {
     fn fire(&self) {
         match *self {}
     }
@@ -103,7 +103,11 @@ fn refusal(refused: &Refused) -> Absent {
 
 impl Mq {
     /// Starts the thread of a task and waits until it is where it belongs.
-    fn thread(&mut self, urgency: Urgency, body: impl FnMut(&MqCalls<'_>) + Send + 'static) -> Result<usize, Absent> {
+    fn thread(
+        &mut self,
+        urgency: TaskUrgency,
+        body: impl FnMut(&MqCalls<'_>) + Send + 'static,
+    ) -> Result<usize, Absent> {
         let me = self.threads.len();
         if me == SEATS {
             return Err(Absent::final_("more tasks than this adapter has seats"));
@@ -170,7 +174,7 @@ impl Port for Mq {
     type Calls<'k> = MqCalls<'k>;
     type InterruptCalls<'k> = Never;
 
-    fn make(place: Place) -> Result<Self, Absent> {
+    fn make(place: Placement) -> Result<Self, Absent> {
         let seat = || Seat { starts: Semaphore::new(0), wakes: Semaphore::new(0), mail: OnceLock::new() };
         let shared = Shared {
             seats: (0..SEATS).map(|_| seat()).collect(),
@@ -193,7 +197,7 @@ impl Port for Mq {
         }
     }
 
-    fn spawn<B>(&mut self, _name: &str, urgency: Urgency, mut body: B) -> Result<Number, Absent>
+    fn spawn<B>(&mut self, _name: &str, urgency: TaskUrgency, mut body: B) -> Result<Number, Absent>
     where
         B: for<'c, 'k> AsyncFnMut(&'c MqCalls<'k>) + Send + 'static,
     {
@@ -205,7 +209,7 @@ impl Port for Mq {
         self.thread(urgency, run).map(Number)
     }
 
-    fn spawn_mail<B>(&mut self, _name: &str, urgency: Urgency, mut body: B) -> Result<Number, Absent>
+    fn spawn_mail<B>(&mut self, _name: &str, urgency: TaskUrgency, mut body: B) -> Result<Number, Absent>
     where
         B: for<'c, 'k> AsyncFnMut(&'c MqCalls<'k>, Number, Message) + Send + 'static,
     {
@@ -263,7 +267,7 @@ impl Port for Mq {
         Err(not_here())
     }
 
-    fn run(&mut self, most: Nanos) -> Outcome {
+    fn run(&mut self, most: Nanos) -> RunOutcome {
         // Above all tasks and on their CPU while it starts them, so that they begin together.
         let above =
             RealTime { policy: Some(Policy::Fifo(PRIORITY + 1)), cpu: Some(self.place.cpu), ..RealTime::default() };
@@ -277,7 +281,7 @@ impl Port for Mq {
             drop(rung.wait_timeout_while(flag, Duration::from(most), |stopped| !*stopped));
         }
         self.end();
-        Outcome::default()
+        RunOutcome::default()
     }
 }
 

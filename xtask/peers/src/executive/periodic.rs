@@ -5,14 +5,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use hairspring_exec::{Backend, Config, Create, Executive, Limit, Moment, Priority, Profile, RunLimit, Services};
+use hairspring_exec::{
+    Backend, Create, ExecConfig, Executive, Limit, Moment, Priority, RunLimit, Services, ThreadProfile,
+};
 use hairspring_machine::{Clock, Host, Machine, Policy};
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
+use hairspring_suite::executive::Bench;
+use hairspring_suite::rounds::median;
 use hairspring_time::Nanos;
-
-use super::scenario::Stand;
-use crate::report::median;
 
 const PERIOD: Nanos = Nanos::from_millis(1);
 /// Expiries in a second.
@@ -30,7 +31,7 @@ struct Seen {
 }
 
 /// Runs one back-end after the other, and prints.
-pub(crate) fn run(stand: &Stand, seconds: u64) {
+pub(crate) fn run(bench: &Bench, seconds: u64) {
     println!("### Periodic timer of {PERIOD} over {seconds} s\n");
     println!(
         "From the deadline until the task that the timer wakes reads CLOCK_MONOTONIC. Growth is last less first second; \
@@ -41,8 +42,8 @@ pub(crate) fn run(stand: &Stand, seconds: u64) {
          growth of the median | growth of the least | last wake − (t0 + n·p) |"
     );
     println!("| --- |{}", " ---: |".repeat(9));
-    let fiber = Backend::Fiber { cpu: Some(stand.place.cpu), policy: Policy::Fifo(60) };
-    for backend in [fiber, Backend::Thread(Profile::Up { cpu: Some(stand.place.cpu) })] {
+    let fiber = Backend::Fiber { cpu: Some(bench.place.cpu), policy: Policy::Fifo(60) };
+    for backend in [fiber, Backend::Thread(ThreadProfile::Up { cpu: Some(bench.place.cpu) })] {
         let name = backend.name();
         eprintln!("periodic timer on {name}");
         match watch(backend, seconds) {
@@ -54,7 +55,7 @@ pub(crate) fn run(stand: &Stand, seconds: u64) {
 }
 
 fn watch(backend: Backend, seconds: u64) -> Result<Vec<Seen>, String> {
-    let mut executive = Executive::new(backend, &Config::default()).map_err(|error| error.to_string())?;
+    let mut executive = Executive::new(backend, &ExecConfig::default()).map_err(|error| error.to_string())?;
     let seen = Arc::new(Mutex::new(Vec::with_capacity((seconds * PER_SECOND) as usize + 100)));
     // The expiry that the task is woken for: its number and its deadline.
     let latest = Arc::new(Mutex::new((0_u64, Moment::START)));
@@ -104,9 +105,9 @@ fn cells(seen: &[Seen], seconds: u64) -> String {
             seen.iter().filter(|seen| (from..from + PER_SECOND).contains(&seen.n)).map(|seen| seen.late_ns as f64);
         late.collect::<Vec<_>>()
     };
-    let (mut first, mut last) = (within(0), within((seconds - 1) * PER_SECOND));
+    let (first, last) = (within(0), within((seconds - 1) * PER_SECOND));
     let least = |samples: &[f64]| samples.iter().copied().fold(f64::INFINITY, f64::min);
-    let (first_median, last_median) = (median(&mut first), median(&mut last));
+    let (first_median, last_median) = (median(&first), median(&last));
     let early = seen.iter().filter(|seen| seen.late_ns < 0).count();
     let off = seen.iter().map(|seen| seen.off_ns.abs()).max().unwrap_or(0);
     let (expected, end) = (seen.last().map_or(0, |seen| seen.n + 1), seen.last().map_or(0, |seen| seen.late_ns));

@@ -1,25 +1,25 @@
 //! The rounds: in each, every candidate has its turn at every scenario; and the tables of what came of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::ops::ControlFlow;
 
-use hairspring_exec::{Backend, Profile};
+use hairspring_exec::{Backend, ThreadProfile};
 use hairspring_machine::Policy;
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Absent, Unit};
-
-use super::embassy::Embassy;
-use super::mq::Mq;
-use super::scenario::{Batch, Outcome, Scenario, Stand};
-use super::tokio::Tokio;
-use super::{Spread, direct, floor};
 use hairspring_suite::executive::bare::Bare;
 use hairspring_suite::executive::ours::{Fiber, Ours, ThreadSmp, ThreadUp};
+use hairspring_suite::executive::{Bench, Compared, Round};
+use hairspring_suite::rounds::interleave;
+
+use super::embassy::Embassy;
+use super::meter::Outcome;
+use super::mq::Mq;
+use super::tokio::Tokio;
+use super::{Spread, direct, floor};
 
 /// Repeats of each cell.
 pub(crate) const REPEATS: usize = 9;
-/// What a batch is followed by, as a share of its length: real-time threads must leave the kernel its part of the CPU.
-const REST: u32 = 8;
 
 /// In a cell that nobody asks for.
 const FLOOR: &str = "–";
@@ -82,28 +82,28 @@ impl Candidate {
         }
     }
 
-    fn run(self, scenario: Scenario, stand: &Stand) -> Outcome {
+    fn run(self, scenario: Compared, bench: &Bench) -> Outcome {
         match (self, scenario) {
             (Self::FiberDirect, _) => {
-                let backend = Backend::Fiber { cpu: Some(stand.place.cpu), policy: Policy::Fifo(60) };
-                direct::run(scenario, backend, stand).unwrap_or_else(|| Err(Absent::final_(FLOOR)))
+                let backend = Backend::Fiber { cpu: Some(bench.place.cpu), policy: Policy::Fifo(60) };
+                direct::run(scenario, backend, bench).unwrap_or_else(|| Err(Absent::final_(FLOOR)))
             }
             (Self::ThreadUpDirect, _) => {
-                let backend = Backend::Thread(Profile::Up { cpu: Some(stand.place.cpu) });
-                direct::run(scenario, backend, stand).unwrap_or_else(|| Err(Absent::final_(FLOOR)))
+                let backend = Backend::Thread(ThreadProfile::Up { cpu: Some(bench.place.cpu) });
+                direct::run(scenario, backend, bench).unwrap_or_else(|| Err(Absent::final_(FLOOR)))
             }
-            (Self::Fiber, _) => scenario.run::<Ours<Fiber>>(stand),
-            (Self::ThreadUp, _) => scenario.run::<Ours<ThreadUp>>(stand),
-            (Self::ThreadSmp, _) => scenario.run::<Ours<ThreadSmp>>(stand),
-            (Self::Tokio, _) => scenario.run::<Tokio>(stand),
-            (Self::Embassy, _) => scenario.run::<Embassy>(stand),
-            (Self::Mq, _) => scenario.run::<Mq>(stand),
-            (Self::Pthread, _) => scenario.run::<Bare>(stand),
+            (Self::Fiber, _) => scenario.take::<Ours<Fiber>>(bench),
+            (Self::ThreadUp, _) => scenario.take::<Ours<ThreadUp>>(bench),
+            (Self::ThreadSmp, _) => scenario.take::<Ours<ThreadSmp>>(bench),
+            (Self::Tokio, _) => scenario.take::<Tokio>(bench),
+            (Self::Embassy, _) => scenario.take::<Embassy>(bench),
+            (Self::Mq, _) => scenario.take::<Mq>(bench),
+            (Self::Pthread, _) => scenario.take::<Bare>(bench),
             (Self::Rt, _) => Err(Absent::final_(
                 "n/a on rt 0.20: it needs Rust 1.97, newer than this project is built with, and libclang to be built",
             )),
-            (Self::Coroutine, Scenario::WakeWait) => floor::corosensei(stand),
-            (Self::Futex, Scenario::WakeWait) => floor::futex(stand),
+            (Self::Coroutine, Compared::WakeWait) => floor::corosensei(bench),
+            (Self::Futex, Compared::WakeWait) => floor::futex(bench),
             (Self::Coroutine | Self::Futex, _) => Err(Absent::final_(FLOOR)),
         }
     }
@@ -111,7 +111,7 @@ impl Candidate {
 
 /// What the batches of a cell say.
 enum Cell {
-    Taken(Vec<Batch>),
+    Taken(Vec<Round>),
     Absent(String),
 }
 
@@ -119,21 +119,22 @@ enum Cell {
 pub(crate) struct Results(BTreeMap<(usize, Candidate), Cell>);
 
 /// Takes all cells in rounds.
-pub(crate) fn take(stand: &Stand) -> Results {
+pub(crate) fn take(bench: &Bench) -> Results {
+    let candidates: Vec<Candidate> = Candidate::DIRECT.into_iter().chain(Candidate::ALL).collect();
     let mut cells: BTreeMap<(usize, Candidate), Vec<Outcome>> = BTreeMap::new();
-    let rest = Duration::from(stand.span) / REST;
-    for repeat in 1..=REPEATS {
-        eprintln!("executives, round {repeat} of {REPEATS}");
-        for (row, scenario) in Scenario::ALL.into_iter().enumerate() {
-            for candidate in Candidate::DIRECT.into_iter().chain(Candidate::ALL) {
-                let outcome = candidate.run(scenario, stand);
-                if outcome.is_ok() {
-                    std::thread::sleep(rest);
-                }
-                cells.entry((row, candidate)).or_default().push(outcome);
-            }
+    let complete = interleave(REPEATS, Compared::ALL.len() * candidates.len(), |turn| {
+        if turn.first {
+            eprintln!("executives, round {} of {REPEATS}", turn.round + 1);
         }
-    }
+        let (row, candidate) = (turn.candidate / candidates.len(), candidates[turn.candidate % candidates.len()]);
+        let outcome = candidate.run(Compared::ALL[row], bench);
+        if outcome.is_ok() {
+            bench.rest();
+        }
+        cells.entry((row, candidate)).or_default().push(outcome);
+        ControlFlow::<()>::Continue(())
+    });
+    debug_assert!(complete.is_continue());
     let cell = |outcomes: Vec<Outcome>| {
         // One repeat without a result, and there is none: whatever went wrong is worth more than a figure.
         match outcomes.into_iter().collect::<Result<Vec<_>, _>>() {
@@ -145,16 +146,16 @@ pub(crate) fn take(stand: &Stand) -> Results {
 }
 
 impl Results {
-    fn cell(&self, scenario: Scenario, candidate: Candidate) -> Option<&Cell> {
-        let row = Scenario::ALL.iter().position(|each| *each == scenario)?;
+    fn cell(&self, scenario: Compared, candidate: Candidate) -> Option<&Cell> {
+        let row = Compared::ALL.iter().position(|each| *each == scenario)?;
         self.0.get(&(row, candidate))
     }
 
     fn spread(
         &self,
-        scenario: Scenario,
+        scenario: Compared,
         candidate: Candidate,
-        value: impl Fn(&Batch) -> Option<f64>,
+        value: impl Fn(&Round) -> Option<f64>,
     ) -> Option<Spread> {
         match self.cell(scenario, candidate)? {
             Cell::Taken(batches) => Spread::of(batches.iter().map(value).collect::<Option<Vec<_>>>()?),
@@ -163,20 +164,20 @@ impl Results {
     }
 
     /// Nanoseconds of a round, wall time.
-    pub(crate) fn wall(&self, scenario: Scenario, candidate: Candidate) -> Option<Spread> {
+    pub(crate) fn wall(&self, scenario: Compared, candidate: Candidate) -> Option<Spread> {
         self.spread(scenario, candidate, |batch| Some(batch.wall_ns))
     }
 
     /// Operations per second.
-    pub(crate) fn rate(&self, scenario: Scenario, candidate: Candidate) -> Option<Spread> {
+    pub(crate) fn rate(&self, scenario: Compared, candidate: Candidate) -> Option<Spread> {
         let counted = scenario.counted()?;
         self.spread(scenario, candidate, |batch| Some(counted * 1e9 / batch.wall_ns))
     }
 
     /// Prints the tables.
     pub(crate) fn print(&self) {
-        let times = || Scenario::ALL.into_iter().filter(|scenario| scenario.counted().is_none());
-        let counts = || Scenario::ALL.into_iter().filter(|scenario| scenario.counted().is_some());
+        let times = || Compared::ALL.into_iter().filter(|scenario| scenario.counted().is_none());
+        let counts = || Compared::ALL.into_iter().filter(|scenario| scenario.counted().is_some());
         println!("### Wall time of a round: min / median / max of {REPEATS}\n");
         self.table(&Candidate::ALL, times(), |scenario, candidate| {
             Some(self.wall(scenario, candidate)?.cell(Unit::Ns))
@@ -186,7 +187,7 @@ impl Results {
             "The same loops with the calls in the task's body, as a user writes them; the port's bodies are asynchronous and \
              keep what they count in memory.\n"
         );
-        let direct = [Scenario::WakeWait, Scenario::FourTs, Scenario::SendRun];
+        let direct = [Compared::WakeWait, Compared::FourTs, Compared::SendRun];
         self.table(&Candidate::DIRECT, direct.into_iter(), |scenario, candidate| {
             Some(self.wall(scenario, candidate)?.cell(Unit::Ns))
         });
@@ -194,7 +195,7 @@ impl Results {
         println!("Less than the wall time where others took the CPU meanwhile; more where several CPUs work.\n");
         self.table(
             &Candidate::ALL,
-            times().filter(|scenario| *scenario != Scenario::SendRun),
+            times().filter(|scenario| *scenario != Compared::SendRun),
             |scenario, candidate| {
                 Some(quantity(self.spread(scenario, candidate, |batch| batch.cpu_ns)?.median, Unit::Ns).to_string())
             },
@@ -212,17 +213,17 @@ impl Results {
             "Time of a round over ours: tokio, embassy and corosensei over fiber, the others over thread_up. Above 1 is \
              slower than ours.\n"
         );
-        self.table(&Candidate::ALL, Scenario::ALL.into_iter(), |scenario, candidate| {
+        self.table(&Candidate::ALL, Compared::ALL.into_iter(), |scenario, candidate| {
             let ours = self.wall(scenario, candidate.against())?.median;
             Some(format!("{:.2}", self.wall(scenario, candidate)?.median / ours))
         });
-        println!("Rounds without their proof; their time is in the figures:\n");
+        println!("Samples without their proof; ours through the port are left out, the others are in the figures:\n");
         for ((row, candidate), cell) in &self.0 {
             let Cell::Taken(batches) = cell else { continue };
-            let sum = |count: fn(&Batch) -> u64| batches.iter().map(count).sum::<u64>();
-            let (unproven, rounds) = (sum(|batch| batch.unproven), sum(|batch| batch.rounds));
+            let sum = |count: fn(&Round) -> u64| batches.iter().map(count).sum::<u64>();
+            let (unproven, rounds) = (sum(|batch| batch.unproven), sum(|batch| batch.samples));
             if unproven > 0 {
-                let (who, what) = (candidate.name().replace('*', ""), Scenario::ALL[*row].name());
+                let (who, what) = (candidate.name().replace('*', ""), Compared::ALL[*row].name());
                 println!("* {who}: {what}: {unproven} of {rounds}");
             }
         }
@@ -232,7 +233,7 @@ impl Results {
             if let Cell::Absent(reason) = cell
                 && reason != FLOOR
             {
-                let (who, what) = (candidate.name().replace('*', ""), Scenario::ALL[*row].name());
+                let (who, what) = (candidate.name().replace('*', ""), Compared::ALL[*row].name());
                 let place = if reason.starts_with("n/a") { who } else { format!("{who}: {what}") };
                 reasons.entry(reason).or_default().insert(place);
             }
@@ -246,8 +247,8 @@ impl Results {
     fn table(
         &self,
         columns: &[Candidate],
-        rows: impl Iterator<Item = Scenario>,
-        cell: impl Fn(Scenario, Candidate) -> Option<String>,
+        rows: impl Iterator<Item = Compared>,
+        cell: impl Fn(Compared, Candidate) -> Option<String>,
     ) {
         println!("| scenario | {} |", columns.iter().map(|each| each.name()).collect::<Vec<_>>().join(" | "));
         println!("| --- |{}", " ---: |".repeat(columns.len()));

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hairspring_exec::{Backend, Create, Moment, Services};
 use hairspring_machine::{Clock, Host, Machine, Policy};
 use hairspring_sheet::Unit;
+use hairspring_suite::executive::{Bench, Round};
+use hairspring_suite::rounds::{Random, median};
 use hairspring_time::Nanos;
 
 use super::Spread;
 use super::direct::{self, conclude, executive, failed, priority};
-use super::scenario::{Batch, LOW, Meter, Outcome, Stand, Tray};
-use crate::report::median;
+use super::meter::{LOW, Meter, Outcome, Tray};
 
 const FEW: usize = 10;
 const MANY: usize = 10_000;
@@ -41,8 +42,8 @@ impl Growth {
 }
 
 /// Takes all four, few and many in turn.
-pub(crate) fn take(stand: &Stand, repeats: usize) -> Vec<Growth> {
-    type Operation = fn(&Stand, usize) -> Outcome;
+pub(crate) fn take(bench: &Bench, repeats: usize) -> Vec<Growth> {
+    type Operation = fn(&Bench, usize) -> Outcome;
     let operations: [(&str, bool, Operation); 4] = [
         ("wake + wait of one task while others wait", true, wake_wait),
         ("round robin over all tasks, one switch", false, round_robin),
@@ -54,7 +55,7 @@ pub(crate) fn take(stand: &Stand, repeats: usize) -> Vec<Growth> {
         let mut samples: [Vec<f64>; 2] = Default::default();
         for _ in 0..repeats {
             for (samples, others) in samples.iter_mut().zip([FEW, MANY]) {
-                match operation(stand, others) {
+                match operation(bench, others) {
                     Ok(batch) => samples.push(batch.wall_ns),
                     Err(absent) => eprintln!("no result with {others}: {}", absent.reason),
                 }
@@ -80,20 +81,8 @@ pub(crate) fn print(growths: &[Growth]) {
     );
 }
 
-/// Numbers that look random, the same in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit.max(1)
-    }
-}
-
-fn fiber(stand: &Stand) -> Backend {
-    Backend::Fiber { cpu: Some(stand.place.cpu), policy: Policy::Fifo(CARRIER_PRIORITY) }
+fn fiber(bench: &Bench) -> Backend {
+    Backend::Fiber { cpu: Some(bench.place.cpu), policy: Policy::Fifo(CARRIER_PRIORITY) }
 }
 
 fn now() -> Moment {
@@ -101,13 +90,13 @@ fn now() -> Moment {
 }
 
 /// The others wait for ever, each on a stack of its own.
-fn wake_wait(stand: &Stand, others: usize) -> Outcome {
-    direct::wake_wait(fiber(stand), stand, others)
+fn wake_wait(bench: &Bench, others: usize) -> Outcome {
+    direct::wake_wait(fiber(bench), bench, others)
 }
 
 /// Each gives way to the next.
-fn round_robin(stand: &Stand, tasks: usize) -> Outcome {
-    let executive = executive(fiber(stand))?;
+fn round_robin(bench: &Bench, tasks: usize) -> Outcome {
+    let executive = executive(fiber(bench))?;
     let (tray, count) = (Tray::default(), Arc::new(AtomicU64::new(0)));
     for _ in 1..tasks {
         let own = Arc::clone(&count);
@@ -121,7 +110,7 @@ fn round_robin(stand: &Stand, tasks: usize) -> Outcome {
         let other = other.map_err(failed)?;
         executive.trigger(other).map_err(failed)?;
     }
-    let (span, left) = (stand.span, tray.clone());
+    let (span, left) = (bench.slice, tray.clone());
     conclude(executive, &tray, move |ctx| {
         // Once round, so that each has its stack.
         ctx.yield_now();
@@ -134,32 +123,32 @@ fn round_robin(stand: &Stand, tasks: usize) -> Outcome {
             }
         }
         let batch = meter.finish();
-        let (counted, due) = (count.load(Ordering::Relaxed) - before, batch.rounds * (tasks as u64 - 1));
-        let unproven = if counted.abs_diff(due) <= tasks as u64 { 0 } else { batch.rounds };
-        left.put(Batch { wall_ns: batch.wall_ns / tasks as f64, unproven, ..batch });
+        let (counted, due) = (count.load(Ordering::Relaxed) - before, batch.samples * (tasks as u64 - 1));
+        let unproven = if counted.abs_diff(due) <= tasks as u64 { 0 } else { batch.samples };
+        left.put(Round { wall_ns: batch.wall_ns / tasks as f64, unproven, ..batch });
         ctx.stop();
     })
 }
 
 /// The others are due long after the end.
-fn start_stop(stand: &Stand, others: usize) -> Outcome {
+fn start_stop(bench: &Bench, others: usize) -> Outcome {
     const SOON: u64 = 100_000_000_000;
-    let executive = executive(fiber(stand))?;
+    let executive = executive(fiber(bench))?;
     let tray = Tray::default();
-    let mut random = Random(88_172_645_463_325_252);
+    let mut random = Random::new();
     let begun = now();
     for _ in 0..others {
         let timer = executive.timer("other", |_, _| {}).map_err(failed)?;
-        let at = begun.after_nanos(SOON + random.below(SOON));
+        let at = begun.after_nanos(SOON + random.below_u64(SOON));
         executive.start_timer(timer, at).map_err(failed)?;
     }
     let timer = executive.timer("one", |_, _| {}).map_err(failed)?;
-    let (span, left) = (stand.span, tray.clone());
+    let (span, left) = (bench.slice, tray.clone());
     conclude(executive, &tray, move |ctx| {
         let mut meter = Meter::start(span);
         while meter.goes_on() {
             for _ in 0..512 {
-                let started = ctx.start_timer(timer, begun.after_nanos(SOON + random.below(SOON)));
+                let started = ctx.start_timer(timer, begun.after_nanos(SOON + random.below_u64(SOON)));
                 meter.round(started.is_ok() & (ctx.stop_timer(timer) == Ok(true)));
             }
         }
@@ -170,10 +159,10 @@ fn start_stop(stand: &Stand, others: usize) -> Outcome {
 }
 
 /// A task looks for expiries all the time. A look that found one, less a look that found none.
-fn expiry(stand: &Stand, timers: usize) -> Outcome {
-    let executive = executive(fiber(stand))?;
+fn expiry(bench: &Bench, timers: usize) -> Outcome {
+    let executive = executive(fiber(bench))?;
     let (tray, count) = (Tray::default(), Arc::new(AtomicU64::new(0)));
-    let mut random = Random(88_172_645_463_325_252);
+    let mut random = Random::new();
     // Periods of one half to one and a half of the mean.
     let mean = EXPIRY_EVERY.count().unsigned_abs() * timers as u64;
     let begun = now().after_nanos(5_000_000);
@@ -183,13 +172,13 @@ fn expiry(stand: &Stand, timers: usize) -> Outcome {
             own.store(own.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         };
         let timer = executive.timer("each", procedure).map_err(failed)?;
-        let period = Nanos::new((mean / 2 + random.below(mean)).cast_signed());
-        let first = begun.after_nanos(random.below(mean));
+        let period = Nanos::new((mean / 2 + random.below_u64(mean)).cast_signed());
+        let first = begun.after_nanos(random.below_u64(mean));
         executive.start_periodic(timer, first, period).map_err(failed)?;
     }
     // Every timer goes off several times.
-    let span = Nanos::new((stand.span + Nanos::from_millis(60)).count());
-    let (left, timebase) = (tray.clone(), stand.timebase.clone());
+    let span = Nanos::new((bench.slice + Nanos::from_millis(60)).count());
+    let (left, timebase) = (tray.clone(), bench.timebase.clone());
     conclude(executive, &tray, move |ctx| {
         let end = Host.read(Clock::Monotonic) + Nanos::from_millis(5) + span;
         let (mut found, mut empty) = (Vec::with_capacity(EXPIRIES_MOST), Vec::with_capacity(EXPIRIES_MOST));
@@ -206,10 +195,10 @@ fn expiry(stand: &Stand, timers: usize) -> Outcome {
                 }
             }
         }
-        let ns = (median(&mut found) - median(&mut empty)) * 1e9 / timebase.calibration().rate_hz;
+        let ns = (median(&found) - median(&empty)) * 1e9 / timebase.calibration().rate_hz;
         let rounds = found.len() as u64;
         let unproven = if rounds > 1_000 && empty.len() > 1_000 { 0 } else { rounds + 1 };
-        left.put(Batch { wall_ns: ns, cpu_ns: None, rounds, unproven });
+        left.put(Round { wall_ns: ns, cpu_ns: None, samples: rounds, unproven });
         ctx.stop();
     })
 }

@@ -1,7 +1,8 @@
 //! What holds in every state of a system and over every step between two, seen through public questions only.
 
 use hairspring_exec_core::{
-    By, Call, Look, Priority, Protocol, Reply, ResourceId, SemaphoreId, State, Status, TaskId, Urgency, Waiting,
+    By, Call, CallStatus, Priority, Reply, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TaskState, TaskView,
+    Urgency, Waiting,
 };
 
 use super::{SEMAPHORE, System, World, runnable};
@@ -26,7 +27,7 @@ pub(super) fn check(system: &System, before: &World, by: By, call: Call, reply: 
     hand_over_is_direct(before, call, reply, after)
 }
 
-fn look(world: &World, task: TaskId) -> Look {
+fn look(world: &World, task: TaskId) -> TaskView {
     world.core.look(task).expect("no task of these systems is deleted")
 }
 
@@ -38,9 +39,9 @@ fn formula(system: &System, world: &World, task: TaskId) -> Priority {
             continue;
         }
         match *protocol {
-            Protocol::None => {}
-            Protocol::Ceiling(ceiling) => priority = priority.min(ceiling),
-            Protocol::Inherit => {
+            ResourceProtocol::None => {}
+            ResourceProtocol::Ceiling(ceiling) => priority = priority.min(ceiling),
+            ResourceProtocol::Inherit => {
                 let waits = |waiter: &&TaskId| look(world, **waiter).waiting == Waiting::Resource(slot as u16);
                 for &waiter in world.tasks.iter().filter(waits) {
                     priority = priority.min(formula(system, world, waiter));
@@ -98,7 +99,9 @@ fn owners_and_waiters_fit(system: &System, world: &World) -> Holds {
         that(line.is_empty() || owner(slot).is_some(), || format!("resource {slot} is free, and {line:?} wait"))?;
         if let Some(owner) = owner(slot) {
             let state = look(world, owner).state;
-            that(matches!(state, State::Ready | State::Waiting), || format!("{owner:?} owns and is {state:?}"))?;
+            that(matches!(state, TaskState::Ready | TaskState::Waiting), || {
+                format!("{owner:?} owns and is {state:?}")
+            })?;
         }
     }
     for &task in &world.tasks {
@@ -128,7 +131,7 @@ fn envelopes_are_conserved(system: &System, world: &World) -> Holds {
 fn nobody_waits_past_a_deadline(world: &World) -> Holds {
     for &task in &world.tasks {
         let deadline = world.core.wait_deadline(task);
-        let waits = look(world, task).state == State::Waiting;
+        let waits = look(world, task).state == TaskState::Waiting;
         that(waits || deadline.is_none(), || format!("{task:?} does not wait and has a deadline"))?;
         let future = deadline.is_none_or(|deadline| deadline.as_nanos() > world.now_ns);
         that(future, || format!("{task:?} still waits until {deadline:?} at {}", world.now_ns))?;
@@ -169,13 +172,13 @@ fn equals_keep_their_order(before: &World, call: Call, after: &World) -> Holds {
 fn waits_end_for_a_cause(before: &World, by: By, call: Call, after: &World) -> Holds {
     for &task in &before.tasks {
         let (was, is) = (look(before, task), look(after, task));
-        if was.state != State::Waiting {
-            let begins = is.state != State::Waiting || by == By::Task(task);
+        if was.state != TaskState::Waiting {
+            let begins = is.state != TaskState::Waiting || by == By::Task(task);
             that(begins, || format!("{task:?} waits without having asked to"))?;
             continue;
         }
         let due = before.core.wait_deadline(task).is_some_and(|deadline| deadline.as_nanos() <= after.now_ns);
-        let ended = is.state != State::Waiting;
+        let ended = is.state != TaskState::Waiting;
         that(!due || ended, || format!("{task:?} was due and waits on"))?;
         let cause = match call {
             Call::Tick { .. } => due,
@@ -196,10 +199,12 @@ fn waits_end_for_a_cause(before: &World, by: By, call: Call, after: &World) -> H
         if ended {
             let status = after.core.outcome(task).status;
             let fits = match call {
-                Call::Tick { .. } => status == Status::TimedOut,
-                Call::Kill { .. } => status == Status::Killed,
-                Call::End { .. } | Call::Receive { .. } => matches!(status, Status::Ok | Status::NotAcknowledged),
-                _ => status == Status::Ok,
+                Call::Tick { .. } => status == CallStatus::TimedOut,
+                Call::Kill { .. } => status == CallStatus::Killed,
+                Call::End { .. } | Call::Receive { .. } => {
+                    matches!(status, CallStatus::Ok | CallStatus::NotAcknowledged)
+                }
+                _ => status == CallStatus::Ok,
             };
             that(fits, || format!("the wait of {task:?} came out as {status:?}"))?;
         }
@@ -210,14 +215,16 @@ fn waits_end_for_a_cause(before: &World, by: By, call: Call, after: &World) -> H
 fn wakes_are_not_lost(before: &World, call: Call, reply: Reply, after: &World) -> Holds {
     let Call::Wake { task } = call else { return Ok(()) };
     let (was, is) = (look(before, task), look(after, task));
-    let (ready, kept) = (is.state == State::Ready, is.latch);
+    let (ready, kept) = (is.state == TaskState::Ready, is.latch);
     let holds = match (was.state, reply.status) {
-        (State::Waiting, Status::Ok) => was.waiting == Waiting::Wake && ready && !kept,
-        (State::Ready | State::Waiting, Status::WakePending) => was.waiting != Waiting::Wake && kept && !was.latch,
-        (State::Ready | State::Waiting, Status::WakeAlreadyPending) => {
+        (TaskState::Waiting, CallStatus::Ok) => was.waiting == Waiting::Wake && ready && !kept,
+        (TaskState::Ready | TaskState::Waiting, CallStatus::WakePending) => {
+            was.waiting != Waiting::Wake && kept && !was.latch
+        }
+        (TaskState::Ready | TaskState::Waiting, CallStatus::WakeAlreadyPending) => {
             was.waiting != Waiting::Wake && kept && was.latch
         }
-        (State::Idle, Status::NotStarted) => !kept || was.latch,
+        (TaskState::Idle, CallStatus::NotStarted) => !kept || was.latch,
         _ => false,
     };
     that(holds, || format!("a wake of {task:?} came out as {:?}: {was:?} became {is:?}", reply.status))
@@ -225,7 +232,7 @@ fn wakes_are_not_lost(before: &World, call: Call, reply: Reply, after: &World) -
 
 fn hand_over_is_direct(before: &World, call: Call, reply: Reply, after: &World) -> Holds {
     match call {
-        Call::Release { resource } if reply.status == Status::Ok => {
+        Call::Release { resource } if reply.status == CallStatus::Ok => {
             let heir = before.core.line(Waiting::Resource(resource.index() as u16)).first().copied();
             let (owner, depth) = after.core.resource(resource).unwrap_or_default();
             let was = before.core.resource(resource).unwrap_or_default();
@@ -236,7 +243,7 @@ fn hand_over_is_direct(before: &World, call: Call, reply: Reply, after: &World) 
             let (count, first) = before.core.semaphore(semaphore).unwrap_or_default();
             let (now, _) = after.core.semaphore(semaphore).unwrap_or_default();
             match first {
-                Some(first) => that(now == count && look(after, first).state == State::Ready, || {
+                Some(first) => that(now == count && look(after, first).state == TaskState::Ready, || {
                     format!("a unit did not reach {first:?}")
                 }),
                 None => that(now == 1, || format!("the count went from {count} to {now}")),

@@ -1,8 +1,8 @@
 //! The rules of the naive executive: who may run, who stands where, what ends a wait, and the formula of priorities.
 
 use hairspring_exec_core::{
-    Bits, By, Ending, MOST_STARTS, Moment, NO_ENVELOPE, Priority, Protocol, Reply, State, Status, TaskId, TimerId,
-    Until, Urgency, Waiting,
+    Bits, By, CallStatus, Ending, MOST_STARTS, Moment, NO_ENVELOPE, Priority, Reply, ResourceProtocol, TaskId,
+    TaskState, TimerId, Until, Urgency, Waiting,
 };
 
 use super::{Come, DONE, Deadline, Letter, Man, Naive, ok};
@@ -14,16 +14,16 @@ impl Naive {
     }
 
     pub(super) fn known(&self, task: TaskId) -> Come<usize> {
-        let alive = |man: &Man| man.id == task && man.state != State::Deleted;
-        self.men.iter().position(alive).ok_or(Status::NoSuchObject)
+        let alive = |man: &Man| man.id == task && man.state != TaskState::Deleted;
+        self.men.iter().position(alive).ok_or(CallStatus::NoSuchObject)
     }
 
     pub(super) fn started(&self, task: TaskId) -> Come<usize> {
         let man = self.known(task)?;
         match self.men[man].state {
-            State::Ready | State::Waiting => Ok(man),
-            State::Idle => Err(Status::NotStarted),
-            State::Dead | State::Deleted => Err(Status::Dead),
+            TaskState::Ready | TaskState::Waiting => Ok(man),
+            TaskState::Idle => Err(CallStatus::NotStarted),
+            TaskState::Dead | TaskState::Deleted => Err(CallStatus::Dead),
         }
     }
 
@@ -44,19 +44,19 @@ impl Naive {
         men
     }
 
-    pub(super) fn ready(&mut self, man: usize, status: Status, value: u32) {
+    pub(super) fn ready(&mut self, man: usize, status: CallStatus, value: u32) {
         let place = self.back();
         let man = &mut self.men[man];
-        (man.state, man.waiting, man.deadline, man.place) = (State::Ready, Waiting::Nothing, None, place);
+        (man.state, man.waiting, man.deadline, man.place) = (TaskState::Ready, Waiting::Nothing, None, place);
         man.outcome = Reply { status, value };
     }
 
     pub(super) fn able(&self, me: usize, until: Until) -> Come<()> {
         let man = &self.men[me];
         match () {
-            () if man.killed => Err(Status::Killed),
-            () if man.suspended => Err(Status::AlreadySuspended),
-            () if until == Until::NoWait => Err(Status::TimedOut),
+            () if man.killed => Err(CallStatus::Killed),
+            () if man.suspended => Err(CallStatus::AlreadySuspended),
+            () if until == Until::NoWait => Err(CallStatus::TimedOut),
             () => Ok(()),
         }
     }
@@ -67,8 +67,8 @@ impl Naive {
         let deadline = if let Until::At(moment) = until { Some(self.deadline(moment)) } else { None };
         let man = &mut self.men[me];
         (man.state, man.waiting, man.given, man.place, man.deadline) =
-            (State::Waiting, waiting, given, place, deadline);
-        Err(Status::Blocked)
+            (TaskState::Waiting, waiting, given, place, deadline);
+        Err(CallStatus::Blocked)
     }
 
     pub(super) fn deadline(&mut self, moment: Moment) -> Deadline {
@@ -79,9 +79,9 @@ impl Naive {
     pub(super) fn trigger(&mut self, task: TaskId) -> Come<Reply> {
         let man = self.known(task)?;
         match self.men[man].state {
-            State::Idle => self.start(man, None),
-            State::Dead | State::Deleted => return Err(Status::Dead),
-            _ if self.men[man].starts == MOST_STARTS => return Err(Status::TriggerOverflow),
+            TaskState::Idle => self.start(man, None),
+            TaskState::Dead | TaskState::Deleted => return Err(CallStatus::Dead),
+            _ if self.men[man].starts == MOST_STARTS => return Err(CallStatus::TriggerOverflow),
             _ => self.men[man].starts += 1,
         }
         DONE
@@ -89,49 +89,49 @@ impl Naive {
 
     pub(super) fn start(&mut self, man: usize, letter: Option<Letter>) {
         (self.men[man].latch, self.men[man].signals, self.men[man].hand) = (false, 0, letter);
-        self.ready(man, Status::Ok, letter.map_or(NO_ENVELOPE, |letter| letter.envelope));
+        self.ready(man, CallStatus::Ok, letter.map_or(NO_ENVELOPE, |letter| letter.envelope));
     }
 
     pub(super) fn end(&mut self, me: usize, how: Ending) -> Come<Reply> {
         let how = if self.men[me].killed && how == Ending::Returned { Ending::Killed } else { how };
         let owes = std::mem::take(&mut self.men[me].owes);
-        self.answer(owes, if how == Ending::Returned { Status::Ok } else { Status::NotAcknowledged }, 0);
+        self.answer(owes, if how == Ending::Returned { CallStatus::Ok } else { CallStatus::NotAcknowledged }, 0);
         self.put_down(me);
         let held = !self.men[me].owned.is_empty();
         while let Some(&slot) = self.men[me].owned.last() {
             self.hand_on(me, slot);
         }
-        (self.men[me].state, self.men[me].suspended, self.men[me].killed) = (State::Idle, false, false);
+        (self.men[me].state, self.men[me].suspended, self.men[me].killed) = (TaskState::Idle, false, false);
         self.settle();
         if how != Ending::Returned {
             self.men[me].starts = 0;
             while let Some(letter) = self.men[me].mail.next(None) {
                 self.free_envelopes += 1;
-                self.answer(letter.ticket, Status::NotAcknowledged, 0);
+                self.answer(letter.ticket, CallStatus::NotAcknowledged, 0);
             }
         }
         if how == Ending::Panicked {
-            self.men[me].state = State::Dead;
+            self.men[me].state = TaskState::Dead;
         } else if let Some(letter) = self.men[me].mail.next(None) {
             self.start(me, Some(letter));
         } else if self.men[me].starts > 0 {
             self.men[me].starts -= 1;
             self.start(me, None);
         }
-        if held { Err(Status::ResourceHeld) } else { DONE }
+        if held { Err(CallStatus::ResourceHeld) } else { DONE }
     }
 
     pub(super) fn suspend(&mut self, by: By, task: TaskId) -> Come<Reply> {
         let man = self.started(task)?;
         let man = &mut self.men[man];
         if man.killed {
-            return Err(Status::Killed);
+            return Err(CallStatus::Killed);
         }
         if std::mem::replace(&mut man.suspended, true) {
-            return Err(Status::AlreadySuspended);
+            return Err(CallStatus::AlreadySuspended);
         }
-        if by == By::Task(task) && man.state == State::Ready {
-            man.outcome = Reply { status: Status::Ok, value: 0 };
+        if by == By::Task(task) && man.state == TaskState::Ready {
+            man.outcome = Reply { status: CallStatus::Ok, value: 0 };
         }
         DONE
     }
@@ -139,9 +139,9 @@ impl Naive {
     pub(super) fn resume(&mut self, task: TaskId) -> Come<Reply> {
         let man = self.started(task)?;
         if !std::mem::take(&mut self.men[man].suspended) {
-            return Err(Status::NotSuspended);
+            return Err(CallStatus::NotSuspended);
         }
-        if self.men[man].state == State::Ready {
+        if self.men[man].state == TaskState::Ready {
             self.men[man].place = self.back();
         }
         DONE
@@ -150,28 +150,27 @@ impl Naive {
     pub(super) fn kill(&mut self, by: By, task: TaskId) -> Come<Reply> {
         let man = self.known(task)?;
         match self.men[man].state {
-            State::Idle => return DONE,
-            State::Dead | State::Deleted => return Err(Status::Dead),
-            State::Waiting => {
+            TaskState::Idle => return DONE,
+            TaskState::Dead | TaskState::Deleted => return Err(CallStatus::Dead),
+            TaskState::Waiting => {
                 self.men[man].waiting = Waiting::Nothing;
                 self.settle();
-                self.ready(man, Status::Killed, 0);
+                self.ready(man, CallStatus::Killed, 0);
             }
-            State::Ready if self.men[man].suspended => self.men[man].place = self.back(),
-            State::Ready => {}
+            TaskState::Ready if self.men[man].suspended => self.men[man].place = self.back(),
+            TaskState::Ready => {}
         }
         (self.men[man].killed, self.men[man].suspended) = (true, false);
-        if by == By::Task(task) { Err(Status::Killed) } else { DONE }
+        if by == By::Task(task) { Err(CallStatus::Killed) } else { DONE }
     }
 
     pub(super) fn set_priority(&mut self, task: TaskId, priority: Priority) -> Come<Reply> {
         let man = self.known(task)?;
         let waits_for = |slot: usize| self.men[man].waiting == Waiting::Resource(slot as u16);
         let concerns = |slot: usize| self.things[slot].owner == Some(man) || waits_for(slot);
-        let above =
-            |slot: usize| matches!(self.things[slot].protocol, Protocol::Ceiling(ceiling) if priority < ceiling);
+        let above = |slot: usize| matches!(self.things[slot].protocol, ResourceProtocol::Ceiling(ceiling) if priority < ceiling);
         if (0..self.things.len()).any(|slot| concerns(slot) && above(slot)) {
-            return Err(Status::AboveCeiling);
+            return Err(CallStatus::AboveCeiling);
         }
         let before = self.men[man].effective;
         self.men[man].base = priority;
@@ -185,15 +184,15 @@ impl Naive {
     pub(super) fn send(&mut self, task: TaskId, urgency: Urgency, ticket: u32, chosen: u32) -> Come<Reply> {
         let man = self.known(task)?;
         let at = self.men[man].mail.room(urgency)?;
-        if self.men[man].state == State::Dead {
-            return Err(Status::Dead);
+        if self.men[man].state == TaskState::Dead {
+            return Err(CallStatus::Dead);
         }
         let letter = self.draw(ticket, chosen)?;
         match self.men[man].waiting {
-            _ if self.men[man].state == State::Idle => self.start(man, Some(letter)),
+            _ if self.men[man].state == TaskState::Idle => self.start(man, Some(letter)),
             Waiting::Mail(wanted) if wanted == 4 || usize::from(wanted) == at => {
                 self.men[man].hand = Some(letter);
-                self.ready(man, Status::Ok, chosen);
+                self.ready(man, CallStatus::Ok, chosen);
             }
             _ => self.men[man].mail.letters[at].push(letter),
         }
@@ -201,20 +200,20 @@ impl Naive {
     }
 
     pub(super) fn post(&mut self, slot: usize, urgency: Urgency, chosen: u32) -> Come<Reply> {
-        let at = self.exchanges.get(slot).ok_or(Status::NoSuchObject)?.room(urgency)?;
+        let at = self.exchanges.get(slot).ok_or(CallStatus::NoSuchObject)?.room(urgency)?;
         let letter = self.draw(0, chosen)?;
         match self.line(|waiting| waiting == Waiting::Exchange(slot as u16)).first() {
             None => self.exchanges[slot].letters[at].push(letter),
             Some(&man) => {
                 self.men[man].hand = Some(letter);
-                self.ready(man, Status::Ok, chosen);
+                self.ready(man, CallStatus::Ok, chosen);
             }
         }
         ok(chosen)
     }
 
     pub(super) fn draw(&mut self, ticket: u32, envelope: u32) -> Come<Letter> {
-        self.free_envelopes = self.free_envelopes.checked_sub(1).ok_or(Status::NoEnvelope)?;
+        self.free_envelopes = self.free_envelopes.checked_sub(1).ok_or(CallStatus::NoEnvelope)?;
         let boxes = self.men.iter().map(|man| &man.mail).chain(&self.exchanges);
         let hands = self.men.iter().filter_map(|man| man.hand.as_ref());
         let mut letters = boxes.flat_map(|boxes| boxes.letters.iter().flatten()).chain(hands);
@@ -225,11 +224,11 @@ impl Naive {
     pub(super) fn put_down(&mut self, me: usize) {
         if let Some(letter) = self.men[me].hand.take() {
             self.free_envelopes += 1;
-            self.answer(letter.ticket, Status::NotAcknowledged, 0);
+            self.answer(letter.ticket, CallStatus::NotAcknowledged, 0);
         }
     }
 
-    pub(super) fn answer(&mut self, ticket: u32, status: Status, value: u32) -> bool {
+    pub(super) fn answer(&mut self, ticket: u32, status: CallStatus, value: u32) -> bool {
         let sender = self.men.iter().position(|man| ticket > 0 && man.waiting == Waiting::Acknowledgement(ticket));
         if let Some(sender) = sender {
             self.ready(sender, status, value);
@@ -238,16 +237,16 @@ impl Naive {
     }
 
     pub(super) fn reserve(&mut self, me: usize, slot: usize, until: Until, at: Option<Priority>) -> Come<Reply> {
-        let thing = self.things.get_mut(slot).ok_or(Status::NoSuchObject)?;
+        let thing = self.things.get_mut(slot).ok_or(CallStatus::NoSuchObject)?;
         if self.men[me].killed {
-            return Err(Status::Killed);
+            return Err(CallStatus::Killed);
         }
         if thing.owner == Some(me) {
             thing.depth += 1;
             return DONE;
         }
-        if matches!(thing.protocol, Protocol::Ceiling(ceiling) if self.men[me].base < ceiling) {
-            return Err(Status::AboveCeiling);
+        if matches!(thing.protocol, ResourceProtocol::Ceiling(ceiling) if self.men[me].base < ceiling) {
+            return Err(CallStatus::AboveCeiling);
         }
         let Some(mut owner) = thing.owner else {
             (thing.owner, thing.depth) = (Some(me), 1);
@@ -259,7 +258,7 @@ impl Naive {
             owner = self.things[usize::from(next)].owner.expect("what is waited for is owned");
         }
         if owner == me {
-            return Err(Status::Deadlock);
+            return Err(CallStatus::Deadlock);
         }
         self.wait(me, Waiting::Resource(slot as u16), until, at)
     }
@@ -272,7 +271,7 @@ impl Naive {
             self.men[heir].owned.push(slot);
             self.men[heir].waiting = Waiting::Nothing;
             self.settle();
-            self.ready(heir, Status::Ok, 0);
+            self.ready(heir, CallStatus::Ok, 0);
         }
     }
 
@@ -285,7 +284,7 @@ impl Naive {
     }
 
     pub(super) fn clock(&self, timer: TimerId) -> Come<usize> {
-        self.clocks.iter().position(|clock| clock.alive && clock.id == timer).ok_or(Status::NoSuchObject)
+        self.clocks.iter().position(|clock| clock.alive && clock.id == timer).ok_or(CallStatus::NoSuchObject)
     }
 
     pub(super) fn stop(&mut self, timer: TimerId) -> Come<u32> {
@@ -309,7 +308,7 @@ impl Naive {
                     let delayed = self.men[man].waiting == Waiting::Delay;
                     self.men[man].waiting = Waiting::Nothing;
                     self.settle();
-                    self.ready(man, if delayed { Status::Ok } else { Status::TimedOut }, 0);
+                    self.ready(man, if delayed { CallStatus::Ok } else { CallStatus::TimedOut }, 0);
                 }
             }
         }
@@ -344,9 +343,9 @@ impl Naive {
         let mut priority = self.men[man].base;
         for (slot, thing) in self.things.iter().enumerate().filter(|(_, thing)| thing.owner == Some(man)) {
             match thing.protocol {
-                Protocol::None => {}
-                Protocol::Ceiling(ceiling) => priority = priority.min(ceiling),
-                Protocol::Inherit => {
+                ResourceProtocol::None => {}
+                ResourceProtocol::Ceiling(ceiling) => priority = priority.min(ceiling),
+                ResourceProtocol::Inherit => {
                     for waiter in self.line(|waiting| waiting == Waiting::Resource(slot as u16)) {
                         priority = priority.min(self.formula(waiter));
                     }
@@ -363,7 +362,7 @@ impl Naive {
             let before = std::mem::replace(&mut self.men[man].effective, priority);
             let place = self.back();
             let man = &mut self.men[man];
-            if priority != before && man.state == State::Ready {
+            if priority != before && man.state == TaskState::Ready {
                 man.place = if priority < before { place } else { -place };
             } else if priority != before && man.given.is_none() {
                 man.place = place;

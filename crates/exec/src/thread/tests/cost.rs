@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicU32;
 use hairspring_machine::{Host, Machine, Policy};
 
 use super::*;
-use crate::context::{Limit, Services};
-use crate::park::{sleep_while, wake_one};
+use crate::calls::{Limit, Services};
+use crate::system::futex::{sleep_while, wake_one};
 
 const EXCHANGES: u64 = 5_000;
 /// Switches that are nobody's doing here: the watchdog, the kernel's own threads. In hundredths of the exchanges.
@@ -91,7 +91,8 @@ fn executive(threads: &Threads) -> Switches {
 
 #[test]
 fn a_wake_and_a_wait_switch_as_often_as_the_bare_futex_and_no_more() {
-    let threads = Threads::new(&Config { watchdog: SECOND, ..Config::default() }, Profile::Up { cpu: None });
+    let threads =
+        Threads::new(&ExecConfig { watchdog: SECOND, ..ExecConfig::default() }, ThreadProfile::Up { cpu: None });
     let threads = threads.expect("an executive");
     if !strict(&threads, "a_wake_and_a_wait_switch_as_often_as_the_bare_futex_and_no_more") {
         return;

@@ -6,10 +6,10 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 
 use super::*;
-use crate::context::{Limit, Services};
-use crate::engine::IspBody;
-use crate::interrupt::{Isp, Source};
-use crate::report::Stopped;
+use crate::calls::{Limit, Services};
+use crate::engine::InterruptProcedure;
+use crate::interrupt::{InterruptSource, Isp};
+use crate::report::StopReason;
 
 const FIRINGS: u64 = 200;
 
@@ -28,10 +28,10 @@ fn counting(threads: &Threads) -> (TaskId, Count) {
     (task, woken)
 }
 
-fn conforming(threads: &Threads, source: Source, task: TaskId) -> Isp {
-    let body = IspBody::Conforming(Box::new(move |ctx, _| {
+fn waking(threads: &Threads, source: &InterruptSource, task: TaskId) -> Isp {
+    let body = conforming(move |ctx, _| {
         let _ = ctx.wake(task);
-    }));
+    });
     threads.attach("fired", source, body).expect("a thread")
 }
 
@@ -39,7 +39,7 @@ fn conforming(threads: &Threads, source: Source, task: TaskId) -> Isp {
 fn posts_from_outside_wake_a_task_one_by_one() {
     both(|threads| {
         let (task, woken) = counting(&threads);
-        let isp = conforming(&threads, Source::Software, task);
+        let isp = waking(&threads, &InterruptSource::Software, task);
         let seen = woken.clone();
         let post = std::thread::spawn(move || {
             for turn in 0..FIRINGS {
@@ -52,7 +52,7 @@ fn posts_from_outside_wake_a_task_one_by_one() {
         });
         let finish = threads.run(LIMIT);
         post.join().expect("no panic");
-        assert_eq!((woken.get(), finish.stopped), (FIRINGS, Stopped::Asked));
+        assert_eq!((woken.get(), finish.stopped), (FIRINGS, StopReason::Asked));
         clean(&threads, &finish);
     });
 }
@@ -62,7 +62,7 @@ fn a_descriptor_wakes_a_task() {
     both(|threads| {
         let (task, woken) = counting(&threads);
         let (reader, writer) = std::io::pipe().expect("a pipe");
-        conforming(&threads, Source::Readable(OwnedFd::from(reader)), task);
+        waking(&threads, &InterruptSource::Readable(OwnedFd::from(reader)), task);
         let seen = woken.clone();
         let mut writer = File::from(OwnedFd::from(writer));
         let post = std::thread::spawn(move || {
@@ -78,7 +78,7 @@ fn a_descriptor_wakes_a_task() {
         let finish = threads.run(LIMIT);
         // Kept until here: the end of the pipe would be told by the run.
         let _writer = post.join().expect("no panic");
-        assert_eq!((woken.get(), finish.stopped), (FIRINGS, Stopped::Asked));
+        assert_eq!((woken.get(), finish.stopped), (FIRINGS, StopReason::Asked));
         clean(&threads, &finish);
     });
 }
@@ -93,7 +93,9 @@ fn an_eventfd_tells_its_count() {
     let sum = Count::default();
     let mine = sum.clone();
     let raw = move |arrival: crate::interrupt::Arrival| mine.set(mine.get() + arrival.count);
-    threads.attach("raw", Source::Counter(counter), IspBody::Raw(Box::new(raw))).expect("a thread");
+    threads
+        .attach("raw", &InterruptSource::Counter(counter), InterruptProcedure::Raw(Box::new(raw)))
+        .expect("a thread");
     // Raw procedures run whatever the executive is doing: here it does not even run.
     writer.write_all(&5_u64.to_ne_bytes()).expect("an eventfd takes eight bytes");
     let begun = std::time::Instant::now();
@@ -108,10 +110,10 @@ fn between_runs_a_conforming_procedure_waits_and_what_finds_the_ring_full_is_cou
     let threads = up();
     let served = Count::default();
     let mine = served.clone();
-    let body = IspBody::Conforming(Box::new(move |_, _| {
+    let body = conforming(move |_, _| {
         mine.add();
-    }));
-    let isp = threads.attach("flood", Source::Software, body).expect("a thread");
+    });
+    let isp = threads.attach("flood", &InterruptSource::Software, body).expect("a thread");
     isp.post().expect("room");
     // Time enough for its thread to start and take the arrival.
     std::thread::sleep(std::time::Duration::from_millis(20));
@@ -129,11 +131,11 @@ fn between_runs_a_conforming_procedure_waits_and_what_finds_the_ring_full_is_cou
 #[test]
 fn a_procedure_may_end_the_run() {
     let threads = up();
-    let body = IspBody::Conforming(Box::new(|ctx, _| ctx.stop()));
-    let isp = threads.attach("stop", Source::Software, body).expect("a thread");
+    let body = conforming(|ctx, _| ctx.stop());
+    let isp = threads.attach("stop", &InterruptSource::Software, body).expect("a thread");
     start(&threads, "waits", 10, |ctx| assert!(ctx.wait(Limit::Forever).is_err()));
     isp.post().expect("room");
     let finish = threads.run(LIMIT);
-    assert_eq!(finish.stopped, Stopped::Asked);
+    assert_eq!(finish.stopped, StopReason::Asked);
     assert_eq!(threads.shared.lock.hold().core.observer.busy, 0);
 }

@@ -1,9 +1,9 @@
 //! Nudges that are owed: issued by whoever leaves the kernel next.
 
-use hairspring_exec_core::{By, Call, Status};
+use hairspring_exec_core::{By, Call, CallStatus};
 
 use super::*;
-use crate::context::Limit;
+use crate::calls::Limit;
 
 /// Waits, in little steps, until something is so; false if it never is.
 fn comes(mut so: impl FnMut() -> bool) -> bool {
@@ -45,7 +45,7 @@ fn a_nudge_whose_owner_was_preempted_is_issued_by_the_next_who_leaves() {
             let mut state = threads.shared.lock.hold();
             let call = Call::Wake { task: high };
             let reply = state.apply(By::Outside, call);
-            assert_eq!(reply.status, Status::Ok);
+            assert_eq!(reply.status, CallStatus::Ok);
             state.conclude(None, &call, reply);
             state.nudges()
         };
@@ -83,7 +83,7 @@ fn the_most_urgent_is_nudged_first_and_none_is_forgotten() {
         });
     }
     start(&threads, "signal", 50, move |ctx| {
-        use crate::context::Services;
+        use crate::calls::Services;
         ctx.signal_events(events, 1).expect("it exists");
     });
     let finish = threads.run(LIMIT);

@@ -1,10 +1,10 @@
 //! Who runs: the most urgent, at once.
 
-use hairspring_exec_core::{By, Call, Protocol, ResourceId};
+use hairspring_exec_core::{By, Call, ResourceId, ResourceProtocol};
 
 use super::*;
-use crate::context::{Limit, Services};
-use crate::report::Stopped;
+use crate::calls::{Limit, Services};
+use crate::report::StopReason;
 
 /// Exchanges of the proof that a wake preempts.
 const WAKES: u64 = 10_000;
@@ -33,7 +33,7 @@ fn a_wake_of_a_more_urgent_task_preempts_before_the_call_returns() {
         }
     });
     let finish = threads.run(LIMIT);
-    assert_eq!((finish.stopped, seen.get(), before.get()), (Stopped::Finished, WAKES, WAKES));
+    assert_eq!((finish.stopped, seen.get(), before.get()), (StopReason::Finished, WAKES, WAKES));
     assert!(finish.strict, "{finish:?}");
     clean(&threads, &finish);
 }
@@ -129,7 +129,7 @@ fn a_task_that_lowers_itself_makes_way_at_once() {
 }
 
 /// Low owns what high waits for, and middle has work: with inheritance low goes before middle, without it middle goes first.
-fn inversion(threads: &Threads, protocol: Protocol) -> u64 {
+fn inversion(threads: &Threads, protocol: ResourceProtocol) -> u64 {
     let reply = threads.call(By::Outside, Call::CreateResource { protocol });
     let resource = ResourceId::from_number(reply.value);
     let order = Count::default();
@@ -161,9 +161,9 @@ fn an_owner_inherits_the_priority_of_its_waiter_and_gives_it_back() {
     if !strict(&threads, name) {
         return;
     }
-    assert_eq!(inversion(&threads, Protocol::Inherit), 312);
-    assert_eq!(inversion(&threads, Protocol::None), 231);
-    assert_eq!(inversion(&threads, Protocol::Ceiling(priority(10))), 312);
+    assert_eq!(inversion(&threads, ResourceProtocol::Inherit), 312);
+    assert_eq!(inversion(&threads, ResourceProtocol::None), 231);
+    assert_eq!(inversion(&threads, ResourceProtocol::Ceiling(priority(10))), 312);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn two_hundred_tasks_hand_a_wake_round() {
             .collect();
         *tasks.lock().expect("no panic") = made;
         let finish = threads.run(LIMIT);
-        assert_eq!((laps.get(), finish.stopped), (1_000, Stopped::Finished));
+        assert_eq!((laps.get(), finish.stopped), (1_000, StopReason::Finished));
         clean(&threads, &finish);
     });
 }

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::context::Limit;
-use crate::report::{Misfortune, Stopped};
+use crate::calls::Limit;
+use crate::report::{Misfortune, StopReason};
 
 /// One at a time: each takes a CPU for itself.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -39,7 +39,7 @@ fn a_runaway_loses_its_priority_and_others_run() {
     let (seen, freed) = (others.clone(), Count::default());
     let mine = freed.clone();
     start(&threads, "runaway", 5, move |ctx| {
-        use crate::context::Services;
+        use crate::calls::Services;
         ctx.trigger(low).expect("it is idle");
         spin(|| seen.get() > 0);
         mine.set(seen.get());
@@ -48,7 +48,7 @@ fn a_runaway_loses_its_priority_and_others_run() {
     });
     let begun = Instant::now();
     let finish = threads.run(LIMIT);
-    assert_eq!((freed.get(), ran_away(&finish), finish.stopped), (1, vec!["runaway"], Stopped::Finished));
+    assert_eq!((freed.get(), ran_away(&finish), finish.stopped), (1, vec!["runaway"], StopReason::Finished));
     assert!(!finish.strict);
     assert!(begun.elapsed() < MOST);
     // The next run is strict again.
@@ -81,14 +81,14 @@ fn the_limit_ends_a_run_whose_task_spins_and_its_thread_is_left_behind() {
             Some(threads.run(RunLimit::For(Nanos::from_millis(20)))).filter(|_| begins.get() > 0)
         };
         let finish = (0..50).find_map(run).expect("it begins once");
-        assert_eq!((finish.stopped, ran_away(&finish)), (Stopped::TimeUp, vec!["spins"]), "{finish:?}");
+        assert_eq!((finish.stopped, ran_away(&finish)), (StopReason::TimeUp, vec!["spins"]), "{finish:?}");
         // A second run works beside it, and it unwinds when it makes a call after all.
         let others = Count::default();
         let mine = others.clone();
         start(&threads, "other", 20, move |_| {
             mine.add();
         });
-        assert_eq!(threads.run(LIMIT).stopped, Stopped::Finished);
+        assert_eq!(threads.run(LIMIT).stopped, StopReason::Finished);
         assert_eq!(others.get(), 1);
         go.set(1);
         spin(|| unwound.get() > 0);
@@ -112,7 +112,7 @@ fn a_task_that_sleeps_in_the_system_does_not_hold_the_run_up_for_ever() {
             Some(threads.run(RunLimit::For(Nanos::from_millis(20)))).filter(|_| begins.get() > 0)
         };
         let finish = (0..50).find_map(run).expect("it begins once");
-        assert_eq!((finish.stopped, ran_away(&finish)), (Stopped::TimeUp, vec!["sleeps"]));
+        assert_eq!((finish.stopped, ran_away(&finish)), (StopReason::TimeUp, vec!["sleeps"]));
         assert_eq!(wakes.get(), 0, "it still sleeps");
     });
 }
@@ -120,8 +120,8 @@ fn a_task_that_sleeps_in_the_system_does_not_hold_the_run_up_for_ever() {
 #[test]
 fn many_calls_are_no_runaway() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let config = Config { watchdog: Nanos::from_millis(40), ..config() };
-    let threads = Threads::new(&config, Profile::Up { cpu: None }).expect("an executive");
+    let config = ExecConfig { watchdog: Nanos::from_millis(40), ..config() };
+    let threads = Threads::new(&config, ThreadProfile::Up { cpu: None }).expect("an executive");
     start(&threads, "calls", 5, |ctx| {
         for _ in 0..120 {
             ctx.work(Nanos::from_millis(1));

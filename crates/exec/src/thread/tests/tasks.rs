@@ -1,11 +1,12 @@
 //! What tasks do to one another, on both profiles.
 
-use hairspring_exec_core::{By, Call, Ending, Status, Urgency};
+use hairspring_exec_core::{By, Call, CallStatus, Ending, Urgency};
 
 use super::*;
-use crate::context::{Limit, Services};
-use crate::engine::Kernel;
-use crate::report::{Misfortune, Stopped};
+use crate::calls::{Limit, Services};
+use crate::errors::{DeleteError, SuspendError, TriggerError, WaitError};
+use crate::objects::Mailbox;
+use crate::report::{Misfortune, StopReason};
 
 #[test]
 fn a_suspended_task_stands_still_at_its_next_call_and_makes_it_when_it_is_resumed() {
@@ -24,21 +25,21 @@ fn a_suspended_task_stands_still_at_its_next_call_and_makes_it_when_it_is_resume
         let begun = std::time::Instant::now();
         while !suspended.load(Ordering::SeqCst) && begun.elapsed().as_secs() < 2 {}
         mine.set(2);
-        assert_eq!(ctx.wait(Limit::NoWait), Err(Status::TimedOut));
+        assert_eq!(ctx.wait(Limit::NoWait), Err(WaitError::TimedOut));
         mine.set(3);
     });
     let mine = steps.clone();
     start(&threads, "high", 10, move |ctx| {
         ctx.delay(Nanos::from_millis(2)).expect("not killed");
         ctx.suspend(low).expect("it is in a run");
-        assert_eq!(ctx.suspend(low), Err(Status::AlreadySuspended));
+        assert_eq!(ctx.suspend(low), Err(SuspendError::AlreadySuspended));
         tell.store(true, Ordering::SeqCst);
         ctx.delay(Nanos::from_millis(20)).expect("not killed");
         assert!(mine.get() < 3, "it stands still");
         ctx.resume(low).expect("it is suspended");
     });
     let finish = threads.run(LIMIT);
-    assert_eq!((steps.get(), finish.stopped), (3, Stopped::Finished));
+    assert_eq!((steps.get(), finish.stopped), (3, StopReason::Finished));
     clean(&threads, &finish);
 }
 
@@ -89,8 +90,8 @@ fn a_killed_task_unwinds_at_its_next_call_and_can_be_started_again() {
 #[test]
 fn a_waiting_task_that_is_killed_unwinds_at_once_and_its_destructors_may_call() {
     both(|threads| {
-        let resource =
-            threads.call(By::Outside, Call::CreateResource { protocol: hairspring_exec_core::Protocol::Inherit });
+        let resource = threads
+            .call(By::Outside, Call::CreateResource { protocol: hairspring_exec_core::ResourceProtocol::Inherit });
         let resource = hairspring_exec_core::ResourceId::from_number(resource.value);
         let freed = Count::default();
         let victim = start(&threads, "victim", 10, move |ctx| {
@@ -98,9 +99,10 @@ fn a_waiting_task_that_is_killed_unwinds_at_once_and_its_destructors_may_call() 
             ctx.wait(Limit::Forever).expect("never");
             unreachable!("a killed task does not come back from its wait");
         });
-        let mine = freed.clone();
+        let (mine, shared) = (freed.clone(), Arc::clone(&threads.shared));
+        let state = move || shared.lock.hold().core.look(victim).expect("it exists").state;
         start(&threads, "killer", 20, move |ctx| {
-            while ctx.kernel_look(victim) != hairspring_exec_core::State::Waiting {
+            while state() != hairspring_exec_core::TaskState::Waiting {
                 ctx.delay(Nanos::from_millis(1)).expect("not killed");
             }
             ctx.kill(victim).expect("it is there");
@@ -110,18 +112,6 @@ fn a_waiting_task_that_is_killed_unwinds_at_once_and_its_destructors_may_call() 
         let finish = threads.run(LIMIT);
         assert_eq!((freed.get(), finish.mishaps.len()), (1, 1), "{finish:?}");
     });
-}
-
-trait Peek {
-    fn kernel_look(&self, task: TaskId) -> hairspring_exec_core::State;
-}
-
-impl Peek for TaskCtx<'_> {
-    fn kernel_look(&self, task: TaskId) -> hairspring_exec_core::State {
-        use crate::context::Standing;
-        let Kernel::Thread(threads) = self.caller().kernel else { panic!("threads") };
-        threads.shared.lock.hold().core.look(task).expect("it exists").state
-    }
 }
 
 #[test]
@@ -141,14 +131,15 @@ fn a_panic_ends_its_task_and_nobody_else() {
         let mishap = &finish.mishaps[0];
         assert_eq!((mishap.name.as_str(), finish.mishaps.len()), ("clumsy", 1));
         assert_eq!(mishap.what, Misfortune::Ended(Ending::Panicked, "it slipped".to_owned()));
-        assert_eq!(threads.call(By::Outside, Call::Trigger { task: mishap.task }).status, Status::Dead);
+        assert_eq!(threads.call(By::Outside, Call::Trigger { task: mishap.task }).status, CallStatus::Dead);
     });
 }
 
 #[test]
 fn a_task_that_ends_as_owner_is_reported() {
     let threads = up();
-    let resource = threads.call(By::Outside, Call::CreateResource { protocol: hairspring_exec_core::Protocol::None });
+    let resource =
+        threads.call(By::Outside, Call::CreateResource { protocol: hairspring_exec_core::ResourceProtocol::None });
     let resource = hairspring_exec_core::ResourceId::from_number(resource.value);
     start(&threads, "keeper", 10, move |ctx| ctx.reserve_unguarded(resource, Limit::Forever).expect("it is free"));
     let finish = threads.run(LIMIT);
@@ -157,18 +148,14 @@ fn a_task_that_ends_as_owner_is_reported() {
 
 #[test]
 fn messages_arrive_whole_and_are_acknowledged() {
-    use crate::context::TaskCtx;
-    use crate::handle::Mailbox;
     both(|threads| {
         let sum = Count::default();
         let mine = sum.clone();
-        let body = move |ctx: &TaskCtx<'_>| {
-            let [first, second, third] = ctx.started_with::<[u32; 3]>().expect("a message");
+        let body = move |ctx: &TaskCtx<'_>, _: Mailbox<[u32; 3]>, [first, second, third]: [u32; 3]| {
             mine.set(mine.get() + u64::from(first + second + third));
             ctx.acknowledge(first).expect("its sender waits");
         };
-        let task = threads.create_task(By::Outside, "mail", priority(10), [4; 4], Box::new(body)).expect("a task");
-        let mailbox = Mailbox::<[u32; 3]>::new(task, threads.home());
+        let mailbox = Program(&threads).mail_task("mail", priority(10), [4; 4], body).expect("a task");
         start(&threads, "sender", 20, move |ctx| {
             for turn in 1..=1_000 {
                 let answer = ctx.send_wait(mailbox, Urgency::ALL[0], [turn, 1, 2], Limit::Forever);
@@ -183,7 +170,6 @@ fn messages_arrive_whole_and_are_acknowledged() {
 
 #[test]
 fn tasks_make_and_delete_tasks() {
-    use crate::executive::Create;
     both(|threads| {
         let (runs, dropped) = (Count::default(), Count::default());
         let (turns, mark) = (runs.clone(), dropped.clone());
@@ -196,10 +182,10 @@ fn tasks_make_and_delete_tasks() {
                 });
                 let made = made.expect("a task");
                 ctx.trigger(made).expect("it is idle");
-                while ctx.delete_task(made) == Err(Status::Running) {
+                while ctx.delete_task(made) == Err(DeleteError::Running) {
                     ctx.delay(Nanos::from_micros(50)).expect("not killed");
                 }
-                assert_eq!(ctx.trigger(made), Err(Status::NoSuchObject));
+                assert_eq!(ctx.trigger(made), Err(TriggerError::NoSuchObject));
             }
         });
         let finish = threads.run(LIMIT);
@@ -210,8 +196,8 @@ fn tasks_make_and_delete_tasks() {
 
 #[test]
 fn the_trace_has_every_call_in_the_order_of_the_lock() {
-    let config = Config { trace: Some(100_000), measure_latency: true, ..config() };
-    let threads = Threads::new(&config, Profile::Smp { cpus: CpuSet::default() }).expect("an executive");
+    let config = ExecConfig { trace: Some(100_000), measure_latency: true, ..config() };
+    let threads = Threads::new(&config, ThreadProfile::Smp { cpus: CpuSet::default() }).expect("an executive");
     let waiter = start(&threads, "waiter", 10, |ctx| while ctx.wait(Limit::For(SECOND)).is_ok() {});
     for _ in 0..4 {
         start(&threads, "waker", 20, move |ctx| {

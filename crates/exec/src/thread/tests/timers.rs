@@ -1,11 +1,12 @@
 //! Time: never early, without drift, and procedures that may do what they may.
 
-use hairspring_exec_core::{By, Call, Moment, Status};
+use hairspring_exec_core::{By, Call, CallStatus, Moment};
 
 use super::*;
-use crate::context::{Limit, Services};
-use crate::interrupt::monotonic;
-use crate::report::Stopped;
+use crate::calls::{Limit, Services};
+use crate::errors::WaitError;
+use crate::report::StopReason;
+use crate::system::clock::monotonic;
 
 #[test]
 fn delays_and_time_outs_are_never_early() {
@@ -19,7 +20,7 @@ fn delays_and_time_outs_are_never_early() {
                     if turn % 2 == 0 {
                         ctx.delay_until(until).expect("not killed");
                     } else {
-                        assert_eq!(ctx.wait(Limit::Until(until)), Err(Status::TimedOut));
+                        assert_eq!(ctx.wait(Limit::Until(until)), Err(WaitError::TimedOut));
                     }
                     if monotonic() < until {
                         early.add();
@@ -29,7 +30,7 @@ fn delays_and_time_outs_are_never_early() {
             });
         }
         let finish = threads.run(LIMIT);
-        assert_eq!((early.get(), done.get(), finish.stopped), (0, 240, Stopped::Finished));
+        assert_eq!((early.get(), done.get(), finish.stopped), (0, 240, StopReason::Finished));
         clean(&threads, &finish);
     });
 }
@@ -40,7 +41,7 @@ fn a_periodic_timer_keeps_its_phase_and_stops_itself() {
         let (runs, early) = (Count::default(), Count::default());
         let first = monotonic().after_nanos(2_000_000);
         let (turns, soon) = (runs.clone(), early.clone());
-        let body = move |ctx: &crate::context::TimerCtx<'_>, expiry: hairspring_exec_core::Expiry| {
+        let body = move |ctx: &crate::calls::TimerCtx<'_>, expiry: hairspring_exec_core::Expiry| {
             let phase = expiry.deadline.as_nanos() - first.as_nanos();
             if monotonic() < expiry.deadline || !phase.is_multiple_of(500_000) {
                 soon.add();
@@ -49,12 +50,12 @@ fn a_periodic_timer_keeps_its_phase_and_stops_itself() {
                 ctx.delete_timer(ctx.timer()).expect("it may delete itself");
             }
         };
-        let timer = threads.create_timer(By::Outside, "beat", Box::new(body)).expect("a timer");
+        let timer = Program(&threads).timer("beat", body).expect("a timer");
         let call = Call::StartTimer { timer, at: first, period_ns: 500_000 };
-        assert_eq!(threads.call(By::Outside, call).status, Status::Ok);
+        assert_eq!(threads.call(By::Outside, call).status, CallStatus::Ok);
         let finish = threads.run(LIMIT);
-        assert_eq!((runs.get(), early.get(), finish.stopped), (20, 0, Stopped::Finished));
-        assert_eq!(threads.delete_timer(By::Outside, timer).status, Status::NoSuchObject);
+        assert_eq!((runs.get(), early.get(), finish.stopped), (20, 0, StopReason::Finished));
+        assert_eq!(threads.delete_timer(By::Outside, timer).status, CallStatus::NoSuchObject);
     });
 }
 
@@ -77,10 +78,10 @@ fn a_timer_procedure_wakes_a_task_above_one_that_computes() {
         while seen.get() == 0 && begun.elapsed() < std::time::Duration::from_secs(2) {}
         mine.set(seen.get());
     });
-    let body = move |ctx: &crate::context::TimerCtx<'_>, _: hairspring_exec_core::Expiry| {
+    let body = move |ctx: &crate::calls::TimerCtx<'_>, _: hairspring_exec_core::Expiry| {
         ctx.wake(high).expect("it waits");
     };
-    let timer = threads.create_timer(By::Outside, "once", Box::new(body)).expect("a timer");
+    let timer = Program(&threads).timer("once", body).expect("a timer");
     let at = monotonic().after_nanos(20_000_000);
     threads.call(By::Outside, Call::StartTimer { timer, at, period_ns: 0 });
     let finish = threads.run(LIMIT);
@@ -92,7 +93,7 @@ fn a_timer_procedure_wakes_a_task_above_one_that_computes() {
 fn a_later_deadline_costs_the_kernel_thread_nothing() {
     let threads = up();
     let timer = |at: Moment| {
-        let made = threads.create_timer(By::Outside, "t", Box::new(|_, _| {})).expect("a timer");
+        let made = Program(&threads).timer("t", |_, _| {}).expect("a timer");
         threads.call(By::Outside, Call::StartTimer { timer: made, at, period_ns: 0 });
     };
     let far = |millis: u64| monotonic().after_nanos(millis * 1_000_000);
@@ -113,13 +114,13 @@ fn a_later_deadline_costs_the_kernel_thread_nothing() {
 #[test]
 fn what_a_timer_procedure_panics_with_comes_out_of_run() {
     let threads = up();
-    let body = |_: &crate::context::TimerCtx<'_>, _: hairspring_exec_core::Expiry| {
+    let body = |_: &crate::calls::TimerCtx<'_>, _: hairspring_exec_core::Expiry| {
         std::panic::resume_unwind(Box::new("a timer slipped"));
     };
-    let timer = threads.create_timer(By::Outside, "clumsy", Box::new(body)).expect("a timer");
+    let timer = Program(&threads).timer("clumsy", body).expect("a timer");
     threads.call(By::Outside, Call::StartTimer { timer, at: Moment::START, period_ns: 0 });
     let ending = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| threads.run(LIMIT)));
     let payload = ending.expect_err("the panic goes on");
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"a timer slipped"));
-    assert_eq!(threads.run(LIMIT).stopped, Stopped::Finished, "the executive is whole");
+    assert_eq!(threads.run(LIMIT).stopped, StopReason::Finished, "the executive is whole");
 }

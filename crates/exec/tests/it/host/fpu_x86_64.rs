@@ -3,7 +3,7 @@
 
 use std::arch::asm;
 
-use hairspring_exec::{Config, Create, Services};
+use hairspring_exec::{Create, ExecConfig, Services};
 
 use crate::backends::{Bench, FOREVER, sim_and_fiber};
 
@@ -40,7 +40,7 @@ fn every_fiber_finds_its_own_words_after_thousands_of_switches() {
     for backend in sim_and_fiber() {
         let name = backend.name();
         let default = read();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         for mode in 0..4_u16 {
             bench.start("peer", 20, move |ctx, _| {
                 assert_eq!(read(), default, "a run begins with the default");
@@ -65,7 +65,7 @@ fn a_task_that_preempts_one_with_other_words_begins_with_the_default() {
     for backend in sim_and_fiber() {
         let name = backend.name();
         let default = read();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         let mut runs = 0_u16;
         let high = bench.task("high", 10, move |_, log| {
             assert_eq!(read(), default, "in run {runs}");
@@ -95,7 +95,7 @@ fn words_survive_a_wait_and_the_next_run_begins_afresh() {
     for backend in sim_and_fiber() {
         let name = backend.name();
         let default = read();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         let waiter = bench.start("waiter", 10, move |ctx, _| {
             for mode in 1..4 {
                 assert_eq!(read() == default, mode == 1);
@@ -130,7 +130,7 @@ fn procedures_find_the_default_and_leave_the_interrupted_tasks_words_alone() {
     for backend in sim_and_fiber() {
         let name = backend.name();
         let default = read();
-        let mut bench = Bench::new(backend, &Config::default());
+        let mut bench = Bench::new(backend, &ExecConfig::default());
         let check = move |log: &crate::backends::Log, who: &str| {
             log.note(format!("{who}:{}", read() == default));
             set(rounding(default, 2));
@@ -139,7 +139,8 @@ fn procedures_find_the_default_and_leave_the_interrupted_tasks_words_alone() {
         let timer = bench.executive.timer("timer", move |_, _| check(&log, "timer")).expect("few objects");
         let isp = bench.isp(move |_, log| check(log, "isp"));
         let log = bench.log.clone();
-        let raw = bench.executive.attach_raw("raw", hairspring_exec::Source::Software, move |_| check(&log, "raw"));
+        let raw =
+            bench.executive.attach_raw("raw", hairspring_exec::InterruptSource::Software, move |_| check(&log, "raw"));
         let raw = raw.expect("software needs nothing");
         bench.start("task", 20, move |ctx, log| {
             let mine = rounding(default, 1);

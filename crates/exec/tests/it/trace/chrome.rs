@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hairspring_exec::trace::{Trace, What};
+use hairspring_exec::trace::{Trace, TraceEventKind};
 use serde_json::Value;
 
 use super::{little, programs_everywhere};
@@ -106,7 +106,8 @@ fn a_task_runs_in_its_slices_from_the_moments_at_which_the_replay_says_so() {
         for (tid, name) in &names {
             let Some(index) = trace.tasks.iter().position(|task| task == name) else { continue };
             let events = trace.replay().expect("it replays");
-            let told = events.iter().filter(|event| matches!(event.what, What::Run(task) if task.index() == index));
+            let told =
+                events.iter().filter(|event| matches!(event.what, TraceEventKind::Run(task) if task.index() == index));
             let told: Vec<u64> = told.map(|event| event.at.as_nanos() - begin).collect();
             let drawn = slices[tid].iter().filter(|slice| slice.2 == "run").map(|slice| slice.0).collect::<Vec<_>>();
             assert_eq!(drawn, told, "{what}: {name}");

@@ -7,7 +7,7 @@ use crate::render::quantity::{binary, grouped, statistic};
 use crate::render::svg;
 use crate::render::svg::escaped;
 use crate::render::ticks::{Scale, points_beyond};
-use crate::{Chapter, Figure, Line, Row, Series, Table, Unit, Value};
+use crate::{Chapter, Figure, Row, Series, SeriesLine, Table, Unit, Value};
 
 /// A column of numbers: its head and what it shows of a figure.
 type Statistic = (&'static str, fn(&Figure) -> Option<f64>);
@@ -213,7 +213,7 @@ fn series(page: &mut Markup, series: &Series) {
     page.add(format_args!("</figure>\n"));
 }
 
-fn legend(style: usize, line: &Line) -> String {
+fn legend(style: usize, line: &SeriesLine) -> String {
     let (fitted, marker) = if line.fitted { (" fit", String::new()) } else { ("", svg::marker(style, 14.0, 6.0)) };
     format!(
         "<span class=\"legend\"><svg viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"l{fitted} s{style}\" d=\"M0,6H28\"/>{marker}</svg>{}</span>\n",

@@ -3,7 +3,7 @@
 use super::{Markup, absent, missing};
 use crate::render::quantity;
 use crate::render::svg::escaped;
-use crate::{Conditions, Fact, FactValue, ThreadRow, Unit};
+use crate::{Conditions, FactValue, SheetFact, ThreadRow, Unit};
 
 pub(super) fn conditions(page: &mut Markup, conditions: &Conditions) {
     page.add(format_args!(
@@ -45,7 +45,7 @@ fn groups(conditions: &Conditions) -> Vec<&str> {
 }
 
 /// The part of the id before its first dot.
-fn group(fact: &Fact) -> &str {
+fn group(fact: &SheetFact) -> &str {
     fact.id.split('.').next().unwrap_or_default()
 }
 

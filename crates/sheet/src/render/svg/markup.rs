@@ -24,7 +24,7 @@ pub(crate) fn coordinate(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A marker around a point; each style has a shape of its own, so that no line is told by its colour alone.
+/// A marker around a point. Each style has a shape of its own, so that lines can be distinguished without colour.
 pub(crate) fn marker(style: usize, x: f64, y: f64) -> String {
     let at = |dx: f64, dy: f64| format!("{},{}", coordinate(x + dx), coordinate(y + dy));
     let shape = |corners: &[(f64, f64)]| {

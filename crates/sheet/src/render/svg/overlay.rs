@@ -1,6 +1,6 @@
 //! Pulses over each other: all of them whole, and below, if that shows more, the falling edges of the usual ones enlarged.
 //!
-//! A falling edge leads from the least width at the top to the greatest at the bottom: its slope is what is not known of it.
+//! A falling edge leads from the least width at the top to the greatest at the bottom: its slope shows the uncertainty.
 //! Below the edges stands how many fell where. The file needs nothing else, and follows the reader's light or dark scheme.
 //!
 //! Problem: labels of markers can be as near to each other as the markers are. Solution: each goes into a row below those that

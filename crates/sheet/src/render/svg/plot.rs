@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::STYLES;
 use super::markup::{coordinate, escaped, marker};
 use crate::render::ticks::Scale;
-use crate::{Line, Point, Series};
+use crate::{Point, Series, SeriesLine};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 380.0;
@@ -38,7 +38,7 @@ pub(crate) fn plot(series: &Series) -> Option<String> {
 /// The style of each line: a fitted one has that of the line it was fitted to.
 pub(crate) fn styles(series: &Series) -> Vec<usize> {
     let mut next = 0;
-    let style = |line: &Line| {
+    let style = |line: &SeriesLine| {
         next += usize::from(!line.fitted);
         next.saturating_sub(1) % STYLES
     };
@@ -87,7 +87,7 @@ fn frame(svg: &mut String, series: &Series, horizontal: &Scale, vertical: &Scale
 }
 
 /// From the least to the greatest value at each point that has both.
-fn band(svg: &mut String, style: usize, line: &Line, place: impl Fn(f64, f64) -> (f64, f64)) {
+fn band(svg: &mut String, style: usize, line: &SeriesLine, place: impl Fn(f64, f64) -> (f64, f64)) {
     let ranges: Vec<(f64, f64, f64)> = finite(line).filter_map(|p| Some((p.x, p.low?, p.high?))).collect();
     if ranges.len() < 2 {
         return;
@@ -99,7 +99,7 @@ fn band(svg: &mut String, style: usize, line: &Line, place: impl Fn(f64, f64) ->
     write(svg, format_args!("<polygon class=\"band s{style}\" points=\"{}\"/>", corners.join(" ")));
 }
 
-fn line(svg: &mut String, style: usize, line: &Line, place: impl Fn(f64, f64) -> (f64, f64)) {
+fn line(svg: &mut String, style: usize, line: &SeriesLine, place: impl Fn(f64, f64) -> (f64, f64)) {
     let places: Vec<(f64, f64)> = finite(line).map(|p| place(p.x, p.y)).collect();
     let corners: Vec<String> = places.iter().map(|(x, y)| format!("{},{}", coordinate(*x), coordinate(*y))).collect();
     let fitted = if line.fitted { " fit" } else { "" };
@@ -109,7 +109,7 @@ fn line(svg: &mut String, style: usize, line: &Line, place: impl Fn(f64, f64) ->
     }
 }
 
-fn finite(line: &Line) -> impl Iterator<Item = &Point> {
+fn finite(line: &SeriesLine) -> impl Iterator<Item = &Point> {
     line.points.iter().filter(|p| p.x.is_finite() && p.y.is_finite())
 }
 

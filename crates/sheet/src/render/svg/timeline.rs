@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::markup::escaped;
 use crate::render::text::clean;
 use crate::render::timeline::{self, Layout, Manner, Metrics};
-use crate::{Diagram, Run};
+use crate::{Diagram, DiagramRun};
 
 /// A character of the diagram's fixed-width font, rounded up.
 const CHARACTER: usize = 7;
@@ -100,7 +100,7 @@ fn drawn(diagram: &Diagram, layout: &Layout<'_>, left: usize) -> String {
 
 /// The lane on which something happens at this time: a run ends, or begins, or a call is made.
 fn event(diagram: &Diagram, time: u32) -> Option<u32> {
-    let run = |is: fn(&Run, u32) -> bool| diagram.runs.iter().find(|run| is(run, time)).map(|run| run.lane);
+    let run = |is: fn(&DiagramRun, u32) -> bool| diagram.runs.iter().find(|run| is(run, time)).map(|run| run.lane);
     let call = || diagram.calls.iter().find(|call| call.at == time).map(|call| call.lane);
     run(|run, time| run.to == time).or_else(|| run(|run, time| run.from == time)).or_else(call)
 }

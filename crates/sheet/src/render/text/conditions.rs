@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{Ink, Page, clean, padded};
 use crate::render::quantity;
-use crate::{Conditions, Fact, FactValue, Sheet, Unit};
+use crate::{Conditions, FactValue, Sheet, SheetFact, Unit};
 
 /// Facts that are in the head already.
 const IN_HEAD: &[&str] = &["cpu.model", "kernel.release", "kernel.clocksource"];
@@ -62,7 +62,7 @@ pub(super) fn head(page: &mut Page, sheet: &Sheet) {
 
 /// The facts, all of them or those that matter most.
 pub(super) fn block(page: &mut Page, conditions: &Conditions, all: bool) {
-    let shown: Vec<&Fact> = if all { conditions.facts.iter().collect() } else { chosen(conditions) };
+    let shown: Vec<&SheetFact> = if all { conditions.facts.iter().collect() } else { chosen(conditions) };
     page.blank();
     page.beside(Ink::Heading, "Conditions", "");
     let label_width = shown.iter().map(|f| f.label.width()).filter(|w| *w <= LABEL_WIDTH_MAX).max().unwrap_or(0);
@@ -99,9 +99,9 @@ pub(super) fn block(page: &mut Page, conditions: &Conditions, all: bool) {
 }
 
 /// The facts that matter most, in the order of the sheet.
-fn chosen(conditions: &Conditions) -> Vec<&Fact> {
-    let rank = |fact: &Fact| MATTERS.iter().position(|m| *m == fact.id);
-    let mut ranked: Vec<(usize, usize, &Fact)> = conditions
+fn chosen(conditions: &Conditions) -> Vec<&SheetFact> {
+    let rank = |fact: &SheetFact| MATTERS.iter().position(|m| *m == fact.id);
+    let mut ranked: Vec<(usize, usize, &SheetFact)> = conditions
         .facts
         .iter()
         .enumerate()

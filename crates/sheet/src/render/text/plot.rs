@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{Ink, Page, clean, flush_right};
 use crate::render::ticks::{Scale, points_beyond};
-use crate::{Line, Point, Series};
+use crate::{Point, Series, SeriesLine};
 
 /// Rows of the plot; in the usual 24 lines of a terminal, plot, axis and legend are seen at once.
 const HEIGHT: usize = 17;
@@ -30,7 +30,7 @@ pub(super) fn plot(page: &mut Page, series: &Series) {
     let row = |y: f64| HEIGHT - 1 - (vertical.position(y) * (HEIGHT - 1) as f64).round() as usize;
 
     let mut cells = vec![vec![' '; width]; HEIGHT];
-    let lines: Vec<&Line> = series.lines.iter().filter(|line| !line.fitted).collect();
+    let lines: Vec<&SeriesLine> = series.lines.iter().filter(|line| !line.fitted).collect();
     for point in series.lines.iter().filter(|line| line.fitted).flat_map(|line| &line.points).filter(|p| is_finite(p)) {
         cells[row(point.y)][column(point.x)] = FITTED;
     }

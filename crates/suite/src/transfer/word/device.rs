@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use hairspring_stream::Memory;
+use hairspring_ring::Memory;
 
 /// Why a checked access failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Bus for Window<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hairspring_stream::{Bytes, Pages};
+    use hairspring_ring::{Bytes, Pages};
 
     use super::*;
 

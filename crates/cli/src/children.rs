@@ -1,0 +1,34 @@
+//! The hidden commands `chain` and `caller`: `hairspring sheet` starts them as processes and measures them.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use hairspring_station::Stop;
+use hairspring_suite::reaction::Chain;
+
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Runs one process of the chapter Reaction. It reacts until its input ends, so it ends with the process that started it.
+pub(crate) fn chain(words: &[OsString]) -> Result<Exit, Failure> {
+    let wrong = || Failure::bad_request("`hairspring sheet` starts this command; it has no other use".to_owned());
+    let chain = Chain::from_words(words).ok_or_else(wrong)?;
+    let stop = Arc::new(Stop::new().map_err(|error| Failure::failed(error.to_string()))?);
+    let told = Arc::clone(&stop);
+    // Not joined: a chain that is refused must end while its input is still open.
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin();
+        while matches!(input.read(&mut [0; 64]), Ok(1..)) {}
+        told.set();
+    });
+    chain.run(&stop).map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(Exit::Success)
+}
+
+/// Makes the calls of the chapter Callers from Rust, and prints how long they took.
+pub(crate) fn caller(mapped: &Path, calls: usize) -> Result<Exit, Failure> {
+    let said = hairspring_suite::caller::call(mapped, calls).map_err(|error| Failure::failed(error.to_string()))?;
+    output::print(&format!("{said}\n"))
+}

@@ -1,0 +1,52 @@
+//! The commands that drive something on time: lines of devices, front ends, tasks.
+
+pub(crate) mod drawing;
+pub(crate) mod expose;
+pub(crate) mod pulse;
+pub(crate) mod scope;
+pub(crate) mod serve;
+pub(crate) mod trace;
+
+use clap::Subcommand;
+
+use crate::exit::{Exit, Failure};
+use crate::page::Group;
+
+/// What help and manual say of the commands.
+pub(crate) const GROUP: Group =
+    Group { heading: "Drive", pages: &[pulse::PAGE, expose::PAGE, scope::PAGE, serve::PAGE, trace::PAGE] };
+
+/// The file of a virtual board, for the manual.
+const BOARD: (&str, &str) =
+    ("/dev/shm/board", "file of a virtual board: its registers and its lock, which processes share");
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make pulses on a line of a device, never shorter than asked
+    Pulse(pulse::Arguments),
+    /// Open a shutter for an exact time, and read an instrument
+    ///
+    /// The shutter is never open for less than the time. The report gives the measured exposure time and its parts.
+    Expose(expose::Arguments),
+    /// Watch the lines of a virtual board
+    Scope(scope::Arguments),
+    /// Run a front end that a station file describes
+    ///
+    /// Each unit waits for events and reacts with an action on a device. The report counts every event as acted upon or missed, and
+    /// shows how long the reactions took.
+    Serve(serve::Arguments),
+    /// Run an example on the executive and show who ran when
+    Trace(trace::Arguments),
+}
+
+impl Command {
+    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+        match self {
+            Self::Pulse(arguments) => pulse::run(arguments),
+            Self::Scope(arguments) => scope::run(arguments),
+            Self::Expose(arguments) => expose::run(arguments),
+            Self::Serve(arguments) => serve::run(arguments),
+            Self::Trace(arguments) => trace::run(arguments),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `hairspring serve`: runs a front end that a station file describes, and shows how it reacts.
+
+mod report;
+mod tally;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use hairspring_machine::{Clock, Host, Machine};
+use hairspring_station::run::{StationOutcome, Watched};
+use hairspring_station::{Station, Stop, file};
+use hairspring_time::{Nanos, Timebase};
+
+use crate::arguments::{Plain, duration};
+use crate::exit::{Exit, Failure};
+use crate::live::Live;
+use crate::page::{Example, Page};
+use crate::{interrupt, output};
+use tally::Tally;
+
+/// Examples and files, for help and manual.
+pub(crate) const PAGE: Page = Page {
+    name: "serve",
+    examples: &[
+        Example { does: "See how a station file is understood", line: "hairspring serve station.toml --check" },
+        Example { does: "Serve it for ten seconds", line: "hairspring serve station.toml --for 10s" },
+    ],
+    files: &[("STATION.toml", "the front end; docs/station.md describes the format"), super::BOARD],
+    environment: &[],
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// File that describes the front end: its sources, devices and units
+    #[arg(value_name = "STATION.toml")]
+    station: PathBuf,
+    /// How long to serve [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    length: Option<Nanos>,
+    /// Print the file as it is understood, with every default filled in, and end
+    #[arg(long)]
+    check: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Show the settings, stages and account of every unit, too
+    #[arg(long)]
+    verbose: bool,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    format: Plain,
+}
+
+/// Bound of the calibration before the first event, and the most time it may take.
+const BOUND_PPM: f64 = 0.5;
+const AGE: Nanos = Nanos::from_millis(200);
+
+/// The result, as it is shown.
+struct Served<'a> {
+    arguments: &'a Arguments,
+    station: &'a Station,
+    outcome: StationOutcome,
+    tallies: Vec<Tally>,
+    elapsed: Nanos,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if arguments.length.is_some_and(|length| length <= Nanos::ZERO) {
+        return Err(Failure::bad_request("--for 0s: write how long to serve, for instance 10s"));
+    }
+    let station = read(arguments)?;
+    if arguments.check {
+        output::print(&match arguments.format {
+            Plain::Text => report::station(&station, output::style(false).width),
+            Plain::Json => report::station_json(&station),
+        })?;
+        return Ok(Exit::Success);
+    }
+    let timebase = Timebase::calibrate_to(Host, BOUND_PPM, AGE).map_err(Failure::failed_to)?;
+    let stop = Stop::new().map_err(|error| Failure::failed(error.to_string()))?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    // A second signal does not end the program either: its devices must reach their safe states first.
+    interrupt::flag_only(&interrupted)?;
+    let begun = Host.read(Clock::Monotonic);
+    let elapsed = || Host.read(Clock::Monotonic) - begun;
+    let mut live = Live::block(arguments.quiet);
+    let mut tallies: Vec<Tally> = Vec::new();
+    let outcome = station.run(&timebase, &stop, &mut |units: &mut [Watched]| {
+        tallies.resize_with(units.len(), Tally::default);
+        for (unit, tally) in units.iter_mut().zip(&mut tallies) {
+            unit.log.by_ref().for_each(|stages| tally.add(&stages));
+        }
+        live.show(elapsed(), || {
+            let so_far = tallies.iter().map(|tally| (tally.counts, tally));
+            report::table(&station, so_far, output::style(false).width).trim_end().to_owned()
+        });
+        // Relaxed: a plain flag.
+        if interrupted.load(Ordering::Relaxed) || arguments.length.is_some_and(|length| elapsed() >= length) {
+            stop.set();
+        }
+    });
+    live.end();
+    let outcome = outcome.map_err(|error| Failure::failed(error.to_string()))?;
+    let served = Served { arguments, station: &station, outcome, tallies, elapsed: elapsed() };
+    output::print(&match arguments.format {
+        Plain::Text => served.text(output::style(false).width),
+        Plain::Json => served.json(),
+    })?;
+    Ok(served.exit(interrupted.load(Ordering::Relaxed)))
+}
+
+fn read(arguments: &Arguments) -> Result<Station, Failure> {
+    let name = arguments.station.display();
+    let text = std::fs::read_to_string(&arguments.station)
+        .map_err(|error| Failure::bad_request(format!("failed to read {name}: {error}")))?;
+    file::read(&text).map_err(|error| Failure::bad_request(format!("{name}: {error}")))
+}
+
+impl Served<'_> {
+    /// The exit code; prints an error message for each unit and device that failed.
+    fn exit(&self, interrupted: bool) -> Exit {
+        let failed = self.outcome.units.iter().filter_map(|unit| Some((&unit.name, "", unit.failed.as_ref()?)));
+        let not_safe = self.outcome.devices.iter().filter_map(|device| {
+            Some((&device.name, " may not be in its safe state", device.unsafe_because.as_ref()?))
+        });
+        let mut exit = if interrupted { Exit::Interrupted } else { Exit::Success };
+        for (name, what, error) in failed.chain(not_safe) {
+            output::complain(&format!("{name}{what}: {error}"));
+            exit = Exit::Failed;
+        }
+        exit
+    }
+}

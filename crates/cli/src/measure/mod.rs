@@ -1,0 +1,47 @@
+//! The commands that measure this computer and compare the results.
+
+pub(crate) mod beside;
+pub(crate) mod clock;
+pub(crate) mod compare;
+pub(crate) mod delay;
+pub(crate) mod historic;
+pub(crate) mod progress;
+pub(crate) mod sheet;
+
+use clap::Subcommand;
+
+use crate::exit::{Exit, Failure};
+use crate::page::Group;
+
+/// What help and manual say of the commands.
+pub(crate) const GROUP: Group =
+    Group { heading: "Measure", pages: &[sheet::PAGE, compare::PAGE, delay::PAGE, clock::PAGE] };
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure this computer and print its timing data sheet
+    ///
+    /// A figure that cannot be measured here is reported as absent, with the reason and what to do about it.
+    Sheet(Box<sheet::Arguments>),
+    /// Compare sheets: conditions first, then ratios with intervals
+    ///
+    /// Every sheet is compared with the first one.
+    Compare(compare::Arguments),
+    /// Make delays and show how late each returned
+    ///
+    /// A delay never returns early. The report shows the distribution of the lateness and what disturbed the delays.
+    Delay(delay::Arguments),
+    /// Calibrate the processor's counter and say whether to trust it
+    Clock(clock::Arguments),
+}
+
+impl Command {
+    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+        match self {
+            Self::Sheet(arguments) => sheet::run(arguments),
+            Self::Compare(arguments) => compare::run(arguments),
+            Self::Delay(arguments) => delay::run(arguments),
+            Self::Clock(arguments) => clock::run(arguments),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! `hairspring sheet`: measures this computer and renders the sheet.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use hairspring_machine::{Cpu, Host};
+use hairspring_sheet::{Build, Sheet, TextStyle, render};
+use hairspring_suite::{Effort, SheetError, SheetRequest, select, take_sheet};
+
+use crate::arguments::number;
+use crate::exit::{Exit, Failure};
+use crate::host::DiskArguments;
+use crate::interrupt;
+use crate::measure::progress::ProgressLine;
+use crate::measure::{beside, compare, historic};
+use crate::output::{self, OutputFile};
+use crate::page::{Example, Page};
+
+/// Examples and files, for help and manual.
+pub(crate) const PAGE: Page = Page {
+    name: "sheet",
+    examples: &[
+        Example {
+            does: "Measure everything that needs no device and no disk; takes about a minute",
+            line: "hairspring sheet",
+        },
+        Example {
+            does: "Measure the clocks alone, and keep the figures",
+            line: "hairspring sheet --quick --only clocks --out before.json",
+        },
+        Example {
+            does: "Measure everything, two disks too, and write a page with plots",
+            line: "hairspring sheet --thorough --dir /disk1,/disk2 --out sheet.html",
+        },
+        Example {
+            does: "Set the executive beside KADAK's on an 80486",
+            line: "hairspring sheet --only executive --beside amx86-486sx",
+        },
+    ],
+    files: &[("/proc, /sys", "facts about the computer, which stand in the sheet")],
+    environment: &[(
+        "HAIRSPRING_LIBEXEC",
+        "the folder with the programs that measure calls from C, Tcl and Python, if they are not installed beside the command",
+    )],
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo
+    #[arg(long, value_name = "ID-PREFIX", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Take a quarter of the usual time
+    #[arg(long, conflicts_with = "thorough")]
+    quick: bool,
+    /// Run everything, including the 10 s and 60 s requests (about ten minutes)
+    #[arg(long)]
+    thorough: bool,
+    /// CPU to measure on [default: the last one that this process may use]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    cpu: Option<u32>,
+    /// Priority of the measurements under SCHED_FIFO, 1 to 99
+    #[arg(long, value_name = "P", default_value_t = 80, allow_negative_numbers = true)]
+    #[arg(value_parser = number::<u8>(1, 99))]
+    priority: u8,
+    /// Format of the sheet [default: by the ending of --out, otherwise text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Write to this file instead of the standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print a comparison with another sheet below the text: a JSON file, or a historic sheet by its name (fermilab-2007,
+    /// fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous,
+    /// an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)
+    #[arg(long, value_name = "NAME|FILE")]
+    beside: Option<String>,
+    #[command(flatten)]
+    disks: DiskArguments,
+    /// Leave out host name, paths, process names and command lines
+    #[arg(long)]
+    redact: bool,
+    /// In text, show every fact and the id of every row; in a comparison, show every row
+    #[arg(long)]
+    verbose: bool,
+}
+
+/// The formats of a sheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Plain text for a terminal
+    Text,
+    /// Markdown
+    Md,
+    /// JSON, as `hairspring schema` describes it
+    Json,
+    /// One self-contained page with plots
+    Html,
+}
+
+/// Version, commit, compiler and flags of this build.
+pub(crate) fn build() -> Build {
+    Build {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: Some(env!("HAIRSPRING_COMMIT").to_owned()).filter(|commit| !commit.is_empty()),
+        compiler: env!("HAIRSPRING_COMPILER").to_owned(),
+        flags: env!("HAIRSPRING_FLAGS").to_owned(),
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let rows = select(&arguments.only).map_err(|error| Failure::bad_request(error.to_string()))?;
+    let format = format(arguments)?;
+    let beside = arguments.beside.as_deref().map(historic::find).transpose()?;
+    if beside.is_some() && format != Format::Text {
+        return Err(Failure::bad_request(
+            "--beside prints a comparison below the text and suits no other format: write JSON with --out, and use `hairspring compare`",
+        ));
+    }
+    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let effort = match (arguments.quick, arguments.thorough) {
+        (true, _) => Effort::Quick,
+        (false, true) => Effort::Thorough,
+        (false, false) => Effort::Normal,
+    };
+    let request = SheetRequest {
+        rows,
+        effort,
+        cpu: arguments.cpu.map(Cpu),
+        priority: arguments.priority,
+        redact: arguments.redact,
+        build: build(),
+        disks: arguments.disks.disks(effort)?,
+        program: std::env::current_exe().ok(),
+    };
+    let interrupted = interrupt::watch()?;
+    let line = ProgressLine::new();
+    let taken = take_sheet(&Host, &request, &interrupted, &mut |progress| line.show(progress));
+    line.end();
+    let sheet = taken.map_err(|error| match error {
+        SheetError::Calibration(_) => Failure::failed(format!("failed to {error}")),
+        SheetError::NoSuchCpu(..) | SheetError::NoSuchRow(_) | SheetError::Priority(_) => {
+            Failure::bad_request(error.to_string())
+        }
+    })?;
+    let style = match file {
+        // A file has neither colours nor the width of a terminal.
+        Some(_) => TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose },
+        None => output::style(arguments.verbose),
+    };
+    let mut text = rendered(&sheet, format, &style);
+    if let Some(other) = &beside {
+        let (other, own) = beside::paired(other, &sheet);
+        text.push_str(&compare::rendered(&other, &[own], &style));
+    }
+    match file {
+        Some(file) => file.finish(&text)?,
+        None => drop(output::print(&text)?),
+    }
+    Ok(exit(&sheet))
+}
+
+fn exit(sheet: &Sheet) -> Exit {
+    if sheet.taken.interrupted {
+        Exit::Interrupted
+    } else if sheet.rows().any(|row| row.figure().is_some()) {
+        Exit::Success
+    } else {
+        Exit::AllAbsent
+    }
+}
+
+fn rendered(sheet: &Sheet, format: Format, style: &TextStyle) -> String {
+    match format {
+        Format::Text => render::text(sheet, style),
+        Format::Md => render::markdown(sheet),
+        Format::Json => render::to_json(sheet),
+        Format::Html => render::html(sheet),
+    }
+}
+
+fn format(arguments: &Arguments) -> Result<Format, Failure> {
+    if let Some(format) = arguments.format {
+        return Ok(format);
+    }
+    let Some(file) = &arguments.out else { return Ok(Format::Text) };
+    match Path::new(file).extension().and_then(|ending| ending.to_str()) {
+        Some("json") => Ok(Format::Json),
+        Some("html" | "htm") => Ok(Format::Html),
+        Some("md" | "markdown") => Ok(Format::Md),
+        Some("txt" | "text") | None => Ok(Format::Text),
+        Some(other) => Err(Failure::bad_request(format!(
+            "no format has the ending .{other}: name the file .txt, .md, .json or .html, or add --format"
+        ))),
+    }
+}

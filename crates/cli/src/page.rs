@@ -1,0 +1,116 @@
+//! [`Page`]: what help and manual say of a command beside its arguments. Each command's file has its own.
+
+/// A group of commands: a folder of the sources and a heading in the help.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) heading: &'static str,
+    /// In the order of the help.
+    pub(crate) pages: &'static [Page],
+}
+
+/// One command.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// The command's name.
+    pub(crate) name: &'static str,
+    pub(crate) examples: &'static [Example],
+    /// Files that it reads or writes, and what each is.
+    pub(crate) files: &'static [(&'static str, &'static str)],
+    /// Variables of the environment that only this command reads.
+    pub(crate) environment: &'static [(&'static str, &'static str)],
+}
+
+impl Page {
+    /// A page with these examples alone.
+    pub(crate) const fn new(name: &'static str, examples: &'static [Example]) -> Self {
+        Self { name, examples, files: &[], environment: &[] }
+    }
+}
+
+/// A command line, and what it does.
+#[derive(Debug)]
+pub(crate) struct Example {
+    /// A sentence without its full stop.
+    pub(crate) does: &'static str,
+    /// As it is typed in a shell.
+    pub(crate) line: &'static str,
+}
+
+/// Variables that every command reads.
+pub(crate) const ENVIRONMENT: [(&str, &str); 3] = [
+    ("NO_COLOR", "if set and not empty, text has no colours"),
+    ("TERM", "if \"dumb\", text has no colours"),
+    ("COLUMNS", "the width of help texts, if the terminal does not say"),
+];
+
+/// Most columns of a line: a manual page indents it by 11, and a backslash may follow. A longer example is broken before an option, a
+/// pipe or a redirection.
+const COLUMNS: usize = 67;
+
+/// The examples as they stand below the help of a command.
+pub(crate) fn examples(page: &Page) -> String {
+    let examples = page.examples.iter().map(|example| {
+        let lines = broken(example.line).iter().map(|line| format!("    {line}\n")).collect::<String>();
+        format!("  {}:\n{lines}", example.does)
+    });
+    format!("Examples:\n{}", examples.collect::<Vec<_>>().join("\n")).trim_end().to_owned()
+}
+
+/// A command line in lines that are short enough to be read, and that a shell still understands.
+pub(crate) fn broken(line: &str) -> Vec<String> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let parts = words.chunk_by(|_, next| !next.starts_with("--") && !["|", ">"].contains(next));
+    let mut lines = vec![String::new()];
+    for part in parts.map(|part| part.join(" ")) {
+        match lines.last_mut() {
+            Some(last) if last.is_empty() => last.push_str(&part),
+            Some(last) if last.len() + 1 + part.len() <= COLUMNS => {
+                last.push(' ');
+                last.push_str(&part);
+            }
+            last => {
+                last.into_iter().for_each(|last| last.push_str(" \\"));
+                lines.push(format!("  {part}"));
+            }
+        }
+    }
+    lines
+}
+
+/// The words of a command line, as a shell makes them, up to a pipe or a redirection.
+#[cfg(test)]
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for character in line.chars() {
+        match (quote, character) {
+            (Some(open), _) if character == open => quote = None,
+            (None, '\'' | '"') => quote = Some(character),
+            (None, '|' | '>') => break,
+            (None, ' ') => words.push(String::new()),
+            _ => words.last_mut().expect("there is one from the beginning").push(character),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_broken_before_an_option_as_a_shell_allows_it() {
+        assert_eq!(broken("hairspring delay 250us"), ["hairspring delay 250us"]);
+        let long = "hairspring record --card virtual:4ch,14bit,1MS/s --to disk1/run2,disk2/run2 --for 2s";
+        let lines = broken(long);
+        let first = "hairspring record --card virtual:4ch,14bit,1MS/s \\";
+        assert_eq!(lines, [first, "  --to disk1/run2,disk2/run2 --for 2s"]);
+    }
+
+    #[test]
+    fn words_are_those_of_a_shell() {
+        assert_eq!(words("a --b 'c d>e' | f"), ["a", "--b", "c d>e"]);
+        assert_eq!(words("a b > c"), ["a", "b"]);
+    }
+}

@@ -1,0 +1,190 @@
+//! `hairspring export`: writes recordings for other programs.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hairspring_play::export::{Csv, Cut, ExportError, Npy, csv, hdf5, npy};
+use hairspring_record::recording::Recording;
+use hairspring_record::store::Store;
+use hairspring_ring::Frames;
+use serde_json::{Value, json};
+
+use crate::arguments::Plain;
+use crate::exit::{Exit, Failure};
+use crate::listing::grouped;
+use crate::output;
+use crate::page::{Example, Page};
+use crate::record::account::{amount, append};
+use crate::record::frames;
+use crate::record::recording::{self, Reading};
+
+/// Examples and files, for help and manual.
+pub(crate) const PAGE: Page = Page {
+    name: "export",
+    examples: &[
+        Example { does: "Make an array for NumPy", line: "hairspring export run1 --out run1.npy" },
+        Example {
+            does: "Write 500 frames as text",
+            line: "hairspring export run1 --out cut.csv --from 1000 --frames 500",
+        },
+        Example {
+            does: "Make a view for HDF5, without copying the samples",
+            line: "hairspring export run1 --out run1.h5",
+        },
+    ],
+    files: &super::FILES,
+    environment: &[],
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
+    #[arg(value_name = "RECORDING", required = true)]
+    recording: Vec<PathBuf>,
+    /// New file to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Kind of file [default: by the ending of --out]
+    #[arg(long = "as", value_name = "KIND", value_enum)]
+    form: Option<FormName>,
+    /// First frame, as the card counted them
+    #[arg(long, value_name = "N", value_parser = frames, allow_hyphen_values = true)]
+    from: Option<Frames>,
+    /// Number of frames [default: all; for CSV at most a million]
+    #[arg(long, value_name = "N", value_parser = frames, allow_hyphen_values = true)]
+    frames: Option<Frames>,
+    /// In an array, leave gaps out, so that the frames around a gap become neighbours
+    #[arg(long)]
+    leave_out_gaps: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    format: Plain,
+}
+
+/// The kinds of export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormName {
+    /// HDF5 view; the samples stay in the recording's files
+    Hdf5,
+    /// NumPy array
+    Npy,
+    /// Text, for short cuts
+    Csv,
+}
+
+impl FormName {
+    /// The name in options and JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Hdf5 => "hdf5",
+            Self::Npy => "npy",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let form = form(arguments)?;
+    let mut store = recording::store();
+    let recorded = recording::open(&mut *store, &arguments.recording)?;
+    let mut reading = Reading::new(arguments.quiet);
+    let exported = export(arguments, form, &mut *store, &recorded, &mut reading);
+    reading.end();
+    let (told, value) = exported.map_err(|error| refused(&error))?;
+    let out = arguments.out.display().to_string();
+    output::print(&match arguments.format {
+        Plain::Text => format!("{out}: {told}\n"),
+        Plain::Json => {
+            let mut whole = json!({ "schema": "hairspring.exported/1", "form": form.name(), "files": [out] });
+            append(&mut whole, value);
+            format!("{whole:#}\n")
+        }
+    })?;
+    Ok(Exit::Success)
+}
+
+/// Writes the file; returns what was written, as text and as JSON.
+fn export(
+    arguments: &Arguments,
+    form: FormName,
+    store: &mut dyn Store,
+    recorded: &Recording,
+    reading: &mut Reading,
+) -> Result<(String, Value), ExportError> {
+    let first = arguments.from.unwrap_or(Frames(0));
+    let cut = Cut { first, frames: arguments.frames.unwrap_or(Frames(u64::MAX)) };
+    let mut progress = |progress| reading.show(progress);
+    let rows = |first: Frames, frames: Frames| {
+        let told = format!("{} frames from frame {} on", grouped(frames.0), grouped(first.0));
+        (told, json!({ "first_frame": first.0, "frames": frames.0 }))
+    };
+    match form {
+        FormName::Hdf5 => {
+            let view = hdf5(recorded, &arguments.out)?;
+            let bytes = amount(recorded.stored_bytes());
+            let told = format!(
+                "view of {bytes} in the recording's own files ({} pieces, {} datasets); keep these files together",
+                view.pieces, view.datasets
+            );
+            Ok((told, json!({ "datasets": view.datasets, "pieces": view.pieces })))
+        }
+        FormName::Npy => {
+            let options = Npy { cut, leave_out_gaps: arguments.leave_out_gaps };
+            let (first, frames) = npy(store, recorded, options, &arguments.out, &mut progress)?;
+            Ok(rows(first, frames))
+        }
+        FormName::Csv => {
+            // A number that the user states may exceed the usual limit.
+            let usual = Csv::of(cut);
+            let most_frames = usual.most_frames.max(arguments.frames.unwrap_or(Frames(0)));
+            let frames = csv(store, recorded, Csv { most_frames, ..usual }, &arguments.out, &mut progress)?;
+            Ok(rows(first, frames))
+        }
+    }
+}
+
+/// The kind, from --as or from the ending of the file.
+fn form(arguments: &Arguments) -> Result<FormName, Failure> {
+    let ending = arguments.out.extension().and_then(|ending| ending.to_str());
+    let by_ending = match ending {
+        Some("h5" | "hdf5") => Some(FormName::Hdf5),
+        Some("npy") => Some(FormName::Npy),
+        Some("csv") => Some(FormName::Csv),
+        _ => None,
+    };
+    let form = arguments.form.or(by_ending).ok_or_else(|| {
+        Failure::bad_request(
+            "--out does not say the kind of file: name it .h5, .npy or .csv, or add --as hdf5, npy or csv",
+        )
+    })?;
+    if form == FormName::Hdf5 && (arguments.from.is_some() || arguments.frames.is_some()) {
+        return Err(Failure::bad_request(
+            "an HDF5 view shows the whole recording: leave out --from and --frames, or export an array (--as npy)",
+        ));
+    }
+    Ok(form)
+}
+
+fn refused(error: &ExportError) -> Failure {
+    match error {
+        ExportError::Recording(error) => recording::refused(error),
+        ExportError::Unsuitable(why) => Failure::bad_request(why.clone()),
+        ExportError::Output(_, why) if why.kind() == ErrorKind::AlreadyExists => {
+            Failure::bad_request(error.to_string())
+        }
+        ExportError::Output(_, why) => {
+            let text = format!("failed to {error}; choose another file for --out");
+            match why.kind() {
+                ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory => {
+                    Failure::bad_request(text)
+                }
+                ErrorKind::ReadOnlyFilesystem | ErrorKind::StorageFull => Failure::bad_request(text),
+                _ => Failure::failed(format!("failed to {error}")),
+            }
+        }
+    }
+}

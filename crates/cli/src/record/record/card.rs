@@ -1,0 +1,91 @@
+//! [`AnyCard`]: what can be recorded: a card, or the analogue inputs of a comedi device.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hairspring_describe::DescriptionError;
+use hairspring_device::{AnalogCard, DeviceError};
+use hairspring_ring::OnOverrun;
+use hairspring_ring::{Frames, Layout, SampleRate};
+use hairspring_source::Source;
+use hairspring_source::card::{Card, CardError};
+
+use crate::exit::Failure;
+
+/// A source that is described and not yet open.
+#[derive(Clone, Debug)]
+pub(crate) enum AnyCard {
+    Stream(Card),
+    Analog(AnalogCard),
+}
+
+impl AnyCard {
+    /// Checks that the card allows this policy for data that do not fit.
+    pub(crate) fn accepts(&self, on_overrun: OnOverrun) -> Result<(), CardError> {
+        match self {
+            Self::Stream(card) => card.accepts(on_overrun),
+            Self::Analog(_) if on_overrun == OnOverrun::Block => Err(CardError::Policy(on_overrun)),
+            Self::Analog(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        match self {
+            Self::Stream(card) => card.layout(),
+            Self::Analog(card) => card.layout(),
+        }
+    }
+
+    /// Frames per second, if the description states them.
+    pub(crate) fn rate(&self) -> Option<SampleRate> {
+        match self {
+            Self::Stream(card) => card.rate(),
+            Self::Analog(card) => Some(card.rate()),
+        }
+    }
+
+    /// Frames after which the card ends, if the description states them.
+    pub(crate) fn frames(&self) -> Option<Frames> {
+        match self {
+            Self::Stream(card) => card.frames(),
+            Self::Analog(card) => card.frames(),
+        }
+    }
+
+    pub(crate) fn open(&self, limit: Option<Frames>) -> Result<Box<dyn Source>, Failure> {
+        let refused = |error: DeviceError| Failure::bad_request(format!("failed to open {self}: {error}"));
+        match self {
+            Self::Stream(card) => card.open(limit).map_err(|error| match error {
+                CardError::Open { .. } => Failure::bad_request(format!("failed to open {card}: {error}")),
+                error => Failure::bad_request(error.to_string()),
+            }),
+            Self::Analog(card) => Ok(Box::new(card.open(limit).map_err(refused)?)),
+        }
+    }
+}
+
+impl FromStr for AnyCard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if AnalogCard::is_named_in(text) {
+            return text.parse().map(Self::Analog).map_err(|error: DescriptionError| error.to_string());
+        }
+        text.parse().map(Self::Stream).map_err(|error| match error {
+            CardError::Text(error) if !Card::is_named_in(text) => {
+                error.also("or comedi:/dev/comedi0,2ch,10kS/s").to_string()
+            }
+            error => error.to_string(),
+        })
+    }
+}
+
+impl fmt::Display for AnyCard {
+    /// In the form that `from_str` reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream(card) => card.fmt(f),
+            Self::Analog(card) => card.fmt(f),
+        }
+    }
+}

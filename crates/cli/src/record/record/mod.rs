@@ -1,0 +1,210 @@
+//! `hairspring record`: records cards to disk and accounts for every byte.
+
+pub(crate) mod card;
+mod external;
+pub(crate) mod json;
+mod levels;
+mod request;
+pub(crate) mod standing;
+pub(crate) mod text;
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use clap::{Args, ValueEnum};
+use hairspring_record::Verdict;
+use hairspring_record::recorder::RecorderError;
+use hairspring_record::session;
+use hairspring_record::session::{RecordError, Recorded};
+use hairspring_ring::Frames;
+use hairspring_ring::OnOverrun;
+use hairspring_source::trigger::{Shots, Trigger};
+use hairspring_time::Nanos;
+
+use crate::arguments::{Plain, duration, parsed};
+use crate::exit::{Exit, Failure};
+use crate::live::Live;
+use crate::page::{Example, Page};
+use crate::record::way::Way;
+use crate::record::{FILES, frames};
+use crate::{interrupt, output};
+use card::AnyCard;
+use external::External;
+use levels::Levels;
+use request::Request;
+
+/// Examples and files, for help and manual.
+pub(crate) const PAGE: Page = Page {
+    name: "record",
+    examples: &[
+        Example {
+            does: "Record a virtual card for two seconds",
+            line: "hairspring record --card virtual:4ch,14bit,1MS/s --to run1 --for 2s",
+        },
+        Example {
+            does: "Record to two disks at once, and go on after a loss with a declared gap",
+            line: "hairspring record --card virtual:4ch,14bit,1MS/s --to disk1/run2,disk2/run2 --for 2s --on-overrun gap",
+        },
+        Example {
+            does: "Keep 1000 frames before and 4000 from each of ten triggers on",
+            line: "hairspring record --card virtual:1ch,16bit,1MS/s --to shots --trigger 'rising:ch0@0.5' --pre 1000 --post 4000 --shots 10",
+        },
+        Example {
+            does: "Record what a sender streams by UDP, and give up if it sends nothing for half a minute",
+            line: "hairspring record --card udp:0.0.0.0:5000,4ch,16bit --to run3 --wait 30s",
+        },
+    ],
+    files: &[
+        FILES[0],
+        FILES[1],
+        FILES[2],
+        ("/proc/sys/vm/nr_hugepages", "how many 2 MiB pages are set aside; 128 hold a buffer of 256 MiB"),
+    ],
+    environment: &[],
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Card to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s. May be repeated: each card
+    /// becomes a recording of its own, NAME-card0, NAME-card1, ...
+    #[arg(long = "card", value_name = "CARD", required = true, value_parser = parsed::<AnyCard>)]
+    #[arg(allow_hyphen_values = true)]
+    cards: Vec<AnyCard>,
+    /// Name of the recording in an existing folder, without an ending. Several folders make a stripe
+    #[arg(long, value_name = "DIR/NAME,...", value_delimiter = ',', required = true)]
+    to: Vec<PathBuf>,
+    /// How long to record, counted from the first data [default: until the card ends, or Ctrl-C]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    length: Option<Nanos>,
+    /// Number of frames of each card; a frame is one sample of every channel
+    #[arg(long, value_name = "N", value_parser = frames, conflicts_with = "length", allow_hyphen_values = true)]
+    frames: Option<Frames>,
+    /// How long to wait for the first data; if none come, end with exit code 7 [default: until Ctrl-C]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    wait: Option<Nanos>,
+    /// What to do when the disks are too slow and the buffer is full
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = OverrunName::Stop)]
+    on_overrun: OverrunName,
+    /// Show the level of every channel in the progress line
+    #[arg(long, conflicts_with = "quiet")]
+    monitor: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Show what is as usual, too: the ways to the disk, the pages, the processor time
+    #[arg(long)]
+    verbose: bool,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    format: Plain,
+    /// Keep only the frames around a trigger: level:ch0>0.5, level:ch0<-0.5, rising:ch0@0.5, falling:ch0@0.5~0.1, or external
+    /// for the signal USR1
+    #[arg(long, value_name = "TRIGGER", value_parser = parsed::<Trigger>, allow_hyphen_values = true)]
+    #[arg(requires = "post", help_heading = "Trigger")]
+    trigger: Option<Trigger>,
+    /// Frames to keep before each trigger [default: 0]
+    #[arg(long, value_name = "N", value_parser = frames, requires = "trigger", allow_hyphen_values = true)]
+    #[arg(help_heading = "Trigger")]
+    pre: Option<Frames>,
+    /// Frames to keep from each trigger on
+    #[arg(long, value_name = "N", value_parser = frames, requires = "trigger", allow_hyphen_values = true)]
+    #[arg(help_heading = "Trigger")]
+    post: Option<Frames>,
+    /// Number of shots: single, repeated, or a number [default: single]
+    #[arg(long, value_name = "N", value_parser = parsed::<Shots>, requires = "trigger", allow_hyphen_values = true)]
+    #[arg(help_heading = "Trigger")]
+    shots: Option<Shots>,
+    #[command(flatten)]
+    way: Way,
+}
+
+/// What becomes of data that do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OverrunName {
+    /// End at the first loss and keep everything before it
+    Stop,
+    /// Drop the newest data, declare the gap and go on
+    Gap,
+    /// Drop the oldest data, declare the gap and go on
+    Overwrite,
+    /// Make the card wait; refused for a card with a clock
+    Block,
+}
+
+impl From<OverrunName> for OnOverrun {
+    fn from(name: OverrunName) -> Self {
+        match name {
+            OverrunName::Stop => Self::Stop,
+            OverrunName::Gap => Self::Gap,
+            OverrunName::Overwrite => Self::Overwrite,
+            OverrunName::Block => Self::Block,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let request = Request::new(arguments)?;
+    // Before anything is opened, so that the first Ctrl-C always ends the recording in order, and the second at once.
+    let stop = interrupt::watch()?;
+    let mut external = request.is_triggered_from_outside().then(External::listen).transpose()?;
+    let inputs = request.open()?;
+    let mut live = Live::new(arguments.quiet);
+    let mut levels = arguments.monitor.then(Levels::default);
+    let recorded = session::record(inputs, request.config(), &stop, &mut |cards| {
+        if let Some(external) = &mut external {
+            external.hand_over(cards);
+        }
+        let Some(first) = cards.first() else { return };
+        live.show(first.elapsed, || {
+            let standing = standing::line(cards, request.length(), request.config().wait);
+            levels.as_mut().map_or_else(|| standing.clone(), |levels| format!("{standing}  {}", levels.look(cards)))
+        });
+    });
+    live.end();
+    let recorded = recorded.map_err(refused)?;
+    output::print(&match arguments.format {
+        Plain::Text => text::report(&recorded, &request, arguments.verbose, output::style(false).width),
+        Plain::Json => json::report(&recorded, &request),
+    })?;
+    // Relaxed: a plain flag.
+    Ok(match waited_in_vain(arguments, &recorded, stop.load(Ordering::Relaxed)) {
+        true => Exit::NoData,
+        false => worst(&recorded).into(),
+    })
+}
+
+/// Whether the time of `--wait` passed before the first data of a card came.
+fn waited_in_vain(arguments: &Arguments, recorded: &[Recorded], was_stopped: bool) -> bool {
+    let nothing_came = recorded.iter().any(|card| card.began.is_none());
+    arguments.wait.is_some() && !was_stopped && nothing_came && worst(recorded) == Verdict::Stopped
+}
+
+/// The worst verdict of all cards.
+fn worst(recorded: &[Recorded]) -> Verdict {
+    recorded.iter().map(|card| card.outcome.verdict).max().unwrap_or(Verdict::Complete)
+}
+
+/// The failure with the exit code that suits the error.
+pub(crate) fn refused(error: RecordError) -> Failure {
+    match &error {
+        RecordError::Memory(_) | RecordError::Calibration(_) | RecordError::Thread(_) => {
+            Failure::failed(format!("failed to start recording: {error}"))
+        }
+        RecordError::Panicked(..) => Failure::failed(error.to_string()),
+        RecordError::Recorder(RecorderError::Store(refused)) => match refused.errno.kind() {
+            ErrorKind::AlreadyExists => Failure::bad_request(error.to_string()),
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::FileTooLarge
+            | ErrorKind::InvalidFilename => Failure::bad_request(format!("failed to {refused}")),
+            _ => Failure::failed(format!("failed to {refused}")),
+        },
+        _ => Failure::bad_request(error.to_string()),
+    }
+}

@@ -1,0 +1,117 @@
+//! `hairspring recover`: repairs a recording after a crash, a power cut or damage.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hairspring_record::recording::Recording;
+use hairspring_record::recover::{Lost, RecoverOptions, Recovered, recover};
+use hairspring_ring::{Bytes, Layout};
+use serde_json::{Value, json};
+
+use crate::arguments::Plain;
+use crate::exit::{Exit, Failure};
+use crate::listing::Listing;
+use crate::output;
+use crate::page::{Example, Page};
+use crate::record::account::{self, amount, append};
+use crate::record::recording::{self, Reading};
+
+/// Examples and files, for help and manual.
+pub(crate) const PAGE: Page = Page {
+    name: "recover",
+    examples: &[
+        Example { does: "See what would be changed", line: "hairspring recover run1 --dry-run" },
+        Example { does: "Put the recording in order", line: "hairspring recover run1" },
+    ],
+    files: &super::FILES,
+    environment: &[],
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
+    #[arg(value_name = "RECORDING", required = true)]
+    recording: Vec<PathBuf>,
+    /// Change nothing; print what would be changed
+    #[arg(long)]
+    dry_run: bool,
+    /// Read every block, also those that a sync covers
+    #[arg(long)]
+    all: bool,
+    /// Give up everything behind damage in the middle of a journal
+    #[arg(long)]
+    cut_journal: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    format: Plain,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let mut store = recording::store();
+    let before = recording::open(&mut *store, &arguments.recording)?;
+    let options = RecoverOptions { all: arguments.all, dry_run: arguments.dry_run, cut_journal: arguments.cut_journal };
+    let mut reading = Reading::new(arguments.quiet);
+    let recovered = recover(&mut *store, &arguments.recording, options, &mut |progress| reading.show(progress));
+    reading.end();
+    let recovered = recovered.map_err(|error| recording::refused(&error))?;
+    output::print(&match arguments.format {
+        Plain::Text => text(&before, &recovered, arguments.dry_run, output::style(false).width),
+        Plain::Json => json(&before, &recovered, arguments.dry_run),
+    })?;
+    Ok(recovered.verdict.into())
+}
+
+fn reason(recovered: &Recovered, dry_run: bool) -> &'static str {
+    match (recovered.changed.is_empty(), dry_run) {
+        (true, _) => "the recording was in order already",
+        (false, false) => "the recording is in order now",
+        (false, true) => "the verdict after recovery; nothing was changed",
+    }
+}
+
+fn text(before: &Recording, recovered: &Recovered, dry_run: bool, width: usize) -> String {
+    let mut listing = Listing::new(width);
+    let layout: Layout = before.about().layout;
+    listing.heading(&format!("{}: {}", recovered.verdict.name(), reason(recovered, dry_run)));
+    if !recovered.changed.is_empty() {
+        listing.fact("kept", &format!("{}, which a sync had covered", amount(recovered.durable.0)));
+        listing.fact("", &format!("{} behind it, which checksums prove", amount(recovered.proven.0)));
+        let lost = match recovered.lost {
+            Lost::Known(Bytes(0)) => "nothing".to_owned(),
+            Lost::Known(bytes) => amount(bytes.0),
+            Lost::AtLeast(bytes) => {
+                format!("at least {}; the journal does not say what the source produced later", amount(bytes.0))
+            }
+            Lost::Unknown => "unknown: the journal does not say what the source produced".to_owned(),
+        };
+        listing.fact("crash lost", &lost);
+    }
+    account::text(&mut listing, &recovered.ledger, &recovered.gaps, layout);
+    listing.facts(if dry_run { "would change" } else { "changed" }, &recovered.changed);
+    listing.finish()
+}
+
+fn json(before: &Recording, recovered: &Recovered, dry_run: bool) -> String {
+    let lost = match recovered.lost {
+        Lost::Known(bytes) | Lost::AtLeast(bytes) => Some(bytes.0),
+        Lost::Unknown => None,
+    };
+    let mut value: Value = json!({
+        "schema": "hairspring.recovered/1",
+        "verdict": recovered.verdict.name(),
+        "reason": reason(recovered, dry_run),
+        "dry_run": dry_run,
+        "synced_bytes": recovered.durable.0,
+        "proven_bytes": recovered.proven.0,
+        "lost_then_bytes": lost,
+        "lost_then_is_exact": matches!(recovered.lost, Lost::Known(_)),
+        "damaged_blocks": recovered.damaged_blocks,
+        "changed": recovered.changed,
+        "files": recording::files(before),
+    });
+    append(&mut value, account::json(&recovered.ledger, &recovered.gaps, before.about().layout));
+    format!("{value:#}\n")
+}

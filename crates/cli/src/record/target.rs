@@ -1,0 +1,59 @@
+//! Checks name and folder of a new recording before a file is created.
+
+use std::path::Path;
+
+use hairspring_record::recording::Files;
+
+use crate::exit::Failure;
+
+/// Checks that this can be the name of a recording.
+pub(crate) fn check_name(to: &Path) -> Result<(), Failure> {
+    let shown = to.display();
+    let text = to.as_os_str().as_encoded_bytes();
+    if text.is_empty() || text.ends_with(b"/") || to.file_name().is_none() {
+        return Err(Failure::bad_request(format!(
+            "--to '{shown}' is not a name: write a folder and a name, for instance /data/run1"
+        )));
+    }
+    let bare = Files::base_of(to);
+    if bare != to {
+        return Err(Failure::bad_request(format!(
+            "--to {shown}: the endings are added automatically; write {}",
+            bare.display()
+        )));
+    }
+    if to.is_dir() {
+        return Err(Failure::bad_request(format!(
+            "--to {shown} is a folder: add a name for the recording, for instance {}",
+            to.join("run1").display()
+        )));
+    }
+    Ok(())
+}
+
+/// Checks that a recording can be created there. Whether it can be written shows when it is.
+pub(crate) fn check(target: &Path) -> Result<(), Failure> {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => return Err(Failure::bad_request(format!("{} is not a folder: choose another", folder.display()))),
+        Err(error) => {
+            return Err(Failure::bad_request(match error.kind() {
+                std::io::ErrorKind::NotFound => format!(
+                    "the folder {0} does not exist: create it (mkdir -p {0}), or choose another",
+                    folder.display()
+                ),
+                _ => format!("cannot read the folder {}: {error}; choose another", folder.display()),
+            }));
+        }
+    }
+    let Files { data, meta, journal } = Files::of(target);
+    // A dangling link is in the way, too.
+    match [data, meta, journal].into_iter().find(|file| std::fs::symlink_metadata(file).is_ok()) {
+        None => Ok(()),
+        Some(file) => Err(Failure::bad_request(format!(
+            "{} exists already, and recordings are never overwritten: choose another name",
+            file.display()
+        ))),
+    }
+}

@@ -1,0 +1,65 @@
+//! The commands that print what is generated from the declarations.
+
+pub(crate) mod man;
+pub(crate) mod probes;
+
+use clap::Subcommand;
+use clap_complete::Shell;
+use hairspring_sheet::render;
+
+use crate::exit::{self, Exit, Failure};
+use crate::page::{Example, Group, Page};
+use crate::{command, output};
+
+/// What help and manual say of the commands.
+pub(crate) const GROUP: Group = Group {
+    heading: "Reference",
+    pages: &[
+        probes::PAGE,
+        Page::new("schema", &[Example { does: "Keep the schema", line: "hairspring schema > sheet.schema.json" }]),
+        Page::new("exit-codes", &[Example { does: "Print the table", line: "hairspring exit-codes" }]),
+        Page::new(
+            "completions",
+            &[Example {
+                does: "Complete arguments in bash from now on",
+                line: "hairspring completions bash > ~/.local/share/bash-completion/completions/hairspring",
+            }],
+        ),
+        man::PAGE,
+    ],
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List every row that a sheet can have
+    Probes(probes::Arguments),
+    /// Print the JSON Schema of a sheet
+    Schema,
+    /// Print the table of exit codes
+    ExitCodes,
+    /// Print completions for a shell
+    Completions {
+        /// Shell to complete arguments in
+        shell: Shell,
+    },
+    /// Print the manual page of a command, or write all of them
+    Man(man::Arguments),
+}
+
+impl Command {
+    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+        match self {
+            Self::Probes(arguments) => probes::run(arguments),
+            Self::Schema => output::print(&render::schema()),
+            Self::ExitCodes => output::print(&exit::table()),
+            Self::Completions { shell } => completions(*shell),
+            Self::Man(arguments) => man::run(arguments),
+        }
+    }
+}
+
+fn completions(shell: Shell) -> Result<Exit, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command::declared(), command::NAME, &mut text);
+    output::print(&String::from_utf8_lossy(&text))
+}

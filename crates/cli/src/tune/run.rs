@@ -1,0 +1,173 @@
+//! `hairspring run`: a program under settings. Signals and the exit code pass through; the settings end with the program.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+
+use clap::{Args, ValueEnum};
+use hairspring_settings::{Choice, IDLE_DEVICE, JOURNAL, Launch, LaunchError, Launched, Scope};
+use rustix::process::{Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+
+use super::restore;
+use crate::arguments::parsed;
+use crate::exit::{Exit, Failure};
+use crate::page::{Example, Page};
+use crate::{host, output};
+
+pub(crate) const PAGE: Page = Page {
+    name: "run",
+    examples: &[
+        Example {
+            does: "Run a control loop at real-time priority, with all CPUs kept awake",
+            line: "hairspring run --set idle=off,policy=fifo:80,cpu=1 -- ./control-loop --rate 1000",
+        },
+        Example {
+            does: "Without any permission: let ordinary sleeps end in time",
+            line: "hairspring run --set slack=1us -- ./control-loop",
+        },
+        Example {
+            does: "Change a setting of the whole machine until the program ends",
+            line: "hairspring run --set stat-interval=120 --allow machine -- ./control-loop",
+        },
+    ],
+    files: &[
+        (JOURNAL, "old values of settings of the machine, while they are changed"),
+        (IDLE_DEVICE, "the limit on idle states, held open for the setting idle"),
+    ],
+    environment: &[],
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Settings and their values, for instance idle=off,policy=fifo:80,cpu=1. `hairspring settings` lists them. May be repeated
+    #[arg(long, value_name = "ID=VALUE", value_delimiter = ',', required = true, value_parser = parsed::<Choice>)]
+    set: Vec<Choice>,
+    /// Permit changes beyond the program
+    #[arg(long, value_name = "WHAT")]
+    allow: Option<Allowed>,
+    /// Do not report on standard error what was set
+    #[arg(long)]
+    quiet: bool,
+    /// Program and its arguments
+    #[arg(value_name = "CMD", required = true, last = true)]
+    program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Allowed {
+    /// Settings of the whole machine, until the program has ended
+    Machine,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let mut command = Command::new(&arguments.program[0]);
+    command.args(&arguments.program[1..]);
+    // Caught from here on, so that what comes while the program starts reaches it afterwards.
+    let signals = Signals::new(forwarded())
+        .map_err(|error| failure(Exit::NotSet, format!("failed to watch for signals: {error}")))?;
+    let launch = Launch::new(command, arguments.set.clone());
+    let mut launched = launch.start(arguments.allow == Some(Allowed::Machine)).map_err(|error| not_started(&error))?;
+    restore::tell(&launched.leftovers);
+    if launched.granted.iter().any(|(choice, _)| choice.tunable().scope == Scope::Machine) {
+        start_guardian();
+    }
+    if !arguments.quiet {
+        output::complain(&told(&launched));
+    }
+    forward(signals, launched.child.id());
+    let ended = launched.child.wait();
+    let left: Vec<_> = launched.restore().into_iter().filter(|restored| !restore::is_good(restored)).collect();
+    for restored in &left {
+        output::complain(&restored.to_string());
+    }
+    let status = ended.map_err(|error| failure(Exit::NotSet, format!("failed to wait for the program: {error}")))?;
+    Ok(Exit::Program(code(status)))
+}
+
+/// The codes of env(1), nice(1) and timeout(1) for what goes wrong before the program runs.
+fn failure(exit: Exit, text: String) -> Failure {
+    Failure { exit, text }
+}
+
+fn not_started(error: &LaunchError) -> Failure {
+    let exit = match error {
+        LaunchError::Start(_, error) if error.kind() == ErrorKind::NotFound => Exit::NotFound,
+        LaunchError::Start(..) => Exit::CannotRun,
+        _ => Exit::NotSet,
+    };
+    failure(exit, format!("failed to {error}; nothing was run"))
+}
+
+/// What is in force, as the system shows it.
+fn told(launched: &Launched) -> String {
+    let one = |(choice, shown): &(Choice, String)| match shown == choice.value() {
+        true => choice.to_string(),
+        false => format!("{choice} ({shown})"),
+    };
+    format!("set {}", launched.granted.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+/// The code of a shell for the end of a program.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// The signals that are handed on. A signal that is ignored here stays so, and the program inherits that.
+fn forwarded() -> impl Iterator<Item = i32> {
+    let asking = host::asking_to_end();
+    asking.chain([SIGUSR1, SIGUSR2])
+}
+
+/// Hands signals on to the program, for as long as this process lives.
+fn forward(mut signals: Signals, program: u32) {
+    let Some(program) = i32::try_from(program).ok().and_then(Pid::from_raw) else { return };
+    // Not joined: it ends with the process. Once the program has been waited for nobody comes back here but to end.
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            // The terminal sends these to the program as well, which is of the same job.
+            let from_terminal = matches!(signal, SIGINT | SIGQUIT | SIGHUP) && is_in_foreground();
+            if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !from_terminal) {
+                // It has ended already, at the worst.
+                let _ = rustix::process::kill_process(program, signal);
+            }
+        }
+    });
+}
+
+/// Whether this process is of the job that its terminal's keys reach.
+fn is_in_foreground() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    let job = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok());
+    job == Some(rustix::process::getpgrp())
+}
+
+/// Starts a process that restores the machine if this one is killed. Without it the next command does.
+fn start_guardian() {
+    let own = std::env::current_exe().map(|program| {
+        let mut guardian = Command::new(program);
+        guardian.args(["restore", "--wait"]).process_group(0);
+        guardian.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        guardian.spawn()
+    });
+    if let Err(error) = own.and_then(|started| started.map(drop)) {
+        output::complain(&format!(
+            "no process watches over this one ({error}): if it is killed, run `hairspring restore`"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_end_with_the_codes_of_a_shell() {
+        assert_eq!(code(ExitStatus::from_raw(0)), 0);
+        assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(code(ExitStatus::from_raw(signal_hook::consts::SIGTERM)), 143);
+    }
+}

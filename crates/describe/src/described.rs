@@ -1,0 +1,195 @@
+//! [`Described`]: a description that was taken apart; and [`Catalogue`]: the kinds that a noun has.
+
+use std::ops::Range;
+
+use winnow::Parser as _;
+use winnow::stream::LocatingSlice;
+
+use crate::error::DescriptionError;
+use crate::grammar::{self, PartAt};
+use crate::snippet::Snippet;
+
+/// What stands behind the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceForm {
+    /// Parts alone.
+    Absent,
+    /// A place that ends at the first comma, and then parts.
+    UpToComma,
+    /// A place that is all the rest of the text; it may have commas.
+    Rest,
+}
+
+/// How a kind is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Syntax {
+    /// What stands before the first colon.
+    pub kind: &'static str,
+    /// What stands behind it.
+    pub place: PlaceForm,
+    /// An example, for errors. A kind without an example is not offered: its noun refuses it, with a reason.
+    pub example: &'static str,
+}
+
+/// The kinds of a noun.
+#[derive(Clone, Copy, Debug)]
+pub struct Catalogue {
+    /// What all of them are, for errors: a driver, a card.
+    pub noun: &'static str,
+    /// The kinds; the first one is the example where the kind is not known.
+    pub syntaxes: &'static [Syntax],
+}
+
+impl Catalogue {
+    /// Whether a text begins with one of these kinds.
+    pub fn has_kind_of(&self, text: &str) -> bool {
+        self.find(kind_of(text).text()).is_some()
+    }
+
+    /// Takes a description apart.
+    ///
+    /// # Errors
+    /// The kind is not in the catalogue.
+    pub fn read<'t>(&self, text: &'t str) -> Result<Described<'t>, DescriptionError> {
+        let mut rest = LocatingSlice::new(text);
+        let whole = 0..text.len();
+        let (at, has_colon) = grammar::kind(&mut rest).unwrap_or((whole.clone(), false));
+        let kind = Snippet::new(text, at.clone(), at);
+        let Some(syntax) = self.find(kind.text()) else {
+            return Err(kind.wrong(format!("there is no such {}: choose {}", self.noun, self.choice())));
+        };
+        let place = match syntax.place {
+            PlaceForm::Absent => None,
+            // The grammar takes any text.
+            PlaceForm::UpToComma => grammar::place.parse_next(&mut rest).ok(),
+            PlaceForm::Rest => grammar::all_the_rest.parse_next(&mut rest).ok(),
+        };
+        let parts = grammar::parts(&mut rest).unwrap_or_default();
+        let place = place.map(|at| Snippet::new(text, whole.clone(), at));
+        Ok(Described { whole: Snippet::new(text, whole.clone(), whole), syntax, has_colon, place, parts, text })
+    }
+
+    fn find(&self, kind: &str) -> Option<Syntax> {
+        self.syntaxes.iter().copied().find(|syntax| syntax.kind == kind)
+    }
+
+    /// The kinds, with an example.
+    fn choice(&self) -> String {
+        let offered = || self.syntaxes.iter().filter(|syntax| !syntax.example.is_empty());
+        let kinds: Vec<&str> = offered().map(|syntax| syntax.kind).collect();
+        let example = offered().next().map_or("", |syntax| syntax.example);
+        format!("{}, as in {example}", kinds.join(", "))
+    }
+}
+
+/// The kind of a description, whatever catalogue it is of.
+fn kind_of(text: &str) -> Snippet<'_> {
+    let (at, _) = grammar::kind(&mut LocatingSlice::new(text)).unwrap_or((0..text.len(), false));
+    Snippet::new(text, at.clone(), at)
+}
+
+/// A description that was taken apart.
+#[derive(Debug)]
+pub struct Described<'t> {
+    text: &'t str,
+    whole: Snippet<'t>,
+    syntax: Syntax,
+    has_colon: bool,
+    place: Option<Snippet<'t>>,
+    parts: Vec<PartAt>,
+}
+
+impl<'t> Described<'t> {
+    /// Its kind.
+    pub fn kind(&self) -> &'static str {
+        self.syntax.kind
+    }
+
+    /// An example of its kind.
+    pub fn example(&self) -> &'static str {
+        self.syntax.example
+    }
+
+    /// An error about something that is missing: points behind the end.
+    pub fn missing(&self, why: impl Into<String>) -> DescriptionError {
+        self.whole.end().wrong(why)
+    }
+
+    /// All of it, for errors about parts that do not fit together.
+    pub fn whole(&self) -> Snippet<'t> {
+        self.whole
+    }
+
+    /// Its place.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn place(&self) -> Result<Snippet<'t>, DescriptionError> {
+        let behind = if self.has_colon { "behind the colon" } else { "behind it, after a colon" };
+        let missing = |piece: Snippet<'_>| piece.wrong(format!("write where it is {behind}, as in {}", self.example()));
+        match self.place {
+            Some(place) if !place.is_empty() => Ok(place.within(place)),
+            Some(place) => Err(missing(place)),
+            None => Err(missing(self.whole.end())),
+        }
+    }
+
+    /// Its parts, in order, without empty ones.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'t>> {
+        self.parts.iter().filter_map(move |PartAt { all, key, value }| {
+            let all = Snippet::new(self.text, all.clone(), all.clone());
+            let all = all.within(all);
+            let piece = |at: &Range<usize>| Snippet::new(self.text, at.clone(), at.clone()).within(all);
+            (!all.is_empty()).then(|| Part { all, key: key.as_ref().map(piece), value: piece(value) })
+        })
+    }
+
+    /// Refuses parts, for kinds that have none.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn no_parts(&self) -> Result<(), DescriptionError> {
+        match self.parts().next() {
+            Some(part) => Err(part.wrong(format!("nothing follows: write it as in {}", self.example()))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A part of a description: `key=value`, or a word.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'t> {
+    all: Snippet<'t>,
+    key: Option<Snippet<'t>>,
+    value: Snippet<'t>,
+}
+
+impl<'t> Part<'t> {
+    /// What stands before the equals sign; `None` for a word.
+    pub fn key(&self) -> Option<&'t str> {
+        self.key.map(Snippet::text)
+    }
+
+    /// What stands behind the equals sign, or the word.
+    pub fn value(&self) -> Snippet<'t> {
+        self.value
+    }
+
+    /// All of it.
+    pub fn text(&self) -> &'t str {
+        self.all.text()
+    }
+
+    /// An error about all of it.
+    pub fn wrong(&self, why: impl Into<String>) -> DescriptionError {
+        self.all.wrong(why)
+    }
+
+    /// An error about its key, or its word: there is no such part.
+    pub fn unknown(&self, why: impl Into<String>) -> DescriptionError {
+        self.key.unwrap_or(self.value).wrong(why)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! [`DescriptionError`]: what is wrong with a description, where, and what to write.
+
+use std::fmt;
+use std::ops::Range;
+
+use unicode_width::UnicodeWidthStr as _;
+
+/// A part that is longer is shown with an ellipsis.
+const NAMED_MOST: usize = 60;
+/// So many characters of a long text are shown on each side of the place.
+const AROUND_MOST: usize = 50;
+
+/// Why a text describes nothing.
+///
+/// Its text has three lines: what is wrong and what to write, the description, and a caret under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescriptionError {
+    text: String,
+    named: Range<usize>,
+    place: Range<usize>,
+    why: String,
+}
+
+impl DescriptionError {
+    /// About `named`, pointing at `place`; both are bytes of `text`, between characters.
+    pub(crate) fn new(text: &str, named: Range<usize>, place: Range<usize>, why: String) -> Self {
+        Self { text: text.to_owned(), named, place, why }
+    }
+
+    /// The same error with one more thing to write.
+    #[must_use]
+    pub fn also(mut self, what: &str) -> Self {
+        self.why = format!("{}, {what}", self.why);
+        self
+    }
+
+    /// The part of the description that is wrong, as far as it can be shown.
+    pub fn part(&self) -> String {
+        let part = self.slice(&self.named);
+        let shown: String = part.chars().take(NAMED_MOST).collect();
+        printable(if shown.len() < part.len() { shown + "…" } else { shown })
+    }
+
+    /// What is wrong, and what to write.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+
+    /// The place in the description that the caret points at, in bytes.
+    pub fn place(&self) -> Range<usize> {
+        self.place.clone()
+    }
+
+    /// The first line alone, for where the place is shown in another way.
+    pub fn in_one_line(&self) -> String {
+        format!("'{}': {}", self.part(), self.why)
+    }
+
+    fn slice(&self, range: &Range<usize>) -> &str {
+        self.text.get(range.clone()).unwrap_or(&self.text)
+    }
+}
+
+impl fmt::Display for DescriptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_one_line())?;
+        let (before, at) = (self.slice(&(0..self.place.start)), self.slice(&self.place));
+        let after = self.slice(&(self.place.end..self.text.len()));
+        let (hidden, before) = last(before, AROUND_MOST);
+        let (begin, at, after) = (if hidden { "…" } else { "" }, first(at, AROUND_MOST), first(after, AROUND_MOST));
+        let [before, at, after] = [before, at, after].map(|text| printable(text.to_owned()));
+        if before.is_empty() && at.is_empty() && after.is_empty() {
+            return Ok(());
+        }
+        let (indent, width) = (begin.width() + before.width(), at.width().max(1));
+        write!(f, "\n  {begin}{before}{at}{after}\n  {:indent$}{:^<width$}", "", "")
+    }
+}
+
+impl std::error::Error for DescriptionError {}
+
+/// The first characters.
+fn first(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The last characters, and whether there are more.
+fn last(text: &str, most: usize) -> (bool, &str) {
+    let begin = text.char_indices().rev().nth(most.saturating_sub(1)).map_or(0, |(begin, _)| begin);
+    (begin > 0, &text[begin..])
+}
+
+/// A text can hold anything. What a terminal would obey is shown as a replacement character.
+fn printable(text: String) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn shows(text: &str, named: Range<usize>, place: Range<usize>, lines: &str) {
+        let error = DescriptionError::new(text, named, place, "no".to_owned());
+        assert_eq!(error.to_string(), lines);
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_place() {
+        shows("a:b,c=de", 4..8, 6..8, "'c=de': no\n  a:b,c=de\n        ^^");
+        shows("a:", 0..2, 2..2, "'a:': no\n  a:\n    ^");
+        shows("日本:x", 7..8, 7..8, "'x': no\n  日本:x\n       ^");
+        shows("", 0..0, 0..0, "'': no");
+    }
+
+    #[test]
+    fn long_and_strange_texts_are_shown_as_far_as_they_can_be() {
+        shows("\u{1b}[31m", 0..5, 0..1, "'\u{FFFD}[31m': no\n  \u{FFFD}[31m\n  ^");
+        let long = format!("{},y,{}", "x".repeat(100), "z".repeat(100));
+        let (before, after) = ("x".repeat(49), "z".repeat(49));
+        shows(&long, 101..102, 101..102, &format!("'y': no\n  …{before},y,{after}\n  {:51}^", ""));
+        let error = DescriptionError::new(&long, 0..long.len(), 0..1, "no".to_owned());
+        assert_eq!(error.part(), format!("{}…", "x".repeat(60)));
+    }
+}

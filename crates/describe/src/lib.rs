@@ -1,0 +1,57 @@
+//! Descriptions as people write them on a command line and in station files: `kind:place,key=value,word`.
+//!
+//! Devices, cards, event sources, sinks and instruments are all described in this form. This crate reads the form, and says where in
+//! the text a mistake is. It does not know what the kinds are: each noun has a [`Catalogue`] of its own, and gives the parts a meaning.
+//!
+//! ```text
+//! virtual:/dev/shm/board,read=1.25us,safe=0x00000004
+//! ───┬─── ──────┬─────── ─┬── ──┬─── ───────┬───────
+//!  kind       place      key  value        part
+//! ```
+//!
+//! # Grammar
+//! * `description = kind [":" [place] {"," part}]`
+//! * `part = key "=" value | word`
+//! * Spaces around the kind, the place, parts, keys and values do not count. A part without anything in it does not count either.
+//! * A place ends at the first comma, so it has none ([`PlaceForm::UpToComma`]). The place of a few kinds is all the rest of the text
+//!   ([`PlaceForm::Rest`]). Others have no place: what follows the colon are parts ([`PlaceForm::Absent`]).
+//!
+//! # Errors
+//! A [`DescriptionError`] names the part that is wrong, says what to write instead, and points at the character:
+//!
+//! ```text
+//! 'safe=0x1g': write 32 lines as a number, like 0x00000004
+//!   virtual:/dev/shm/board,safe=0x1g
+//!                                  ^
+//! ```
+//!
+//! # Example
+//! ```
+//! use hairspring_describe::{Catalogue, PlaceForm, Syntax, grammar};
+//!
+//! const LAMPS: Catalogue = Catalogue {
+//!     noun: "lamp",
+//!     syntaxes: &[Syntax { kind: "led", place: PlaceForm::UpToComma, example: "led:/dev/lamp0,lines=3+4" }],
+//! };
+//!
+//! let described = LAMPS.read("led:/dev/lamp0,lines=3+4")?;
+//! assert_eq!((described.kind(), described.place()?.text()), ("led", "/dev/lamp0"));
+//! for part in described.parts() {
+//!     assert_eq!(part.key(), Some("lines"));
+//!     assert_eq!(part.value().read(grammar::numbers, "write numbers, like 3+4")?, [3, 4]);
+//! }
+//! let error = LAMPS.read("let:/dev/lamp0").unwrap_err().to_string();
+//! assert!(error.starts_with("'let': there is no such lamp: choose led, as in led:/dev/lamp0,lines=3+4\n"));
+//! # Ok::<(), hairspring_describe::DescriptionError>(())
+//! ```
+
+mod described;
+mod error;
+pub mod grammar;
+mod snippet;
+mod span;
+
+pub use described::{Catalogue, Described, Part, PlaceForm, Syntax};
+pub use error::DescriptionError;
+pub use snippet::Snippet;
+pub use span::exact_span;

@@ -1,0 +1,160 @@
+//! Data acquisition cards through the kernel's `comedi`: [`Comedi`], the digital lines of a subdevice, and [`AnalogInput`], its
+//! analogue inputs as a [`Source`](hairspring_source::Source).
+//!
+//! A card is a file, its parts are subdevices with numbers. Of a subdevice the first 32 digital lines are used. Where a subdevice
+//! lets each line, or each group of lines, be an input or an output, that is set when it is opened; one that has only the one kind is
+//! taken as it is. Of a group in which one line is to be an output, all are.
+//!
+//! **Real-time behaviour.** One system call for a write or a read, one access of the card within it.
+
+mod card;
+mod input;
+mod kernel;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::device::{Device, DeviceError, Lines};
+use crate::driver::node::Node;
+use crate::refusal::refusal;
+
+pub use card::AnalogCard;
+pub use input::{AnalogInput, Inputs};
+
+const REMEDY: &str =
+    "load the card's comedi driver, and name a digital subdevice, as in comedi:/dev/comedi0,subdevice=2";
+
+const NO_DRIVER: &str = "no comedi driver is attached to it: load the card's driver, or connect the card again";
+
+/// Digital lines of a subdevice.
+#[derive(Debug)]
+pub struct Comedi {
+    node: Node,
+    subdevice: u32,
+    /// Lines that it has.
+    lines: Lines,
+    outputs: Lines,
+    safe: Lines,
+}
+
+impl Comedi {
+    /// Opens a subdevice of a card and makes these lines of it outputs, the others inputs. They go to the safe state first.
+    ///
+    /// Cards are shared: other processes can use the same lines, and the kernel does not say so.
+    ///
+    /// # Errors
+    /// No such card or subdevice, no permission, in use, a subdevice without digital lines, lines that cannot be outputs.
+    pub fn open(path: &Path, subdevice: u32, outputs: Lines, safe: Lines) -> Result<Self, DeviceError> {
+        let node = Node::open(path, "the card", REMEDY)?;
+        let info = find(&node, subdevice)?;
+        let other = |said: String| DeviceError {
+            attempted: format!("use subdevice {subdevice} of {} as digital lines", path.display()),
+            said,
+            remedy: REMEDY,
+        };
+        let lines = match info.channels {
+            0..32 => Lines((1 << info.channels) - 1),
+            _ => Lines(u32::MAX),
+        };
+        let outputs = match info.kind {
+            kernel::Kind::DigitalInput if outputs.0 != 0 => {
+                return Err(other("it has inputs only".to_owned()));
+            }
+            kernel::Kind::DigitalInput => Lines(0),
+            kernel::Kind::DigitalOutput => lines,
+            kernel::Kind::Digital if outputs.0 & !lines.0 != 0 => {
+                return Err(other(format!("it has {} lines", info.channels)));
+            }
+            kernel::Kind::Digital => outputs,
+            other_kind => return Err(other(format!("it is {other_kind}"))),
+        };
+        let mut card = Self { node, subdevice, lines, outputs, safe };
+        if info.kind == kernel::Kind::Digital {
+            card.direct()?;
+        }
+        card.make_safe()?;
+        Ok(card)
+    }
+
+    /// Sets the directions, and finds out which lines have become outputs.
+    fn direct(&mut self) -> Result<(), DeviceError> {
+        let failed = |error| self.failed("set the direction of lines of", &error);
+        // First what they are to be, for all that may become outputs.
+        kernel::bits(&self.node, self.subdevice, self.lines.0, self.safe.0).map_err(failed)?;
+        let (lines, mut outputs) = (self.lines, self.outputs);
+        let wanted =
+            |output| (0..u32::BITS).filter(move |line| lines.is_high(*line) && outputs.is_high(*line) == output);
+        let inputs: Vec<u32> = wanted(false).collect();
+        // The outputs last: an input would take the other lines of its group with it.
+        for (line, output) in inputs.iter().map(|line| (*line, false)).chain(wanted(true).map(|line| (line, true))) {
+            kernel::direct(&self.node, self.subdevice, line, output).map_err(failed)?;
+        }
+        for line in inputs {
+            // A driver that cannot be asked has no groups.
+            if kernel::is_output(&self.node, self.subdevice, line).unwrap_or(false) {
+                outputs.0 |= 1 << line;
+            }
+        }
+        self.outputs = outputs;
+        Ok(())
+    }
+
+    /// Its file.
+    pub fn path(&self) -> PathBuf {
+        self.node.path().to_owned()
+    }
+
+    fn failed(&self, attempted: &str, error: &io::Error) -> DeviceError {
+        let what = format!("{attempted} subdevice {} of {}", self.subdevice, self.node.path().display());
+        refusal(what, error, REMEDY)
+    }
+}
+
+/// What a subdevice is.
+fn find(node: &Node, subdevice: u32) -> Result<kernel::Subdevice, DeviceError> {
+    let asked = kernel::subdevices(node).map_err(|error| {
+        let attempted = format!("ask {} for its subdevices", node.path().display());
+        match error.raw_os_error() {
+            // The kernel makes files for cards that no driver is attached to yet, and keeps those of cards that are gone.
+            Some(libc::ENODEV) => DeviceError { attempted, said: error.to_string(), remedy: NO_DRIVER },
+            _ => refusal(attempted, &error, REMEDY),
+        }
+    })?;
+    asked.get(subdevice as usize).cloned().ok_or_else(|| DeviceError {
+        attempted: format!("use subdevice {subdevice} of {}", node.path().display()),
+        said: format!("there are {}", asked.len()),
+        remedy: REMEDY,
+    })
+}
+
+impl Device for Comedi {
+    fn name(&self) -> String {
+        format!("subdevice {} of {}", self.subdevice, self.node.path().display())
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        self.make_safe()
+    }
+
+    fn output_lines(&self) -> Lines {
+        self.outputs
+    }
+
+    fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.check_outputs(mask)?;
+        if mask == Lines(0) {
+            return Ok(());
+        }
+        let written = kernel::bits(&self.node, self.subdevice, mask.0, value.0);
+        written.map(drop).map_err(|error| self.failed("write to", &error))
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        let read = kernel::bits(&self.node, self.subdevice, 0, 0);
+        read.map(|bits| Lines(bits & self.lines.0)).map_err(|error| self.failed("read from", &error))
+    }
+
+    fn safe_state(&self) -> Lines {
+        self.safe
+    }
+}

@@ -1,0 +1,254 @@
+//! [`Gpio`]: lines of a GPIO chip through its character device, and [`GpioEdges`], their edges with the kernel's time stamps.
+//!
+//! Outputs and inputs are lists of the chip's own line numbers. Line 0 of the device is the first of the list, line 1 the second,
+//! and so on; that makes a write of several lines one request that the chip's driver carries out as simultaneously as it can.
+//!
+//! **What lasts.** The outputs are in their safe state until they are given back, which they are when the process ends. From then on the
+//! kernel promises nothing: most chips keep the level, others make the line an input. What must be safe then is for a resistor.
+//!
+//! **Loss is counted.** The kernel numbers the edges, over all lines of a request and for each line. It keeps so many until they
+//! are read and throws the oldest away when more come; the missing numbers say how many. [`GpioEdges::lost`] adds them up.
+//!
+//! **Real-time behaviour.** One system call for a write or a read; no allocation after the first.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use gpiocdev::Request;
+use gpiocdev::line::{EdgeDetection, EdgeKind, EventClock, Value, Values};
+use hairspring_machine::Nanos;
+
+use crate::device::{Device, DeviceError, Lines};
+use crate::refusal::refusal;
+
+const REMEDY: &str = "name a chip and its lines, for instance gpio:/dev/gpiochip0,out=3+4,in=7; gpioinfo lists them";
+const CONSUMER: &str = "hairspring";
+/// Lines of one device: as many as `Lines` has.
+const MOST_LINES: usize = u32::BITS as usize;
+/// Words of an edge in the second version of the kernel's interface, the one that is used.
+const EDGE_WORDS: usize = 6;
+/// The longest wait for an edge in one call, so that the time is in the range of the system's.
+const WAIT_MOST: std::time::Duration = std::time::Duration::from_secs(1 << 20);
+
+/// Lines of a chip.
+#[derive(Debug)]
+pub struct Gpio {
+    path: PathBuf,
+    outputs: Option<(Request, Vec<u32>, Values)>,
+    inputs: Option<(Request, Vec<u32>, Values)>,
+    safe: Lines,
+}
+
+impl Gpio {
+    /// Requests lines of a chip, the outputs in the safe state. They are this process's until it is dropped.
+    ///
+    /// # Errors
+    /// No such chip or line, no permission, a line in use, no chip at all.
+    pub fn open(path: &Path, outputs: &[u32], inputs: &[u32], safe: Lines) -> Result<Self, DeviceError> {
+        if outputs.len() > MOST_LINES || inputs.len() > MOST_LINES || (outputs.is_empty() && inputs.is_empty()) {
+            return Err(DeviceError {
+                attempted: format!("request lines of the chip {}", path.display()),
+                said: format!("{} outputs and {} inputs", outputs.len(), inputs.len()),
+                remedy: "name one line at least, and 32 of each kind at most",
+            });
+        }
+        let failed = |error: gpiocdev::Error| refused(format!("request lines of the chip {}", path.display()), &error);
+        let outputs = (!outputs.is_empty()).then(|| {
+            let mut values = Values::default();
+            for (line, offset) in (0..).zip(outputs) {
+                values.set(*offset, state(safe.is_high(line)));
+            }
+            let request = Request::builder().on_chip(path).with_consumer(CONSUMER).with_output_lines(&values).request();
+            request.map(|request| (request, outputs.to_vec(), values))
+        });
+        let inputs = (!inputs.is_empty()).then(|| {
+            let mut values = Values::default();
+            for offset in inputs {
+                values.set(*offset, Value::Inactive);
+            }
+            let mut request = Request::builder();
+            let request = request.on_chip(path).with_consumer(CONSUMER).with_lines(inputs).as_input().request();
+            request.map(|request| (request, inputs.to_vec(), values))
+        });
+        let (outputs, inputs) = (outputs.transpose().map_err(failed)?, inputs.transpose().map_err(failed)?);
+        Ok(Self { path: path.to_owned(), outputs, inputs, safe })
+    }
+
+    fn failed(&self, attempted: &str, error: &gpiocdev::Error) -> DeviceError {
+        refused(format!("{attempted} the chip {}", self.path.display()), error)
+    }
+}
+
+impl Device for Gpio {
+    fn name(&self) -> String {
+        format!("lines of {}", self.path.display())
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        self.make_safe()
+    }
+
+    fn output_lines(&self) -> Lines {
+        Lines::first(self.outputs.as_ref().map_or(0, |(_, offsets, _)| offsets.len()))
+    }
+
+    fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.check_outputs(mask)?;
+        let Some((request, offsets, values)) = &mut self.outputs else { return Ok(()) };
+        for (line, offset) in (0..).zip(offsets.iter()).filter(|(line, _)| mask.is_high(*line)) {
+            values.set(*offset, state(value.is_high(line)));
+        }
+        let written = request.set_values(values);
+        written.map_err(|error| self.failed("write to", &error))
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        let Some((request, offsets, values)) = &mut self.inputs else { return Ok(Lines(0)) };
+        if let Err(error) = request.values(values) {
+            return Err(self.failed("read from", &error));
+        }
+        let high = (0..).zip(offsets.iter()).filter(|(_, offset)| values.get(**offset) == Some(Value::Active));
+        Ok(Lines(high.fold(0, |lines, (line, _)| lines | 1 << line)))
+    }
+
+    fn safe_state(&self) -> Lines {
+        self.safe
+    }
+}
+
+/// An edge of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GpioEdge {
+    /// The kernel's stamp, taken in the interrupt: `CLOCK_MONOTONIC`.
+    pub at: Nanos,
+    /// The chip's own number of the line.
+    pub line: u32,
+    /// Whether it went up.
+    pub rising: bool,
+    /// The number of the edge over all lines that are watched together, from 1.
+    pub number: u32,
+    /// The number of the edge on its line, from 1.
+    pub line_number: u32,
+}
+
+/// The edges of some lines.
+pub struct GpioEdges {
+    request: Request,
+    path: PathBuf,
+    last: u32,
+    lost: u64,
+}
+
+impl fmt::Debug for GpioEdges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GpioEdges").field("path", &self.path).field("lost", &self.lost).finish_non_exhaustive()
+    }
+}
+
+impl GpioEdges {
+    /// Watches these lines of a chip for edges of both directions. The kernel keeps `kept` of them until they are read, 16 for each line
+    /// if it is 0.
+    ///
+    /// # Errors
+    /// As [`Gpio::open`]; a chip whose lines have no interrupts.
+    pub fn watch(path: &Path, lines: &[u32], kept: u32) -> Result<Self, DeviceError> {
+        let mut request = Request::builder();
+        request.on_chip(path).with_consumer(CONSUMER).with_lines(lines).as_input();
+        request.with_edge_detection(EdgeDetection::BothEdges).with_event_clock(EventClock::Monotonic);
+        let request = request.with_kernel_event_buffer_size(kept).request();
+        let request =
+            request.map_err(|error| refused(format!("watch lines of the chip {}", path.display()), &error))?;
+        Ok(Self { request, path: path.to_owned(), last: 0, lost: 0 })
+    }
+
+    /// Waits at most `most` for the next edge; `None` if none came. Blocks.
+    ///
+    /// # Errors
+    /// The chip is gone.
+    pub fn next(&mut self, most: Nanos) -> Result<Option<GpioEdge>, DeviceError> {
+        let most = std::time::Duration::from_nanos(most.count().max(0).unsigned_abs()).min(WAIT_MOST);
+        let failed =
+            |error: gpiocdev::Error| refused(format!("read edges of the chip {}", self.path.display()), &error);
+        if !self.request.wait_edge_event(most).map_err(failed)? {
+            return Ok(None);
+        }
+        // Room for one: the crate's own call for a single edge has room for eight, and gives the first of those it has read.
+        let mut room = [0; EDGE_WORDS];
+        let words = self.request.read_edge_events_into_slice(&mut room).map_err(failed)?;
+        let event = self.request.edge_event_from_slice(room.get(..words).unwrap_or_default()).map_err(failed)?;
+        self.lost += u64::from(missing(self.last, event.seqno));
+        self.last = event.seqno;
+        Ok(Some(GpioEdge {
+            at: Nanos::new(i64::try_from(event.timestamp_ns).unwrap_or(i64::MAX)),
+            line: event.offset,
+            rising: event.kind == EdgeKind::Rising,
+            number: event.seqno,
+            line_number: event.line_seqno,
+        }))
+    }
+
+    /// How many edges the kernel threw away because nobody read them in time, of those that a later one tells about.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+impl std::os::fd::AsFd for GpioEdges {
+    /// Readable when there is an edge.
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.request.as_fd()
+    }
+}
+
+/// Numbers between two that follow each other, which count on from the largest to 0.
+fn missing(last: u32, next: u32) -> u32 {
+    next.wrapping_sub(last).saturating_sub(1)
+}
+
+fn state(high: bool) -> Value {
+    if high { Value::Active } else { Value::Inactive }
+}
+
+/// What the crate says. It has the system's number only in its text, as `std::io::Error` writes it.
+fn refused(attempted: String, error: &gpiocdev::Error) -> DeviceError {
+    let said = error.to_string();
+    match system_number(&said) {
+        Some(number) => refusal(attempted, &std::io::Error::from_raw_os_error(number), REMEDY),
+        None => DeviceError { attempted, said, remedy: REMEDY },
+    }
+}
+
+fn system_number(said: &str) -> Option<i32> {
+    said.rsplit_once("(os error ")?.1.split_once(')')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_missing_are_counted_over_the_largest() {
+        assert_eq!([missing(0, 1), missing(1, 2), missing(1, 5), missing(u32::MAX, 0)], [0, 0, 3, 0]);
+        assert_eq!(missing(u32::MAX, 2), 2);
+    }
+
+    #[test]
+    fn what_is_no_chip_is_refused_with_what_to_write() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let letter = folder.path().join("letter");
+        std::fs::write(&letter, "Dear Sir or Madam").expect("written");
+        for (path, said) in [
+            (letter.as_path(), "not a character device"),
+            (Path::new("/dev/null"), "not a GPIO"),
+            (&folder.path().join("none"), "No such file"),
+        ] {
+            let error = Gpio::open(path, &[3], &[], Lines(0)).expect_err(said).to_string();
+            assert!(error.contains(said) && error.contains("gpioinfo lists them"), "{error}");
+            let error = GpioEdges::watch(path, &[3], 0).expect_err(said).to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        let error = Gpio::open(Path::new("/dev/null"), &[], &[], Lines(0)).expect_err("no lines").to_string();
+        assert!(error.contains("one line at least"), "{error}");
+        assert_eq!(system_number("uAPI GetLine returned: Device or resource busy (os error 16)"), Some(libc::EBUSY));
+    }
+}

@@ -1,0 +1,167 @@
+//! [`Parport`]: a PC parallel port through the kernel's `ppdev`.
+//!
+//! | lines | out | in |
+//! |---|---|---|
+//! | 0 to 7 | data, pins 2 to 9 | 0 to 4: nError (15), Select (13), PaperEnd (12), nAck (10), Busy (11) |
+//! | 8 to 11 | nStrobe (1), nAutoFd (14), nInit (16), nSelectIn (17) | – |
+//!
+//! 1 is the high voltage at the pin, for every line: what the port inverts is inverted back. Data lines and control lines are
+//! two registers, so a write that changes both does it one after the other, data first.
+//!
+//! An interrupt is a falling edge of nAck. The kernel counts them while nobody looks; [`Parport::wait_interrupt`] says how many came.
+//! A port without an interrupt of its own never has one.
+//!
+//! **Real-time behaviour.** A system call for each register that is written, one for a read; each is about a microsecond on the
+//! port's bus, whatever the CPU.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use hairspring_machine::Nanos;
+
+use crate::calls::wait_readable;
+use crate::device::{Device, DeviceError, Lines};
+use crate::driver::node::{Command, Node, Request};
+use crate::refusal::refusal;
+
+// From `linux/ppdev.h`.
+const CLAIM: Command = Command::new(b'p', 0x8b);
+const RELEASE: Command = Command::new(b'p', 0x8c);
+const EXCLUSIVE: Command = Command::new(b'p', 0x8f);
+const READ_STATUS: Request<u8> = Request::gives(b'p', 0x81);
+const WRITE_CONTROL: Request<u8> = Request::takes(b'p', 0x84);
+const WRITE_DATA: Request<u8> = Request::takes(b'p', 0x86);
+const DATA_DIRECTION: Request<i32> = Request::takes(b'p', 0x90);
+const CLEAR_INTERRUPTS: Request<i32> = Request::gives(b'p', 0x93);
+
+/// Bits of the control register that are low where the pin is high: strobe, autofeed, select.
+const CONTROL_INVERTED: u8 = 0b1011;
+/// Where the status register has the first of its five lines.
+const STATUS_FIRST: u32 = 3;
+/// The line of the status register that is inverted, after the shift: busy.
+const STATUS_INVERTED: u32 = 0b1_0000;
+const DATA: u32 = 0xff;
+const CONTROL_FIRST: u32 = 8;
+const CONTROL: u32 = 0xf << CONTROL_FIRST;
+const REMEDY: &str = "load the modules parport_pc and ppdev, and name its file, for instance parport:/dev/parport0";
+
+/// The lines that are outputs.
+pub(crate) const OUTPUT_LINES: Lines = Lines(DATA | CONTROL);
+
+/// A parallel port.
+#[derive(Debug)]
+pub struct Parport {
+    node: Node,
+    safe: Lines,
+    /// What the outputs are, at the pins.
+    outputs: u32,
+}
+
+impl Parport {
+    /// Opens and claims a port for this process alone, until it is dropped. Its lines go to the safe state.
+    ///
+    /// # Errors
+    /// No such port, no permission, claimed by another driver or process, no port at all.
+    pub fn open(path: &Path, safe: Lines) -> Result<Self, DeviceError> {
+        let mut port = Self::claim(path, safe)?;
+        port.init()?;
+        Ok(port)
+    }
+
+    /// Opens and claims a port for its inputs and interrupts alone: its data lines stay as they are. The kernel's driver itself has nInit
+    /// and nStrobe high and nSelectIn low in a port that is claimed. Call [`init`](Device::init) before anything is written to it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn listen(path: &Path) -> Result<Self, DeviceError> {
+        Self::claim(path, Lines(0))
+    }
+
+    fn claim(path: &Path, safe: Lines) -> Result<Self, DeviceError> {
+        let node = Node::open(path, "the parallel port", REMEDY)?;
+        let claimed = node.command(EXCLUSIVE).and_then(|()| node.command(CLAIM));
+        let port = Self { node, safe, outputs: 0 };
+        claimed.map_err(|error| match error.raw_os_error() {
+            // The kernel says so where somebody else has it, and cannot be asked who.
+            Some(libc::ENXIO | libc::EINVAL) => DeviceError {
+                attempted: format!("claim the parallel port {}", path.display()),
+                said: "another driver or process has it".to_owned(),
+                remedy: "end that program, or unload the driver, which may be lp",
+            },
+            _ => port.failed("claim", &error),
+        })?;
+        Ok(port)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> PathBuf {
+        self.node.path().to_owned()
+    }
+
+    /// Waits at most `most` for interrupts. Returns how many came since the last call. Blocks.
+    ///
+    /// # Errors
+    /// The port is gone.
+    pub fn wait_interrupt(&mut self, most: Nanos) -> Result<u32, DeviceError> {
+        let waited = wait_readable(self.node.as_fd(), most).and_then(|ready| match ready {
+            true => self.node.ask(CLEAR_INTERRUPTS),
+            false => Ok(0),
+        });
+        waited.map(i32::unsigned_abs).map_err(|error| self.failed("wait for interrupts of", &error))
+    }
+
+    fn failed(&self, attempted: &str, error: &io::Error) -> DeviceError {
+        refusal(format!("{attempted} the parallel port {}", self.node.path().display()), error, REMEDY)
+    }
+}
+
+impl AsFd for Parport {
+    /// Readable when there was an interrupt. Reading it clears nothing; [`Parport::wait_interrupt`] does.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.node.as_fd()
+    }
+}
+
+impl Device for Parport {
+    fn name(&self) -> String {
+        format!("parallel port {}", self.node.path().display())
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        // First what they are to be, then that they are outputs.
+        self.make_safe()?;
+        self.node.put(DATA_DIRECTION, 0).map_err(|error| self.failed("initialise", &error))
+    }
+
+    fn output_lines(&self) -> Lines {
+        OUTPUT_LINES
+    }
+
+    fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.check_outputs(mask)?;
+        self.outputs = self.outputs & !mask.0 | value.0 & mask.0;
+        let (data, control) = (self.outputs as u8, (self.outputs >> CONTROL_FIRST) as u8 & 0xf ^ CONTROL_INVERTED);
+        let writes = [(DATA, WRITE_DATA, data), (CONTROL, WRITE_CONTROL, control)];
+        for (_, request, register) in writes.into_iter().filter(|(lines, ..)| lines & mask.0 != 0) {
+            self.node.put(request, register).map_err(|error| self.failed("write to", &error))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        let status = self.node.ask(READ_STATUS).map_err(|error| self.failed("read from", &error))?;
+        Ok(Lines(u32::from(status) >> STATUS_FIRST ^ STATUS_INVERTED))
+    }
+
+    fn safe_state(&self) -> Lines {
+        self.safe
+    }
+}
+
+impl Drop for Parport {
+    fn drop(&mut self) {
+        // The kernel does it at the end of the file, too; only sooner.
+        let _ = self.node.command(RELEASE);
+    }
+}

@@ -1,0 +1,180 @@
+//! [`PpsDevice`]: the pulses of a clock, usually one each second, through the kernel's interface for them: `/dev/pps0`.
+//!
+//! A satellite receiver, an atomic clock or a timing card gives a pulse. Its driver (of a parallel port, a serial line, a network card)
+//! stamps the asserting edge in the interrupt, and counts it. Everybody who opens the device gets every pulse.
+//!
+//! **Loss is counted.** The kernel keeps the last pulse only, with its number; the device counts the numbers that it never saw.
+//!
+//! **Conditions.** The driver is asked for a pulse by `PPS_FETCH`, which ends with the next pulse or after a given time: `poll` returns at
+//! once on all but the newest kernels, and on those another program that fetches takes the readiness away. A time offset that somebody
+//! has set for the device, as programs that discipline the clock do, is in the stamp.
+
+use std::os::linux::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use hairspring_machine::Nanos;
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::device::DeviceError;
+use crate::driver::node::{Node, Request};
+use crate::refusal::refusal;
+
+const REMEDY: &str = "load the driver that stamps the pulses (pps_parport, pps_ldisc by ldattach 18, pps_gpio), and name its file, \
+                      for instance pps:/dev/pps0";
+
+/// `struct pps_ktime`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes)]
+struct Time {
+    seconds: i64,
+    nanoseconds: i32,
+    flags: u32,
+}
+
+/// `struct pps_kparams`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes)]
+struct Parameters {
+    version: i32,
+    mode: i32,
+    offsets: [Time; 2],
+}
+
+/// `struct pps_fdata`: what is asked for and what came, of the edges that assert and of those that clear.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes)]
+struct Fetch {
+    sequences: [u32; 2],
+    times: [Time; 2],
+    mode: i32,
+    unused: i32,
+    timeout: Time,
+}
+
+const _: () = assert!(size_of::<Parameters>() == 40 && size_of::<Fetch>() == 64);
+
+// From `linux/pps.h`, whose numbers encode the size of an address.
+const PARAMETERS: Request<Parameters> = Request::by_address(2, b'p', 0xa1);
+const SET_PARAMETERS: Request<Parameters> = Request::by_address(1, b'p', 0xa2);
+const CAPABILITIES: Request<i32> = Request::by_address(2, b'p', 0xa3);
+const FETCH: Request<Fetch> = Request::by_address(3, b'p', 0xa4);
+const VERSION: i32 = 1;
+const CAPTURE_ASSERT: i32 = 0x01;
+const CAN_WAIT: i32 = 0x100;
+/// Stamps as seconds and nanoseconds.
+const AS_TIMESPEC: i32 = 0x1000;
+
+/// A pulse source that is open.
+#[derive(Debug)]
+pub struct PpsDevice {
+    node: Node,
+    /// What the kernel lists it as, as long as it is there; `None` where it lists nothing.
+    listed: Option<PathBuf>,
+    /// The kernel's number of the last pulse that was seen.
+    seen: u32,
+}
+
+/// The last pulse that the kernel stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PpsPulse {
+    /// When it came, by `CLOCK_REALTIME`.
+    pub realtime: Nanos,
+    /// How many pulses came since the one that was handed out before, this one included.
+    pub count: u64,
+}
+
+impl PpsDevice {
+    /// Opens a device, and waits for what comes from now on.
+    ///
+    /// # Errors
+    /// No such device, no permission, no source of pulses, one that cannot stamp the edges that assert, or has that switched off for who
+    /// may not switch it on.
+    pub fn open(path: &Path) -> Result<Self, DeviceError> {
+        let node = Node::open(path, "the pulse source", REMEDY)?;
+        let number = node.file().metadata().map(|file| file.st_rdev()).unwrap_or_default();
+        let listed = PathBuf::from(format!("/sys/dev/char/{}:{}", libc::major(number), libc::minor(number)));
+        let mut opened = Self { node, listed: Some(listed), seen: 0 };
+        opened.listed = opened.listed.filter(|listed| listed.exists());
+        let can = opened.node.ask(CAPABILITIES).map_err(|error| opened.failed("ask the abilities of", &error))?;
+        let needed = CAPTURE_ASSERT | CAN_WAIT;
+        if can & needed != needed {
+            return Err(DeviceError {
+                attempted: format!("use the pulse source {}", path.display()),
+                said: format!("it cannot stamp the edges that assert, or not be waited for (capabilities {can:#x})"),
+                remedy: "choose another one; ppstest shows what each can do",
+            });
+        }
+        let parameters = opened.node.ask(PARAMETERS).map_err(|error| opened.failed("ask the settings of", &error))?;
+        if parameters.mode & CAPTURE_ASSERT == 0 {
+            let mode = parameters.mode | CAPTURE_ASSERT | AS_TIMESPEC;
+            let set = opened.node.put(SET_PARAMETERS, Parameters { version: VERSION, mode, ..parameters });
+            set.map_err(|error| opened.failed("switch on", &error))?;
+        }
+        opened.seen = opened.fetch(Nanos::ZERO)?.map_or(0, |told| told.sequences[0]);
+        Ok(opened)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        self.node.path()
+    }
+
+    /// Waits at most `most`, which is less than a second, for a pulse. `None` if none came since the last call.
+    ///
+    /// # Errors
+    /// The device is gone or refuses.
+    pub fn next(&mut self, most: Nanos) -> Result<Option<PpsPulse>, DeviceError> {
+        let mut told = self.fetch(most)?;
+        if told.is_none() && most > Nanos::ZERO {
+            self.check_there()?;
+            told = self.fetch(Nanos::ZERO)?;
+        }
+        Ok(told.filter(|told| told.sequences[0] != self.seen).map(|told| {
+            let count = u64::from(told.sequences[0].wrapping_sub(self.seen));
+            self.seen = told.sequences[0];
+            let [Time { seconds, nanoseconds, .. }, _] = told.times;
+            PpsPulse { realtime: Nanos::new(seconds * 1_000_000_000 + i64::from(nanoseconds)), count }
+        }))
+    }
+
+    /// Waits at most `most` for the next edge, and fetches the last pulse; at once if `most` is zero. `None` if none came.
+    fn fetch(&self, most: Nanos) -> Result<Option<Fetch>, DeviceError> {
+        let timeout = Time { seconds: 0, nanoseconds: most.count() as i32, flags: 0 };
+        match self.node.exchange(FETCH, Fetch { timeout, ..Fetch::default() }) {
+            Ok(told) => Ok(Some(told)),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIMEDOUT | libc::EINTR)) => Ok(None),
+            Err(error) => Err(self.failed("wait for", &error)),
+        }
+    }
+
+    /// Whether the kernel still has it: a device that is gone is silent, and nothing else.
+    fn check_there(&self) -> Result<(), DeviceError> {
+        match &self.listed {
+            Some(listed) if !listed.exists() => {
+                Err(self.failed("wait for", &std::io::Error::from_raw_os_error(libc::ENODEV)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self, attempted: &str, error: &std::io::Error) -> DeviceError {
+        refusal(format!("{attempted} the pulse source {}", self.node.path().display()), error, REMEDY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_source_of_pulses_is_refused_with_what_to_load() {
+        for (path, said) in [
+            ("/dev/null", "Inappropriate ioctl"),
+            ("/dev/pps/none", "No such file"),
+            ("/proc/uptime", "no character device"),
+        ] {
+            let error = PpsDevice::open(Path::new(path)).expect_err(path).to_string();
+            assert!(error.contains(said) && error.contains("pps_parport"), "{path}: {error}");
+        }
+    }
+}

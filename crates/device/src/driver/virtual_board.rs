@@ -1,0 +1,222 @@
+//! [`VirtualBoard`]: digital lines in shared memory, at the access times of a card on a bus.
+//!
+//! The board is a file: every process that opens the same one uses the same board, as if it were a card. A file under `/dev/shm`
+//! is memory alone. The lock lies on the board, too.
+//!
+//! **Access times.** A call takes at least as long as is set when the board is made: as long as the VME board of FESA's latency
+//! note took (seed 003: 1.25 µs to read or write, 3.75 µs to initialise), or nothing. The caller polls meanwhile, as a CPU does
+//! that waits for a bus.
+//!
+//! **Edges are numbered.** Each write counts one up beside the lines, so that an observer knows what it missed.
+
+#![expect(unsafe_code, reason = "says that the registers are atomics, and can be shared with other processes")]
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use hairspring_machine::{Machine, Nanos};
+use hairspring_time::{POLL_MOST, Timebase};
+
+use crate::device::{Device, DeviceError, Lines};
+use crate::lock::{DeviceLock, Lockable, Protocol, Words};
+use crate::memory::page::{Page, Zeroed};
+
+/// How long calls take at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessTimes {
+    /// One read.
+    pub read: Nanos,
+    /// One write.
+    pub write: Nanos,
+    /// An initialisation.
+    pub init: Nanos,
+}
+
+impl AccessTimes {
+    /// Those of the board in FESA's latency note.
+    pub const FESA: Self = Self { read: Nanos::new(1250), write: Nanos::new(1250), init: Nanos::new(3750) };
+    /// No longer than the memory takes.
+    pub const ZERO: Self = Self { read: Nanos::ZERO, write: Nanos::ZERO, init: Nanos::ZERO };
+}
+
+/// Size of the file.
+const BOARD_BYTES: usize = 4096;
+/// What is in the first word of a board that is ready: the format and its version.
+const MAGIC: u64 = u64::from_le_bytes(*b"hsBoard3");
+#[repr(C)]
+struct Registers {
+    magic: AtomicU64,
+    /// The number of writes in the upper half, the output lines in the lower.
+    output: AtomicU64,
+    input: AtomicU32,
+    initialised: AtomicU32,
+    read_ns: AtomicU32,
+    write_ns: AtomicU32,
+    init_ns: AtomicU32,
+    protocol: AtomicU32,
+    safe: AtomicU32,
+    lock: Words,
+}
+
+// SAFETY: nothing but atomics, and the lock's words, which are `Zeroed` themselves.
+unsafe impl Zeroed for Registers {}
+
+const _: () = assert!(size_of::<Registers>() <= BOARD_BYTES);
+
+/// The board, as one process sees it.
+#[derive(Debug)]
+pub struct VirtualBoard<'t, M: Machine> {
+    page: Page,
+    path: PathBuf,
+    timebase: &'t Timebase<M>,
+}
+
+impl<'t, M: Machine> VirtualBoard<'t, M> {
+    /// Opens the board of this file. The first to do so makes it, with these times, this safe state and this protocol of its
+    /// lock; for the others those count that it was made with, which the board says. Waits up to a second for one that is just being made.
+    ///
+    /// # Errors
+    /// The file cannot be opened or is no board.
+    pub fn open(
+        path: &Path,
+        times: AccessTimes,
+        safe: Lines,
+        protocol: Protocol,
+        timebase: &'t Timebase<M>,
+    ) -> Result<Self, DeviceError> {
+        let failed = |error: io::Error| DeviceError {
+            attempted: format!("open the board {}", path.display()),
+            said: error.to_string(),
+            remedy: "name a file in a folder that may be written, for instance /dev/shm/board",
+        };
+        if [times.read, times.write, times.init].iter().any(|span| *span < Nanos::ZERO || *span > POLL_MOST) {
+            return Err(failed(io::Error::other(format!("an access takes between nothing and {POLL_MOST}"))));
+        }
+        let page = Page::of(path, BOARD_BYTES, MAGIC).map_err(failed)?;
+        let board = Self { page, path: path.to_owned(), timebase };
+        let registers = board.registers();
+        board.page.made_once(&registers.magic, MAGIC, path, || {
+            let nanos = |span: Nanos| u32::try_from(span.count().max(0)).unwrap_or(u32::MAX);
+            // Relaxed: published together, when it is made.
+            registers.read_ns.store(nanos(times.read), Ordering::Relaxed);
+            registers.write_ns.store(nanos(times.write), Ordering::Relaxed);
+            registers.init_ns.store(nanos(times.init), Ordering::Relaxed);
+            registers.safe.store(safe.0, Ordering::Relaxed);
+            registers.output.store(u64::from(safe.0), Ordering::Relaxed);
+            registers.protocol.store(protocol as u32, Ordering::Relaxed);
+            registers.lock.make(protocol, &board.page)
+        })?;
+        Ok(board)
+    }
+
+    fn registers(&self) -> &Registers {
+        self.page.start()
+    }
+
+    /// How long calls take.
+    pub fn times(&self) -> AccessTimes {
+        let span = |word: &AtomicU32| Nanos::new(word.load(Ordering::Relaxed).into());
+        let registers = self.registers();
+        AccessTimes { read: span(&registers.read_ns), write: span(&registers.write_ns), init: span(&registers.init_ns) }
+    }
+
+    /// The output lines, and how many writes there have been; costs no access, for it is not the device's. This is what an
+    /// observer looks at. Zeros after [`is_gone`](Self::is_gone).
+    pub fn outputs(&self) -> (Lines, u32) {
+        // Acquire: pairs with the Release of a write.
+        let word = self.registers().output.load(Ordering::Acquire);
+        (Lines(word as u32), (word >> 32) as u32)
+    }
+
+    /// Whether somebody has truncated the board's file. Correct after a look or an access; every later access is an error.
+    pub fn is_gone(&self) -> bool {
+        self.page.is_revoked()
+    }
+
+    /// The input lines as what is connected to them sees them; no access of the device. Zeros after [`is_gone`](Self::is_gone).
+    pub fn inputs(&self) -> Lines {
+        Lines(self.registers().input.load(Ordering::Acquire))
+    }
+
+    /// Sets the input lines, as what is connected to them would.
+    pub fn connect(&self, inputs: Lines) {
+        self.registers().input.store(inputs.0, Ordering::Release);
+    }
+
+    fn initialised(&self, attempted: &str) -> Result<(), DeviceError> {
+        let is_initialised = self.registers().initialised.load(Ordering::Acquire) != 0;
+        self.page.kept(attempted)?;
+        if is_initialised {
+            return Ok(());
+        }
+        Err(DeviceError {
+            attempted: format!("{attempted} {}", self.path.display()),
+            said: "the board is not initialised".to_owned(),
+            remedy: "call init first",
+        })
+    }
+
+    /// Lets the time of an access pass.
+    fn access(&self, word: &AtomicU32) {
+        let span = Nanos::new(word.load(Ordering::Relaxed).into());
+        if span > Nanos::ZERO {
+            // Not refused: the times were checked when the board was made.
+            let _ = self.timebase.delay(span);
+        }
+    }
+
+    fn set(&self, mask: Lines, value: Lines) {
+        let output = &self.registers().output;
+        let change = |word: u64| {
+            let (lines, writes) = (word as u32, (word >> 32) as u32);
+            let lines = lines & !mask.0 | value.0 & mask.0;
+            Some(u64::from(writes.wrapping_add(1)) << 32 | u64::from(lines))
+        };
+        // Release: who sees the lines sees what was done before. It never fails, for there is always a change.
+        let _ = output.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change);
+    }
+}
+
+impl<M: Machine> Lockable for VirtualBoard<'_, M> {
+    fn lock(&self) -> DeviceLock<'_> {
+        let registers = self.registers();
+        DeviceLock::of(&self.page, &registers.lock, &registers.protocol)
+    }
+}
+
+impl<M: Machine + Send + Sync> Device for VirtualBoard<'_, M> {
+    fn name(&self) -> String {
+        format!("virtual board {}", self.path.display())
+    }
+
+    fn init(&mut self) -> Result<(), DeviceError> {
+        let registers = self.registers();
+        self.set(Lines(u32::MAX), self.safe_state());
+        self.access(&registers.init_ns);
+        registers.initialised.store(1, Ordering::Release);
+        self.page.kept("initialise")
+    }
+
+    fn output_lines(&self) -> Lines {
+        Lines(u32::MAX)
+    }
+
+    fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
+        self.initialised("write to")?;
+        self.set(mask, value);
+        self.access(&self.registers().write_ns);
+        self.page.kept("write to")
+    }
+
+    fn read(&mut self) -> Result<Lines, DeviceError> {
+        self.initialised("read from")?;
+        self.access(&self.registers().read_ns);
+        let lines = Lines(self.registers().input.load(Ordering::Acquire));
+        self.page.kept("read from").map(|()| lines)
+    }
+
+    fn safe_state(&self) -> Lines {
+        Lines(self.registers().safe.load(Ordering::Relaxed))
+    }
+}

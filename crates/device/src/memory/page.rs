@@ -1,0 +1,207 @@
+//! [`Page`]: memory that processes share through a file.
+//!
+//! **Format.** The first word names the format. A file is taken only if it is empty, or has the right length and the right word, so a
+//! file of another kind is refused before anything is written to it. A page of zeros belongs to a process that has extended the file
+//! and not begun to fill it yet.
+//!
+//! **A file that is truncated.** Its page is replaced by zeroed memory (see `revoked.rs`), and every user of the page reports that by
+//! [`Page::kept`] after its access.
+
+#![expect(unsafe_code, reason = "looks at mapped memory as a type")]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::device::DeviceError;
+use crate::memory::mapping::Mapping;
+
+/// What stands in the first word while somebody makes what is here.
+const MAKING: u64 = 1;
+/// How long that may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+/// The reason for refusing a file of another format.
+const SOMETHING_ELSE: &str = "the file is something else";
+
+/// A mapped page. Others change what is in it at any time, so it is only looked at through atomics and the system's own locks.
+#[derive(Debug)]
+pub struct Page {
+    mapping: Mapping,
+    /// What errors call it.
+    name: String,
+    /// The PID namespace of the process that opened it.
+    namespace: u64,
+    /// Guards that have been made and not given back: the C library and the kernel keep addresses in the page as long.
+    guards: AtomicU32,
+}
+
+impl Page {
+    /// Maps a file that exists or is made now, of so many bytes. New bytes are zero; one that exists begins with this word, or somebody is
+    /// just making it.
+    pub fn of(path: &Path, bytes: usize, magic: u64) -> io::Result<Self> {
+        // Whoever may use the device may write; a file that is there is taken as it is.
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o660).open(path)?;
+        match file.metadata()?.len() {
+            // Others may do so, too: it is the same length.
+            0 => file.set_len(bytes as u64)?,
+            length if length == bytes as u64 && is_ours(&file, bytes, magic)? => {}
+            _ => return Err(io::Error::other(SOMETHING_ELSE)),
+        }
+        let mapping = Mapping::of_file(&file, 0, bytes, ACCESS, MapFlags::POPULATE)?;
+        Self::mapped(mapping, path.display().to_string())
+    }
+
+    /// Memory of this process and those that it forks; zero.
+    pub fn without_file(bytes: usize) -> io::Result<Self> {
+        let mapping = Mapping::of_process(bytes, ACCESS, MapFlags::POPULATE)?;
+        Self::mapped(mapping, "a lock of this process".to_owned())
+    }
+
+    fn mapped(mapping: Mapping, name: String) -> io::Result<Self> {
+        Ok(Self { mapping, name, namespace: pid_namespace()?, guards: AtomicU32::new(0) })
+    }
+
+    /// Whether the file has been truncated, so that this is no longer the memory that others share. Correct after an access.
+    #[inline]
+    pub fn is_revoked(&self) -> bool {
+        self.mapping.is_revoked()
+    }
+
+    /// Fails if the file has been truncated; called after an access, which had no effect then.
+    #[inline]
+    pub fn kept(&self, attempted: &str) -> Result<(), DeviceError> {
+        if self.is_revoked() { Err(self.truncated(attempted)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn truncated(&self, attempted: &str) -> DeviceError {
+        DeviceError {
+            attempted: format!("{attempted} {}", self.name),
+            said: "somebody truncated the file".to_owned(),
+            remedy: "remove the file, and start all its users again",
+        }
+    }
+
+    /// Fails if a lock that a process of this PID namespace made is not one of this process's namespace.
+    pub(crate) fn check_namespace(&self, of_lock: u64) -> Result<(), DeviceError> {
+        if of_lock == self.namespace {
+            return Ok(());
+        }
+        Err(DeviceError {
+            attempted: format!("lock {}", self.name),
+            said: "it was made in another PID namespace, and thread numbers of that namespace mean nothing here"
+                .to_owned(),
+            remedy: "run all its users in one PID namespace (docker: --pid), or remove the file if the others have ended",
+        })
+    }
+
+    /// The PID namespace of the process that opened it.
+    pub(crate) fn namespace(&self) -> u64 {
+        self.namespace
+    }
+
+    /// Notes that a guard of a lock in this page exists.
+    pub(crate) fn guard_made(&self) {
+        // Relaxed: a count; the thread that drops the page has seen its own guards, and those of others borrow the page.
+        self.guards.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that a guard was dropped.
+    pub(crate) fn guard_given_back(&self) {
+        self.guards.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Lets the first user initialise the page; the others wait until that is done, at most a second. `word` is zero in a
+    /// new page, and then says what is here.
+    pub fn made_once(
+        &self,
+        word: &AtomicU64,
+        magic: u64,
+        path: &Path,
+        make: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let failed = |said: &str, remedy| DeviceError {
+            attempted: format!("open {}", path.display()),
+            said: said.to_owned(),
+            remedy,
+        };
+        match word.compare_exchange(0, MAKING, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {
+                make()?;
+                // Release: pairs with the Acquire of who finds it made.
+                word.store(magic, Ordering::Release);
+                Ok(())
+            }
+            Err(found) if found == magic => Ok(()),
+            Err(MAKING) => {
+                let begun = std::time::Instant::now();
+                while word.load(Ordering::Acquire) != magic {
+                    if begun.elapsed() > PATIENCE {
+                        return Err(failed("who began to make it did not end", "remove the file"));
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Ok(())
+            }
+            Err(_) => Err(failed(
+                SOMETHING_ELSE,
+                "name another file in a folder that may be written, for instance under /dev/shm",
+            )),
+        }
+    }
+
+    /// The structure at the beginning of the page.
+    ///
+    /// # Panics
+    /// If it is larger than the page.
+    pub fn start<T: Zeroed>(&self) -> &T {
+        assert!(size_of::<T>() <= self.mapping.bytes(), "larger than the page");
+        // SAFETY: the mapping begins at a page, so it is aligned for any type, is as long, lives as long as this borrow, and any
+        // bytes are a value of a type that is `Zeroed`, which consists of atomics and cells.
+        unsafe { self.mapping.address().cast::<T>().as_ref() }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        if *self.guards.get_mut() > 0 {
+            // A guard was forgotten, or its lock was lost with the file: a thread's list of robust mutexes still leads here.
+            self.mapping.leave();
+        }
+    }
+}
+
+/// The number of this process's PID namespace: thread numbers mean the same to two processes only if they share it.
+fn pid_namespace() -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
+}
+
+/// Whether a file of the right length begins with this word, or is just being made.
+fn is_ours(file: &File, bytes: usize, magic: u64) -> io::Result<bool> {
+    let mut content = vec![0; bytes];
+    file.read_exact_at(&mut content, 0)?;
+    let (first, rest) = content.split_at(size_of::<u64>());
+    let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or_default();
+    if [MAKING, magic].contains(&word(first)) || rest.iter().all(|byte| *byte == 0) && word(first) == 0 {
+        return Ok(true);
+    }
+    // Its making may have begun meanwhile: then the word has changed.
+    let mut again = [0; size_of::<u64>()];
+    file.read_exact_at(&mut again, 0)?;
+    Ok(word(first) == 0 && [MAKING, magic].contains(&word(&again)))
+}
+
+/// A type of atomics and cells, for which any bytes are a value.
+///
+/// # Safety
+/// Any bytes must be a value, and whatever other processes write into it while it is borrowed must be no data race: all of it
+/// lies in atomics or in `UnsafeCell`s that only the kernel and the C library look into.
+pub unsafe trait Zeroed {}

@@ -1,0 +1,103 @@
+//! Inspection: what each task does, and the order of each wait list. For displays and tests; not for the hot path.
+
+use alloc::vec::Vec;
+
+use crate::id::{Moment, Priority, ResourceId, TaskId};
+use crate::observer::Observer;
+use crate::state::core::Core;
+use crate::state::link::NIL;
+use crate::state::queue::Queue;
+use crate::state::task::{TaskState, Waiting};
+
+/// A snapshot of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TaskView {
+    /// What it is doing.
+    pub state: TaskState,
+    /// What it waits for.
+    pub waiting: Waiting,
+    /// Its own priority.
+    pub base: Priority,
+    /// The priority it runs at.
+    pub effective: Priority,
+    /// Whether it is suspended.
+    pub suspended: bool,
+    /// Whether it has been killed and has not unwound yet.
+    pub killed: bool,
+    /// Whether a wake is kept for it.
+    pub latch: bool,
+    /// Starts asked for and not yet made.
+    pub starts: u16,
+    /// Its signal bits.
+    pub signals: u32,
+}
+
+impl<O: Observer> Core<O> {
+    /// What a task is doing.
+    pub fn look(&self, task: TaskId) -> Option<TaskView> {
+        let index = self.known(task).ok()?;
+        let task = self.tasks.get(usize::from(index))?;
+        Some(TaskView {
+            state: task.state,
+            waiting: task.waiting,
+            base: task.base,
+            effective: task.effective,
+            suspended: task.marks.suspended,
+            killed: task.marks.killed,
+            latch: task.marks.latch,
+            starts: task.starts,
+            signals: task.signals,
+        })
+    }
+
+    /// All tasks that are not deleted.
+    pub fn tasks(&self) -> Vec<TaskId> {
+        let alive = self.tasks.iter().enumerate().filter(|(_, task)| task.state != TaskState::Deleted);
+        alive.map(|(index, task)| task.id(index as u16)).collect()
+    }
+
+    /// The tasks that may run, in the order in which they would: [`first`](Core::first) is the head.
+    pub fn ready_tasks(&self) -> Vec<TaskId> {
+        self.in_order(&self.ready)
+    }
+
+    /// The tasks that stand in line for the same thing, first to last; empty where nobody stands in line (a wake, mail).
+    pub fn line(&self, waiting: Waiting) -> Vec<TaskId> {
+        let objects = &self.objects;
+        let queue = match waiting {
+            Waiting::Semaphore(slot) => objects.semaphores.get(usize::from(slot)).map(|found| &found.waiters),
+            Waiting::Resource(slot) => objects.resources.get(usize::from(slot)).map(|found| &found.waiters),
+            Waiting::Events(slot, ..) => objects.events.get(usize::from(slot)).map(|found| &found.waiters),
+            Waiting::Exchange(slot) => objects.exchanges.get(usize::from(slot)).map(|found| &found.waiters),
+            _ => None,
+        };
+        queue.map_or_else(Vec::new, |queue| self.in_order(queue))
+    }
+
+    fn in_order(&self, queue: &Queue) -> Vec<TaskId> {
+        let next = |&index: &u16| Some(queue.after(&self.tasks, index)).filter(|&index| index != NIL);
+        let first = Some(queue.first()).filter(|&index| index != NIL);
+        core::iter::successors(first, next).map(|index| self.tasks[usize::from(index)].id(index)).collect()
+    }
+
+    /// The resources a task owns, the one it came to own last first.
+    pub fn owned_by(&self, task: TaskId) -> Vec<ResourceId> {
+        let Ok(index) = self.known(task) else { return Vec::new() };
+        let slot = |slot: u16| (slot != NIL).then_some(slot);
+        let next = |&held: &u16| slot(self.objects.resources[usize::from(held)].next_held);
+        let held = core::iter::successors(slot(self.tasks[usize::from(index)].held), next);
+        held.map(|index| ResourceId { index, generation: 0 }).collect()
+    }
+
+    /// The moment at which the wait of a task ends by itself.
+    pub fn wait_deadline(&self, task: TaskId) -> Option<Moment> {
+        let index = self.known(task).ok()?;
+        self.wheel.deadline(self.tasks[usize::from(index)].node)
+    }
+
+    /// The envelope that a task was handed and has not opened.
+    pub fn in_hand(&self, task: TaskId) -> Option<u32> {
+        let handed = self.tasks[usize::from(self.known(task).ok()?)].handed;
+        (handed != NIL).then(|| u32::from(handed))
+    }
+}

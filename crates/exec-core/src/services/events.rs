@@ -1,0 +1,119 @@
+//! Event groups and task signals: bits that are set by one and waited for by others.
+//!
+//! The bits of a group belong to all its waiters, looked at in the order of the wait list; a waiter that takes clears what
+//! satisfied it before the next is looked at. The signals of a task belong to it alone and are always taken.
+
+use crate::call::{Bits, CallStatus, Reply, Until};
+use crate::id::{EventsId, Priority, TaskId};
+use crate::observer::Observer;
+use crate::state::core::Core;
+use crate::state::link::NIL;
+use crate::state::objects::{Events, MOST_OBJECTS};
+use crate::state::queue::Queue;
+use crate::state::task::Waiting;
+
+impl<O: Observer> Core<O> {
+    pub(crate) fn create_events(&mut self, bits: u32) -> Reply {
+        if self.objects.events.len() >= MOST_OBJECTS {
+            return CallStatus::TooMany.into();
+        }
+        self.objects.events.push(Events { bits, waiters: Queue::new() });
+        Reply::ok((self.objects.events.len() - 1) as u32)
+    }
+
+    pub(crate) fn signal_events(&mut self, events: EventsId, bits: u32) -> Reply {
+        let Some(group) = self.objects.events.get_mut(events.index()) else { return CallStatus::NoSuchObject.into() };
+        group.bits |= bits;
+        let mut waiter = group.waiters.first();
+        while waiter != NIL {
+            let group = &mut self.objects.events[events.index()];
+            let next = group.waiters.after(&self.tasks, waiter);
+            if let Waiting::Events(_, wish, take) = self.tasks[usize::from(waiter)].waiting
+                && let Some(satisfied) = wish.satisfied_by(group.bits)
+            {
+                if take {
+                    group.bits &= !satisfied;
+                }
+                group.waiters.remove(&mut self.tasks, waiter);
+                self.ready(waiter, CallStatus::Ok, satisfied);
+            }
+            waiter = next;
+        }
+        Reply::OK
+    }
+
+    pub(crate) fn clear_events(&mut self, events: EventsId, bits: u32) -> Reply {
+        let Some(group) = self.objects.events.get_mut(events.index()) else { return CallStatus::NoSuchObject.into() };
+        group.bits &= !bits;
+        Reply::OK
+    }
+
+    pub(crate) fn wait_events(
+        &mut self,
+        me: u16,
+        events: EventsId,
+        wish: Bits,
+        take: bool,
+        until: Until,
+        at: Option<Priority>,
+    ) -> Reply {
+        let Some(group) = self.objects.events.get_mut(events.index()) else { return CallStatus::NoSuchObject.into() };
+        if wish.mask() == 0 {
+            return CallStatus::NoBits.into();
+        }
+        if let Some(satisfied) = wish.satisfied_by(group.bits)
+            && !self.tasks[usize::from(me)].marks.killed
+        {
+            if take {
+                group.bits &= !satisfied;
+            }
+            return Reply::ok(satisfied);
+        }
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        let waiting = Waiting::Events(events.index, wish, take);
+        let reply = self.block(me, waiting, until);
+        self.line_up(me, waiting, at);
+        reply
+    }
+
+    #[inline]
+    pub(crate) fn signal(&mut self, task: TaskId, bits: u32) -> Reply {
+        let index = match self.started(task) {
+            Ok(index) => index,
+            Err(refusal) => return refusal,
+        };
+        let task = &mut self.tasks[usize::from(index)];
+        task.signals |= bits;
+        if let Waiting::Signals(wish) = task.waiting
+            && let Some(satisfied) = wish.satisfied_by(task.signals)
+        {
+            task.signals &= !satisfied;
+            self.ready(index, CallStatus::Ok, satisfied);
+        }
+        Reply::OK
+    }
+
+    pub(crate) fn wait_signals(&mut self, me: u16, wish: Bits, until: Until) -> Reply {
+        if wish.mask() == 0 {
+            return CallStatus::NoBits.into();
+        }
+        let task = &mut self.tasks[usize::from(me)];
+        if let Some(satisfied) = wish.satisfied_by(task.signals)
+            && !task.marks.killed
+        {
+            task.signals &= !satisfied;
+            return Reply::ok(satisfied);
+        }
+        match self.unable_to_wait(me, until) {
+            Some(reply) => reply,
+            None => self.block(me, Waiting::Signals(wish), until),
+        }
+    }
+
+    /// The bits of an event group now.
+    pub fn event_bits(&self, events: EventsId) -> Option<u32> {
+        Some(self.objects.events.get(events.index())?.bits)
+    }
+}

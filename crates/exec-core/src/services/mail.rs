@@ -1,0 +1,245 @@
+//! Messages: mailboxes of tasks, message exchanges, and the envelopes both draw from.
+//!
+//! A message under way lies in an envelope, one of a fixed number for the whole executive. The core moves envelopes by
+//! number; the bytes in them are the back-end's: it copies the message in before the receiver can run, and out before it
+//! gives the envelope back by [`Call::Take`](crate::Call::Take).
+//!
+//! ```text
+//!            send              hand over              take
+//!   free ───────────► queued ───────────► handed ───────────► free
+//!     ▲                  │                   │
+//!     └──────────────────┴───────────────────┘ the receiver is killed or panics
+//! ```
+//! Messages of urgency 0 go before those of 3; within one urgency the order is that of sending. A message to an idle task
+//! starts it. Taking a message out makes its sender, if it waits, wait for the acknowledgement of this one; the next
+//! message taken, or the end of the run, acknowledges it if the receiver did not. A task has one envelope in its hand at
+//! most: if it asks for the next before it took the message out of this one, this one goes back unread, and its sender is
+//! told that it is not acknowledged.
+
+use alloc::vec::Vec;
+
+use crate::call::{CallStatus, Ending, Reply, Until};
+use crate::id::{ExchangeId, Priority, TaskId, Urgency};
+use crate::observer::Observer;
+use crate::state::core::Core;
+use crate::state::link::NIL;
+use crate::state::mail::Mailboxes;
+use crate::state::objects::{Exchange, MOST_OBJECTS};
+use crate::state::queue::Queue;
+use crate::state::task::{TaskState, Ticket, Waiting};
+
+/// "Any urgency" in [`Waiting::Mail`].
+const ANY: u8 = Urgency::COUNT as u8;
+
+impl<O: Observer> Core<O> {
+    #[inline(always)]
+    pub(crate) fn send(&mut self, task: TaskId, urgency: Urgency) -> Reply {
+        self.send_with(task, urgency, Ticket::default())
+    }
+
+    pub(crate) fn send_wait(&mut self, me: u16, task: TaskId, urgency: Urgency, until: Until) -> Reply {
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        match self.proven(task) {
+            Ok(index) if index == me => return CallStatus::Deadlock.into(),
+            Ok(_) => {}
+            Err(refusal) => return refusal,
+        }
+        let number = self.mail.next_ticket();
+        let reply = self.send_with(task, urgency, Ticket { sender: me, number });
+        if reply.status != CallStatus::Ok {
+            return reply;
+        }
+        self.block(me, Waiting::Acknowledgement(number), until);
+        Reply { status: CallStatus::Blocked, value: reply.value }
+    }
+
+    #[inline(always)]
+    fn send_with(&mut self, task: TaskId, urgency: Urgency, ticket: Ticket) -> Reply {
+        let index = match self.proven(task) {
+            Ok(index) => index,
+            Err(refusal) => return refusal,
+        };
+        if let Err(status) = self.mailboxes[usize::from(index)].room(urgency) {
+            return status.into();
+        }
+        let target = &mut self.tasks[usize::from(index)];
+        let hand_over = match target.state {
+            TaskState::Dead | TaskState::Deleted => return CallStatus::Dead.into(),
+            TaskState::Idle => true,
+            _ => matches!(target.waiting, Waiting::Mail(wanted) if wanted == ANY || wanted == urgency.number()),
+        };
+        let Some(envelope) = self.mail.draw(ticket) else { return CallStatus::NoEnvelope.into() };
+        if !hand_over {
+            self.mailboxes[usize::from(index)].push(&mut self.mail, urgency, envelope);
+        } else if target.state == TaskState::Idle {
+            self.start(index, envelope);
+        } else {
+            target.handed = envelope;
+            self.ready(index, CallStatus::Ok, u32::from(envelope));
+        }
+        Reply::ok(u32::from(envelope))
+    }
+
+    pub(crate) fn receive(&mut self, me: u16, urgency: Option<Urgency>, until: Until) -> Reply {
+        self.put_down(me);
+        if !self.tasks[usize::from(me)].marks.killed
+            && let Some(envelope) = self.next_mail(me, urgency)
+        {
+            self.tasks[usize::from(me)].handed = envelope;
+            return Reply::ok(u32::from(envelope));
+        }
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        self.block(me, Waiting::Mail(urgency.map_or(ANY, Urgency::number)), until)
+    }
+
+    /// The envelope that a task would be handed next.
+    #[inline]
+    pub(crate) fn next_mail(&mut self, me: u16, urgency: Option<Urgency>) -> Option<u16> {
+        self.mailboxes[usize::from(me)].pop(&self.mail, urgency)
+    }
+
+    #[inline(always)]
+    pub(crate) fn take(&mut self, me: u16) -> Reply {
+        let task = &mut self.tasks[usize::from(me)];
+        let envelope = core::mem::replace(&mut task.handed, NIL);
+        if envelope == NIL {
+            return CallStatus::Empty.into();
+        }
+        let ticket = self.mail.give_back(envelope);
+        let before = core::mem::replace(&mut task.ticket, ticket);
+        Reply::ok(u32::from(before.number != 0 && self.answer(before, CallStatus::Ok, 0)))
+    }
+
+    pub(crate) fn acknowledge(&mut self, me: u16, value: u32) -> Reply {
+        let ticket = core::mem::take(&mut self.tasks[usize::from(me)].ticket);
+        if self.answer(ticket, CallStatus::Ok, value) { Reply::OK } else { CallStatus::Empty.into() }
+    }
+
+    /// Lets the sender go on that waits for this message, if it still does.
+    fn answer(&mut self, ticket: Ticket, status: CallStatus, value: u32) -> bool {
+        if ticket.number == 0 {
+            return false;
+        }
+        let waits = self.tasks[usize::from(ticket.sender)].waiting == Waiting::Acknowledgement(ticket.number);
+        if waits {
+            self.ready(ticket.sender, status, value);
+        }
+        waits
+    }
+
+    /// At the end of a run: acknowledges what was taken, gives back what was not.
+    pub(crate) fn settle_mail(&mut self, me: u16, how: Ending) {
+        let status = if how == Ending::Returned { CallStatus::Ok } else { CallStatus::NotAcknowledged };
+        let ticket = core::mem::take(&mut self.tasks[usize::from(me)].ticket);
+        self.answer(ticket, status, 0);
+        self.put_down(me);
+    }
+
+    /// Gives back the envelope that a task was handed and has not opened, if there is one; its sender is told.
+    #[inline]
+    fn put_down(&mut self, me: u16) {
+        let handed = core::mem::replace(&mut self.tasks[usize::from(me)].handed, NIL);
+        if handed != NIL {
+            let ticket = self.mail.give_back(handed);
+            self.answer(ticket, CallStatus::NotAcknowledged, 0);
+        }
+    }
+
+    /// Throws away a task's mail; its senders are told.
+    pub(crate) fn discard_mail(&mut self, me: u16) {
+        while let Some(envelope) = self.next_mail(me, None) {
+            let ticket = self.mail.give_back(envelope);
+            self.answer(ticket, CallStatus::NotAcknowledged, 0);
+        }
+    }
+
+    pub(crate) fn create_exchange(&mut self, capacities: [u16; Urgency::COUNT]) -> Reply {
+        if self.objects.exchanges.len() >= MOST_OBJECTS {
+            return CallStatus::TooMany.into();
+        }
+        self.objects.exchanges.push(Exchange { boxes: Mailboxes::new(capacities), waiters: Queue::new() });
+        Reply::ok((self.objects.exchanges.len() - 1) as u32)
+    }
+
+    pub(crate) fn post(&mut self, exchange: ExchangeId, urgency: Urgency) -> Reply {
+        let Some(found) = self.objects.exchanges.get_mut(exchange.index()) else {
+            return CallStatus::NoSuchObject.into();
+        };
+        if let Err(status) = found.boxes.room(urgency) {
+            return status.into();
+        }
+        let Some(envelope) = self.mail.draw(Ticket::default()) else { return CallStatus::NoEnvelope.into() };
+        let waiter = found.waiters.first();
+        if waiter == NIL {
+            found.boxes.push(&mut self.mail, urgency, envelope);
+        } else {
+            found.waiters.remove(&mut self.tasks, waiter);
+            self.tasks[usize::from(waiter)].handed = envelope;
+            self.ready(waiter, CallStatus::Ok, u32::from(envelope));
+        }
+        Reply::ok(u32::from(envelope))
+    }
+
+    pub(crate) fn fetch(&mut self, me: u16, exchange: ExchangeId, until: Until, at: Option<Priority>) -> Reply {
+        if exchange.index() >= self.objects.exchanges.len() {
+            return CallStatus::NoSuchObject.into();
+        }
+        self.put_down(me);
+        let found = &mut self.objects.exchanges[exchange.index()];
+        if !self.tasks[usize::from(me)].marks.killed
+            && let Some(envelope) = found.boxes.pop(&self.mail, None)
+        {
+            self.tasks[usize::from(me)].handed = envelope;
+            return Reply::ok(u32::from(envelope));
+        }
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        let waiting = Waiting::Exchange(exchange.index);
+        let reply = self.block(me, waiting, until);
+        self.line_up(me, waiting, at);
+        reply
+    }
+
+    /// How many envelopes are free.
+    pub fn free_envelopes(&self) -> usize {
+        self.mail.free_count
+    }
+
+    /// How many messages wait in a task's mailboxes.
+    pub fn mail_waiting(&self, task: TaskId) -> usize {
+        self.mailboxes.get(task.index()).map_or(0, |boxes| boxes.letters.iter().map(|l| usize::from(l.count)).sum())
+    }
+    /// The envelopes that wait in a mailbox, first to last.
+    pub fn letters(&self, task: TaskId, urgency: Urgency) -> Vec<u32> {
+        self.mailboxes.get(task.index()).map_or_else(Vec::new, |boxes| boxes.list(&self.mail, urgency))
+    }
+
+    /// The envelopes that wait in a queue of an exchange, first to last.
+    pub fn posted(&self, exchange: ExchangeId, urgency: Urgency) -> Vec<u32> {
+        let found = self.objects.exchanges.get(exchange.index());
+        found.map_or_else(Vec::new, |found| found.boxes.list(&self.mail, urgency))
+    }
+
+    /// The sender that waits until the message in this envelope is acknowledged.
+    pub fn sender_of(&self, envelope: u32) -> Option<TaskId> {
+        self.who_waits(self.mail.envelopes.get(envelope as usize)?.ticket)
+    }
+
+    /// The sender that waits until a task acknowledges the message it took last.
+    pub fn owed_by(&self, task: TaskId) -> Option<TaskId> {
+        self.who_waits(self.tasks.get(task.index())?.ticket)
+    }
+
+    fn who_waits(&self, ticket: Ticket) -> Option<TaskId> {
+        if ticket.number == 0 {
+            return None;
+        }
+        let sender = self.tasks.get(usize::from(ticket.sender))?;
+        (sender.waiting == Waiting::Acknowledgement(ticket.number)).then(|| sender.id(ticket.sender))
+    }
+}

@@ -1,0 +1,72 @@
+//! Counting semaphores: a unit given while somebody waits goes to the first waiter, not through the count.
+
+use crate::call::{CallStatus, Reply, Until};
+use crate::id::{Priority, SemaphoreId, TaskId};
+use crate::observer::Observer;
+use crate::state::core::Core;
+use crate::state::link::NIL;
+use crate::state::objects::{MOST_OBJECTS, Semaphore};
+use crate::state::queue::Queue;
+use crate::state::task::Waiting;
+
+impl<O: Observer> Core<O> {
+    pub(crate) fn create_semaphore(&mut self, count: u32, limit: u32) -> Reply {
+        if count > limit {
+            return CallStatus::Overflow.into();
+        }
+        if self.objects.semaphores.len() >= MOST_OBJECTS {
+            return CallStatus::TooMany.into();
+        }
+        self.objects.semaphores.push(Semaphore { count, limit, waiters: Queue::new() });
+        Reply::ok((self.objects.semaphores.len() - 1) as u32)
+    }
+
+    #[inline]
+    pub(crate) fn wait_semaphore(
+        &mut self,
+        me: u16,
+        semaphore: SemaphoreId,
+        until: Until,
+        at: Option<Priority>,
+    ) -> Reply {
+        let Some(found) = self.objects.semaphores.get_mut(semaphore.index()) else {
+            return CallStatus::NoSuchObject.into();
+        };
+        if found.count > 0 && !self.tasks[usize::from(me)].marks.killed {
+            found.count -= 1;
+            return Reply::OK;
+        }
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        let waiting = Waiting::Semaphore(semaphore.index);
+        let reply = self.block(me, waiting, until);
+        self.line_up(me, waiting, at);
+        reply
+    }
+
+    #[inline(always)]
+    pub(crate) fn signal_semaphore(&mut self, semaphore: SemaphoreId) -> Reply {
+        let Some(found) = self.objects.semaphores.get_mut(semaphore.index()) else {
+            return CallStatus::NoSuchObject.into();
+        };
+        let waiter = found.waiters.first();
+        if waiter == NIL {
+            if found.count == found.limit {
+                return CallStatus::Overflow.into();
+            }
+            found.count += 1;
+        } else {
+            found.waiters.remove(&mut self.tasks, waiter);
+            self.ready(waiter, CallStatus::Ok, 0);
+        }
+        Reply::OK
+    }
+
+    /// The count of a semaphore now, and the first of its waiters.
+    pub fn semaphore(&self, semaphore: SemaphoreId) -> Option<(u32, Option<TaskId>)> {
+        let found = self.objects.semaphores.get(semaphore.index())?;
+        let first = found.waiters.first();
+        Some((found.count, (first != NIL).then(|| self.tasks[usize::from(first)].id(first))))
+    }
+}

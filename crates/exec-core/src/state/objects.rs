@@ -1,0 +1,69 @@
+//! The records of the objects that tasks share: semaphores, resources, event groups, exchanges and pools.
+
+use alloc::vec::Vec;
+
+use crate::call::ResourceProtocol;
+use crate::state::mail::Mailboxes;
+use crate::state::queue::Queue;
+use crate::state::task::Waiting;
+
+/// Most objects of one kind. Slots are numbered by 16 bits, of which one pattern means "none".
+pub const MOST_OBJECTS: usize = u16::MAX as usize;
+
+/// The objects that tasks stand in line for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Objects {
+    pub(crate) semaphores: Vec<Semaphore>,
+    pub(crate) resources: Vec<Resource>,
+    pub(crate) events: Vec<Events>,
+    pub(crate) exchanges: Vec<Exchange>,
+}
+
+impl Objects {
+    /// The wait list that a task in this wait stands in.
+    #[inline(always)]
+    pub(crate) fn wait_list(&mut self, waiting: Waiting) -> Option<&mut Queue> {
+        match waiting {
+            Waiting::Semaphore(slot) => Some(&mut self.semaphores[usize::from(slot)].waiters),
+            Waiting::Resource(slot) => Some(&mut self.resources[usize::from(slot)].waiters),
+            Waiting::Events(slot, ..) => Some(&mut self.events[usize::from(slot)].waiters),
+            Waiting::Exchange(slot) => Some(&mut self.exchanges[usize::from(slot)].waiters),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Semaphore {
+    pub(crate) count: u32,
+    pub(crate) limit: u32,
+    pub(crate) waiters: Queue,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Resource {
+    pub(crate) protocol: ResourceProtocol,
+    pub(crate) owner: u16,
+    pub(crate) depth: u32,
+    /// The next resource of the same owner.
+    pub(crate) next_held: u16,
+    pub(crate) waiters: Queue,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Events {
+    pub(crate) bits: u32,
+    pub(crate) waiters: Queue,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) boxes: Mailboxes,
+    pub(crate) waiters: Queue,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    pub(crate) free: Vec<u16>,
+    pub(crate) in_use: Vec<bool>,
+}

@@ -1,0 +1,133 @@
+//! The record of one task.
+
+use crate::call::{Bits, CallStatus};
+use crate::id::{Priority, TaskId};
+use crate::state::link::{Link, NIL};
+
+/// What a task is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskState {
+    /// Nothing: it waits to be triggered.
+    Idle,
+    /// It runs or could run (unless it is suspended).
+    Ready,
+    /// It waits for what [`Waiting`] says.
+    Waiting,
+    /// It panicked.
+    Dead,
+    /// The slot is free.
+    Deleted,
+}
+
+/// What a waiting task waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waiting {
+    /// Nothing.
+    Nothing,
+    /// A wake.
+    Wake,
+    /// Time.
+    Delay,
+    /// Signal bits of its own.
+    Signals(Bits),
+    /// Mail of this urgency (0–3), or any (4).
+    Mail(u8),
+    /// The acknowledgement of the message with this number.
+    Acknowledgement(u32),
+    /// A unit of the semaphore in this slot.
+    Semaphore(u16),
+    /// The resource in this slot.
+    Resource(u16),
+    /// Bits of the event group in this slot, and whether to clear them.
+    Events(u16, Bits, bool),
+    /// A message of the exchange in this slot.
+    Exchange(u16),
+}
+
+/// The sender that waits for an acknowledgement, by the number of its message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ticket {
+    pub(crate) sender: u16,
+    /// 0: nobody waits.
+    pub(crate) number: u32,
+}
+
+/// The exceptional conditions of a task. Usually none is set, which one comparison tests for all four.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(4))]
+pub(crate) struct Marks {
+    pub(crate) suspended: bool,
+    pub(crate) killed: bool,
+    /// A wake that came while it did not wait.
+    pub(crate) latch: bool,
+    /// Whether its deadline may be in the wheel.
+    pub(crate) timed: bool,
+}
+
+impl Marks {
+    pub(crate) const NONE: Self = Self { suspended: false, killed: false, latch: false, timed: false };
+
+    /// Whether there is any. One load and one comparison, which deriving `PartialEq` would not make of it.
+    #[inline(always)]
+    pub(crate) fn any(self) -> bool {
+        u32::from_ne_bytes([self.suspended.into(), self.killed.into(), self.latch.into(), self.timed.into()]) != 0
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) link: Link,
+    pub(crate) state: TaskState,
+    pub(crate) base: Priority,
+    pub(crate) effective: Priority,
+    pub(crate) marks: Marks,
+    pub(crate) outcome: CallStatus,
+    pub(crate) value: u32,
+    pub(crate) generation: u16,
+    /// Starts asked for and not yet made.
+    pub(crate) starts: u16,
+    /// First of the resources it owns.
+    pub(crate) held: u16,
+    /// The envelope it was handed and has not opened.
+    pub(crate) handed: u16,
+    pub(crate) waiting: Waiting,
+    /// Its place in wait lists where the wait gave one.
+    pub(crate) wait_at: Option<Priority>,
+    pub(crate) signals: u32,
+    pub(crate) ticket: Ticket,
+    /// Its deadline in the wheel.
+    pub(crate) node: u32,
+}
+
+impl Task {
+    pub(crate) fn new(priority: Priority, generation: u16, node: u32) -> Self {
+        Self {
+            link: Link::default(),
+            state: TaskState::Idle,
+            base: priority,
+            effective: priority,
+            marks: Marks::NONE,
+            outcome: CallStatus::Ok,
+            value: 0,
+            generation,
+            starts: 0,
+            held: NIL,
+            handed: NIL,
+            waiting: Waiting::Nothing,
+            wait_at: None,
+            signals: 0,
+            ticket: Ticket::default(),
+            node,
+        }
+    }
+
+    pub(crate) fn id(&self, index: u16) -> TaskId {
+        TaskId { index, generation: self.generation }
+    }
+
+    /// Whether it is in the ready list.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.state == TaskState::Ready && !self.marks.suspended
+    }
+}

@@ -1,0 +1,12 @@
+//! The calls that programs make, by who makes them.
+
+pub(crate) mod body;
+mod create;
+mod procedures;
+mod services;
+mod task;
+
+pub use create::Create;
+pub use procedures::{IspCtx, TimerCtx};
+pub use services::{CallSite, Caller, Services, WakeOutcome};
+pub use task::{Limit, Reserved, TaskCtx};

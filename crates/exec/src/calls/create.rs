@@ -1,0 +1,163 @@
+//! [`Create`]: making objects.
+
+use hairspring_exec_core::{
+    By, Call, EventsId, ExchangeId, Expiry, PoolId, Priority, ResourceId, ResourceProtocol, SemaphoreId, TaskId,
+    TimerId,
+};
+
+use super::body;
+use super::procedures::TimerCtx;
+use super::services::{CallSite, Caller};
+use super::task::TaskCtx;
+use crate::engine::Engine;
+use crate::errors::{CreateError, accept, refusal};
+use crate::kernel::Kernel;
+use crate::message::GRAIN;
+use crate::objects::{Exchange, Mailbox, Pool};
+
+/// Making objects: for the program before a run, and for tasks during one. Allocates; not real-time safe.
+pub trait Create: CallSite {
+    /// Makes a task that is started by triggers. One run of the body is one start.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn task(
+        &self,
+        name: &str,
+        priority: Priority,
+        body: impl FnMut(&TaskCtx<'_>) + Send + 'static,
+    ) -> Result<TaskId, CreateError> {
+        let Caller { kernel, by } = self.caller();
+        create_task(kernel, by, name, priority, [0; 4], body)
+    }
+
+    /// Makes a task that is started by messages of type `M`, with mailboxes of these capacities by urgency (0: none). One
+    /// run of the body is one message, unless it receives more itself from the mailbox it is given.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn mail_task<M: Copy + Send + 'static>(
+        &self,
+        name: &str,
+        priority: Priority,
+        capacities: [u16; 4],
+        mut body: impl FnMut(&TaskCtx<'_>, Mailbox<M>, M) + Send + 'static,
+    ) -> Result<Mailbox<M>, CreateError> {
+        let Caller { kernel, by } = self.caller();
+        fits::<M>(kernel)?;
+        let home = kernel.home();
+        let run = move |ctx: &TaskCtx<'_>| {
+            // Started by a trigger there is no message; such a run has nothing to do.
+            if let Some(message) = ctx.started_with::<M>() {
+                body(ctx, Mailbox::new(ctx.id(), home), message);
+            }
+        };
+        create_task(kernel, by, name, priority, capacities, run).map(|task| Mailbox::new(task, home))
+    }
+
+    /// Makes a counting semaphore.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn semaphore(&self, count: u32, limit: u32) -> Result<SemaphoreId, CreateError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.cold().call(by, Call::CreateSemaphore { count, limit })).map(SemaphoreId::from_number)
+    }
+
+    /// Makes a resource with a protocol against priority inversion.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn resource(&self, protocol: ResourceProtocol) -> Result<ResourceId, CreateError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.cold().call(by, Call::CreateResource { protocol })).map(ResourceId::from_number)
+    }
+
+    /// Makes an event group with these bits set.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn events(&self, bits: u32) -> Result<EventsId, CreateError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.cold().call(by, Call::CreateEvents { bits })).map(EventsId::from_number)
+    }
+
+    /// Makes a message exchange for messages of type `M`.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn exchange<M: Copy + Send + 'static>(&self, capacities: [u16; 4]) -> Result<Exchange<M>, CreateError> {
+        let Caller { kernel, by } = self.caller();
+        fits::<M>(kernel)?;
+        let number = accept(kernel.cold().call(by, Call::CreateExchange { capacities }))?;
+        Ok(Exchange::new(ExchangeId::from_number(number), kernel.home()))
+    }
+
+    /// Makes a pool of buffers with these contents; at most 65,535.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn pool<T: Send + 'static>(&self, contents: Vec<T>) -> Result<Pool<T>, CreateError> {
+        let Caller { kernel, by } = self.caller();
+        let Ok(buffers) = u16::try_from(contents.len()) else { return Err(CreateError::TooMany) };
+        let number = accept(kernel.cold().call(by, Call::CreatePool { buffers }))?;
+        Ok(Pool::new(PoolId::from_number(number), kernel.home(), contents.into_iter()))
+    }
+
+    /// Makes a timer, stopped. Its procedure runs in the kernel task, above all tasks, and is told of overruns.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn timer(
+        &self,
+        name: &str,
+        mut procedure: impl FnMut(&TimerCtx<'_>, Expiry) + Send + 'static,
+    ) -> Result<TimerId, CreateError> {
+        let Caller { kernel, by } = self.caller();
+        let made = match kernel {
+            Kernel::Fiber(fibers) => fibers.make_timer(
+                by,
+                name,
+                Box::new(move |fibers, timer, expiry| procedure(&TimerCtx::new(Kernel::Fiber(fibers), timer), expiry)),
+            ),
+            Kernel::Other(engine) => engine.create_timer(
+                by,
+                name,
+                Box::new(move |engine, timer, expiry| procedure(&TimerCtx::new(Kernel::Other(engine), timer), expiry)),
+            ),
+        };
+        made.map_err(refusal)
+    }
+}
+
+impl Create for TaskCtx<'_> {}
+
+/// Makes a task whose procedure is compiled for the back-end at hand.
+fn create_task(
+    kernel: Kernel<'_>,
+    by: By,
+    name: &str,
+    priority: Priority,
+    mailboxes: [u16; 4],
+    mut procedure: impl FnMut(&TaskCtx<'_>) + Send + 'static,
+) -> Result<TaskId, CreateError> {
+    let made = match kernel {
+        Kernel::Fiber(fibers) => {
+            let life =
+                Box::new(move |fibers: &_, me, control| body::live_on_fiber(&mut procedure, fibers, me, control));
+            fibers.make_task(by, name, priority, mailboxes, life)
+        }
+        Kernel::Other(engine) => {
+            let run = Box::new(move |engine: &dyn Engine, me| {
+                body::live_once(&mut procedure, &TaskCtx::new(Kernel::Other(engine), me))
+            });
+            engine.create_task(by, name, priority, mailboxes, run)
+        }
+    };
+    made.map_err(refusal)
+}
+
+fn fits<M>(kernel: Kernel<'_>) -> Result<(), CreateError> {
+    const { assert!(align_of::<M>() <= GRAIN, "messages are aligned to at most 16 bytes") };
+    if kernel.cold().fits(size_of::<M>(), align_of::<M>()) { Ok(()) } else { Err(CreateError::MessageTooBig) }
+}

@@ -1,0 +1,72 @@
+//! The contexts of procedures: [`TimerCtx`] for timers, [`IspCtx`] for interrupts. None of their calls can wait.
+
+use std::marker::PhantomData;
+
+use hairspring_exec_core::{By, TimerId};
+
+use super::services::{CallSite, Caller};
+use crate::errors::{ObjectError, accept};
+use crate::kernel::Kernel;
+
+/// The context of a timer procedure. The procedure runs above all tasks and must be short.
+pub struct TimerCtx<'k> {
+    kernel: Kernel<'k>,
+    timer: TimerId,
+    here: PhantomData<*const ()>,
+}
+
+impl<'k> TimerCtx<'k> {
+    pub(crate) fn new(kernel: Kernel<'k>, timer: TimerId) -> Self {
+        Self { kernel, timer, here: PhantomData }
+    }
+
+    /// The timer that went off.
+    pub fn timer(&self) -> TimerId {
+        self.timer
+    }
+
+    /// Deletes a timer and drops its procedure. A procedure may delete its own timer.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    pub fn delete_timer(&self, timer: TimerId) -> Result<(), ObjectError> {
+        accept(self.kernel.cold().delete_timer(By::Kernel, timer)).map(drop)
+    }
+
+    /// Ends the run of the executive.
+    pub fn stop(&self) {
+        self.kernel.cold().stop(By::Kernel);
+    }
+}
+
+/// The context of a conforming interrupt service procedure. None of its calls can wait.
+pub struct IspCtx<'k> {
+    kernel: Kernel<'k>,
+    isp: u16,
+    here: PhantomData<*const ()>,
+}
+
+impl<'k> IspCtx<'k> {
+    #[inline]
+    pub(crate) fn new(kernel: Kernel<'k>, isp: u16) -> Self {
+        Self { kernel, isp, here: PhantomData }
+    }
+
+    /// Ends the run of the executive.
+    pub fn stop(&self) {
+        self.kernel.cold().stop(By::Interrupt(self.isp));
+    }
+}
+
+impl CallSite for TimerCtx<'_> {
+    fn caller(&self) -> Caller<'_> {
+        Caller { kernel: self.kernel, by: By::Kernel }
+    }
+}
+
+impl CallSite for IspCtx<'_> {
+    #[inline(always)]
+    fn caller(&self) -> Caller<'_> {
+        Caller { kernel: self.kernel, by: By::Interrupt(self.isp) }
+    }
+}

@@ -1,0 +1,191 @@
+//! [`Services`]: the calls that cannot wait, open to tasks, procedures and the program around them.
+
+use hairspring_exec_core::{By, Call, CallStatus, EventsId, Moment, SemaphoreId, TaskId, TimerId, Urgency};
+use hairspring_machine::Nanos;
+
+use crate::errors::{
+    BufferError, ObjectError, ParcelError, PeriodError, Refusal, SemaphoreError, SendError, SignalError, TriggerError,
+    WakeError, accept, refusal,
+};
+use crate::kernel::Kernel;
+use crate::message::Bytes;
+use crate::objects::{Buffer, Exchange, Mailbox, Parcel, Pool};
+
+/// What a wake did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WakeOutcome {
+    /// The task was waiting and runs on.
+    Now,
+    /// The task was not waiting. Its next wait returns at once.
+    Pending,
+}
+
+/// The caller, and the executive that it calls.
+#[derive(Clone, Copy)]
+pub struct Caller<'k> {
+    pub(crate) kernel: Kernel<'k>,
+    pub(crate) by: By,
+}
+
+/// A context through which calls are made. Sealed: only this crate can make a [`Caller`].
+pub trait CallSite {
+    #[doc(hidden)]
+    fn caller(&self) -> Caller<'_>;
+}
+
+/// Calls that cannot wait: for tasks, timer procedures, interrupt service procedures, and the program around them.
+///
+/// A call that readies a more urgent task switches to it before it returns, unless the caller is itself above all tasks;
+/// then the switch takes place when it is done. Real-time safe; none allocates.
+pub trait Services: CallSite {
+    /// The executive's time: `CLOCK_MONOTONIC`, or the simulated machine's.
+    fn now(&self) -> Moment {
+        self.caller().kernel.cold().now()
+    }
+
+    /// Starts an idle task. A task that is not idle starts again after its run, once for each trigger.
+    ///
+    /// # Errors
+    /// [`TriggerError`] names the reasons, each with what to do.
+    #[inline(always)]
+    fn trigger(&self, task: TaskId) -> Result<(), TriggerError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.call(by, Call::Trigger { task })).map(drop)
+    }
+
+    /// Wakes a task from its wait. If the task does not wait, one wake is kept for it.
+    ///
+    /// # Errors
+    /// [`WakeError`] names the reasons, each with what to do.
+    #[inline(always)]
+    fn wake(&self, task: TaskId) -> Result<WakeOutcome, WakeError> {
+        let Caller { kernel, by } = self.caller();
+        match kernel.call(by, Call::Wake { task }).status {
+            CallStatus::Ok => Ok(WakeOutcome::Now),
+            CallStatus::WakePending => Ok(WakeOutcome::Pending),
+            status => Err(refusal(status)),
+        }
+    }
+
+    /// Sends a message to a task's mailbox; starts the task if it is idle.
+    ///
+    /// # Errors
+    /// [`SendError`] names the reasons, each with what to do.
+    #[inline(always)]
+    fn send<M: Copy>(&self, mailbox: Mailbox<M>, urgency: Urgency, message: M) -> Result<(), SendError> {
+        let Caller { kernel, by } = self.caller();
+        at_home(kernel, mailbox.home)?;
+        accept(kernel.send(by, Call::Send { task: mailbox.task, urgency }, Bytes::of(&message))).map(drop)
+    }
+
+    /// Sends a message to an exchange.
+    ///
+    /// # Errors
+    /// [`SendError`] names the reasons, each with what to do.
+    #[inline(always)]
+    fn post<M: Copy>(&self, exchange: Exchange<M>, urgency: Urgency, message: M) -> Result<(), SendError> {
+        let Caller { kernel, by } = self.caller();
+        at_home(kernel, exchange.home)?;
+        let call = Call::Post { exchange: exchange.exchange, urgency };
+        accept(kernel.send(by, call, Bytes::of(&message))).map(drop)
+    }
+
+    /// Sets signal bits of a task.
+    ///
+    /// # Errors
+    /// [`SignalError`] names the reasons, each with what to do.
+    fn signal(&self, task: TaskId, bits: u32) -> Result<(), SignalError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.call(by, Call::Signal { task, bits })).map(drop)
+    }
+
+    /// Gives a semaphore one unit.
+    ///
+    /// # Errors
+    /// [`SemaphoreError`] names the reasons, each with what to do.
+    #[inline(always)]
+    fn signal_semaphore(&self, semaphore: SemaphoreId) -> Result<(), SemaphoreError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.call(by, Call::SignalSemaphore { semaphore })).map(drop)
+    }
+
+    /// Sets bits of an event group.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    fn signal_events(&self, events: EventsId, bits: u32) -> Result<(), ObjectError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.call(by, Call::SignalEvents { events, bits })).map(drop)
+    }
+
+    /// Clears bits of an event group.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    fn clear_events(&self, events: EventsId, bits: u32) -> Result<(), ObjectError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.call(by, Call::ClearEvents { events, bits })).map(drop)
+    }
+
+    /// Takes a buffer of a pool.
+    ///
+    /// # Errors
+    /// [`BufferError`] names the reasons, each with what to do.
+    fn buffer<T: Send + 'static>(&self, pool: &Pool<T>) -> Result<Buffer<'_, T>, BufferError> {
+        let Caller { kernel, by } = self.caller();
+        at_home(kernel, pool.home)?;
+        let number = accept(kernel.call(by, Call::GetBuffer { pool: pool.pool }))?;
+        Ok(pool.buffer(kernel, by, number))
+    }
+
+    /// Opens a buffer that came in a message.
+    ///
+    /// # Errors
+    /// [`ParcelError`] names the reasons, each with what to do.
+    fn open_parcel<T: Send + 'static>(&self, pool: &Pool<T>, parcel: Parcel) -> Result<Buffer<'_, T>, ParcelError> {
+        let Caller { kernel, by } = self.caller();
+        at_home(kernel, pool.home)?;
+        if !pool.unpack(parcel) {
+            return Err(ParcelError::NotInUse);
+        }
+        Ok(pool.buffer(kernel, by, u32::from(parcel.number)))
+    }
+
+    /// Starts a timer that expires once, at `at`.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    fn start_timer(&self, timer: TimerId, at: Moment) -> Result<(), ObjectError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.call(by, Call::StartTimer { timer, at, period_ns: 0 })).map(drop)
+    }
+
+    /// Starts a timer that expires at `first` and then once per `period`, without drift.
+    ///
+    /// # Errors
+    /// [`PeriodError`] names the reasons, each with what to do.
+    fn start_periodic(&self, timer: TimerId, first: Moment, period: Nanos) -> Result<(), PeriodError> {
+        let Caller { kernel, by } = self.caller();
+        let Some(period_ns) = u64::try_from(period.count()).ok().filter(|&ns| ns > 0) else {
+            return Err(PeriodError::BadInterval);
+        };
+        accept(kernel.call(by, Call::StartTimer { timer, at: first, period_ns })).map(drop)
+    }
+
+    /// Stops a timer. Returns whether it was running.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    fn stop_timer(&self, timer: TimerId) -> Result<bool, ObjectError> {
+        let Caller { kernel, by } = self.caller();
+        accept(kernel.call(by, Call::StopTimer { timer })).map(|ran| ran == 1)
+    }
+}
+
+impl<S: CallSite> Services for S {}
+
+/// Refuses a handle of another executive: here its number means another object.
+#[inline(always)]
+pub(super) fn at_home<E: Refusal>(kernel: Kernel<'_>, home: u32) -> Result<(), E> {
+    if kernel.home() == home { Ok(()) } else { Err(refusal(CallStatus::NoSuchObject)) }
+}

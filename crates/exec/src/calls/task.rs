@@ -1,0 +1,354 @@
+//! [`TaskCtx`]: what a task may call. The calls that cannot wait are in [`Services`](super::Services).
+//!
+//! A context belongs to the code it was given to and cannot leave it. A call that may wait exists on `TaskCtx` alone, so an
+//! interrupt procedure that would wait does not compile.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use hairspring_exec_core::{
+    Bits, By, Call, EventsId, Moment, NO_ENVELOPE, Priority, ResourceId, SemaphoreId, TaskId, Until, Urgency,
+};
+use hairspring_machine::Nanos;
+
+use super::services::{CallSite, Caller, at_home};
+use crate::errors::{
+    AcknowledgeError, BitsError, DelayError, DeleteError, KillError, PriorityError, ReceiveError, Refusal,
+    ReleaseError, ReserveError, ResumeError, SendWaitError, SuspendError, WaitError, accept,
+};
+use crate::kernel::Kernel;
+use crate::message::Bytes;
+use crate::objects::{Exchange, Mailbox};
+use crate::unwind::{unwind_ended, unwind_killed};
+
+/// How long a call may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// Not at all.
+    NoWait,
+    /// Without a limit.
+    Forever,
+    /// For this long from now; reads the clock. Zero or less times out at once.
+    For(Nanos),
+    /// Until this moment. A moment in the past times out at once.
+    Until(Moment),
+}
+
+/// What a task may call. Given to its body; all calls act on, or for, that task.
+pub struct TaskCtx<'k> {
+    kernel: Kernel<'k>,
+    me: TaskId,
+    /// Makes the context neither `Send` nor `Sync`: the task's thread or fiber is the only caller.
+    here: PhantomData<*const ()>,
+}
+
+impl<'k> TaskCtx<'k> {
+    #[inline]
+    pub(crate) fn new(kernel: Kernel<'k>, me: TaskId) -> Self {
+        Self { kernel, me, here: PhantomData }
+    }
+
+    /// The same context, for another run of the same task.
+    #[inline(always)]
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.kernel, self.me)
+    }
+
+    #[inline(always)]
+    fn call<E: Refusal>(&self, call: Call) -> Result<u32, E> {
+        accept(self.kernel.call(By::Task(self.me), call))
+    }
+
+    #[inline(always)]
+    fn until(&self, limit: Limit) -> Until {
+        match limit {
+            Limit::NoWait => Until::NoWait,
+            Limit::Forever => Until::Forever,
+            Limit::For(span) if span <= Nanos::ZERO => Until::NoWait,
+            Limit::For(span) => Until::At(self.after(span)),
+            Limit::Until(moment) => self.until_moment(moment),
+        }
+    }
+
+    /// A moment in the past does not wait: the task keeps the CPU.
+    fn until_moment(&self, moment: Moment) -> Until {
+        if moment <= self.kernel.cold().now() { Until::NoWait } else { Until::At(moment) }
+    }
+
+    fn after(&self, span: Nanos) -> Moment {
+        self.kernel.cold().now().after_nanos(u64::try_from(span.count()).unwrap_or(0))
+    }
+
+    /// This task.
+    #[inline]
+    pub fn id(&self) -> TaskId {
+        self.me
+    }
+
+    /// Waits for a wake. A wake that came before is taken at once; one is kept.
+    ///
+    /// # Errors
+    /// [`WaitError`] names the reasons, each with what to do.
+    #[inline(always)]
+    pub fn wait(&self, limit: Limit) -> Result<(), WaitError> {
+        self.call(Call::Wait { until: self.until(limit) }).map(drop)
+    }
+
+    /// Discards a kept wake. Returns whether there was one.
+    pub fn wake_reset(&self) -> bool {
+        self.kernel.call(By::Task(self.me), Call::WakeReset).value == 1
+    }
+
+    /// Waits for this long, never less. Zero or a negative span returns at once.
+    ///
+    /// # Errors
+    /// [`DelayError`] names the reasons, each with what to do.
+    pub fn delay(&self, span: Nanos) -> Result<(), DelayError> {
+        self.call(Call::Delay { until: self.until(Limit::For(span)) }).map(drop)
+    }
+
+    /// Waits until this moment; never returns before it.
+    ///
+    /// # Errors
+    /// [`DelayError`] names the reasons, each with what to do.
+    pub fn delay_until(&self, moment: Moment) -> Result<(), DelayError> {
+        self.call(Call::Delay { until: self.until_moment(moment) }).map(drop)
+    }
+
+    /// Yields the CPU to the other ready tasks of the same priority.
+    #[inline(always)]
+    pub fn yield_now(&self) {
+        self.kernel.call(By::Task(self.me), Call::Yield);
+    }
+
+    /// A preemption point: serves what is due and lets more urgent tasks run. Fibers need it in long computations; with threads
+    /// it costs next to nothing.
+    #[inline]
+    pub fn preempt_point(&self) {
+        match self.kernel {
+            Kernel::Fiber(fibers) => fibers.preempt_point_inline(self.me),
+            other => other.cold().preempt_point(self.me),
+        }
+    }
+
+    /// Computes for this long: uses CPU time (in virtual time, lets it pass). More urgent tasks preempt it.
+    pub fn work(&self, span: Nanos) {
+        self.kernel.cold().work(self.me, span);
+    }
+
+    /// Ends this run of the task here by unwinding its stack. Must not be called by a destructor while the task unwinds: that
+    /// aborts the process.
+    pub fn end(&self) -> ! {
+        self.kernel.cold().begin_unwinding(self.me);
+        unwind_ended()
+    }
+
+    /// Ends the run of the whole executive, and with it of this task.
+    pub fn stop(&self) {
+        self.kernel.cold().stop(By::Task(self.me));
+    }
+
+    /// Suspends a task, or this one, until it is resumed. In the thread back-end another task continues until its next call.
+    ///
+    /// # Errors
+    /// [`SuspendError`] names the reasons, each with what to do.
+    pub fn suspend(&self, task: TaskId) -> Result<(), SuspendError> {
+        self.call(Call::Suspend { task }).map(drop)
+    }
+
+    /// Resumes a suspended task.
+    ///
+    /// # Errors
+    /// [`ResumeError`] names the reasons, each with what to do.
+    pub fn resume(&self, task: TaskId) -> Result<(), ResumeError> {
+        self.call(Call::Resume { task }).map(drop)
+    }
+
+    /// Sets a task's base priority. The task goes to the end of the list of its new priority. Setting the same priority again
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// [`PriorityError`] names the reasons, each with what to do.
+    pub fn set_priority(&self, task: TaskId, priority: Priority) -> Result<(), PriorityError> {
+        self.call(Call::SetPriority { task, priority }).map(drop)
+    }
+
+    /// Kills a task: its stack unwinds when it runs next; its pending starts and mail are discarded. It can be started again.
+    /// In the thread back-end a task that is computing continues until its next call.
+    ///
+    /// # Errors
+    /// [`KillError`] names the reasons, each with what to do. A task that kills itself does not return: it unwinds.
+    pub fn kill(&self, task: TaskId) -> Result<(), KillError> {
+        match self.call(Call::Kill { task }) {
+            Err(KillError::Killed) if task == self.me && self.kernel.cold().begin_unwinding(task) => unwind_killed(),
+            other => other.map(drop),
+        }
+    }
+
+    /// Removes a task that is idle or dead, with all that it captured; its id is refused from then on.
+    ///
+    /// # Errors
+    /// [`DeleteError`] names the reasons, each with what to do.
+    pub fn delete_task(&self, task: TaskId) -> Result<(), DeleteError> {
+        accept(self.kernel.cold().delete_task(By::Task(self.me), task)).map(drop)
+    }
+
+    /// Waits for any or all of these signals of this task, and clears them. Returns the bits.
+    ///
+    /// # Errors
+    /// [`BitsError`] names the reasons, each with what to do.
+    pub fn wait_signals(&self, bits: Bits, limit: Limit) -> Result<u32, BitsError> {
+        self.call(Call::WaitSignals { bits, until: self.until(limit) })
+    }
+
+    /// Sends a message and waits until the receiver has acknowledged it. Returns the value of the acknowledgement. After a
+    /// time-out the message stays in the mailbox.
+    ///
+    /// # Errors
+    /// [`SendWaitError`] names the reasons, each with what to do.
+    pub fn send_wait<M: Copy>(
+        &self,
+        mailbox: Mailbox<M>,
+        urgency: Urgency,
+        message: M,
+        limit: Limit,
+    ) -> Result<u32, SendWaitError> {
+        at_home(self.kernel, mailbox.home)?;
+        let call = Call::SendWait { task: mailbox.task, urgency, until: self.until(limit) };
+        accept(self.kernel.send(By::Task(self.me), call, Bytes::of(&message)))
+    }
+
+    /// Waits for mail of one urgency, or any, in this task's own mailbox. Acknowledges the message received before.
+    ///
+    /// # Errors
+    /// [`ReceiveError`] names the reasons, each with what to do.
+    pub fn receive<M: Copy>(
+        &self,
+        mailbox: Mailbox<M>,
+        urgency: Option<Urgency>,
+        limit: Limit,
+    ) -> Result<M, ReceiveError> {
+        at_home(self.kernel, mailbox.home)?;
+        if mailbox.task != self.me {
+            return Err(ReceiveError::NoMailbox);
+        }
+        let envelope = self.call(Call::Receive { urgency, until: self.until(limit) })?;
+        Ok(self.open(envelope))
+    }
+
+    /// Acknowledges the message received last with a value, if its sender waits.
+    ///
+    /// # Errors
+    /// [`AcknowledgeError`] names the reasons, each with what to do.
+    pub fn acknowledge(&self, value: u32) -> Result<(), AcknowledgeError> {
+        self.call(Call::Acknowledge { value }).map(drop)
+    }
+
+    /// Waits for a message of an exchange.
+    ///
+    /// # Errors
+    /// [`WaitError`] names the reasons, each with what to do.
+    pub fn fetch<M: Copy>(&self, exchange: Exchange<M>, limit: Limit) -> Result<M, WaitError> {
+        let until = self.until(limit);
+        at_home(self.kernel, exchange.home)?;
+        let envelope = self.call(Call::Fetch { exchange: exchange.exchange, until, at: None })?;
+        Ok(self.open(envelope))
+    }
+
+    /// The message that this run was started with, if it was started by one. Once, at the beginning of a run.
+    #[inline(always)]
+    pub(crate) fn started_with<M: Copy>(&self) -> Option<M> {
+        let envelope = match self.kernel {
+            Kernel::Fiber(fibers) => fibers.started_with_inline(self.me),
+            other => other.cold().started_with(self.me),
+        };
+        (envelope != NO_ENVELOPE).then(|| self.open(envelope))
+    }
+
+    /// The message in an envelope that this task was handed.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
+    pub(crate) fn open<M: Copy>(&self, envelope: u32) -> M {
+        let mut message = MaybeUninit::<M>::uninit();
+        // SAFETY: the mailbox or exchange is of type M, so a whole M was written to the envelope before it was handed over.
+        unsafe {
+            match self.kernel {
+                Kernel::Fiber(fibers) => {
+                    fibers.take_inline(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>());
+                }
+                other => other.cold().take(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>()),
+            }
+            message.assume_init()
+        }
+    }
+
+    /// Takes one unit of a semaphore. Waits in the order of this task's priority.
+    ///
+    /// # Errors
+    /// [`WaitError`] names the reasons, each with what to do.
+    #[inline(always)]
+    pub fn wait_semaphore(&self, semaphore: SemaphoreId, limit: Limit) -> Result<(), WaitError> {
+        self.call(Call::WaitSemaphore { semaphore, until: self.until(limit), at: None }).map(drop)
+    }
+
+    /// The same, but waits at a priority given for this wait (as in AMX).
+    ///
+    /// # Errors
+    /// [`WaitError`] names the reasons, each with what to do.
+    pub fn wait_semaphore_at(&self, semaphore: SemaphoreId, at: Priority, limit: Limit) -> Result<(), WaitError> {
+        self.call(Call::WaitSemaphore { semaphore, until: self.until(limit), at: Some(at) }).map(drop)
+    }
+
+    /// Reserves a resource. Dropping the guard releases it. Reservations nest.
+    ///
+    /// # Errors
+    /// [`ReserveError`] names the reasons, each with what to do.
+    pub fn reserve(&self, resource: ResourceId, limit: Limit) -> Result<Reserved<'_, 'k>, ReserveError> {
+        self.call(Call::Reserve { resource, until: self.until(limit), at: None })?;
+        Ok(Reserved { ctx: self, resource })
+    }
+
+    /// Reserves without a guard, as C programs do; each needs its [`release`](Self::release).
+    ///
+    /// # Errors
+    /// [`ReserveError`] names the reasons, each with what to do.
+    pub fn reserve_unguarded(&self, resource: ResourceId, limit: Limit) -> Result<(), ReserveError> {
+        self.call(Call::Reserve { resource, until: self.until(limit), at: None }).map(drop)
+    }
+
+    /// Releases a resource once.
+    ///
+    /// # Errors
+    /// [`ReleaseError`] names the reasons, each with what to do.
+    pub fn release(&self, resource: ResourceId) -> Result<(), ReleaseError> {
+        self.call(Call::Release { resource }).map(drop)
+    }
+
+    /// Waits for bits of an event group. Returns the bits that satisfied the wait; `take` clears them.
+    ///
+    /// # Errors
+    /// [`BitsError`] names the reasons, each with what to do.
+    pub fn wait_events(&self, events: EventsId, bits: Bits, take: bool, limit: Limit) -> Result<u32, BitsError> {
+        self.call(Call::WaitEvents { events, bits, take, until: self.until(limit), at: None })
+    }
+}
+
+/// A reserved resource. Released when dropped.
+pub struct Reserved<'c, 'k> {
+    ctx: &'c TaskCtx<'k>,
+    resource: ResourceId,
+}
+
+impl Drop for Reserved<'_, '_> {
+    fn drop(&mut self) {
+        // The guard owns what it releases; a task being killed may have lost it already.
+        let _ = self.ctx.release(self.resource);
+    }
+}
+
+impl CallSite for TaskCtx<'_> {
+    #[inline(always)]
+    fn caller(&self) -> Caller<'_> {
+        Caller { kernel: self.kernel, by: By::Task(self.me) }
+    }
+}

@@ -1,0 +1,187 @@
+//! Serves what is due: interrupts, time-outs, timer procedures, the limit of the run, panics. The only place that does.
+#![expect(unsafe_code, reason = "a procedure runs while it could make others")]
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hairspring_exec_core::{By, Call, CallStatus, Moment, TaskId, TimerId};
+
+use super::attention::{ARRIVED, HOOK_PANIC, RUNAWAY, TIMED};
+use super::carrier::Carrier;
+use super::fibers::{Fibers, between};
+use crate::engine::InterruptProcedure;
+use crate::host::ControlWords;
+use crate::interrupt::{Arrival, RING_SLOTS};
+use crate::report::StopReason;
+
+/// Turns in one look. Procedures take time, in which more becomes due, and are served until nothing is: far more than honest
+/// sources need. One that is due again each time it has been served must let the tasks have their turn.
+const MOST_TURNS: u32 = 16;
+
+impl<M: Carrier> Fibers<M> {
+    /// Serves everything that is due: interrupt procedures, time-outs, timer procedures, the limit of the run.
+    /// Every call of a task and every end of a run comes here if [`needs_attention`](Self::needs_attention) says so; so does the
+    /// carrier (`caller` is none), before it resumes a task.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn attend(&self, caller: Option<TaskId>) {
+        if self.config.measure_latency && caller.is_some() {
+            let stretch = between(self.left_at.get(), self.machine.moment());
+            self.longest_unpolled.set(self.longest_unpolled.get().max(stretch));
+        }
+        for turn in 0..=MOST_TURNS {
+            let bits = self.attention.take();
+            if bits & RUNAWAY != 0 {
+                // After the first turn it was a procedure that had the CPU.
+                self.blame(caller.filter(|_| turn == 0));
+            }
+            if bits & HOOK_PANIC != 0 {
+                let payload = self.core.borrow().observer.burst.take();
+                self.end_by_panic(payload);
+            }
+            if turn == MOST_TURNS {
+                self.attention.set(bits & ARRIVED);
+                self.deadline_check.expire();
+                self.finish.borrow().floods += 1;
+                return;
+            }
+            let arrived = self.serve_arrivals(bits & ARRIVED != 0);
+            let timed = (turn == 0 || self.deadline_check.is_due(&self.machine)) && self.serve_time();
+            if !arrived && !timed {
+                return;
+            }
+        }
+    }
+
+    /// Runs the procedures of the interrupts that have arrived; whether any had. Those that arrive meanwhile have their turn later.
+    fn serve_arrivals(&self, told: bool) -> bool {
+        let arrivals = &self.arrivals;
+        if !told && !arrivals.doorbell.is_pending() {
+            return false;
+        }
+        // Before the ring is emptied: a push after that rings again.
+        arrivals.doorbell.acknowledge();
+        self.arrived.borrow().extend(std::iter::from_fn(|| arrivals.ring.pop()).take(RING_SLOTS));
+        let count = self.arrived.borrow().len();
+        for number in 0..count {
+            let (at, word) = self.arrived.borrow()[number];
+            // In virtual time the clock that the poster read is another one.
+            let at = if M::REAL { Moment::from_nanos(at) } else { self.machine.moment() };
+            self.interrupt((word >> 48) as u16, Arrival { at, count: word & ((1 << 48) - 1) });
+        }
+        self.arrived.borrow().clear();
+        count > 0
+    }
+
+    /// Looks at the clock and serves what is due by then. Returns whether anything was. Sets the check for the next deadline.
+    fn serve_time(&self) -> bool {
+        let mut served = false;
+        if self.next_event().is_some() {
+            let look = self.deadline_check.look(&self.machine, || self.machine.moment());
+            while let Some((at, isp)) = self.scripted_by(look.now) {
+                self.interrupt(isp, Arrival { at, count: 1 });
+                served = true;
+            }
+            served |= self.tick(look.now);
+            if self.limit.get().is_some_and(|limit| look.now >= limit) {
+                self.end_run(StopReason::TimeUp);
+            }
+            if let Some(next) = self.next_event() {
+                self.deadline_check.set(look, next);
+                if self.attention.bits() & TIMED == 0 {
+                    self.attention.set(TIMED);
+                }
+                return served;
+            }
+        }
+        self.deadline_check.unset();
+        self.attention.clear(TIMED);
+        served
+    }
+
+    /// Takes out a scripted interrupt whose moment has come.
+    fn scripted_by(&self, now: Moment) -> Option<(Moment, u16)> {
+        self.agenda.borrow().pop_if(|&mut (at, _)| at <= now)
+    }
+
+    /// The next moment at which there is something to do.
+    pub(super) fn next_event(&self) -> Option<Moment> {
+        let limit = self.limit.get().filter(|_| !self.stopping.get());
+        let scripted = self.agenda.borrow().last().map(|&(at, _)| at);
+        [self.core.borrow().next_deadline(), limit, scripted].into_iter().flatten().min()
+    }
+
+    /// Serves deadlines, and the timer procedures: the kernel task's work, done on whatever stack is at hand. Whether any was due.
+    fn tick(&self, now: Moment) -> bool {
+        if self.core.borrow().next_deadline().is_none_or(|next| next > now) {
+            return false;
+        }
+        if self.apply(By::Kernel, Call::Tick { now }).value == 0 {
+            return true;
+        }
+        loop {
+            let next = self.apply(By::Kernel, Call::NextTimer);
+            if next.status != CallStatus::Ok {
+                return true;
+            }
+            let timer = TimerId::from_number(next.value);
+            let expiry = self.core.borrow().take_expiry(timer);
+            self.finish.borrow().timer_overruns += expiry.missed;
+            // Taken out while it runs: it may delete its own timer, or make others.
+            let taken = self.timers.borrow()[timer.index()].1.take();
+            let Some(mut procedure) = taken else { continue };
+            self.guard(|| procedure(self, timer, expiry));
+            let alive = self.core.borrow().is_timer(timer);
+            let slot = &mut self.timers.borrow()[timer.index()].1;
+            if alive && slot.is_none() {
+                *slot = Some(procedure);
+            }
+        }
+    }
+
+    /// Runs a procedure. It is above all tasks: whoever it readies runs when it is done.
+    fn interrupt(&self, isp: u16, arrival: Arrival) {
+        let found = self.procedures.borrow().get(usize::from(isp)).map(|found| found.body.get());
+        let Some(body) = found else { return };
+        // SAFETY: procedures are boxed and attached only between runs; this one is not running, for procedures do not nest.
+        match unsafe { &mut *body } {
+            Some(InterruptProcedure::Conforming(conforming)) => {
+                self.guard(|| conforming(self, isp, arrival));
+            }
+            Some(InterruptProcedure::Raw(raw)) => self.guard(|| raw(arrival)),
+            None => {}
+        }
+    }
+
+    /// Runs a procedure with the control words that runs begin with, on the stack and among the words of whoever was
+    /// interrupted. Its panic must not unwind that one: it ends the run, and goes on where the run was asked for.
+    fn guard(&self, procedure: impl FnOnce()) {
+        let interrupted = ControlWords::read();
+        self.default_control.get().put_in_force(interrupted);
+        let outcome = catch_unwind(AssertUnwindSafe(procedure));
+        interrupted.put_in_force(ControlWords::read());
+        if let Err(payload) = outcome {
+            self.end_by_panic(Some(payload));
+        }
+    }
+
+    /// Ends the run, in which a procedure or hook has panicked with this.
+    fn end_by_panic(&self, payload: Option<Box<dyn Any + Send>>) {
+        if let Some(payload) = payload {
+            self.burst.borrow().get_or_insert(payload);
+        }
+        self.end_run(StopReason::Asked);
+    }
+
+    /// Ends the run: every task is killed, and unwinds when it runs next.
+    pub(super) fn end_run(&self, why: StopReason) {
+        if self.stopping.replace(true) {
+            return;
+        }
+        self.finish.borrow().stopped = why;
+        let tasks = self.core.borrow().tasks();
+        for task in tasks {
+            self.apply(By::Outside, Call::Kill { task });
+        }
+    }
+}

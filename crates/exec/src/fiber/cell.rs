@@ -1,0 +1,83 @@
+//! [`CarrierCell`]: state that the carrier thread borrows between two switches.
+//!
+//! Problem: the engine's state is changed by whoever makes a call, on whatever stack; a `RefCell` would count borrows at each call.
+//! Solution: a cell that trusts its callers in release builds and checks them in debug builds, where all tests run.
+//!
+//! Conditions: the engine is neither `Send` nor `Sync`, so only the carrier thread is here. A borrow ends before the next
+//! switch of stacks, before code of the program runs that could make a call, and before the same cell is borrowed again.
+#![expect(unsafe_code, reason = "a cell that is borrowed between switches")]
+
+#[cfg(debug_assertions)]
+use std::cell::Cell;
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+
+/// A value of the engine. One borrow at a time.
+#[derive(Default)]
+pub(super) struct CarrierCell<T> {
+    value: UnsafeCell<T>,
+    #[cfg(debug_assertions)]
+    borrowed: Cell<bool>,
+}
+
+/// The value, borrowed.
+pub(super) struct Borrowed<'c, T> {
+    cell: &'c CarrierCell<T>,
+}
+
+impl<T> CarrierCell<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self {
+            value: UnsafeCell::new(value),
+            #[cfg(debug_assertions)]
+            borrowed: Cell::new(false),
+        }
+    }
+
+    /// Borrows the value, on the conditions above.
+    ///
+    /// # Panics
+    /// In debug builds, if it is borrowed already.
+    #[inline(always)]
+    pub(super) fn borrow(&self) -> Borrowed<'_, T> {
+        #[cfg(debug_assertions)]
+        assert!(!self.borrowed.replace(true), "a cell of the engine is borrowed twice at once");
+        Borrowed { cell: self }
+    }
+
+    /// The value of an engine that nobody else refers to.
+    pub(super) fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// The address of the value, for what is borrowed across a switch or looked at by a signal handler.
+    #[inline(always)]
+    pub(super) fn as_ptr(&self) -> *mut T {
+        self.value.get()
+    }
+}
+
+impl<T> Deref for Borrowed<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: this is the only borrow of the cell: the callers in this folder keep to the conditions above.
+        unsafe { &*self.cell.value.get() }
+    }
+}
+
+impl<T> DerefMut for Borrowed<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and this borrow is itself borrowed mutably.
+        unsafe { &mut *self.cell.value.get() }
+    }
+}
+
+#[cfg(debug_assertions)]
+impl<T> Drop for Borrowed<'_, T> {
+    fn drop(&mut self) {
+        self.cell.borrowed.set(false);
+    }
+}

@@ -1,0 +1,141 @@
+//! [`DeadlineCheck`]: whether the next deadline may have come, asked at every call for the price of one read of the counter.
+//!
+//! Problem: a deadline is a moment of `CLOCK_MONOTONIC`, and a call cannot afford to read that clock. Looking at it at some calls
+//! only makes a deadline late by as many calls, each of which may follow upon milliseconds of computing. Solution: the processor's
+//! counter decides whether the clock is read. The clock alone decides whether the deadline has come, so a wrong counter
+//! makes nothing early.
+//!
+//! ```text
+//!   looked at the clock                     asks the clock again                deadline
+//!   ├────────── three quarters of what is left ──────┤────── again ─────┤── … ──┤
+//! ```
+//! Conditions and why it works: the rate of the counter is measured between two looks, from below. The quarter kept in
+//! reserve is more than the kernel may change the rate of its clock by (a tenth either way). No stretch is longer than
+//! [`MOST_BLIND_NS`], so a counter that changed its rate all the same delays the look by no more than that much of it. A
+//! counter that went back asks at once. Where the counter is not to be trusted, or its rate is not known yet, every call asks the
+//! clock.
+
+use std::cell::Cell;
+
+use hairspring_exec_core::Moment;
+use hairspring_machine::Machine;
+
+/// The longest stretch without a look at the clock while a deadline is set. Long beside the cost of a look, 50 ns.
+const MOST_BLIND_NS: u64 = 1_000_000;
+/// The shortest stretch over which the rate is measured: the reading of the clock, 50 ns, is little of it.
+const LEAST_MEASURED_NS: u64 = 20_000;
+/// How old a reading of the counter may be because it counts in steps, in nanoseconds; and in ticks, for slow ones.
+const STEP_NS: u64 = 100;
+const STEP_TICKS: u64 = 2;
+/// Binary digits behind the point of the rate.
+const FRACTION: u32 = 20;
+
+/// One look at the clock: the counter before, the clock, the counter after.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    before: u64,
+    pub(super) now: Moment,
+    after: u64,
+}
+
+pub(super) struct DeadlineCheck {
+    /// Whether the counter may stand in for the clock.
+    trusted: bool,
+    /// The counter at the last look, and how far it may go on from there before the next.
+    seen: Cell<u64>,
+    span: Cell<u64>,
+    /// The deadline that the span is for, in nanoseconds.
+    due: Cell<u64>,
+    /// The look that the rate is measured from.
+    base: Cell<Option<Look>>,
+    /// Ticks in a nanosecond, from below; 0: not known. Not floating-point: it is used among a task's own control words.
+    rate: Cell<u64>,
+}
+
+impl DeadlineCheck {
+    /// Whether the machine's counter is `trusted`; if not it is never read, for a process may be forbidden to.
+    pub(super) fn new(trusted: bool) -> Self {
+        Self {
+            trusted,
+            seen: Cell::new(0),
+            span: Cell::new(0),
+            due: Cell::new(u64::MAX),
+            base: Cell::new(None),
+            rate: Cell::new(0),
+        }
+    }
+
+    /// Forgets the rate: between two runs the machine may have slept, or moved.
+    pub(super) fn forget(&self) {
+        self.base.set(None);
+        self.rate.set(0);
+        self.expire();
+    }
+
+    /// Whether the clock is to be looked at.
+    #[inline(always)]
+    pub(super) fn is_due(&self, machine: &impl Machine) -> bool {
+        !self.trusted || machine.ticks().raw().wrapping_sub(self.seen.get()) >= self.span.get()
+    }
+
+    /// A deadline was set. Returns true if it comes before all known ones: then the clock must be read.
+    #[inline(always)]
+    pub(super) fn heed(&self, deadline: Moment) -> bool {
+        let sooner = deadline.as_nanos() < self.due.get();
+        if sooner {
+            self.expire();
+        }
+        sooner
+    }
+
+    /// The clock is to be looked at.
+    pub(super) fn expire(&self) {
+        self.span.set(0);
+    }
+
+    /// Looks at the clock.
+    pub(super) fn look(&self, machine: &impl Machine, read: impl FnOnce() -> Moment) -> Look {
+        if !self.trusted {
+            return Look { before: 0, now: read(), after: 0 };
+        }
+        let before = machine.ticks().raw();
+        let now = read();
+        Look { before, now, after: machine.ticks().raw() }
+    }
+
+    /// After a look at the clock: sets the check for the next deadline.
+    pub(super) fn set(&self, look: Look, next: Moment) {
+        self.due.set(next.as_nanos());
+        self.seen.set(look.before);
+        self.span.set(if self.trusted { self.span_until(look, next) } else { 0 });
+    }
+
+    /// No deadline is set.
+    pub(super) fn unset(&self) {
+        self.due.set(u64::MAX);
+    }
+
+    fn span_until(&self, look: Look, next: Moment) -> u64 {
+        self.measure(look);
+        let left = next.as_nanos().saturating_sub(look.now.as_nanos()).min(MOST_BLIND_NS);
+        // At most 750,000 ns times a rate below 2⁴⁰: it fits.
+        let safe = (left - left / 4).saturating_sub(STEP_NS);
+        ((u128::from(safe) * u128::from(self.rate.get())) >> FRACTION).saturating_sub(u128::from(STEP_TICKS)) as u64
+    }
+
+    /// Measures the rate between two looks, from below: a counter read before the first clock reading or after the second would
+    /// say more than passed between them.
+    fn measure(&self, look: Look) {
+        let Some(base) = self.base.get() else { return self.base.set(Some(look)) };
+        let passed_ns = look.now.as_nanos().saturating_sub(base.now.as_nanos());
+        if passed_ns < LEAST_MEASURED_NS {
+            return;
+        }
+        self.base.set(Some(look));
+        let ticks = u128::from(look.before.saturating_sub(base.after));
+        let rate = ((ticks << FRACTION) / u128::from(passed_ns)) as u64;
+        // One that rises by more is a counter that jumped, or recovers from a measurement that was disturbed.
+        let known = self.rate.get();
+        self.rate.set(if known == 0 { rate } else { rate.min(known + known / 4) });
+    }
+}

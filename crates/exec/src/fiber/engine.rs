@@ -1,0 +1,145 @@
+//! The fiber back-end as [`Engine`].
+#![expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
+
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, TaskId, TimerId};
+use hairspring_machine::Nanos;
+
+use super::carrier::Carrier;
+use super::fibers::Fibers;
+use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
+use crate::interrupt::{InterruptSource, Isp};
+use crate::message::Bytes;
+use crate::report::{Finish, RunLimit, StopReason};
+use crate::trace::Trace;
+
+impl<M: Carrier> Engine for Fibers<M> {
+    fn home(&self) -> u32 {
+        self.home_inline()
+    }
+
+    fn fits(&self, bytes: usize, alignment: usize) -> bool {
+        self.slots.fits(bytes, alignment)
+    }
+
+    fn call(&self, by: By, call: Call) -> Reply {
+        self.call_inline(by, call)
+    }
+
+    fn send(&self, by: By, call: Call, message: Bytes<'_>) -> Reply {
+        self.send_inline(by, call, message)
+    }
+
+    unsafe fn take(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.take_inline(me, envelope, to, bytes) }
+    }
+
+    fn started_with(&self, me: TaskId) -> u32 {
+        self.started_with_inline(me)
+    }
+
+    fn now(&self) -> Moment {
+        self.machine.moment()
+    }
+
+    fn work(&self, me: TaskId, span: Nanos) {
+        let mut left = span;
+        while left > Nanos::ZERO {
+            let now = self.machine.moment();
+            let until = self.next_event().map_or(i64::MAX, |next| {
+                i64::try_from(next.as_nanos().saturating_sub(now.as_nanos())).unwrap_or(i64::MAX)
+            });
+            // On the host an interrupt can come at any time: look at least this often.
+            let slice = if M::REAL { 1_000 } else { i64::MAX };
+            let stretch = left.min(Nanos::new(until.min(slice).max(1)));
+            self.machine.compute(stretch);
+            let mut took = stretch;
+            if M::REAL {
+                // A little more than was asked for.
+                let passed = self.machine.moment().as_nanos().saturating_sub(now.as_nanos());
+                took = took.max(Nanos::new(i64::try_from(passed).unwrap_or(i64::MAX)));
+            }
+            left = left - took;
+            self.preempt_point_inline(me);
+        }
+    }
+
+    fn preempt_point(&self, me: TaskId) {
+        self.preempt_point_inline(me);
+    }
+
+    fn create_task(
+        &self,
+        by: By,
+        name: &str,
+        priority: Priority,
+        mailboxes: [u16; 4],
+        procedure: TaskProcedure,
+    ) -> Result<TaskId, CallStatus> {
+        self.make_task(by, name, priority, mailboxes, Self::life_of(procedure))
+    }
+
+    fn delete_task(&self, by: By, task: TaskId) -> Reply {
+        self.unmake_task(by, task)
+    }
+
+    fn create_timer(
+        &self,
+        by: By,
+        name: &str,
+        mut procedure: TimerProcedure<dyn Engine>,
+    ) -> Result<TimerId, CallStatus> {
+        self.make_timer(by, name, Box::new(move |fibers, timer, expiry| procedure(fibers, timer, expiry)))
+    }
+
+    fn delete_timer(&self, by: By, timer: TimerId) -> Reply {
+        self.unmake_timer(by, timer)
+    }
+
+    fn attach(
+        &self,
+        name: &str,
+        source: &InterruptSource,
+        procedure: InterruptProcedure<dyn Engine>,
+    ) -> Result<Isp, std::io::Error> {
+        let procedure: InterruptProcedure<Self> = match procedure {
+            InterruptProcedure::Raw(raw) => InterruptProcedure::Raw(raw),
+            InterruptProcedure::Conforming(mut conforming) => {
+                InterruptProcedure::Conforming(Box::new(move |fibers, isp, arrival| conforming(fibers, isp, arrival)))
+            }
+        };
+        self.make_procedure(name, source, procedure)
+    }
+
+    fn interrupt_at(&self, isp: u16, at: Moment) -> bool {
+        if !M::REAL {
+            self.post_at(isp, at);
+        }
+        !M::REAL
+    }
+
+    fn set_hooks(&self, hooks: Box<dyn Observer + Send>) {
+        self.use_hooks(hooks);
+    }
+
+    fn trace(&self) -> Option<Trace> {
+        self.recorded()
+    }
+
+    fn run(&self, limit: RunLimit) -> Finish {
+        self.run_once(limit)
+    }
+
+    fn stop(&self, by: By) {
+        self.end_run(StopReason::Asked);
+        if let By::Task(me) = by {
+            // Whoever is more urgent unwinds first.
+            self.settle(me, CallStatus::Ok.into());
+            self.killed(me, CallStatus::Ok.into());
+        }
+    }
+
+    fn begin_unwinding(&self, me: TaskId) -> bool {
+        self.unwinds(me)
+    }
+}

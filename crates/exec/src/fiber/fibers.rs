@@ -1,0 +1,227 @@
+//! [`Fibers`]: the engine on one machine, made, looked at and taken down.
+#![expect(unsafe_code, reason = "a fiber is referred to while the table grows")]
+
+use std::any::Any;
+use std::cell::{Cell, UnsafeCell};
+use std::sync::{Arc, Mutex};
+
+use corosensei::{Coroutine, Yielder};
+use hairspring_exec_core::{Core, Moment, Observer, TaskId};
+use hairspring_machine::{CpuSet, Nanos, Policy};
+
+use super::attention::{self, Attention, MEASURED};
+use super::carrier::Carrier;
+use super::cell::CarrierCell;
+use super::deadline::DeadlineCheck;
+use super::overflow;
+use super::stacks::{Stack, Stacks};
+use crate::config::ExecConfig;
+use crate::engine::{InterruptProcedure, TimerProcedure};
+use crate::hooks::HookObserver;
+use crate::host::ControlWords;
+use crate::interrupt::{Arrival, Doorbell, Health, Post, RING_SLOTS, Ring, SourceThread};
+use crate::message::Slots;
+use crate::report::{Finish, StopReason};
+use crate::trace::{Log, Trace};
+
+pub(super) type Stackful = Coroutine<(), (), (), Stack>;
+
+/// The life of a fiber: runs the procedure of a task, start after start, with these control words at first.
+pub(crate) type FiberLife<M> = Box<dyn FnMut(&Fibers<M>, TaskId, ControlWords) + Send>;
+
+/// One task's stack and what runs on it.
+pub(super) struct Fiber<M: Carrier> {
+    pub(super) name: String,
+    pub(super) task: Cell<TaskId>,
+    pub(super) life: CarrierCell<Option<FiberLife<M>>>,
+    pub(super) coroutine: CarrierCell<Option<Stackful>>,
+    /// Its way back, valid while it is resumed.
+    pub(super) yielder: Cell<*const Yielder<(), ()>>,
+    /// Whether it is on the chain of resumes.
+    pub(super) on_chain: Cell<bool>,
+    /// Whether its stack is being unwound: a kill does not unwind it again.
+    pub(super) unwinding: Cell<bool>,
+}
+
+/// What sources on other threads reach.
+pub(super) struct Arrivals {
+    pub(super) ring: Ring,
+    pub(super) doorbell: Doorbell,
+    pub(super) attention: Arc<Attention>,
+}
+
+/// The way of one procedure's arrivals.
+pub(super) struct Line {
+    pub(super) arrivals: Arc<Arrivals>,
+    pub(super) health: Arc<Health>,
+}
+
+impl Post for Line {
+    fn post(&self, isp: u16, arrival: Arrival) -> bool {
+        // The count is cut to 48 bits: an eventfd that holds more has been ignored for a very long time.
+        let word = u64::from(isp) << 48 | arrival.count.min((1 << 48) - 1);
+        let arrivals = &self.arrivals;
+        let kept = arrivals.ring.push(arrival.at.as_nanos(), word);
+        if !kept {
+            self.health.count_lost();
+        }
+        // The bell is for a carrier that sleeps, the word for one that runs tasks.
+        arrivals.attention.set(attention::ARRIVED);
+        arrivals.doorbell.ring();
+        kept
+    }
+}
+
+/// An attached procedure.
+pub(super) struct Procedure<M: Carrier> {
+    pub(super) name: String,
+    pub(super) body: UnsafeCell<Option<InterruptProcedure<Fibers<M>>>>,
+    pub(super) health: Arc<Health>,
+    /// Ends when the procedure is dropped.
+    pub(super) _source: Option<SourceThread>,
+}
+
+/// A timer's name, and its procedure while that does not run.
+type NamedTimer<M> = (String, Option<TimerProcedure<Fibers<M>>>);
+
+/// The engine.
+pub(crate) struct Fibers<M: Carrier> {
+    pub(crate) machine: M,
+    pub(super) config: ExecConfig,
+    /// Where the carrier is put for a run, and how it is scheduled there.
+    pub(super) placement: (Option<CpuSet>, Policy),
+    pub(super) core: CarrierCell<Core<HookObserver>>,
+    pub(super) slots: Slots,
+    #[expect(clippy::vec_box, reason = "a fiber is referred to while the table grows")]
+    pub(super) fibers: CarrierCell<Vec<Box<Fiber<M>>>>,
+    pub(super) stacks: CarrierCell<Stacks>,
+    /// Where stacks lie, for the report of an overflow.
+    pub(super) extents: CarrierCell<Vec<overflow::Extent>>,
+    pub(super) timers: CarrierCell<Vec<NamedTimer<M>>>,
+    #[expect(clippy::vec_box, reason = "a procedure runs while others could be attached")]
+    pub(super) procedures: CarrierCell<Vec<Box<Procedure<M>>>>,
+    pub(super) arrivals: Arc<Arrivals>,
+    /// Interrupts to come in virtual time, soonest last.
+    pub(super) agenda: CarrierCell<Vec<(Moment, u16)>>,
+    /// Whether a call has more to do than the call itself.
+    pub(super) attention: Arc<Attention>,
+    /// Whether the next deadline may have come.
+    pub(super) deadline_check: DeadlineCheck,
+    /// Arrivals taken out of the ring and not served yet.
+    pub(super) arrived: CarrierCell<Vec<(u64, u64)>>,
+    /// How long somebody has run away, in nanoseconds. The watchdog holds it while it takes the carrier's priority.
+    pub(super) ran_away: Arc<Mutex<u64>>,
+    /// Those that every task begins with: the carrier's when the run began.
+    pub(super) default_control: Cell<ControlWords>,
+    /// The floating-point control words that whoever gave the CPU away last left behind.
+    pub(super) control: Cell<ControlWords>,
+    /// Whether every call is recorded or measured.
+    pub(super) observed: bool,
+    pub(super) log: CarrierCell<Option<Log>>,
+    /// How many fibers are known to unwind.
+    pub(super) unwinding: Cell<u32>,
+    pub(super) limit: Cell<Option<Moment>>,
+    pub(super) stopping: Cell<bool>,
+    pub(super) finish: CarrierCell<Finish>,
+    /// What a procedure panicked with.
+    pub(super) burst: CarrierCell<Option<Box<dyn Any + Send>>>,
+    /// When the last call was over; for the longest time without a look.
+    pub(super) left_at: Cell<Moment>,
+    pub(super) longest_call: Cell<Nanos>,
+    pub(super) longest_unpolled: Cell<Nanos>,
+}
+
+/// From one moment to a later one.
+pub(super) fn between(before: Moment, after: Moment) -> Nanos {
+    Nanos::new(after.as_nanos().saturating_sub(before.as_nanos()).min(i64::MAX as u64).cast_signed())
+}
+
+impl<M: Carrier> Fibers<M> {
+    /// An engine without tasks. Boxed: its fibers know its address.
+    pub(crate) fn new(machine: M, config: &ExecConfig, cpus: Option<CpuSet>, policy: Policy) -> Box<Self> {
+        let attention = Arc::new(Attention::default());
+        if config.measure_latency {
+            attention.set(MEASURED);
+        }
+        Box::new(Self {
+            deadline_check: DeadlineCheck::new(machine.trusts_counter()),
+            machine,
+            placement: (cpus, policy),
+            core: CarrierCell::new(Core::new(config.envelopes, HookObserver::new(Some(Arc::clone(&attention))))),
+            slots: Slots::new(config.envelopes, config.message_bytes),
+            fibers: CarrierCell::new(Vec::new()),
+            stacks: CarrierCell::new(Stacks::new(config.stack_bytes)),
+            extents: CarrierCell::new(Vec::new()),
+            timers: CarrierCell::new(Vec::new()),
+            procedures: CarrierCell::new(Vec::new()),
+            arrivals: Arc::new(Arrivals {
+                ring: Ring::new(),
+                doorbell: Doorbell::new(),
+                attention: Arc::clone(&attention),
+            }),
+            attention,
+            arrived: CarrierCell::new(Vec::with_capacity(RING_SLOTS)),
+            agenda: CarrierCell::new(Vec::new()),
+            ran_away: Arc::new(Mutex::new(0)),
+            default_control: Cell::new(ControlWords::read()),
+            control: Cell::new(ControlWords::read()),
+            observed: config.trace.is_some() || config.measure_latency,
+            log: CarrierCell::new(config.trace.map(Log::new)),
+            unwinding: Cell::new(0),
+            limit: Cell::new(None),
+            stopping: Cell::new(false),
+            finish: CarrierCell::new(Finish::new(StopReason::Finished)),
+            burst: CarrierCell::new(None),
+            left_at: Cell::new(Moment::START),
+            longest_call: Cell::new(Nanos::ZERO),
+            longest_unpolled: Cell::new(Nanos::ZERO),
+            config: config.clone(),
+        })
+    }
+
+    /// The number of this executive.
+    #[inline(always)]
+    pub(crate) fn home_inline(&self) -> u32 {
+        self.slots.home()
+    }
+
+    /// Has every decision told to the program.
+    pub(super) fn use_hooks(&self, hooks: Box<dyn Observer + Send>) {
+        let before = self.core.borrow().observer.hooks.replace(hooks);
+        drop(before);
+    }
+
+    /// What was recorded so far.
+    pub(super) fn recorded(&self) -> Option<Trace> {
+        let mut trace = self.log.borrow().as_ref().map(|log| log.trace(M::NAME, self.config.envelopes))?;
+        trace.tasks = self.fibers.borrow().iter().map(|fiber| fiber.name.clone()).collect();
+        trace.timers = self.timers.borrow().iter().map(|(name, _)| name.clone()).collect();
+        trace.isps = self.procedures.borrow().iter().map(|found| found.name.clone()).collect();
+        Some(trace)
+    }
+
+    /// The fiber of a task.
+    #[inline]
+    pub(super) fn fiber(&self, task: TaskId) -> &Fiber<M> {
+        let fiber: *const Fiber<M> = &raw const *self.fibers.borrow()[task.index()];
+        // SAFETY: fibers are boxed and never removed while the engine lives, so the reference outlives growth of the table.
+        unsafe { &*fiber }
+    }
+
+    /// Whether any source could still fire: a descriptor's thread, a handle in other hands, a scripted interrupt.
+    pub(super) fn expects_interrupts(&self) -> bool {
+        let attached = !self.procedures.borrow().is_empty();
+        if M::REAL { attached } else { !self.agenda.borrow().is_empty() }
+    }
+}
+
+impl<M: Carrier> Drop for Fibers<M> {
+    fn drop(&mut self) {
+        // Sources first: nothing arrives any more. Then fibers, each parked at the end of a run or never started: a run
+        // that was under way has been ended when `run` returned.
+        self.procedures.get_mut().clear();
+        for fiber in self.fibers.get_mut() {
+            drop(fiber.coroutine.get_mut().take());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Making and removing the objects of an engine: tasks, timers, and attached procedures.
+
+use std::cell::{Cell, UnsafeCell};
+use std::sync::Arc;
+
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Priority, Reply, TaskId, TimerId};
+
+use super::carrier::Carrier;
+use super::cell::CarrierCell;
+use super::fibers::{Fiber, FiberLife, Fibers, Line, Procedure};
+use super::placement::{SOURCES, above};
+use crate::engine::{InterruptProcedure, TimerProcedure};
+use crate::interrupt::{Health, InterruptSource, Isp, SourceThread};
+
+impl<M: Carrier> Fibers<M> {
+    pub(crate) fn make_task(
+        &self,
+        by: By,
+        name: &str,
+        priority: Priority,
+        mailboxes: [u16; 4],
+        life: FiberLife<M>,
+    ) -> Result<TaskId, CallStatus> {
+        let task = TaskId::from_number(self.apply(by, Call::CreateTask { priority, mailboxes }).result()?);
+        let mut fibers = self.fibers.borrow();
+        if let Some(slot) = fibers.get_mut(task.index()) {
+            // The slot of a deleted task; its fiber, if it had one, waits at the end of its last run.
+            name.clone_into(&mut slot.name);
+            slot.task.set(task);
+            *slot.life.get_mut() = Some(life);
+        } else {
+            fibers.push(Box::new(Fiber {
+                name: name.to_owned(),
+                task: Cell::new(task),
+                life: CarrierCell::new(Some(life)),
+                coroutine: CarrierCell::new(None),
+                yielder: Cell::new(std::ptr::null()),
+                on_chain: Cell::new(false),
+                unwinding: Cell::new(false),
+            }));
+        }
+        Ok(task)
+    }
+
+    pub(super) fn unmake_task(&self, by: By, task: TaskId) -> Reply {
+        let reply = self.apply(by, Call::DeleteTask { task });
+        if reply.status == CallStatus::Ok {
+            let fiber = self.fiber(task);
+            // The fiber, if it has one, is parked for good: idle, at the end of a run, with nothing of the body on it.
+            let coroutine = fiber.coroutine.borrow().take();
+            let life = fiber.life.borrow().take();
+            drop(coroutine);
+            drop(life);
+        }
+        reply
+    }
+
+    pub(crate) fn make_timer(
+        &self,
+        by: By,
+        name: &str,
+        procedure: TimerProcedure<Self>,
+    ) -> Result<TimerId, CallStatus> {
+        let timer = TimerId::from_number(self.apply(by, Call::CreateTimer).result()?);
+        let mut timers = self.timers.borrow();
+        if timers.len() <= timer.index() {
+            timers.resize_with(timer.index() + 1, || (String::new(), None));
+        }
+        timers[timer.index()] = (name.to_owned(), Some(procedure));
+        Ok(timer)
+    }
+
+    pub(super) fn unmake_timer(&self, by: By, timer: TimerId) -> Reply {
+        let reply = self.apply(by, Call::DeleteTimer { timer });
+        if reply.status == CallStatus::Ok {
+            // A procedure that deletes its own timer has been taken out while it runs; it is dropped afterwards.
+            let procedure = self.timers.borrow()[timer.index()].1.take();
+            drop(procedure);
+        }
+        reply
+    }
+
+    pub(crate) fn make_procedure(
+        &self,
+        name: &str,
+        source: &InterruptSource,
+        body: InterruptProcedure<Self>,
+    ) -> Result<Isp, std::io::Error> {
+        let number = self.procedures.borrow().len() as u16;
+        let health = Arc::new(Health::new(name));
+        let line = Line { arrivals: Arc::clone(&self.arrivals), health: Arc::clone(&health) };
+        let isp = Isp { number, to: Arc::new(line) };
+        let theirs = Arc::clone(&health);
+        let post = isp.clone();
+        let policy = above(self.placement.1, SOURCES);
+        let (source, kept) = match body {
+            InterruptProcedure::Raw(raw) if !matches!(source, InterruptSource::Software) => {
+                (SourceThread::start(name, source, policy, None, theirs, raw)?, None)
+            }
+            body => {
+                let deliver = move |arrival| {
+                    // A full ring is counted there.
+                    post.to.post(number, arrival);
+                };
+                (SourceThread::start(name, source, policy, None, theirs, deliver)?, Some(body))
+            }
+        };
+        let procedure =
+            Box::new(Procedure { name: name.to_owned(), body: UnsafeCell::new(kept), health, _source: source });
+        self.procedures.borrow().push(procedure);
+        Ok(isp)
+    }
+
+    /// Sets a software interrupt off at a moment of virtual time.
+    pub(super) fn post_at(&self, isp: u16, at: Moment) {
+        let mut agenda = self.agenda.borrow();
+        // Soonest last; equal moments in the order in which they were entered, so the new one goes before its equals.
+        let place = agenda.partition_point(|&(other, _)| other > at);
+        agenda.insert(place, (at, isp));
+    }
+}

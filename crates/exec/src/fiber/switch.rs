@@ -1,0 +1,243 @@
+//! The way of a call: into the core, and to whoever is to run then.
+#![expect(unsafe_code, reason = "stacks that are switched")]
+
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId};
+
+use super::attention::TIMED;
+use super::carrier::Carrier;
+use super::fibers::{Fiber, Fibers, Stackful, between};
+use crate::host::ControlWords;
+use crate::message::Bytes;
+
+/// Whether the call gave the task a buffer. Nothing else may happen before it is in safe hands: a task that unwound
+/// here would keep it for good.
+#[inline(always)]
+fn holds_buffer(call: Call, reply: Reply) -> bool {
+    matches!(call, Call::GetBuffer { .. }) && reply.status == CallStatus::Ok
+}
+
+impl<M: Carrier> Fibers<M> {
+    /// [`Engine::call`](crate::engine::Engine::call), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn call_inline(&self, by: By, call: Call) -> Reply {
+        if self.observed {
+            return self.call_observed(by, call, None);
+        }
+        // Asked before the call is consumed, so that it need not be kept in memory.
+        let asks_for_buffer = matches!(call, Call::GetBuffer { .. });
+        let deadline = call.deadline();
+        let reply = self.core.borrow().apply(by, call);
+        self.heed(deadline);
+        match by {
+            By::Task(me) if !(asks_for_buffer && reply.status == CallStatus::Ok) => self.settle(me, reply),
+            _ => reply,
+        }
+    }
+
+    /// [`Engine::send`](crate::engine::Engine::send), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn send_inline(&self, by: By, call: Call, message: Bytes<'_>) -> Reply {
+        if self.observed {
+            return self.call_observed(by, call, Some(message));
+        }
+        let deadline = call.deadline();
+        let reply = self.core.borrow().apply(by, call);
+        self.heed(deadline);
+        if matches!(reply.status, CallStatus::Ok | CallStatus::Blocked) {
+            self.slots.write(reply.value, message);
+        }
+        match by {
+            By::Task(me) => self.settle(me, reply),
+            _ => reply,
+        }
+    }
+
+    /// [`Engine::take`](crate::engine::Engine::take), compiled into its caller. Taking readies at most the sender of the
+    /// message before.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(crate) unsafe fn take_inline(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise; the core handed the envelope to `me`, who has not taken it yet.
+        unsafe { self.slots.read(envelope, to, bytes) };
+        if self.observed {
+            self.call_observed(By::Task(me), Call::Take, None);
+            return;
+        }
+        // Mostly nobody is readied by it and nothing is due, and then there is nothing to settle.
+        let reply = self.core.borrow().apply(By::Task(me), Call::Take);
+        if reply.value != 0 || self.needs_attention() {
+            self.settle_cold(me, reply);
+        }
+    }
+
+    /// [`Engine::started_with`](crate::engine::Engine::started_with), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn started_with_inline(&self, me: TaskId) -> u32 {
+        self.core.borrow().outcome(me).value
+    }
+
+    #[inline(always)]
+    pub(crate) fn preempt_point_inline(&self, me: TaskId) {
+        self.settle(me, CallStatus::Ok.into());
+        self.leave();
+    }
+
+    /// Whether anything may be due. One load; while a deadline is set, a read of the counter too.
+    #[inline(always)]
+    pub(super) fn needs_attention(&self) -> bool {
+        let bits = self.attention.bits();
+        bits != 0 && (bits != TIMED || self.deadline_check.is_due(&self.machine))
+    }
+
+    /// A deadline was set.
+    #[inline(always)]
+    fn heed(&self, deadline: Option<Moment>) {
+        if let Some(deadline) = deadline
+            && self.deadline_check.heed(deadline)
+        {
+            self.attention.set(TIMED);
+        }
+    }
+
+    /// After a call of a task: serves what is due, and lets the right task run.
+    #[inline(always)]
+    pub(super) fn settle(&self, me: TaskId, reply: Reply) -> Reply {
+        if self.needs_attention() {
+            self.attend(Some(me));
+            if self.core.borrow().is_first(me) {
+                // The look may have ended the wait that the call had just begun, or the run, and with it the task.
+                return self.resumed_reply(me, reply);
+            }
+        } else if self.core.borrow().is_first(me) {
+            return reply;
+        }
+        if std::thread::panicking() {
+            self.note_panic(me);
+        }
+        let control = ControlWords::read();
+        self.give_way(me, reply.status == CallStatus::Blocked, control, control);
+        self.resumed_reply(me, reply)
+    }
+
+    /// What a call comes out as, once the task that made it runs again.
+    #[inline(always)]
+    fn resumed_reply(&self, me: TaskId, reply: Reply) -> Reply {
+        // Not told by the status, which may speak of a killed task that the call was about.
+        if self.core.borrow().is_killed(me) { self.killed(me, reply) } else { self.core.borrow().resumed(me, reply) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_cold(&self, me: TaskId, reply: Reply) {
+        self.settle(me, reply);
+    }
+
+    /// Gives the CPU away until this task is first again; `waits`: it is not ready. It leaves the floating-point control
+    /// words `left` in force and finds `wanted` when it returns.
+    ///
+    /// Compiled into its caller, like everything from here to the switch: a processor predicts where a `ret` goes by the
+    /// calls it saw, and a switch in the middle of a call makes it guess wrong at every return until the next switch. With
+    /// no call between a task's body and the switch there is nothing to guess. (Ten times the cost of the switch, measured.)
+    #[inline(always)]
+    pub(super) fn give_way(&self, me: TaskId, mut waits: bool, left: ControlWords, wanted: ControlWords) {
+        // For whoever runs next, to know without reading.
+        self.control.set(left);
+        loop {
+            match if waits { None } else { self.above() } {
+                Some(next) => self.resume(next),
+                // SAFETY: this code runs on the fiber's own stack, so the yielder that its body was given is live.
+                None => unsafe { &*self.fiber(me).yielder.get() }.suspend(()),
+            }
+            if self.core.borrow().is_first(me) {
+                break;
+            }
+            waits = !self.core.borrow().may_run(me);
+        }
+        wanted.put_in_force(self.control.get());
+    }
+
+    /// The fiber that is to run, if it is not on the chain of resumes.
+    #[inline(always)]
+    pub(super) fn above(&self) -> Option<&Fiber<M>> {
+        let index = self.core.borrow().first_index()?;
+        let next: *const Fiber<M> = &raw const *self.fibers.borrow()[index];
+        // SAFETY: as in `fiber`.
+        let next = unsafe { &*next };
+        (!next.on_chain.get()).then_some(next)
+    }
+
+    /// Runs a task on top of what runs now, until it gives the CPU back.
+    #[inline(always)]
+    pub(super) fn resume(&self, fiber: &Fiber<M>) {
+        let coroutine: *mut Option<Stackful> = fiber.coroutine.as_ptr();
+        // SAFETY: the fiber is not on the chain, so nobody is inside this coroutine or holds a reference to it.
+        let coroutine = unsafe { &mut *coroutine };
+        let Some(stackful) = coroutine else { return self.equip(fiber, coroutine) };
+        fiber.on_chain.set(true);
+        let finished = stackful.resume(()).as_return().is_some();
+        fiber.on_chain.set(false);
+        if finished {
+            // It did not give the CPU away, but left.
+            self.control.set(ControlWords::read());
+            self.retire(coroutine);
+        }
+    }
+
+    /// Applies a call without switching; recorded if anything is.
+    pub(super) fn apply(&self, by: By, call: Call) -> Reply {
+        let reply = self.core.borrow().apply(by, call);
+        self.heed(call.deadline());
+        self.record(by, call, reply);
+        reply
+    }
+
+    fn record(&self, by: By, call: Call, reply: Reply) {
+        if self.observed
+            && let Some(log) = &mut *self.log.borrow()
+        {
+            log.record(self.machine.moment(), by, call, reply);
+        }
+    }
+
+    /// A call that is recorded and whose time is measured.
+    #[inline(never)]
+    fn call_observed(&self, by: By, call: Call, message: Option<Bytes<'_>>) -> Reply {
+        let before = self.config.measure_latency.then(|| self.machine.moment());
+        let reply = self.apply(by, call);
+        if let Some(message) = message
+            && matches!(reply.status, CallStatus::Ok | CallStatus::Blocked)
+        {
+            self.slots.write(reply.value, message);
+        }
+        if let Some(before) = before {
+            let after = self.machine.moment();
+            self.longest_call.set(self.longest_call.get().max(between(before, after)));
+        }
+        match by {
+            By::Task(me) if !holds_buffer(call, reply) => {
+                let reply = self.settle(me, reply);
+                self.leave();
+                reply
+            }
+            _ => reply,
+        }
+    }
+
+    /// The task's own code goes on: nobody looks at anything until its next call.
+    #[inline(always)]
+    pub(super) fn leave(&self) {
+        if self.observed {
+            self.note_leaving();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_leaving(&self) {
+        if self.config.measure_latency {
+            self.left_at.set(self.machine.moment());
+        }
+    }
+}

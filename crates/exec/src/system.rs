@@ -1,0 +1,6 @@
+//! What the executive asks of Linux itself: sleeping on a word, the clock, and how threads are scheduled.
+
+pub(crate) mod clock;
+pub(crate) mod futex;
+pub(crate) mod scheduling;
+pub(crate) mod sync;

@@ -1,0 +1,44 @@
+//! What the kernel is told about threads other than the calling one: their policy, and how much CPU time they had.
+#![expect(unsafe_code, reason = "scheduling calls of libc on other threads, by their numbers")]
+
+use hairspring_machine::{Nanos, Policy};
+
+/// The kernel's number of the calling thread.
+pub(crate) fn own_number() -> i32 {
+    // SAFETY: no arguments; cannot fail.
+    unsafe { libc::gettid() }
+}
+
+/// Schedules a thread of this process so. False: the system refused.
+pub(crate) fn set_policy_of(thread: i32, policy: Policy) -> bool {
+    let (number, priority) = match policy {
+        Policy::Fifo(priority) => (libc::SCHED_FIFO, priority),
+        Policy::RoundRobin(priority) => (libc::SCHED_RR, priority),
+        Policy::Other | Policy::Unknown(_) => (libc::SCHED_OTHER, 0),
+    };
+    let parameters = libc::sched_param { sched_priority: i32::from(priority) };
+    // SAFETY: a live structure. The thread is one of the executive's, which has not been joined (the seats' doing).
+    unsafe { libc::sched_setscheduler(thread, number, &raw const parameters) == 0 }
+}
+
+/// Puts the calling thread behind those of its own priority.
+pub(crate) fn give_way() {
+    // SAFETY: no arguments; cannot fail on Linux.
+    unsafe { libc::sched_yield() };
+}
+
+/// CPU time that a thread of this process has used; none if it has ended.
+pub(crate) fn cpu_time_of(thread: i32) -> Option<Nanos> {
+    // The kernel's own encoding of "CPU clock of that thread": the number's complement, the mark of a thread (4), and the
+    // scheduler's clock (2). What pthread_getcpuclockid computes, without a pthread_t.
+    let clock = !thread << 3 | 6;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a live structure; the kernel refuses a clock of a thread that is gone.
+    let code = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (code == 0).then(|| Nanos::from_secs(time.tv_sec) + Nanos::new(time.tv_nsec))
+}
+
+/// The first characters of a name, as the kernel shows it.
+pub(crate) fn thread_name(name: &str) -> String {
+    name.chars().filter(|&letter| letter != '\0').take(15).collect()
+}

@@ -1,0 +1,19 @@
+//! The real-time priorities of an executive's threads, from the watchdog down to the least urgent task.
+
+use hairspring_exec_core::Priority;
+use hairspring_machine::Policy;
+
+/// Kernel priority of a task of priority 0; one of 63 gets 17. Leaves room for the interrupt threads of a kernel with
+/// PREEMPT_RT (50) to be placed among the tasks, and for the executive's own threads above.
+const MOST_URGENT: u8 = 80;
+/// Ticks and timer procedures: above all tasks.
+pub(super) const KERNEL: Policy = Policy::Fifo(85);
+/// Interrupt service procedures: above the kernel thread.
+pub(super) const INTERRUPT: Policy = Policy::Fifo(88);
+/// Above all that could run away.
+pub(super) const WATCHDOG: Policy = Policy::Fifo(95);
+
+/// How a task of this priority is scheduled.
+pub(super) fn policy_of(priority: Priority) -> Policy {
+    Policy::Fifo(MOST_URGENT - priority.number())
+}

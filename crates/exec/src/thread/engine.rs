@@ -1,0 +1,154 @@
+//! The thread back-end as [`Engine`].
+#![expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
+
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, TaskId, TimerId};
+use hairspring_machine::{Clock, Host, Machine, Nanos};
+
+use super::state::TimerSeat;
+use super::threads::Threads;
+use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
+use crate::interrupt::{InterruptSource, Isp};
+use crate::message::Bytes;
+use crate::report::{Finish, RunLimit, StopReason};
+use crate::system::clock::monotonic;
+use crate::trace::Trace;
+
+impl Engine for Threads {
+    fn home(&self) -> u32 {
+        self.shared.slots.home()
+    }
+
+    fn fits(&self, bytes: usize, alignment: usize) -> bool {
+        self.shared.slots.fits(bytes, alignment)
+    }
+
+    fn call(&self, by: By, call: Call) -> Reply {
+        let gives_back = matches!(call, Call::FreeBuffer { .. } | Call::Release { .. });
+        let mut state = self.enter_for(by, gives_back);
+        let reply = state.apply(by, call);
+        self.leave(state, by, &call, reply)
+    }
+
+    fn send(&self, by: By, call: Call, message: Bytes<'_>) -> Reply {
+        let mut state = self.enter(by);
+        let reply = state.apply(by, call);
+        if matches!(reply.status, CallStatus::Ok | CallStatus::Blocked) {
+            // Under the lock, and before the receiver's word is set.
+            self.shared.slots.write(reply.value, message);
+        }
+        self.leave(state, by, &call, reply)
+    }
+
+    unsafe fn take(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
+        let mut state = self.enter(By::Task(me));
+        // SAFETY: the caller's promise; the core handed the envelope to `me`, who has not taken it yet, and the lock is held.
+        unsafe { self.shared.slots.read(envelope, to, bytes) };
+        let reply = state.apply(By::Task(me), Call::Take);
+        self.leave(state, By::Task(me), &Call::Take, reply);
+    }
+
+    fn started_with(&self, me: TaskId) -> u32 {
+        self.shared.lock.hold().core.outcome(me).value
+    }
+
+    fn now(&self) -> Moment {
+        monotonic()
+    }
+
+    fn work(&self, me: TaskId, span: Nanos) {
+        let used = || Host.read(Clock::ThreadCpu);
+        let begun = used();
+        while used() - begun < span {
+            self.preempt_point(me);
+        }
+    }
+
+    fn preempt_point(&self, _me: TaskId) {
+        let Some(place) = self.own() else { return };
+        place.count();
+        place.unwind_if_killed();
+        place.park();
+        place.unwind_if_killed();
+    }
+
+    fn create_task(
+        &self,
+        by: By,
+        name: &str,
+        priority: Priority,
+        mailboxes: [u16; 4],
+        procedure: TaskProcedure,
+    ) -> Result<TaskId, CallStatus> {
+        self.make_task(by, name, priority, mailboxes, procedure)
+    }
+
+    fn delete_task(&self, by: By, task: TaskId) -> Reply {
+        self.unmake_task(by, task)
+    }
+
+    fn create_timer(&self, by: By, name: &str, procedure: TimerProcedure<dyn Engine>) -> Result<TimerId, CallStatus> {
+        let mut state = self.enter(by);
+        let timer = TimerId::from_number(state.apply(by, Call::CreateTimer).result()?);
+        let seat = TimerSeat { timer, name: name.to_owned(), body: Some(procedure) };
+        // The body of a deleted timer is gone already.
+        match state.timers.get_mut(timer.index()) {
+            Some(old) => *old = seat,
+            None => state.timers.push(seat),
+        }
+        self.shared.release(state);
+        Ok(timer)
+    }
+
+    fn delete_timer(&self, by: By, timer: TimerId) -> Reply {
+        let mut state = self.enter(by);
+        let call = Call::DeleteTimer { timer };
+        let reply = state.apply(by, call);
+        let mut gone = None;
+        if reply.status == CallStatus::Ok
+            && let Some(seat) = state.timers.get_mut(timer.index())
+        {
+            // None if this is called by the procedure itself: then it is dropped when it returns.
+            gone = seat.body.take();
+            seat.timer = TimerId::from_number(u32::MAX);
+        }
+        let reply = self.leave(state, by, &call, reply);
+        drop(gone);
+        reply
+    }
+
+    fn attach(
+        &self,
+        name: &str,
+        source: &InterruptSource,
+        procedure: InterruptProcedure<dyn Engine>,
+    ) -> Result<Isp, std::io::Error> {
+        self.make_procedure(name, source, procedure)
+    }
+
+    fn set_hooks(&self, hooks: Box<dyn Observer + Send>) {
+        self.use_hooks(hooks);
+    }
+
+    fn trace(&self) -> Option<Trace> {
+        self.recorded()
+    }
+
+    fn run(&self, limit: RunLimit) -> Finish {
+        self.run_once(limit)
+    }
+
+    fn stop(&self, by: By) {
+        let mut state = self.enter(by);
+        state.end_run(StopReason::Asked);
+        // Nothing was asked of the core; what the killing led to is seen to on the way out.
+        self.leave(state, by, &Call::Tick { now: Moment::START }, CallStatus::Ok.into());
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if self.owner {
+            self.close();
+        }
+    }
+}

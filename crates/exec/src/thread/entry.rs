@@ -1,0 +1,134 @@
+//! Entering and leaving the executive: the path of every call of the thread back-end.
+//!
+//! ```text
+//!   enter: lock ─► (suspended: unlock, park, again) ─► apply ─► conclude ─► settle ─► unlock ─► nudge ─► park ─► outcome
+//! ```
+//! Nudges are issued after the lock is given back: a more urgent thread that was woken before would run, find the lock
+//! taken, and give the CPU back, two switches for nothing.
+#![expect(unsafe_code, reason = "reads the outcome that was left for the calling thread")]
+
+use hairspring_exec_core::{By, Call, CallStatus, Reply};
+
+use super::lock::Held;
+use super::mirror::KERNEL_PLACE;
+use super::place::Place;
+use super::state::State;
+use super::threads::{Shared, Threads};
+use crate::system::scheduling::give_way;
+
+impl Threads {
+    /// The place of the task whose thread this is.
+    #[inline]
+    pub(super) fn own(&self) -> Option<&Place> {
+        self.own.map(|number| self.shared.places.at(number))
+    }
+
+    /// Takes the lock for a call. A task that has been killed unwinds instead; one that has been suspended meanwhile waits
+    /// here until it is resumed, so that its call is made when it may run.
+    #[inline]
+    pub(super) fn enter(&self, by: By) -> Held<'_, State> {
+        self.enter_for(by, false)
+    }
+
+    /// The same for a call that may give something back, which is made even if the task has been killed: it comes from a
+    /// destructor, and nobody else would make it.
+    #[inline]
+    pub(super) fn enter_for(&self, by: By, gives_back: bool) -> Held<'_, State> {
+        let (By::Task(me), Some(number)) = (by, self.own) else { return self.shared.lock.hold() };
+        let place = self.shared.places.at(number);
+        place.count();
+        loop {
+            if !gives_back {
+                place.unwind_if_killed();
+            }
+            let mut state = self.shared.lock.hold();
+            state.core.observer.awake(number);
+            if place.may_run() {
+                state.judge(me);
+                return state;
+            }
+            self.shared.release(state);
+            place.park();
+        }
+    }
+
+    /// Sees to what a call led to, gives the lock back, and returns when the caller may run: with the outcome, if it was
+    /// blocked.
+    #[inline]
+    pub(super) fn leave(&self, state: Held<'_, State>, by: By, call: &Call, reply: Reply) -> Reply {
+        self.depart(state, by, call, reply);
+        let (By::Task(_), Some(place)) = (by, self.own()) else { return reply };
+        place.park();
+        // A buffer that was just given is in nobody's hands yet: its task unwinds at its next call, when it can drop it.
+        if !(matches!(call, Call::GetBuffer { .. }) && reply.status == CallStatus::Ok) {
+            place.unwind_if_killed();
+        }
+        if reply.status == CallStatus::Blocked {
+            // SAFETY: this is the place's own thread, the call was blocked, and `park` has returned.
+            return unsafe { place.outcome() };
+        }
+        reply
+    }
+
+    /// The same without waiting for the right to run.
+    #[inline]
+    pub(super) fn depart(&self, mut state: Held<'_, State>, by: By, call: &Call, reply: Reply) {
+        let me = match by {
+            By::Task(me) => Some(me),
+            _ => None,
+        };
+        state.conclude(me, call, reply);
+        let lower_later = state.settle(me, Some(call));
+        let to_the_end = match (call, me) {
+            // A run that ends with another start pending begins again behind its equals.
+            (Call::Yield | Call::End { .. }, Some(_)) => true,
+            (Call::SetPriority { task, .. }, Some(me)) => *task == me,
+            _ => false,
+        };
+        // Another of the same priority is first: the kernel has to be told to let it run.
+        let behind = to_the_end && me.is_some_and(|me| state.core.may_run(me) && state.core.first() != Some(me));
+        if by == By::Outside {
+            self.shared.release_from_outside(state);
+            return;
+        }
+        self.shared.release(state);
+        if lower_later {
+            let mut state = self.shared.lock.hold();
+            state.settle(None, Some(call));
+            self.shared.release(state);
+        }
+        if behind {
+            give_way();
+        }
+    }
+}
+
+impl Shared {
+    /// Gives the lock back and issues the nudges that are owed, whoever owes them.
+    #[inline]
+    pub(super) fn release<'s>(&'s self, mut state: Held<'s, State>) {
+        loop {
+            let nudges = state.nudges();
+            drop(state);
+            nudges.issue(&self.places);
+            if !nudges.more {
+                return;
+            }
+            state = self.lock.hold();
+        }
+    }
+
+    /// The same for a thread that is none of the executive's. With all tasks on one CPU it leaves the nudges to the kernel
+    /// thread, which is there: a wake from another CPU is under way for a while after it was issued, and a less urgent task
+    /// would run in that time.
+    pub(super) fn release_from_outside(&self, mut state: Held<'_, State>) {
+        if !state.single || !state.core.observer.owes_any() {
+            self.release(state);
+            return;
+        }
+        state.ring(KERNEL_PLACE);
+        let number = self.places.at(KERNEL_PLACE).owed();
+        drop(state);
+        self.places.at(KERNEL_PLACE).nudge(number);
+    }
+}

@@ -1,0 +1,380 @@
+//! [`Topology`]: what a computer's data pass through, as a tree of segments with devices on them and the memory at its root.
+//!
+//! ```text
+//!                 memory
+//!               ╱        ╲
+//!         0000:00:03.1    hub            segments: each is the link or bus below something
+//!            │             │
+//!         nvme0n1        pcix-2          devices stand on a segment, or at the root
+//!                        ╱    ╲
+//!                    card0    disk0
+//! ```
+//!
+//! It is read from a file ([`Topology::parse`]), from the system ([`Topology::read`]) or is one of those that are built in
+//! ([`Topology::named`]). What the system does not tell is [`Capacity::Unknown`] with the reason, never a guess.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::link::{Bus, Link, LinkState, PAYLOAD_LEAST_BYTES, PAYLOAD_MOST_BYTES, available};
+use hairspring_ring::units::{ByteRate, Bytes};
+
+/// The name of the root: the memory with the processor.
+pub const MEMORY: &str = "memory";
+
+/// Most segments, and most devices: a drawing with more is a mistake.
+pub const PARTS_MOST: usize = 4096;
+
+/// Longest name of a part, in bytes.
+pub const NAME_MOST_BYTES: usize = 64;
+
+/// A tree of segments with the memory at its root, and devices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topology {
+    /// What it is called.
+    pub name: String,
+    /// What it shows; may be empty.
+    pub note: String,
+    /// Each stands behind the one that it is below.
+    segments: Vec<Segment>,
+    devices: Vec<Device>,
+}
+
+/// A link or bus below the memory or another segment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// What it is called: for a link the port above it.
+    pub name: String,
+    /// The segment above it; `None` for the memory. Less than its own number.
+    pub below: Option<usize>,
+    /// What it is.
+    pub kind: SegmentKind,
+}
+
+/// What a segment is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SegmentKind {
+    /// A PCI Express link.
+    Pcie(LinkState),
+    /// A PCI or PCI-X bus: everything on it takes turns, in both directions.
+    Bus(Bus),
+    /// A link whose rate somebody states.
+    Stated {
+        /// Bytes per second: for each direction, or for both together.
+        rate: ByteRate,
+        /// Whether the directions take turns.
+        shared: bool,
+    },
+    /// The inside of a chip, which is no bottleneck.
+    Inside,
+    /// A link of which the system does not tell the rate; why.
+    Unknown(String),
+}
+
+/// What stands on a segment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// Where it is.
+    pub place: Place,
+    /// Most bytes per second that it takes from memory (a disk: that can be written), by itself.
+    pub takes: Option<ByteRate>,
+    /// Most bytes per second that it gives to memory (a disk: that can be read), by itself.
+    pub gives: Option<ByteRate>,
+    /// Room on it, for a disk.
+    pub free: Option<Bytes>,
+    /// What else is known of it; may be empty.
+    pub detail: String,
+    /// The memory node that it is near to, on computers with several.
+    pub numa_node: Option<u32>,
+}
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A data acquisition or generator card.
+    Card,
+    /// A disk, or several behind one controller.
+    Disk,
+    /// A network interface.
+    Network,
+    /// Anything else.
+    Other,
+}
+
+impl DeviceKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Card, Self::Disk, Self::Network, Self::Other];
+
+    /// Its stable name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Card => "card",
+            Self::Disk => "disk",
+            Self::Network => "network",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Where a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the memory, with no segment between.
+    Memory,
+    /// On this segment.
+    On(usize),
+    /// Not known.
+    Unknown,
+}
+
+/// What a segment can carry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Capacity {
+    /// So much, …
+    Known {
+        /// Bytes per second of data that it certainly carries, but for what protocols and pauses take.
+        sure: ByteRate,
+        /// More than this it cannot carry. Differs from `sure` where a setting could not be read.
+        most: ByteRate,
+        /// … for both directions together rather than for each.
+        shared: bool,
+        /// Where the number comes from.
+        how: String,
+    },
+    /// More than anything beside it.
+    Ample,
+    /// Nobody says; why.
+    Unknown(String),
+}
+
+/// A topology, or a change of one, that makes no sense; what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopologyError {
+    /// Line and column in the file, from 1.
+    pub at: Option<(usize, usize)>,
+    /// What is wrong and what to do.
+    pub what: String,
+}
+
+impl TopologyError {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self { at: None, what: what.into() }
+    }
+}
+
+impl fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.at {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for TopologyError {}
+
+impl Topology {
+    /// One with no segments and no devices yet.
+    pub fn empty(name: &str) -> Self {
+        Self { name: name.to_owned(), note: String::new(), segments: Vec::new(), devices: Vec::new() }
+    }
+
+    /// Adds a segment and returns its number.
+    ///
+    /// # Errors
+    /// A name that is taken or none at all, a segment to be below that does not exist, too many.
+    pub fn add_segment(&mut self, segment: Segment) -> Result<usize, TopologyError> {
+        self.check_name(&segment.name)?;
+        if segment.below.is_some_and(|above| above >= self.segments.len()) {
+            return Err(TopologyError::new("a segment stands behind the one that it is below"));
+        }
+        if self.segments.len() >= PARTS_MOST {
+            return Err(TopologyError::new(format!("more than {PARTS_MOST} segments")));
+        }
+        self.segments.push(segment);
+        Ok(self.segments.len() - 1)
+    }
+
+    /// Adds a device.
+    ///
+    /// # Errors
+    /// As for a segment.
+    pub fn add_device(&mut self, device: Device) -> Result<(), TopologyError> {
+        self.check_name(&device.name)?;
+        if matches!(device.place, Place::On(segment) if segment >= self.segments.len()) {
+            return Err(TopologyError::new("a device stands on a segment that exists"));
+        }
+        if self.devices.len() >= PARTS_MOST {
+            return Err(TopologyError::new(format!("more than {PARTS_MOST} devices")));
+        }
+        self.devices.push(device);
+        Ok(())
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), TopologyError> {
+        let fault = if name == MEMORY {
+            "is the root itself: choose another name"
+        } else if name.is_empty() || name.len() > NAME_MOST_BYTES {
+            "is no name: write 1 to 64 characters"
+        } else if name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '>') {
+            "is no name: write it without spaces and '>'"
+        } else if self.segment(name).is_some() || self.device(name).is_some() {
+            "is there twice: give each segment and device a name of its own"
+        } else {
+            return Ok(());
+        };
+        Err(TopologyError::new(format!("'{name}' {fault}")))
+    }
+
+    /// All segments, each behind the one that it is below.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// All devices.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// The number of the segment of this name.
+    pub fn segment(&self, name: &str) -> Option<usize> {
+        self.segments.iter().position(|segment| segment.name == name)
+    }
+
+    /// The device of this name.
+    pub fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.iter().find(|device| device.name == name)
+    }
+
+    /// The place of this name: the memory or a segment.
+    pub fn place(&self, name: &str) -> Option<Place> {
+        if name == MEMORY { Some(Place::Memory) } else { self.segment(name).map(Place::On) }
+    }
+
+    /// The numbers of the segments from a place up to the memory, the nearest first; `None` if the place is not known.
+    pub fn path(&self, place: Place) -> Option<Vec<usize>> {
+        let mut next = match place {
+            Place::Unknown => return None,
+            Place::Memory => None,
+            Place::On(segment) => Some(segment),
+        };
+        let mut path = Vec::new();
+        while let Some(segment) = next {
+            path.push(segment);
+            // Always less, so this ends.
+            next = self.segments.get(segment)?.below;
+        }
+        Some(path)
+    }
+
+    /// The kernel's sentence about the links from a device up to the memory; `None` if one is not known.
+    pub fn available(&self, device: &Device) -> Option<String> {
+        let path = self.path(device.place)?;
+        let links = path.iter().filter_map(|segment| match &self.segments[*segment].kind {
+            SegmentKind::Pcie(state) => Some(state),
+            _ => None,
+        });
+        available(links)
+    }
+
+    /// The same with a device elsewhere.
+    ///
+    /// # Errors
+    /// A device or a place that does not exist; the error lists those that do.
+    pub fn with(&self, change: &Move) -> Result<Self, TopologyError> {
+        let mut changed = self.clone();
+        let Some(device) = changed.devices.iter_mut().find(|device| device.name == change.device) else {
+            let names = self.devices.iter().map(|device| device.name.as_str());
+            let what = format!("there is no device '{}'; there are: {}", change.device, listed(names));
+            return Err(TopologyError::new(what));
+        };
+        let Some(place) = self.place(&change.to) else {
+            let names = [MEMORY].into_iter().chain(self.segments.iter().map(|segment| segment.name.as_str()));
+            let what = format!("there is no segment '{}'; there are: {}", change.to, listed(names));
+            return Err(TopologyError::new(what));
+        };
+        device.place = place;
+        Ok(changed)
+    }
+}
+
+/// Names with commas between; not more of them than one reads.
+pub(super) fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    const MOST: usize = 24;
+    let names: Vec<&str> = names.collect();
+    let shown = names.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => "none".to_owned(),
+        count if count > MOST => format!("{shown} and {} more", count - MOST),
+        _ => shown,
+    }
+}
+
+impl Segment {
+    /// What it can carry.
+    pub fn capacity(&self) -> Capacity {
+        match &self.kind {
+            SegmentKind::Inside => Capacity::Ample,
+            SegmentKind::Unknown(why) => Capacity::Unknown(why.clone()),
+            SegmentKind::Bus(bus) => {
+                let rate = bus.of_data();
+                Capacity::Known { sure: rate, most: rate, shared: true, how: format!("{bus}, half duplex") }
+            }
+            SegmentKind::Stated { rate, shared } => {
+                let how = if *shared { "stated, for both directions together" } else { "stated, for each direction" };
+                Capacity::Known { sure: *rate, most: *rate, shared: *shared, how: how.to_owned() }
+            }
+            SegmentKind::Pcie(state) => pcie(state),
+        }
+    }
+}
+
+fn pcie(state: &LinkState) -> Capacity {
+    let (link, resting): (Link, &str) = match (state.now, state.best) {
+        (Some(now), _) => (now, ""),
+        (None, Some(best)) => (best, ", which it could run at"),
+        (None, None) => {
+            return Capacity::Unknown("the system tells neither speed nor lanes of this link".to_owned());
+        }
+    };
+    let (least, most, payload) = match state.payload_bytes {
+        Some(bytes) => (bytes, bytes, format!("packets of {bytes} bytes")),
+        None => {
+            let payload = format!("at least packets of {PAYLOAD_LEAST_BYTES} bytes");
+            (PAYLOAD_LEAST_BYTES, PAYLOAD_MOST_BYTES, payload)
+        }
+    };
+    let how = format!("{link}{resting}, {payload}");
+    Capacity::Known { sure: link.of_data(least), most: link.of_data(most), shared: false, how }
+}
+
+/// A device put elsewhere: `move card0 to pcix-1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Which device.
+    pub device: String,
+    /// The segment to put it on, or [`MEMORY`].
+    pub to: String,
+}
+
+impl fmt::Display for Move {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "move {} to {}", self.device, self.to)
+    }
+}
+
+impl FromStr for Move {
+    type Err = TopologyError;
+
+    /// Reads `move card0 to pcix-1`.
+    fn from_str(text: &str) -> Result<Self, TopologyError> {
+        match text.split_whitespace().collect::<Vec<_>>()[..] {
+            ["move", device, "to", segment] => Ok(Self { device: device.to_owned(), to: segment.to_owned() }),
+            _ => Err(TopologyError::new(format!("'{text}' is no change: write for instance 'move card0 to SEGMENT'"))),
+        }
+    }
+}

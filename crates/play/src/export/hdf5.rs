@@ -1,0 +1,118 @@
+//! A view for HDF5: a small file whose datasets lie in the data files of the recording (external storage). No sample is
+//! copied; programs that read HDF5 read the recording in place.
+//!
+//! Each run of frames without a gap is a dataset of frames × channels: `data` if there is one run only, else `frames_N` with N
+//! the global index of its first frame. The pieces of a striped run are listed one after the other.
+//!
+//! The view names the data files by absolute paths. It does not check the samples: `verify` does.
+
+mod file;
+
+use std::path::Path;
+
+use super::output::Output;
+use super::{Cut, ExportError, parts, pieces_of};
+use hairspring_record::recording::{Files, Recording};
+use hairspring_ring::layout::Container;
+use hairspring_ring::units::Bytes;
+
+use file::{Attribute, Dataset, Element, Piece, Value};
+
+/// Most pieces of one dataset: HDF5 keeps their list in one message of 64 KiB.
+pub const MOST_PIECES: usize = 2700;
+
+/// Most datasets of one view.
+pub const MOST_DATASETS: usize = 1000;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hdf5View {
+    /// Datasets.
+    pub datasets: usize,
+    /// Pieces of data files that they consist of.
+    pub pieces: usize,
+}
+
+/// Writes a view of a recording.
+///
+/// # Errors
+/// See [`ExportError`]; among them recordings that are not in order, and such with more gaps or pieces than HDF5 takes.
+pub fn hdf5(recording: &Recording, path: &Path) -> Result<Hdf5View, ExportError> {
+    if let Some(fault) = recording.faults().first() {
+        return Err(ExportError::Unsuitable(format!("the recording is not in order ({fault}): recover it first")));
+    }
+    let about = recording.about();
+    let (layout, grain) = (about.layout, about.layout.grain());
+    let runs = parts(recording, Cut::ALL);
+    if runs.len() > MOST_DATASETS {
+        return Err(ExportError::Unsuitable(format!(
+            "{} runs of frames between gaps are more than the {MOST_DATASETS} datasets of a view: export pieces as npy",
+            runs.len()
+        )));
+    }
+    let names: Vec<String> = about
+        .members
+        .iter()
+        .map(|base| {
+            let data = Files::of(base).data;
+            std::path::absolute(&data).unwrap_or(data).to_string_lossy().into_owned()
+        })
+        .collect();
+    let element = match layout.container() {
+        Container::I8 => Element::Integer { bytes: 1, signed: true },
+        Container::U8 | Container::Packed12 | Container::Bits => Element::Integer { bytes: 1, signed: false },
+        Container::I16 => Element::Integer { bytes: 2, signed: true },
+        Container::U16 => Element::Integer { bytes: 2, signed: false },
+        Container::I32 => Element::Integer { bytes: 4, signed: true },
+        Container::F32 => Element::Float32,
+    };
+    let columns = grain.bytes / element.bytes();
+    let mut datasets: Vec<Dataset> = Vec::with_capacity(runs.len());
+    for run in &runs {
+        datasets.push(Dataset {
+            name: if runs.len() == 1 { "data".to_owned() } else { format!("frames_{}", run.first.0) },
+            rows: run.frames.0 / grain.frames,
+            columns,
+            element,
+            pieces: Vec::new(),
+            attributes: vec![Attribute { name: "first_frame", value: Value::Integer(run.first.0) }],
+        });
+    }
+    let mut pieces = 0;
+    let mut number = 0;
+    for block in recording.blocks() {
+        for (start, part) in pieces_of(recording, block, Cut::ALL) {
+            while runs.get(number).is_some_and(|run| run.first.0 + run.frames.0 <= part.first.0) {
+                number += 1;
+            }
+            let Some(dataset) = datasets.get_mut(number) else { break };
+            let (offset, length) = (block.file_offset + start as u64, layout.bytes_of(part.frames).0);
+            match dataset.pieces.last_mut() {
+                Some(last) if last.file == block.member && last.offset + last.length == offset => last.length += length,
+                _ => {
+                    dataset.pieces.push(Piece { file: block.member, offset, length });
+                    pieces += 1;
+                }
+            }
+        }
+    }
+    if let Some(most) = datasets.iter().map(|dataset| dataset.pieces.len()).max().filter(|most| *most > MOST_PIECES) {
+        return Err(ExportError::Unsuitable(format!(
+            "a run of frames lies in {most} pieces on several disks, and HDF5 takes {MOST_PIECES}: join the recording first"
+        )));
+    }
+    let mut attributes = vec![
+        Attribute { name: "layout", value: Value::Text(layout.to_string()) },
+        Attribute { name: "hardware", value: Value::Text(about.hardware.clone()) },
+        Attribute { name: "frames_per_row", value: Value::Integer(grain.frames) },
+        Attribute { name: "bytes", value: Value::Integer(Bytes(recording.stored_bytes()).0) },
+    ];
+    if let Some(rate) = about.rate {
+        attributes.push(Attribute { name: "sample_rate_hz", value: Value::Float(rate.as_hz()) });
+    }
+    let content = file::encode(&names, &datasets, &attributes);
+    let mut output = Output::create(path)?;
+    output.write(&content)?;
+    output.finish()?;
+    Ok(Hdf5View { datasets: datasets.len(), pieces })
+}

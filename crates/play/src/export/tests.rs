@@ -1,0 +1,175 @@
+//! Exports hold what was recorded; and other programs read it: sigmf-python, NumPy and h5py, by `tests/other_programs.py`.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::*;
+use hairspring_record::recording::testing::Spec;
+use hairspring_record::store::Ways;
+use hairspring_ring::layout::{Container, Layout};
+use hairspring_source::pattern::Pattern;
+
+/// Makes a recording in a folder and opens it.
+fn made(spec: &Spec, folder: &Path) -> Recording {
+    spec.make().write_to(folder).expect("written");
+    Recording::open(&[folder.join("d0/x")]).expect("opens").whole().expect("whole")
+}
+
+fn store() -> Box<dyn Store> {
+    hairspring_record::store::best(8, Ways::ALL)
+}
+
+fn counted() -> Spec {
+    Spec { pattern: Pattern::Counter, ..Spec::plain() }
+}
+
+#[test]
+fn npy_holds_the_frames_of_the_cut_and_refuses_holes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = Spec { gaps: vec![(8000, 10)], members: 2, ..counted() };
+    let recording = made(&spec, folder.path());
+    let path = folder.path().join("x.npy");
+    let whole = Npy { cut: Cut::ALL, leave_out_gaps: false };
+    let refused = npy(&mut *store(), &recording, whole, &path, &mut |_| {}).expect_err("a hole").to_string();
+    assert!(refused.contains("frames 2000 to 2009 are missing"), "{refused}");
+    let cut = Cut { first: Frames(2005), frames: Frames(1005) };
+    let (first, frames) =
+        npy(&mut *store(), &recording, Npy { cut, leave_out_gaps: false }, &path, &mut |_| {}).expect("written");
+    assert_eq!((first, frames), (Frames(2010), Frames(1000)));
+    let bytes = std::fs::read(&path).expect("there");
+    assert_eq!(bytes.len(), 128 + 4000);
+    assert!(
+        bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<i2', 'fortran_order': False, 'shape': (1000, 2), }")
+    );
+    assert!(bytes[128..] == spec.content(8000, 4000));
+    let again = npy(&mut *store(), &recording, Npy { cut, leave_out_gaps: false }, &path, &mut |_| {});
+    assert!(again.expect_err("exists").to_string().contains("exists already"));
+    let path = folder.path().join("all.npy");
+    npy(&mut *store(), &recording, Npy { cut: Cut::ALL, leave_out_gaps: true }, &path, &mut |_| {}).expect("written");
+    assert!(std::fs::read(&path).expect("there")[128..] == spec.content(0, spec.stored));
+}
+
+#[test]
+fn csv_says_where_frames_are_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = Spec { gaps: vec![(8000, 10), (43_008, 3)], ..counted() };
+    let recording = made(&spec, folder.path());
+    let path = folder.path().join("x.csv");
+    let cut = Cut { first: Frames(1999), frames: Frames(12) };
+    let rows = csv(&mut *store(), &recording, Csv::of(cut), &path, &mut |_| {}).expect("written");
+    assert_eq!(rows, Frames(2));
+    let text = std::fs::read_to_string(&path).expect("there");
+    let expected = "frame [1],time [s],channel 0 [code],channel 1 [code]\n\
+                    1999,0.001999000000,1999,2000\n\
+                    # frames 2000 to 2009 are missing: the buffer was full\n\
+                    2010,0.002010000000,2010,2011\n";
+    assert_eq!(text, expected);
+    let path = folder.path().join("y.csv");
+    let few = Csv { cut: Cut::ALL, most_frames: Frames(100) };
+    let refused = csv(&mut *store(), &recording, few, &path, &mut |_| {}).expect_err("too many").to_string();
+    assert!(refused.contains("10752 frames are more than the 100"), "{refused}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_damaged_block_is_never_exported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = made(&counted(), folder.path());
+    let data = folder.path().join("d0/x.sigmf-data");
+    let mut bytes = std::fs::read(&data).expect("there");
+    bytes[5000] ^= 1;
+    std::fs::write(&data, bytes).expect("written");
+    let path = folder.path().join("x.npy");
+    let whole = Npy { cut: Cut::ALL, leave_out_gaps: false };
+    let refused = npy(&mut *store(), &recording, whole, &path, &mut |_| {}).expect_err("damaged").to_string();
+    assert!(refused.contains("block 1") && refused.contains("recover"), "{refused}");
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|file| file.file_name()).collect();
+    assert_eq!(left, ["d0"], "nothing is left behind");
+}
+
+/// A Python with the packages, or why there is none.
+fn python() -> Result<String, String> {
+    let python = std::env::var("HAIRSPRING_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let mut command = Command::new(&python);
+    command.args(["-c", "import sigmf, numpy, h5py"]).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(python),
+        _ => Err(format!("{python} has no sigmf, numpy and h5py; `cargo xtask test --setup` installs them")),
+    }
+}
+
+#[test]
+fn other_programs_read_recordings_and_views() {
+    let python = match python() {
+        Ok(python) => python,
+        Err(reason) => {
+            // Past the capture of the test program, to be counted.
+            let _ = writeln!(std::io::stderr(), "test-skip: other_programs_read_recordings_and_views: {reason}");
+            return;
+        }
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let layout = |channels, bits, container| Layout::stored_as(channels, bits, container).expect("exists");
+    let gaps = vec![(0, 8), (8064, 10), (20_160, 1_000_000)];
+    let specs = [
+        ("plain", counted()),
+        ("gapped", Spec { gaps: gaps.clone(), ..counted() }),
+        ("striped", Spec { members: 3, gaps: gaps.clone(), ..counted() }),
+        ("eight_channels", Spec { layout: layout(8, 14, Container::I16), gaps: vec![(8064, 10)], ..counted() }),
+        ("bytes", Spec { layout: layout(3, 8, Container::I8), block: 3072, stored: 30_000, ..counted() }),
+        ("unsigned", Spec { layout: layout(1, 16, Container::U16), ..counted() }),
+        ("words", Spec { layout: layout(2, 24, Container::I32), ..counted() }),
+        ("digital", Spec { layout: layout(20, 1, Container::Bits), block: 3072, stored: 30_000, ..counted() }),
+        (
+            "packed",
+            Spec {
+                layout: layout(3, 12, Container::Packed12),
+                block: 9 * 512,
+                stored: 9 * 5000,
+                gaps: vec![(9 * 700, 4)],
+                members: 2,
+                ..counted()
+            },
+        ),
+        ("noise", Spec { gaps, pattern: Pattern::Noise { seed: 1 }, ..counted() }),
+        ("killed", Spec { ended: false, pattern: Pattern::Noise { seed: 1 }, ..counted() }),
+    ];
+    for (name, spec) in specs {
+        let folder = folder.path().join(name);
+        let recording = made(&spec, &folder);
+        if spec.pattern != Pattern::Counter {
+            continue;
+        }
+        hdf5(&recording, &folder.join("view.h5")).expect("a view");
+        // From the second grain of the recording on, until the first gap.
+        let run = parts(&recording, Cut::ALL)[0];
+        let grain = spec.layout.grain().frames;
+        let cut = Cut { first: Frames(run.first.0 + grain), frames: Frames(run.frames.0.min(900) - grain) };
+        let path = folder.join(format!("from_{}.npy", cut.first.0));
+        npy(&mut *store(), &recording, Npy { cut, leave_out_gaps: false }, &path, &mut |_| {}).expect("written");
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new(python)
+        .arg(root.join("tests/other_programs.py"))
+        .arg(root.join("../../docs/recording-format.md"))
+        .arg(folder.path())
+        .output()
+        .expect("python runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("11 recordings"), "{said}");
+}
+
+#[test]
+fn a_view_of_too_many_pieces_says_to_join() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let layout = Layout::analogue(1, 8).expect("exists");
+    let spec = Spec { layout, block: 8, stored: 8 * 3000, members: 2, sync_every: 100_000, ..counted() };
+    let recording = made(&spec, folder.path());
+    let path = folder.path().join("view.h5");
+    let refused = hdf5(&recording, &path).expect_err("too many").to_string();
+    assert!(refused.contains("join"), "{refused}");
+    assert!(!path.exists());
+}

@@ -1,0 +1,342 @@
+//! Disk to output at rate: [`play`], and what became of it, [`Played`].
+//!
+//! ```text
+//!   files ──reads──→ ring ──────→ sink ──→ output
+//!         (Reader)         (Feed)      clock
+//! ```
+//!
+//! The disk's half reads blocks straight into a ring, several at once, and publishes them in order when their checksums are
+//! right. The sink's half takes them as its clock asks. The ring is filled before the clock starts (preroll).
+//!
+//! What is not there when it is due is missing from the output and counted, frame by frame; the rest is played at its own time.
+//! Gaps of the recording are replayed as they were recorded, or as [`Gaps`] says; a damaged block is a gap, too.
+//!
+//! Two threads: the caller's reads, another serves the sink, and ends within the call.
+
+mod driver;
+pub(crate) mod reader;
+mod track;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use hairspring_machine::Nanos;
+
+use crate::sink;
+use crate::sink::feed::Extent;
+use crate::sink::{Feed, Gaps, Sink, Underrun};
+use hairspring_record::ledger::Verdict;
+use hairspring_record::store::{Errno, Fallback, Store, StoreError};
+use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
+use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
+use hairspring_ring::{End, OnOverrun};
+use hairspring_ring::{Fill, RingError, ring};
+
+use driver::Driver;
+use reader::{Reader, Shared, Way};
+
+pub use driver::play;
+pub use track::{Block, Track};
+
+/// How a recording is played.
+#[derive(Clone, Debug)]
+pub struct PlayConfig {
+    /// Size of the buffer.
+    pub buffer: Bytes,
+    /// The pages it shall lie on.
+    pub pages: Pages,
+    /// Blocks that are read at once.
+    pub depth: usize,
+    /// How full the buffer must be before the clock starts, in thousandths.
+    pub preroll_promille: u64,
+    /// What is played in gaps.
+    pub gaps: Gaps,
+    /// How often the recording is played; `None` until it is stopped.
+    pub rounds: Option<u64>,
+}
+
+impl Default for PlayConfig {
+    fn default() -> Self {
+        Self {
+            buffer: Bytes::mib(256),
+            pages: Pages::Huge2M,
+            depth: 8,
+            preroll_promille: 1000,
+            gaps: Gaps::Zero,
+            rounds: Some(1),
+        }
+    }
+}
+
+/// Why nothing was played.
+#[derive(Debug)]
+pub enum PlayError {
+    /// The recording has no frames.
+    Empty,
+    /// No rounds.
+    Rounds,
+    /// The buffer does not hold two blocks.
+    Buffer {
+        /// What it holds.
+        buffer: Bytes,
+        /// The least that would do.
+        least: Bytes,
+    },
+    /// No memory for the buffer.
+    Memory(MemoryError),
+    /// The ring cannot be made.
+    Ring(RingError),
+    /// A file cannot be opened.
+    Store(StoreError),
+    /// A thread was refused.
+    Thread(std::io::Error),
+}
+
+impl std::fmt::Display for PlayError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the recording has no frames that could be played"),
+            Self::Rounds => f.write_str("nothing to play in 0 rounds: choose 1 or more"),
+            Self::Buffer { buffer, least } => {
+                write!(f, "a buffer of {buffer} does not hold two blocks: choose {least} or more")
+            }
+            Self::Memory(error) => error.fmt(f),
+            Self::Ring(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
+            Self::Thread(error) => write!(f, "no thread to serve the output: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PlayError {}
+
+/// Why a block was not played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bad {
+    /// The disk says so.
+    Unreadable(Errno),
+    /// The file ends before its end.
+    Truncated,
+    /// Its checksum is wrong.
+    Checksum,
+}
+
+impl std::fmt::Display for Bad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable(errno) => write!(f, "cannot be read: {errno}"),
+            Self::Truncated => f.write_str("ends before its end"),
+            Self::Checksum => f.write_str("does not have its checksum"),
+        }
+    }
+}
+
+/// A block that was not played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadBlock {
+    /// The index in the recording of its first frame.
+    pub first: Frames,
+    /// Frames in it.
+    pub frames: Frames,
+    /// The file …
+    pub file: PathBuf,
+    /// … and where in it.
+    pub offset: u64,
+    /// Why.
+    pub why: Bad,
+}
+
+/// Most bad blocks that are kept one by one.
+pub const MOST_BAD_BLOCKS: usize = 1024;
+
+/// Gaps and bad blocks that may be between disk and sink at once.
+const PADDINGS: usize = 1024;
+
+/// How playing stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlayProgress {
+    /// Whether the clock runs.
+    pub playing: bool,
+    /// What the sink counted.
+    pub counters: sink::SinkCounters,
+    /// How the buffer stands.
+    pub ring: Fill,
+    /// The least it held while the clock ran and data were to come.
+    pub low_water: Option<Bytes>,
+    /// Frames of the whole output; `None` if it has no end.
+    pub length: Option<Frames>,
+    /// Since the clock started.
+    pub elapsed: Nanos,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// What it is worth.
+    pub verdict: Verdict,
+    /// How it ended.
+    pub end: End,
+    /// Frames of the whole output; `None` if it had no end.
+    pub length: Option<Frames>,
+    /// What the sink counted.
+    pub counters: sink::SinkCounters,
+    /// The first underruns; [`sink::SinkCounters::underruns`] counts all.
+    pub underruns: Vec<Underrun>,
+    /// Frames that were read and came too late.
+    pub dropped: Frames,
+    /// Frames that were not read because they would have been late.
+    pub unread: Frames,
+    /// Frames of gaps of the recording, all rounds together.
+    pub gap_frames: Frames,
+    /// Frames of blocks that were damaged, all rounds together.
+    pub bad_frames: Frames,
+    /// How many such blocks there were.
+    pub bad_blocks: u64,
+    /// The first of them.
+    pub bad: Vec<BadBlock>,
+    /// Blocks that were played without proof: the recording has no checksums.
+    pub unproven_blocks: u64,
+    /// Bytes that were read.
+    pub read: Bytes,
+    /// Frames whose place between disk and output is not known: not 0 is an error of ours.
+    pub unaccounted_frames: i128,
+    /// What the sink's clock asks for; `None` if it has none.
+    pub wanted: Option<SampleRate>,
+    /// What the output took from the start of the clock to the end.
+    pub reached: Option<ByteRate>,
+    /// From the start of the clock to the end.
+    pub elapsed: Nanos,
+    /// From the beginning to the start of the clock.
+    pub preroll: Nanos,
+    /// How late the sink was served at worst, after the time it had asked for.
+    pub worst_lateness: Nanos,
+    /// The least the buffer held while the clock ran and data were to come.
+    pub low_water: Option<Bytes>,
+    /// How the buffer was.
+    pub ring: Fill,
+    /// The buffer that was given, and what was refused.
+    pub granted: Granted,
+    /// The ways to the disk.
+    pub fallbacks: Vec<Fallback>,
+    /// CPU time of the thread that read and checked the data.
+    pub reader_cpu: Nanos,
+    /// CPU time of the thread that served the sink.
+    pub sink_cpu: Nanos,
+}
+
+/// Both halves, ready to begin.
+struct Player {
+    reader: Reader,
+    driver: Driver,
+    granted: Granted,
+    gaps: Gaps,
+}
+
+impl Player {
+    fn new(
+        track: &Track,
+        sink: Box<dyn Sink>,
+        store: Box<dyn Store>,
+        config: &PlayConfig,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, PlayError> {
+        let round = track.frames();
+        if round == Frames(0) || track.blocks.is_empty() {
+            return Err(PlayError::Empty);
+        }
+        if config.rounds == Some(0) {
+            return Err(PlayError::Rounds);
+        }
+        let memory = Memory::mirrored(config.buffer, Bytes(1), config.pages).map_err(PlayError::Memory)?;
+        let granted = memory.granted().clone();
+        // The sink is woken by each block: it has its clock for waiting.
+        let (producer, consumer) = ring(Arc::new(memory), Bytes(1), OnOverrun::Block).map_err(PlayError::Ring)?;
+        let (padding, padded) = rtrb::RingBuffer::new(PADDINGS);
+        let shared = Arc::new(Shared::default());
+        let each = if config.gaps == Gaps::Skip { track.stored_frames() } else { round };
+        let length = config.rounds.map(|rounds| Frames(rounds.saturating_mul(each.0)));
+        let extent = Extent { layout: track.layout, origin: track.origin(), round, length };
+        let feed = Feed::new(consumer, padded, extent, config.gaps, Arc::clone(&shared));
+        let way = Way {
+            rounds: config.rounds,
+            // Where gaps are left out, the place of a block in the output is known only when all before it is.
+            leaves_out_late: config.gaps != Gaps::Skip && sink.describe().rate.is_some(),
+            depth: config.depth,
+        };
+        let reader = Reader::new(store, producer, padding, track.clone(), &way, Arc::clone(&shared))?;
+        let threshold = u128::from(granted.size.0) * u128::from(config.preroll_promille.min(1000)) / 1000;
+        let driver = Driver::new(sink, feed, Bytes(threshold as u64), shared, stop);
+        Ok(Self { reader, driver, granted, gaps: config.gaps })
+    }
+
+    /// The result, when both halves have ended.
+    fn played(
+        self,
+        begun: Nanos,
+        ended: Nanos,
+        reader_cpu: Nanos,
+        sink_cpu: Nanos,
+        layout: hairspring_ring::Layout,
+    ) -> Played {
+        let read = self.reader.counters().clone();
+        let driver = self.driver;
+        let counters = driver.sink.counters();
+        let end = driver.end.unwrap_or(End::Failed(0));
+        let start = driver.started.unwrap_or(ended);
+        let output = counters.recorded_frames + counters.filled_frames + counters.missing_frames;
+        let length = driver.feed.length().map(|length| match self.gaps {
+            // Damage that would have been left out, but came to light only when its frames had been due, is missing.
+            Gaps::Skip => length.max(Frames(output)),
+            Gaps::Zero | Gaps::Hold => length,
+        });
+        let unaccounted_frames = match (end, length) {
+            // All of the output's frames were played or missing; and what was missing came too late or never.
+            (End::Finished, Some(length)) if length.0 == output => {
+                let never = length.0.saturating_sub(driver.feed.at().0);
+                i128::from(counters.missing_frames) - i128::from(driver.feed.dropped().0) - i128::from(never)
+            }
+            (End::Finished, Some(length)) => i128::from(length.0) - i128::from(output),
+            _ => 0,
+        };
+        let lost = counters.missing_frames + read.bad_frames;
+        let verdict = match end {
+            _ if unaccounted_frames != 0 => Verdict::Unaccounted,
+            _ if lost > 0 => Verdict::Incomplete,
+            End::Finished => Verdict::Complete,
+            End::Stopped => Verdict::Stopped,
+            End::Overrun | End::Failed(_) => Verdict::Incomplete,
+        };
+        let taken = Frames(counters.recorded_frames + counters.filled_frames - counters.fifo_frames);
+        Played {
+            verdict,
+            end,
+            length,
+            counters,
+            underruns: driver.sink.underruns().to_vec(),
+            dropped: driver.feed.dropped(),
+            unread: Frames(read.unread_frames),
+            gap_frames: Frames(read.gap_frames),
+            bad_frames: Frames(read.bad_frames),
+            bad_blocks: read.bad_blocks,
+            bad: read.bad,
+            unproven_blocks: read.unproven_blocks,
+            read: Bytes(read.read_bytes),
+            unaccounted_frames,
+            wanted: driver.sink.describe().rate,
+            reached: ByteRate::of(layout.bytes_of(taken), ended - start),
+            elapsed: ended - start,
+            preroll: start - begun,
+            worst_lateness: driver.worst_lateness,
+            low_water: driver.low_water,
+            ring: driver.feed.ring(),
+            granted: self.granted,
+            fallbacks: self.reader.fallbacks(),
+            reader_cpu,
+            sink_cpu,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

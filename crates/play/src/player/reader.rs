@@ -1,0 +1,510 @@
+//! [`Reader`]: the disk's half of a player. Reads blocks straight into the ring, several at once and in any order, and
+//! publishes them in order when their checksums are right.
+//!
+//! ```text
+//!     head                                          tail + capacity
+//!  ─────┼───────────┬───────────┬───────────┬──────────────┼───
+//!  sink's│ block k   │ block k+1 │ block k+2 │ free         │
+//!        │ reading   │ done      │ reading   │              │
+//! ```
+//!
+//! A block that cannot be read, or whose checksum is wrong, is never published as data: its place in the ring becomes padding
+//! and its frames a gap. A block all of whose frames are late already is not read at all.
+
+#![expect(unsafe_code, reason = "looks at blocks that the kernel has read into the ring")]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hairspring_machine::Nanos;
+
+use super::track::{Block, Stretch, Track};
+use super::{Bad, BadBlock, MOST_BAD_BLOCKS, PlayError};
+use crate::sink::feed::Padding;
+use hairspring_record::store::{Completion, Errno, FileId, MemoryId, Op, Open, Piece, Store, Token};
+use hairspring_record::timeline::Run;
+use hairspring_ring::End;
+use hairspring_ring::Producer;
+use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::units::{Bytes, Frames};
+
+/// How often a block is read again after the system only said that it was interrupted.
+const MOST_TRIES: u32 = 16;
+
+/// How long the reader waits without being called; it is woken by the disk and by room before.
+const LOOK_AT_LEAST: Nanos = Nanos::from_millis(50);
+
+/// What the reader counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counters {
+    /// Bytes that were read, padding included.
+    pub(crate) read_bytes: u64,
+    /// Frames that went into the ring.
+    pub(crate) sent_frames: u64,
+    /// Frames of recorded gaps.
+    pub(crate) gap_frames: u64,
+    /// Frames of blocks that were damaged.
+    pub(crate) bad_frames: u64,
+    /// Frames of blocks that were not read because they would have been late.
+    pub(crate) unread_frames: u64,
+    pub(crate) bad_blocks: u64,
+    /// Blocks that have no checksum.
+    pub(crate) unproven_blocks: u64,
+    pub(crate) bad: Vec<BadBlock>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// On its way: so many bytes are there.
+    Reading(u64),
+    /// There, with the right checksum.
+    Good,
+    /// Not to be played; without a cause if the recording itself says that it is missing.
+    Lost(Option<Cause>),
+}
+
+/// A stretch between its submission and its publication.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    token: Token,
+    stretch: Stretch,
+    state: State,
+    /// Its place in the ring, and how much of that it takes; nothing if it is not read.
+    position: u64,
+    slot: u64,
+    tries: u32,
+    /// How much of it was published; a frame that ends in the next block is not.
+    published: u64,
+}
+
+/// What both halves know of each other beside the ring.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// The reader can do nothing until frames are taken.
+    pub(crate) full: AtomicBool,
+    /// How far the output is.
+    pub(crate) due: AtomicU64,
+    /// Frames of damaged blocks so far.
+    pub(crate) bad_frames: AtomicU64,
+}
+
+/// What the reader waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// The disk, room in the ring, or this time.
+    Until(Nanos),
+    /// Nothing: it has ended.
+    Ended,
+}
+
+/// Reads a track into a ring.
+pub(crate) struct Reader {
+    store: Box<dyn Store>,
+    memory: MemoryId,
+    files: Vec<FileId>,
+    alignment: u64,
+    producer: Producer,
+    padding: rtrb::Producer<Padding>,
+    track: Track,
+    stretches: Vec<Stretch>,
+    /// The next stretch to be submitted, and its round.
+    next: usize,
+    round: u64,
+    rounds: Option<u64>,
+    /// Whether late blocks need not be read.
+    leaves_out_late: bool,
+    depth: usize,
+    flights: VecDeque<Flight>,
+    /// Bytes of the ring that are reserved behind the head.
+    reserved: u64,
+    /// Bytes of these, the first, that are the beginning of a frame that ends in the next block.
+    held: u64,
+    tokens: u64,
+    /// The index in the output of the next frame to be published.
+    at: u64,
+    completions: Vec<Completion>,
+    counters: Counters,
+    shared: Arc<Shared>,
+    ended: bool,
+}
+
+/// How a track is read.
+pub(crate) struct Way {
+    pub(crate) rounds: Option<u64>,
+    pub(crate) leaves_out_late: bool,
+    pub(crate) depth: usize,
+}
+
+impl Reader {
+    /// Opens the files of a track.
+    pub(crate) fn new(
+        mut store: Box<dyn Store>,
+        producer: Producer,
+        padding: rtrb::Producer<Padding>,
+        track: Track,
+        way: &Way,
+        shared: Arc<Shared>,
+    ) -> Result<Self, PlayError> {
+        // SAFETY: the player alone has the id; it reads only into pieces that `reserve_ahead` gave it, and neither publishes
+        // them nor looks at them before their reads are complete.
+        let memory = unsafe { store.attach(Arc::clone(producer.memory().0)) };
+        let mut files = Vec::new();
+        let mut alignment = 1;
+        for (number, path) in track.files.iter().enumerate() {
+            let mut file = store.open(path, Open::ReadData).map_err(PlayError::Store)?;
+            let wanted = store.facts(file).alignment.max(store.facts(file).memory_alignment).max(1);
+            let end = |block: &Block| block.position + u64::from(block.length);
+            let unaligned = |block: &Block| {
+                let last = end(block) >= track.stored.0;
+                block.file == number
+                    && (!block.offset.is_multiple_of(wanted)
+                        || !last && !u64::from(block.length).is_multiple_of(wanted))
+            };
+            if track.blocks.iter().any(unaligned) {
+                // Not written by us, or mended: through the page cache anything can be read. Blocks that are no multiples of
+                // what the disk wants would have padding in the ring between them, and in a frame that lies in both.
+                file = store.open(path, Open::Mend).map_err(PlayError::Store)?;
+            } else {
+                alignment = alignment.max(wanted);
+            }
+            files.push(file);
+        }
+        let stretches = track.stretches();
+        let capacity = producer.fill().capacity.0;
+        let largest = stretches.iter().filter(|stretch| stretch.block.is_some()).map(|stretch| stretch.length).max();
+        let slot = largest.unwrap_or(0).next_multiple_of(alignment);
+        if slot > capacity / 2 {
+            return Err(PlayError::Buffer { buffer: Bytes(capacity), least: Bytes(slot * 2) });
+        }
+        let depth = way.depth.clamp(1, store.depth().max(1));
+        Ok(Self {
+            store,
+            memory,
+            files,
+            alignment,
+            producer,
+            padding,
+            track,
+            stretches,
+            next: 0,
+            round: 0,
+            rounds: way.rounds,
+            leaves_out_late: way.leaves_out_late,
+            depth,
+            flights: VecDeque::with_capacity(depth),
+            reserved: 0,
+            held: 0,
+            tokens: 0,
+            at: 0,
+            completions: Vec::with_capacity(depth),
+            counters: Counters::default(),
+            shared,
+            ended: false,
+        })
+    }
+
+    /// Reads on; what it waits for then.
+    pub(crate) fn step(&mut self, now: Nanos) -> Wait {
+        if self.ended {
+            return Wait::Ended;
+        }
+        self.store.reap(&mut self.completions);
+        let mut completions = std::mem::take(&mut self.completions);
+        completions.drain(..).for_each(|completion| self.complete(completion));
+        self.completions = completions;
+        loop {
+            let mut published = false;
+            while self.publish(now) {
+                published = true;
+            }
+            self.submit();
+            // What is left out needs no disk: there is more to do at once.
+            if !published {
+                break;
+            }
+        }
+        self.store.flush();
+        if self.flights.is_empty() && self.is_last() {
+            self.finish(now, End::Finished);
+            return Wait::Ended;
+        }
+        let waits_for_disk = self.flights.iter().any(|flight| matches!(flight.state, State::Reading(_)));
+        // Release: pairs with the Acquire in the driver; what was published before is seen.
+        self.shared.full.store(!waits_for_disk, Ordering::Release);
+        Wait::Until(now + LOOK_AT_LEAST)
+    }
+
+    /// Waits for the disk or for room.
+    pub(crate) fn wait(&mut self, until: Nanos) {
+        self.store.wait(self.producer.notifier(), until);
+        self.producer.notifier().clear();
+    }
+
+    /// Ends before the end. What is on its way is waited for: the disk writes into the ring until then.
+    pub(crate) fn stop(&mut self, now: impl Fn() -> Nanos) {
+        if self.ended {
+            return;
+        }
+        self.store.flush();
+        while self.flights.iter().any(|flight| matches!(flight.state, State::Reading(_))) {
+            self.store.wait(self.producer.notifier(), now() + LOOK_AT_LEAST);
+            self.producer.notifier().clear();
+            self.store.reap(&mut self.completions);
+            for completion in std::mem::take(&mut self.completions) {
+                // Not read again, whatever came of it.
+                if let Some(flight) = self.flights.iter_mut().find(|flight| flight.token == completion.token) {
+                    flight.state = State::Lost(Some(Cause::ServedLate));
+                }
+            }
+        }
+        self.finish(now(), End::Stopped);
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn fallbacks(&self) -> Vec<hairspring_record::store::Fallback> {
+        self.store.fallbacks()
+    }
+
+    /// Whether nothing is left to be submitted.
+    fn is_last(&self) -> bool {
+        self.stretches.is_empty() || self.rounds.is_some_and(|rounds| self.round >= rounds)
+    }
+
+    fn finish(&mut self, now: Nanos, end: End) {
+        // A gap at the end of the last round belongs to it.
+        if end == End::Finished
+            && let Some(rounds) = self.rounds
+        {
+            self.miss_until(rounds.saturating_mul(self.track.frames().0), None, now);
+        }
+        self.ended = true;
+        self.producer.close(end);
+    }
+
+    /// Declares that the frames before `until` in the output are missing.
+    fn miss_until(&mut self, until: u64, cause: Option<Cause>, now: Nanos) {
+        let frames = until.saturating_sub(self.at);
+        if frames == 0 {
+            return;
+        }
+        let (first, frames) = (Frames(self.at), Frames(frames));
+        self.producer.gap(Gap { first, frames, cause: cause.unwrap_or(Cause::Source), found: now });
+        match cause {
+            None => self.counters.gap_frames += frames.0,
+            Some(Cause::ServedLate) => self.counters.unread_frames += frames.0,
+            Some(_) => {
+                self.counters.bad_frames += frames.0;
+                // Relaxed: seen by the sink with the bytes behind the gap, which are published later.
+                self.shared.bad_frames.fetch_add(frames.0, Ordering::Relaxed);
+            }
+        }
+        self.at = until;
+    }
+
+    /// The index in the output of a frame of the track, in the round of a stretch.
+    fn output_index(&self, round: u64, frame: Frames) -> u64 {
+        round * self.track.frames().0 + (frame.0 - self.track.origin().0)
+    }
+
+    fn submit(&mut self) {
+        while self.flights.len() < self.depth && !self.is_last() {
+            let stretch = self.stretches[self.next];
+            let mut flight = Flight {
+                token: Token(self.tokens),
+                stretch,
+                state: State::Lost((!stretch.declared).then_some(Cause::Damaged)),
+                position: self.producer.position() + self.reserved,
+                slot: 0,
+                tries: 0,
+                published: 0,
+            };
+            if stretch.block.is_some() {
+                let grain = self.track.layout.grain();
+                let last = (stretch.position + stretch.length - 1) / grain.bytes * grain.bytes;
+                let last = Frames(self.track.timeline.frame_at(last).0 + grain.frames);
+                // Relaxed: a hint; a block that is read in vain is thrown away by the sink.
+                let due = self.shared.due.load(Ordering::Relaxed);
+                if self.leaves_out_late && self.output_index(self.round, last) <= due {
+                    flight.state = State::Lost(Some(Cause::ServedLate));
+                } else {
+                    flight.slot = stretch.length.next_multiple_of(self.alignment);
+                    if self.producer.reserve_ahead(self.reserved, flight.slot as usize).is_none() {
+                        return;
+                    }
+                    self.reserved += flight.slot;
+                    flight.state = State::Reading(0);
+                }
+            }
+            self.tokens += 1;
+            self.flights.push_back(flight);
+            self.read(self.flights.len() - 1);
+            self.next += 1;
+            if self.next == self.stretches.len() {
+                self.next = 0;
+                self.round += 1;
+            }
+        }
+    }
+
+    /// Hands what is not there yet of a block to the disk.
+    fn read(&mut self, number: usize) {
+        let flight = &self.flights[number];
+        let (Some(block), State::Reading(done)) = (flight.stretch.block, flight.state) else { return };
+        let at = (self.producer.memory().1)(flight.position) + done as usize;
+        let piece = Piece { memory: self.memory, at, length: (flight.slot - done) as usize };
+        self.store.submit(flight.token, Op::Read(self.files[block.file], block.offset + done, piece));
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        let Some(number) = self.flights.iter().position(|flight| flight.token == completion.token) else { return };
+        let (stretch, state) = (self.flights[number].stretch, self.flights[number].state);
+        let (Some(block), State::Reading(done)) = (stretch.block, state) else { return };
+        let again = |errno: Errno| errno.0 == libc::EINTR || errno.0 == libc::EAGAIN;
+        let bad = match completion.result {
+            Ok(length) => {
+                self.counters.read_bytes += length;
+                let there = done + length;
+                if there >= stretch.length {
+                    self.check(number, block)
+                } else if length == 0 {
+                    Some(Bad::Truncated)
+                } else {
+                    // Cut short; goes on where the disk takes it up, at the last whole sector.
+                    self.flights[number].state = State::Reading(there / self.alignment * self.alignment);
+                    (!self.read_again(number)).then_some(Bad::Truncated)
+                }
+            }
+            Err(errno) if again(errno) => (!self.read_again(number)).then_some(Bad::Unreadable(errno)),
+            Err(errno) => Some(Bad::Unreadable(errno)),
+        };
+        if let Some(why) = bad {
+            self.flights[number].state = State::Lost(Some(Cause::Damaged));
+            self.counters.bad_blocks += 1;
+            if self.counters.bad.len() < MOST_BAD_BLOCKS {
+                let first = self.track.timeline.frame_at(stretch.position);
+                let frames = self.track.layout.frames_in(Bytes(stretch.length));
+                let file = self.track.files[block.file].clone();
+                self.counters.bad.push(BadBlock { first, frames, file, offset: block.offset, why });
+            }
+        }
+    }
+
+    /// Reads the rest once more; `false` if that has been done too often.
+    fn read_again(&mut self, number: usize) -> bool {
+        self.flights[number].tries += 1;
+        let tries = self.flights[number].tries <= MOST_TRIES;
+        if tries {
+            self.read(number);
+        }
+        tries
+    }
+
+    /// Compares the checksum of a block that is there.
+    fn check(&mut self, number: usize, block: Block) -> Option<Bad> {
+        let flight = &mut self.flights[number];
+        // SAFETY: the reads of this block are complete, and none is begun before its state says so.
+        let bytes = unsafe { self.producer.ahead(flight.position - self.producer.position(), block.length as usize) };
+        match block.crc {
+            Some(crc) if crc32c::crc32c(bytes) != crc => return Some(Bad::Checksum),
+            Some(_) => {}
+            None => self.counters.unproven_blocks += 1,
+        }
+        flight.state = State::Good;
+        None
+    }
+
+    /// Publishes the oldest stretch, or a part of it; `false` if it is not there yet, or if what is to be said about it finds
+    /// no place before something is taken.
+    fn publish(&mut self, now: Nanos) -> bool {
+        let Some(&Flight { stretch, state, published, slot, .. }) = self.flights.front() else { return false };
+        let round = self.round_of_first();
+        let grain = self.track.layout.grain().bytes;
+        let end = stretch.position + stretch.length;
+        match state {
+            State::Reading(_) => return false,
+            State::Lost(cause) => {
+                // Frames of which a part lies in the blocks beside it are lost, too.
+                let (first, last) = (stretch.position / grain * grain, end.next_multiple_of(grain).min(self.whole()));
+                let rest = Bytes(last.saturating_sub(first));
+                let runs: Vec<Run> = self.track.timeline.runs_in(first, rest).collect();
+                for run in runs {
+                    let frames = self.track.layout.frames_in(run.length.unwrap_or(rest));
+                    self.miss_until(self.output_index(round, run.first), None, now);
+                    self.miss_until(self.output_index(round, Frames(run.first.0 + frames.0)), cause, now);
+                }
+                if !self.pad(self.held + slot - published) {
+                    return false;
+                }
+                self.held = 0;
+            }
+            State::Good => {
+                let position = stretch.position + published;
+                let first = position - self.held;
+                if !first.is_multiple_of(grain) {
+                    // The rest of a frame whose beginning is lost.
+                    let length = (grain - first % grain).min(end - position);
+                    let done = self.pad(length);
+                    self.flights[0].published += if done { length } else { 0 };
+                    return done;
+                }
+                let rest = Bytes((end / grain * grain).saturating_sub(first));
+                let run = self.track.timeline.runs_in(first, rest).next();
+                if let Some(Run { first, length: Some(length), .. }) = run {
+                    self.miss_until(self.output_index(round, first), None, now);
+                    // No room in spite of the reservation: the mark of the gap finds no place yet.
+                    if self.producer.room() < length.0 {
+                        return false;
+                    }
+                    self.producer.commit(length.0 as usize);
+                    self.reserved -= length.0;
+                    let frames = self.track.layout.frames_in(length).0;
+                    self.at += frames;
+                    self.counters.sent_frames += frames;
+                    self.flights[0].published += length.0 - self.held;
+                    self.held = 0;
+                    return true;
+                }
+                // The beginning of a frame that ends in the next block; the last block has none.
+                self.held = end - first;
+                if slot > stretch.length || end >= self.whole() {
+                    if !self.pad(self.held + slot - stretch.length) {
+                        return false;
+                    }
+                    self.held = 0;
+                }
+            }
+        }
+        self.flights.pop_front();
+        true
+    }
+
+    /// Where the last whole frame of the stored stream ends.
+    fn whole(&self) -> u64 {
+        let grain = self.track.layout.grain().bytes;
+        self.track.stored.0 / grain * grain
+    }
+
+    /// Publishes bytes that are no data; `false` if that finds no place yet.
+    fn pad(&mut self, length: u64) -> bool {
+        if length == 0 {
+            return true;
+        }
+        if self.producer.room() < length || self.padding.push((self.producer.position(), length)).is_err() {
+            return false;
+        }
+        self.producer.commit(length as usize);
+        self.reserved -= length;
+        true
+    }
+
+    /// The round of the oldest stretch under way.
+    fn round_of_first(&self) -> u64 {
+        let behind = self.flights.len() as u64;
+        let count = self.stretches.len() as u64;
+        (self.round * count + self.next as u64 - behind) / count
+    }
+}

@@ -1,0 +1,133 @@
+//! [`Sink`]: what takes a played stream; the counterpart of [`Source`](hairspring_source::Source).
+//!
+//! A clocked sink never waits: what is not there when it is due is missing from the output, counted, and played neither later
+//! nor twice. What comes after it is played at its own time, as if nothing had been missing.
+//!
+//! ```text
+//! recording   0 1 2 3 4 5 6 7 8 9
+//! disk        0 1 2 3 · · · 4 5 6 7 8 9      (a stall)
+//! output      0 1 2 3 _ _ 6 7 8 9            (4 and 5 are missing; 6 is where it belongs)
+//! ```
+//!
+//! Like a source, a sink is a state machine without threads, that is called with the time and says when it wants to be called
+//! again. It takes its frames from a [`Feed`], which has put something in place of what is missing in the recording.
+
+pub mod feed;
+pub mod output;
+pub mod unclocked;
+pub mod virtual_output;
+
+use hairspring_machine::Nanos;
+
+use hairspring_ring::End;
+use hairspring_ring::units::{Bytes, Frames, SampleRate};
+
+pub use feed::{Feed, FeedPiece, Gaps};
+pub use output::{Checked, Checker, Null, Output, Writer};
+pub use unclocked::Unclocked;
+pub use virtual_output::VirtualOutput;
+
+/// What a sink is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SinkDescription {
+    /// Frames per second; `None` if it takes them as fast as they come.
+    pub rate: Option<SampleRate>,
+    /// Size of its FIFO; 0 if it has none.
+    pub fifo: Bytes,
+    /// What the device is called.
+    pub hardware: String,
+}
+
+/// What a sink itself counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SinkCounters {
+    /// Frames of the recording that it took.
+    pub recorded_frames: u64,
+    /// Frames that it took in place of ones that are missing in the recording.
+    pub filled_frames: u64,
+    /// Frames that were not there when they were due.
+    pub missing_frames: u64,
+    /// Runs of such frames.
+    pub underruns: u64,
+    /// Of all that it took, what is in its FIFO and not yet played.
+    pub fifo_frames: u64,
+    /// Of all that it took, what it took before its clock started.
+    pub primed_frames: u64,
+}
+
+/// Why frames were not there when they were due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Late {
+    /// The buffer was empty: the disk was slower than the output for longer than the buffer lasts.
+    BufferEmpty,
+    /// They were in the buffer, but nobody filled the hardware's FIFO in time: the machine was busy or stalled.
+    ServedLate,
+}
+
+impl Late {
+    /// Its stable name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BufferEmpty => "buffer_empty",
+            Self::ServedLate => "served_late",
+        }
+    }
+}
+
+/// A run of frames that were not there when they were due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Underrun {
+    /// The index in the output of the first one: the number of frames that were due before it.
+    pub first: Frames,
+    /// How many.
+    pub frames: Frames,
+    /// Why, as far as it was known when the first was found missing.
+    pub late: Late,
+    /// When it was found, on `CLOCK_MONOTONIC`.
+    pub found: Nanos,
+}
+
+/// What a sink wants after having been served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SinkNext {
+    /// To be called at this time (`CLOCK_MONOTONIC`).
+    At(Nanos),
+    /// To be called when there are data in the feed, or at this time at the latest.
+    Data(Nanos),
+    /// Never: all is played, it was stopped, or it failed.
+    Ended(End),
+}
+
+/// Takes a stream.
+pub trait Sink: Send {
+    /// What it is.
+    fn describe(&self) -> SinkDescription;
+
+    /// Fills the FIFO before the clock starts.
+    fn prime(&mut self, feed: &mut Feed);
+
+    /// Starts the clock: the first frame is played at `now`.
+    fn start(&mut self, now: Nanos);
+
+    /// Takes what fits. Does not block, but for an output that does; takes time in proportion to what it moves.
+    fn service(&mut self, now: Nanos, feed: &mut Feed) -> SinkNext;
+
+    /// Ends at `now`; what is in the FIFO is not played any more.
+    fn stop(&mut self, now: Nanos);
+
+    /// What it counted.
+    fn counters(&self) -> SinkCounters;
+
+    /// The first runs of missing frames, [`MOST_UNDERRUNS`] at most; [`SinkCounters::underruns`] counts all.
+    fn underruns(&self) -> &[Underrun] {
+        &[]
+    }
+}
+
+/// Most underruns that are kept one by one.
+pub const MOST_UNDERRUNS: usize = 1024;
+
+/// The system's number of an error of an output.
+fn errno(error: &std::io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}

@@ -1,0 +1,30 @@
+//! A recording: made, opened, and proved byte by byte. Journals and checksums are believed, never the size of a file.
+#![expect(clippy::print_stdout, reason = "an example shows what came of it")]
+
+use std::sync::atomic::AtomicBool;
+
+use hairspring_record::recording::Recording;
+use hairspring_record::session::{Input, RecordConfig, record};
+use hairspring_record::store::{self, Ways};
+use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_source::Card;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let base = folder.path().join("first");
+    let card: Card = "virtual:4ch,14bit,10MS/s,frames=100000".parse()?;
+    let input = Input { source: card.open(None)?, targets: vec![base.clone()] };
+    record(vec![input], &RecordConfig::default(), &AtomicBool::new(false), &mut |_| ())?;
+
+    let recording = Recording::open(&[base])?;
+    println!(
+        "{} blocks, {} bytes, {} gaps",
+        recording.blocks().len(),
+        recording.stored_bytes(),
+        recording.gaps().len()
+    );
+    let mut store = store::best(8, Ways::ALL);
+    let verified = verify(&mut *store, &recording, VerifyOptions { counters: true, sha512: false }, &mut |_| ())?;
+    println!("{}: {} blocks proven, {} damaged", verified.verdict.name(), verified.blocks, verified.damaged);
+    Ok(())
+}

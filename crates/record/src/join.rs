@@ -1,0 +1,214 @@
+//! [`join`]: the stripes of a recording as one recording in a new place, every byte proven on the way.
+
+use std::path::{Path, PathBuf};
+
+use crate::ledger::{Ledger, Verdict};
+use crate::recording::disk::Disk;
+use crate::recording::{Block, BlockReader, Files, Recording, RecordingError};
+use crate::recover::mend::{encoded, metadata, records};
+use crate::recover::plan::Plan;
+use crate::sigmf::About;
+use crate::store::{FileId, Open, Store};
+use crate::verify::ReadProgress;
+use hairspring_ring::gap::Gap;
+use hairspring_ring::units::Bytes;
+
+/// How.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JoinOptions {
+    /// Whether missing members and damaged blocks become gaps; else they are an error.
+    pub declare_gaps: bool,
+}
+
+/// What was joined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joined {
+    /// What the new recording is worth.
+    pub verdict: Verdict,
+    /// Its account.
+    pub ledger: Ledger,
+    /// Its gaps.
+    pub gaps: Vec<Gap>,
+    /// Its files.
+    pub files: Vec<PathBuf>,
+}
+
+/// Joins a recording into a new one with this base path: the same id, one member. Nothing that exists is overwritten, and
+/// what was begun is removed after an error. The metadata come last: without them it is no recording.
+///
+/// Reads through one store and writes through the other.
+///
+/// # Errors
+/// Members are missing or blocks are damaged, unless they may become gaps; files cannot be read or written, or exist.
+pub fn join(
+    from: &mut dyn Store,
+    recording: &Recording,
+    to: &mut dyn Store,
+    base: &Path,
+    options: JoinOptions,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Joined, RecordingError> {
+    if recording.is_foreign() {
+        let why = "another program wrote this recording: it has one file, and no checksums to prove it by";
+        return Err(RecordingError::Limit(why.to_owned()));
+    }
+    if !options.declare_gaps {
+        if !recording.missing_members().is_empty() {
+            let of = recording.about().members.len();
+            return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), of));
+        }
+        let plan = Plan::new(recording, &[]);
+        if let Some(first) = plan.changes.first() {
+            return Err(RecordingError::Limit(format!("the recording is not in order ({first}): recover it first")));
+        }
+    }
+    let files = Files::of(base);
+    let mut disk = Disk::new(to)?;
+    let data = disk.store.open(&files.data, Open::CreateJournal)?;
+    let mut made = vec![files.data.clone()];
+    let joined = copy(from, recording, &mut disk, &files, data, options, progress, &mut made);
+    if joined.is_err() {
+        for file in &made {
+            // The error that led here says more than one of this.
+            let _ = disk.store.remove(file);
+        }
+    }
+    joined
+}
+
+#[expect(clippy::too_many_arguments, reason = "one step of `join`, cut out for its early returns")]
+fn copy(
+    from: &mut dyn Store,
+    recording: &Recording,
+    disk: &mut Disk<'_>,
+    files: &Files,
+    data: FileId,
+    options: JoinOptions,
+    progress: &mut dyn FnMut(ReadProgress),
+    made: &mut Vec<PathBuf>,
+) -> Result<Joined, RecordingError> {
+    let journal = disk.store.open(&files.journal, Open::CreateJournal)?;
+    made.push(files.journal.clone());
+    let total = Bytes(recording.stored_bytes());
+    let (mut bad, mut done, mut at) = (Vec::new(), 0, 0);
+    let mut blocks: Vec<Block> = Vec::with_capacity(recording.blocks().len());
+    let mut reader = BlockReader::new(from, recording)?;
+    while let Some((block, bytes)) = reader.next_block() {
+        match bytes {
+            Ok(bytes) => {
+                disk.write(&files.data, data, at, bytes)?;
+                blocks.push(Block { member: 0, file_offset: at, ..block });
+                at += bytes.len() as u64;
+            }
+            Err(_) if options.declare_gaps => bad.push(block.index),
+            Err(why) => {
+                let Block { index, member, .. } = block;
+                return Err(RecordingError::Limit(format!(
+                    "block {index} of member {}: {why}: recover first",
+                    member + 1
+                )));
+            }
+        }
+        done += u64::from(block.length);
+        progress(ReadProgress { done: Bytes(done), total });
+    }
+    drop(reader);
+    let plan = Plan::new(recording, &bad);
+    let recovered = !plan.lost_nothing() || recording.ended().is_none_or(|ended| ended.recovered);
+    let base = Files::base_of(&files.data);
+    let about = About { members: vec![base], member: 0, ..recording.about().clone() };
+    let records = records(recording, &plan, &about, &blocks, recovered);
+    disk.sync(&files.data, data)?;
+    disk.write(&files.journal, journal, 0, &encoded(&records))?;
+    disk.sync(&files.journal, journal)?;
+    if disk.store.open(&files.meta, Open::ReadData).is_ok() {
+        return Err(RecordingError::Limit(format!(
+            "{} exists already: recordings are never overwritten, choose another name",
+            files.meta.display()
+        )));
+    }
+    disk.store.put(&files.meta, &metadata(recording, &plan, &about, &blocks, recovered))?;
+    let gaps = plan.gaps.iter().map(|(_, gap)| *gap).collect();
+    let files = [&files.data, &files.meta, &files.journal].map(PathBuf::clone).into();
+    Ok(Joined { verdict: plan.verdict, ledger: plan.ledger, gaps, files })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::testing::Spec;
+    use crate::store::scripted::{Fault, Image, Pace, Script, ScriptedDisk};
+    use crate::verify;
+    use crate::verify::verify;
+
+    fn joined(image: &Image, options: JoinOptions, faults: Vec<Fault>) -> (Result<Joined, RecordingError>, Image) {
+        let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, faults, ..Script::default() }, image.clone());
+        let (mut from, mut to) = (disk.store(8), disk.store(8));
+        let result = Recording::open_in(&mut from, &[Spec::base(0)])
+            .and_then(|recording| join(&mut from, &recording, &mut to, Path::new("/j/x"), options, &mut |_| {}));
+        (result, disk.image_after_power_cut(1))
+    }
+
+    /// The joined recording is sound, and has every byte.
+    #[track_caller]
+    fn check_sound(spec: &Spec, image: &Image, verdict: Verdict) {
+        let mut store = ScriptedDisk::with(Script::default(), image.clone()).store(8);
+        let recording = Recording::open_in(&mut store, &["/j/x".into()]).expect("opens");
+        let options = verify::VerifyOptions { counters: true, sha512: false };
+        let verified = verify(&mut store, &recording, options, &mut |_| {}).expect("verified");
+        assert_eq!((&verified.faults[..], verified.verdict), (&[] as &[String], verdict));
+        assert_eq!((verified.mismatch, verified.damaged), (None, 0));
+        let data = image.read("/j/x.sigmf-data").expect("data");
+        for block in recording.blocks() {
+            let start = block.file_offset as usize;
+            assert!(data[start..start + block.length as usize] == spec.content(block.position, block.length.into()));
+        }
+    }
+
+    #[test]
+    fn stripes_become_one_file_with_all_gaps() {
+        for members in 1..4 {
+            let spec = Spec { members, gaps: vec![(0, 2), (9000, 3)], ..Spec::plain() };
+            let (result, image) = joined(&spec.make(), JoinOptions::default(), Vec::new());
+            assert_eq!(result.expect("joined").gaps.len(), 2);
+            check_sound(&spec, &image, Verdict::Incomplete);
+            assert_eq!(image.read("/j/x.sigmf-data").expect("data"), spec.content(0, spec.stored));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_refused_or_becomes_gaps() {
+        let spec = Spec { members: 3, ..Spec::plain() };
+        let mut image = spec.make();
+        let mut data = image.read("/d1/x.sigmf-data").expect("data");
+        data[5000] ^= 1;
+        image.put("/d1/x.sigmf-data", &data);
+        let (refused, left) = joined(&image, JoinOptions::default(), Vec::new());
+        assert!(refused.expect_err("damaged").to_string().contains("recover first"));
+        assert_eq!(left.paths().filter(|path| path.starts_with("/j")).count(), 0, "nothing is left behind");
+        let (result, after) = joined(&image, JoinOptions { declare_gaps: true }, Vec::new());
+        assert_eq!(result.expect("joined").gaps.len(), 1);
+        check_sound(&spec, &after, Verdict::Incomplete);
+        let mut without = Image::default();
+        for path in image.paths().filter(|path| !path.starts_with("/d2")) {
+            without.put(path, &image.read(path).expect("a file"));
+        }
+        let (refused, _) = joined(&without, JoinOptions::default(), Vec::new());
+        assert!(matches!(refused, Err(RecordingError::MembersMissing(..))));
+        let (result, after) = joined(&without, JoinOptions { declare_gaps: true }, Vec::new());
+        assert_eq!(result.expect("joined").verdict, Verdict::Incomplete);
+        check_sound(&spec, &after, Verdict::Incomplete);
+    }
+
+    #[test]
+    fn nothing_that_exists_is_overwritten() {
+        for name in ["/j/x.sigmf-data", "/j/x.sigmf-meta", "/j/x.hairspring-journal"] {
+            let mut image = Spec::plain().make();
+            image.put(name, b"mine");
+            let (refused, after) = joined(&image, JoinOptions::default(), Vec::new());
+            assert!(refused.is_err());
+            assert_eq!(after.read(name).as_deref(), Some(&b"mine"[..]));
+            assert_eq!(after.paths().filter(|path| path.starts_with("/j")).count(), 1, "nothing else is left behind");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The journal: an append-only file of small checksummed records, from which a recording can be understood after any end.
+//!
+//! Each record is 64 bytes, little-endian:
+//!
+//! ```text
+//! 0      4        8            16   17                             64
+//! magic  CRC-32C  sequence     kind payload, the rest zero
+//! "hsJ1" of 8–63  0, 1, 2, …
+//! ```
+//!
+//! A reader stops at the first record that is not whole, does not have the next sequence number or does not match its
+//! checksum: what a crash left half-written is never believed. There is one journal for each target directory; a block is
+//! recorded in the journal of the directory where it lies, gaps in all of them.
+//!
+//! The layout of each payload is in `journal/encoding.rs` and, for readers in other languages, in
+//! `docs/recording-format.md`.
+
+mod encoding;
+mod reader;
+
+use std::fmt;
+use std::str::FromStr;
+
+use hairspring_machine::Nanos;
+
+use crate::ledger::Verdict;
+use hairspring_ring::gap::{Gap, Skip};
+use hairspring_ring::units::Frames;
+
+pub use encoding::DecodeError;
+pub use reader::{Journal, JournalContents, Stopped};
+
+/// Length of a record in bytes.
+pub const RECORD_BYTES: usize = 64;
+
+/// What tells recordings apart, and the members of one recording from those of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RecordingId(pub [u8; 16]);
+
+impl fmt::Display for RecordingId {
+    /// 32 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for RecordingId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let mut id = [0; 16];
+        let digits = text.as_bytes();
+        if digits.len() != 32 {
+            return Err(NotAnId);
+        }
+        for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| NotAnId)?;
+            // `from_str_radix` alone would take a sign.
+            if !pair.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return Err(NotAnId);
+            }
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| NotAnId)?;
+        }
+        Ok(Self(id))
+    }
+}
+
+/// A text that is not the 32 hexadecimal digits of a [`RecordingId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAnId;
+
+impl fmt::Display for NotAnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id of a recording is 32 hexadecimal digits")
+    }
+}
+
+impl std::error::Error for NotAnId {}
+
+/// One record.
+///
+/// Positions are in the *stored stream*: all bytes that were given to the disks, one after the other, without gaps. It is cut
+/// into blocks of equal size (but for the last), which are whole grains; block `k` begins at position `k × block_bytes`.
+///
+/// A gap or skip stands before the records of all blocks that reach beyond it: whatever part of a journal is left, the frames
+/// of the blocks in it are known.
+///
+/// A block of which no record stands in any journal is not in the recording. Positions count on through it: nothing behind a
+/// lost block is renumbered. A gap says so ([`Cause::is_in_stream`](hairspring_ring::Cause::is_in_stream): a block that could not be
+/// written, or is damaged); all other gaps lie *between* two bytes of the stored stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Record {
+    /// The first record of every journal.
+    Start {
+        /// Which recording.
+        id: RecordingId,
+        /// Size of all blocks but the last.
+        block_bytes: u32,
+        /// Bytes of the smallest piece that is whole frames.
+        grain_bytes: u32,
+        /// Frames of it.
+        grain_frames: u32,
+        /// Which of the recording's directories this is, from 0 …
+        member: u16,
+        /// … of how many.
+        members: u16,
+        /// Time of day when it began (`CLOCK_REALTIME`).
+        started: Nanos,
+    },
+    /// When frame 0 was taken: at these readings of two clocks, or up to `within` earlier. Not known before the first data come; none if
+    /// none came.
+    Begun {
+        /// The time of day (`CLOCK_REALTIME`).
+        realtime: Nanos,
+        /// On `CLOCK_MONOTONIC`.
+        monotonic: Nanos,
+        /// How much earlier it may have been.
+        within: Nanos,
+    },
+    /// A block was written completely. A later record of the same block takes its place (`recover` moves blocks); one of
+    /// length 0 withdraws it.
+    Block {
+        /// Which block of the stored stream.
+        index: u64,
+        /// Where it lies in this member's data file.
+        file_offset: u64,
+        /// Its length in bytes.
+        length: u32,
+        /// CRC-32C of its bytes.
+        crc: u32,
+        /// What the source had produced when the write was complete.
+        produced_bytes: u64,
+        /// When it was complete (`CLOCK_MONOTONIC`).
+        at: Nanos,
+    },
+    /// Frames are missing before the byte at `position` of the stored stream.
+    Gap {
+        /// Where.
+        position: u64,
+        /// What.
+        gap: Gap,
+    },
+    /// Frames were left out before the byte at `position` of the stored stream, for no trigger asked for them.
+    Skip {
+        /// Where.
+        position: u64,
+        /// What.
+        skip: Skip,
+    },
+    /// A trigger.
+    Trigger {
+        /// The global index of the frame that triggered.
+        frame: Frames,
+        /// The number of the shot, from 0.
+        shot: u64,
+    },
+    /// All blocks whose records in this journal have a sequence number below `before` are on the device.
+    Sync {
+        /// The first sequence number that is not covered.
+        before: u64,
+        /// Bytes of this member's blocks that are covered.
+        durable_bytes: u64,
+        /// When the sync was complete (`CLOCK_MONOTONIC`).
+        at: Nanos,
+    },
+    /// An operation on this member's files failed.
+    Error {
+        /// Which.
+        operation: FailedOperation,
+        /// The system's error number.
+        errno: i32,
+        /// The block concerned, or `u64::MAX`.
+        block: u64,
+        /// When (`CLOCK_MONOTONIC`).
+        at: Nanos,
+    },
+    /// The last record of a recording that was ended in order, or mended.
+    End {
+        /// What the recording is worth.
+        verdict: Verdict,
+        /// Whether `recover` wrote this.
+        recovered: bool,
+        /// What the source produced; for a mended recording what is known of it.
+        produced_bytes: u64,
+        /// What is in the files of all members.
+        stored_bytes: u64,
+        /// The sum of all gaps.
+        lost_bytes: u64,
+        /// The sum of all that was left out.
+        left_out_bytes: u64,
+    },
+}
+
+/// What failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FailedOperation {
+    /// Writing data.
+    Write = 1,
+    /// Forcing data to the device.
+    Sync = 2,
+    /// Reserving space.
+    Allocate = 3,
+    /// Writing the journal itself.
+    Journal = 4,
+}

@@ -1,0 +1,317 @@
+//! A [`Record`] as 64 bytes, and back.
+//!
+//! Payloads, from byte 17 on; all numbers little-endian, times as nanoseconds:
+//!
+//! ```text
+//! kind          payload
+//! 1  start      id[16] block_bytes:u32 grain_bytes:u32 grain_frames:u32 member:u16 members:u16 started:i64
+//! 2  block      index:u64 file_offset:u64 length:u32 crc:u32 produced_bytes:u64 at:i64
+//! 3  gap        position:u64 first:u64 frames:u64 cause:u8 found:i64
+//! 4  skip       position:u64 first:u64 frames:u64
+//! 5  trigger    frame:u64 shot:u64
+//! 6  sync       before:u64 durable_bytes:u64 at:i64
+//! 7  error      operation:u8 errno:i32 block:u64 at:i64
+//! 8  end        verdict:u8 recovered:u8 produced_bytes:u64 stored_bytes:u64 lost_bytes:u64 left_out_bytes:u64
+//! 9  begun      realtime:i64 monotonic:i64 within:i64
+//! ```
+//!
+//! The kinds and payloads never change; a new meaning takes a new kind, which older readers pass over.
+
+use std::fmt;
+
+use hairspring_machine::Nanos;
+
+use super::{FailedOperation, RECORD_BYTES, Record, RecordingId};
+use crate::ledger::Verdict;
+use hairspring_ring::gap::{Cause, Gap, Skip};
+use hairspring_ring::units::Frames;
+
+/// The first bytes of every record: the format and its version.
+const MAGIC: [u8; 4] = *b"hsJ1";
+
+/// Where the kind stands, and the payload after it.
+const KIND_AT: usize = 16;
+
+/// Why 64 bytes are not a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// They do not begin as a record does.
+    NotARecord,
+    /// They do not match their checksum.
+    Checksum,
+    /// They match their checksum but hold a value that no record has.
+    Value(&'static str),
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotARecord => f.write_str("it does not begin as a record does"),
+            Self::Checksum => f.write_str("it does not match its checksum"),
+            Self::Value(what) => write!(f, "it holds {what}; a newer version may have written it"),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+impl Record {
+    /// The record as it stands in the file, with this sequence number.
+    pub fn encode(&self, sequence: u64) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[8..16].copy_from_slice(&sequence.to_le_bytes());
+        let mut out = Out { bytes: &mut bytes, at: KIND_AT };
+        match *self {
+            Self::Start { id, block_bytes, grain_bytes, grain_frames, member, members, started } => {
+                out.put([1]).put(id.0).put(block_bytes.to_le_bytes()).put(grain_bytes.to_le_bytes());
+                out.put(grain_frames.to_le_bytes()).put(member.to_le_bytes()).put(members.to_le_bytes());
+                out.time(started)
+            }
+            Self::Block { index, file_offset, length, crc, produced_bytes, at } => {
+                out.put([2]).number(index).number(file_offset).put(length.to_le_bytes()).put(crc.to_le_bytes());
+                out.number(produced_bytes).time(at)
+            }
+            Self::Gap { position, gap } => {
+                out.put([3]).number(position).number(gap.first.0).number(gap.frames.0);
+                out.put([gap.cause as u8]).time(gap.found)
+            }
+            Self::Skip { position, skip } => out.put([4]).number(position).number(skip.first.0).number(skip.frames.0),
+            Self::Trigger { frame, shot } => out.put([5]).number(frame.0).number(shot),
+            Self::Sync { before, durable_bytes, at } => out.put([6]).number(before).number(durable_bytes).time(at),
+            Self::Error { operation, errno, block, at } => {
+                out.put([7]).put([operation as u8]).put(errno.to_le_bytes()).number(block).time(at)
+            }
+            Self::Begun { realtime, monotonic, within } => out.put([9]).time(realtime).time(monotonic).time(within),
+            Self::End { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes } => {
+                out.put([8]).put([number_of(verdict)]).put([u8::from(recovered)]);
+                out.number(produced_bytes).number(stored_bytes).number(lost_bytes).number(left_out_bytes)
+            }
+        };
+        let crc = crc32c::crc32c(&bytes[8..]);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// The sequence number and the record that stand in 64 bytes; no record for a kind that this version does not know.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<(u64, Option<Self>), DecodeError> {
+        let mut input = In { bytes, at: 0 };
+        if input.take() != MAGIC {
+            return Err(DecodeError::NotARecord);
+        }
+        if u32::from_le_bytes(input.take()) != crc32c::crc32c(&bytes[8..]) {
+            return Err(DecodeError::Checksum);
+        }
+        let sequence = input.number();
+        let [kind] = input.take();
+        let record = match kind {
+            1 => input.start()?,
+            2 => Self::Block {
+                index: input.number(),
+                file_offset: input.number(),
+                length: u32::from_le_bytes(input.take()),
+                crc: u32::from_le_bytes(input.take()),
+                produced_bytes: input.number(),
+                at: input.time(),
+            },
+            3 => Self::Gap { position: input.number(), gap: input.gap()? },
+            4 => Self::Skip {
+                position: input.number(),
+                skip: Skip { first: Frames(input.number()), frames: Frames(input.number()) },
+            },
+            5 => Self::Trigger { frame: Frames(input.number()), shot: input.number() },
+            6 => Self::Sync { before: input.number(), durable_bytes: input.number(), at: input.time() },
+            7 => Self::Error {
+                operation: input.operation()?,
+                errno: i32::from_le_bytes(input.take()),
+                block: input.number(),
+                at: input.time(),
+            },
+            8 => {
+                let ([verdict], [recovered]) = (input.take(), input.take());
+                let verdict = Verdict::ALL.into_iter().find(|known| number_of(*known) == verdict);
+                Self::End {
+                    verdict: verdict.ok_or(DecodeError::Value("an unknown verdict"))?,
+                    recovered: recovered != 0,
+                    produced_bytes: input.number(),
+                    stored_bytes: input.number(),
+                    lost_bytes: input.number(),
+                    left_out_bytes: input.number(),
+                }
+            }
+            9 => Self::Begun { realtime: input.time(), monotonic: input.time(), within: input.time() },
+            _ => return Ok((sequence, None)),
+        };
+        Ok((sequence, Some(record)))
+    }
+}
+
+/// The verdict's number in the file.
+fn number_of(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Complete => 1,
+        Verdict::Stopped => 2,
+        Verdict::Incomplete => 3,
+        Verdict::Unaccounted => 4,
+    }
+}
+
+/// Puts fields one after the other.
+struct Out<'a> {
+    bytes: &'a mut [u8; RECORD_BYTES],
+    at: usize,
+}
+
+impl Out<'_> {
+    fn put<const N: usize>(&mut self, field: [u8; N]) -> &mut Self {
+        self.bytes[self.at..self.at + N].copy_from_slice(&field);
+        self.at += N;
+        self
+    }
+
+    fn number(&mut self, number: u64) -> &mut Self {
+        self.put(number.to_le_bytes())
+    }
+
+    fn time(&mut self, time: Nanos) -> &mut Self {
+        self.put(time.count().to_le_bytes())
+    }
+}
+
+/// Takes fields one after the other.
+struct In<'a> {
+    bytes: &'a [u8; RECORD_BYTES],
+    at: usize,
+}
+
+impl In<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut field = [0; N];
+        field.copy_from_slice(&self.bytes[self.at..self.at + N]);
+        self.at += N;
+        field
+    }
+
+    fn number(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    fn time(&mut self) -> Nanos {
+        Nanos::new(i64::from_le_bytes(self.take()))
+    }
+
+    fn start(&mut self) -> Result<Record, DecodeError> {
+        let id = RecordingId(self.take());
+        let [block_bytes, grain_bytes, grain_frames] = [(); 3].map(|()| u32::from_le_bytes(self.take()));
+        let [member, members] = [(); 2].map(|()| u16::from_le_bytes(self.take()));
+        if block_bytes == 0 || grain_bytes == 0 || grain_frames == 0 || !block_bytes.is_multiple_of(grain_bytes) {
+            return Err(DecodeError::Value("blocks that are not whole frames"));
+        }
+        if member >= members {
+            return Err(DecodeError::Value("a member that its recording does not have"));
+        }
+        Ok(Record::Start { id, block_bytes, grain_bytes, grain_frames, member, members, started: self.time() })
+    }
+
+    fn gap(&mut self) -> Result<Gap, DecodeError> {
+        let (first, frames) = (Frames(self.number()), Frames(self.number()));
+        let [cause] = self.take();
+        let cause = Cause::from_number(cause).ok_or(DecodeError::Value("an unknown cause of a gap"))?;
+        Ok(Gap { first, frames, cause, found: self.time() })
+    }
+
+    fn operation(&mut self) -> Result<FailedOperation, DecodeError> {
+        let [number] = self.take();
+        let known =
+            [FailedOperation::Write, FailedOperation::Sync, FailedOperation::Allocate, FailedOperation::Journal];
+        let found = known.into_iter().find(|operation| *operation as u8 == number);
+        found.ok_or(DecodeError::Value("an unknown operation"))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Any record that a recorder could write.
+    pub(crate) fn any_record() -> impl Strategy<Value = Record> {
+        let time = || any::<i64>().prop_map(Nanos::new);
+        let numbers = any::<[u64; 4]>();
+        let cause = prop::sample::select(Cause::ALL.to_vec());
+        let verdict = prop::sample::select(Verdict::ALL.to_vec());
+        (0..9_u8, numbers, any::<[u32; 2]>(), time(), time(), cause, verdict, any::<[u8; 16]>()).prop_map(
+            |(kind, n, small, at, found, cause, verdict, id)| match kind {
+                0 => Record::Start {
+                    id: RecordingId(id),
+                    block_bytes: 12 * (small[0] % 1000 + 1),
+                    grain_bytes: 12,
+                    grain_frames: 2,
+                    member: 1,
+                    members: 2 + (small[1] % 7) as u16,
+                    started: at,
+                },
+                1 => Record::Block {
+                    index: n[0],
+                    file_offset: n[1],
+                    length: small[0],
+                    crc: small[1],
+                    produced_bytes: n[2],
+                    at,
+                },
+                2 => {
+                    Record::Gap { position: n[0], gap: Gap { first: Frames(n[1]), frames: Frames(n[2]), cause, found } }
+                }
+                3 => Record::Skip { position: n[0], skip: Skip { first: Frames(n[1]), frames: Frames(n[2]) } },
+                4 => Record::Trigger { frame: Frames(n[0]), shot: n[1] },
+                5 => Record::Sync { before: n[0], durable_bytes: n[1], at },
+                6 => Record::Error {
+                    operation: FailedOperation::Allocate,
+                    errno: small[0].cast_signed(),
+                    block: n[0],
+                    at,
+                },
+                7 => Record::Begun { realtime: at, monotonic: found, within: Nanos::new(i64::from(small[0])) },
+                _ => Record::End {
+                    verdict,
+                    recovered: small[0] % 2 == 1,
+                    produced_bytes: n[0],
+                    stored_bytes: n[1],
+                    lost_bytes: n[2],
+                    left_out_bytes: n[3],
+                },
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn every_record_is_read_back_as_it_was(record in any_record(), sequence: u64) {
+            prop_assert_eq!(Record::decode(&record.encode(sequence)), Ok((sequence, Some(record))));
+        }
+
+        #[test]
+        fn a_flipped_bit_is_always_seen(record in any_record(), sequence: u64, bit in 0..RECORD_BYTES * 8) {
+            let mut bytes = record.encode(sequence);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let seen = Record::decode(&bytes);
+            prop_assert!(matches!(seen, Err(DecodeError::NotARecord | DecodeError::Checksum)), "{:?}", seen);
+        }
+
+        #[test]
+        fn arbitrary_bytes_with_a_right_checksum_never_panic(rest: [u8; 32], more: [u8; 24]) {
+            let mut bytes = [0; RECORD_BYTES];
+            bytes[..4].copy_from_slice(&MAGIC);
+            bytes[8..40].copy_from_slice(&rest);
+            bytes[40..].copy_from_slice(&more);
+            bytes[16] %= 10;
+            let crc = crc32c::crc32c(&bytes[8..]);
+            bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+            let _ = Record::decode(&bytes);
+        }
+    }
+}

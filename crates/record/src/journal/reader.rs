@@ -1,0 +1,189 @@
+//! Reads a journal back, as far as it can be believed.
+
+use std::fmt;
+
+use super::{DecodeError, RECORD_BYTES, Record};
+
+/// A journal as it stands in a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Journal;
+
+/// What a journal says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JournalContents {
+    /// The records that can be believed, in order; the first is [`Record::Start`].
+    pub records: Vec<Record>,
+    /// The sequence number of each of them. Records of an unknown kind leave out numbers.
+    pub sequences: Vec<u64>,
+    /// Length of the part that they stand in. What lies behind is not believed.
+    pub valid_bytes: u64,
+    /// Records of a kind that this version does not know.
+    pub unknown: u64,
+    /// Why reading stopped before the end of the file, if it did.
+    pub stopped: Option<Stopped>,
+    /// Whole records behind the place where reading stopped, which match their checksum and stand where their sequence
+    /// number says. A crash leaves none; damage in the middle of a journal does.
+    pub beyond: Vec<(u64, Record)>,
+}
+
+/// Why reading stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The file ends within a record.
+    Torn,
+    /// There are only zeros, as where space was reserved or a power cut came before the bytes did.
+    Blank,
+    /// The bytes at this place are not a record.
+    Damaged(DecodeError),
+    /// A record has another sequence number than the one that stands here.
+    Sequence(u64),
+    /// The first record is not a start, or a later one is.
+    Start,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Torn => f.write_str("the file ends within a record"),
+            Self::Blank => f.write_str("nothing was written there"),
+            Self::Damaged(error) => error.fmt(f),
+            Self::Sequence(found) => write!(f, "it has the sequence number {found} of another place"),
+            Self::Start => f.write_str("a journal has one start, and begins with it"),
+        }
+    }
+}
+
+impl Journal {
+    /// Reads the records up to the first that cannot be believed, and looks whether there are more behind it.
+    ///
+    /// Never panics; takes memory in proportion to the bytes.
+    pub fn read(bytes: &[u8]) -> JournalContents {
+        let mut contents = JournalContents::default();
+        let (slots, rest) = bytes.as_chunks::<RECORD_BYTES>();
+        for (sequence, slot) in (0_u64..).zip(slots) {
+            let read = read(slot, sequence);
+            if contents.stopped.is_some() {
+                if let Ok(Some(record)) = read {
+                    contents.beyond.push((sequence, record));
+                }
+                continue;
+            }
+            match read {
+                Ok(Some(record)) => {
+                    contents.records.push(record);
+                    contents.sequences.push(sequence);
+                }
+                Ok(None) => contents.unknown += 1,
+                Err(why) => {
+                    contents.stopped = Some(why);
+                    continue;
+                }
+            }
+            contents.valid_bytes += RECORD_BYTES as u64;
+        }
+        if contents.stopped.is_none() && !rest.is_empty() {
+            contents.stopped = Some(Stopped::Torn);
+        }
+        contents
+    }
+}
+
+fn read(slot: &[u8; RECORD_BYTES], sequence: u64) -> Result<Option<Record>, Stopped> {
+    if *slot == [0; RECORD_BYTES] {
+        return Err(Stopped::Blank);
+    }
+    let (found, record) = Record::decode(slot).map_err(Stopped::Damaged)?;
+    let is_start = matches!(record, Some(Record::Start { .. }));
+    if found != sequence {
+        Err(Stopped::Sequence(found))
+    } else if is_start != (sequence == 0) {
+        Err(Stopped::Start)
+    } else {
+        Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hairspring_machine::Nanos;
+    use proptest::prelude::*;
+
+    use super::super::RecordingId;
+    use super::super::encoding::tests::any_record;
+    use super::*;
+
+    const START: Record = Record::Start {
+        id: RecordingId([7; 16]),
+        block_bytes: 4096,
+        grain_bytes: 2,
+        grain_frames: 1,
+        member: 0,
+        members: 1,
+        started: Nanos::new(1),
+    };
+
+    fn journal(records: &[Record]) -> Vec<u8> {
+        let numbered = (0_u64..).zip(records);
+        numbered.flat_map(|(sequence, record)| record.encode(sequence)).collect()
+    }
+
+    fn any_journal() -> impl Strategy<Value = Vec<Record>> {
+        let later = any_record().prop_filter("one start", |record| !matches!(record, Record::Start { .. }));
+        prop::collection::vec(later, 0..20).prop_map(|mut records| {
+            records.insert(0, START);
+            records
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_journal_says_all_that_was_whole(records in any_journal(), cut in 0..1300_usize) {
+            let mut bytes = journal(&records);
+            bytes.truncate(cut);
+            let contents = Journal::read(&bytes);
+            let whole = bytes.len() / RECORD_BYTES;
+            prop_assert_eq!(&contents.records[..], &records[..whole]);
+            prop_assert_eq!(contents.valid_bytes as usize, whole * RECORD_BYTES);
+            prop_assert_eq!(contents.stopped.is_some(), !bytes.len().is_multiple_of(RECORD_BYTES));
+        }
+
+        #[test]
+        fn nothing_from_a_flipped_bit_on_is_believed(records in any_journal(), at: prop::sample::Index) {
+            let mut bytes = journal(&records);
+            let bit = at.index(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let damaged = bit / 8 / RECORD_BYTES;
+            let contents = Journal::read(&bytes);
+            prop_assert_eq!(&contents.records[..], &records[..damaged]);
+            prop_assert!(contents.stopped.is_some());
+            let behind: Vec<Record> = contents.beyond.iter().map(|(_, record)| *record).collect();
+            prop_assert_eq!(&behind[..], &records[damaged + 1..]);
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..1000)) {
+            let contents = Journal::read(&bytes);
+            prop_assert!(contents.records.is_empty());
+        }
+
+        #[test]
+        fn records_out_of_their_place_are_not_believed(records in any_journal(), shift in 1..3_usize) {
+            let bytes = journal(&records);
+            let contents = Journal::read(&bytes[(shift * RECORD_BYTES).min(bytes.len())..]);
+            prop_assert!(contents.records.is_empty() && contents.beyond.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_kind_of_a_newer_version_is_passed_over_and_counted() {
+        let mut newer = Record::Trigger { frame: hairspring_ring::Frames(1), shot: 2 }.encode(1);
+        newer[16] = 200;
+        let crc = crc32c::crc32c(&newer[8..]);
+        newer[4..8].copy_from_slice(&crc.to_le_bytes());
+        let after = Record::Trigger { frame: hairspring_ring::Frames(3), shot: 4 };
+        let bytes = [START.encode(0), newer, after.encode(2)].concat();
+        let contents = Journal::read(&bytes);
+        assert_eq!((contents.records, contents.unknown, contents.stopped), (vec![START, after], 1, None));
+        assert_eq!(contents.sequences, [0, 2]);
+    }
+}

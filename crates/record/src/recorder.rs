@@ -1,0 +1,567 @@
+//! [`Recorder`]: takes a stream out of its ring and puts it into files, with nothing lost or everything lost accounted for.
+//!
+//! **What it is.** A state machine without threads and without a clock: [`Recorder::step`] is called with the time and what
+//! the source has counted, does whatever can be done now, and says when it wants to be called again. A thread drives it on the
+//! host ([`session`](crate::session)); tests drive it through virtual time on a scripted disk.
+//!
+//! ```text
+//!            ring                 in flight                    files
+//!   ┌──────────────────┐   ┌──────────────────────┐   ┌──────────────────┐
+//!   │ next ▸ ... head  │ 1 │ write of block k     │ 2 │ data ──────▸ 3   │
+//!   └──────────────────┘──▸│ write of block k + 1 │──▸│ journal ───▸ 4   │
+//!                          └──────────────────────┘   └──────────────────┘
+//! ```
+//!
+//! 1. A full block is taken and written from where it lies, without a copy; its CRC-32C is computed on the way. Where data
+//!    may be overwritten or left out (policy `overwrite`, a trigger) they are copied into blocks of their own first.
+//!    Gaps are entered into the journals as soon as they are seen, ahead of the block in which they lie.
+//! 2. Writes complete in any order; each is entered into the journal when it is complete, and counts as stored when the journal's
+//!    file has it. The ring gets its room back in order.
+//! 3. Now and then data are forced to the device. What had been complete when that was *submitted* is durable when it succeeds.
+//! 4. Then the journal says so and is forced to the device itself; only then is it counted as durable.
+//!
+//! What is settled of each block stands in one place, `recorder/settled.rs`; ledger, verdict and metadata follow from that.
+//!
+//! **Failures.** A target that fails is given up and its unfinished blocks go to the others; if its journal fails, blocks that are
+//! written and not in the journal yet become a gap. With the last target the recording ends, in order and readable: what could not
+//! be written is a gap whose cause is the error. A sync that failed is never repeated as if it could still succeed: from there on
+//! nothing is called durable any more.
+//!
+//! **The end.** All blocks durable; files cut to their lengths, and that forced to the device; the verdict; the journals' ends;
+//! the metadata.
+//!
+//! **Real-time behaviour.** No call sleeps or locks. It allocates only where lists of blocks and gaps grow.
+
+mod ends;
+mod error;
+mod feed;
+mod member;
+mod settled;
+mod writes;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use hairspring_machine::Nanos;
+
+use crate::beginning::Beginning;
+use crate::journal::{Record, RecordingId};
+use crate::ledger::{Ledger, Verdict};
+use crate::recording::MOST_BLOCK;
+use crate::store::{Completion, Direct, Fallback, MemoryId, Store};
+use crate::timeline::Timeline;
+use hairspring_ring::Consumer;
+use hairspring_ring::gap::{Cause, Gap, Skip};
+use hairspring_ring::units::{Bytes, Frames};
+use hairspring_ring::{End, OnOverrun};
+use hairspring_source::trigger::{Gate, Missed};
+use hairspring_source::{Ignored, SourceCounters, SourceDescription};
+
+pub use error::RecorderError;
+
+use feed::Staging;
+use member::Member;
+use settled::Settled;
+use writes::Write;
+
+/// Where a block goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// To the target with the least under way: a slow disk gets fewer blocks.
+    #[default]
+    LeastLoaded,
+    /// In turn.
+    Static,
+}
+
+impl Placement {
+    /// Its name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LeastLoaded => "least-loaded",
+            Self::Static => "static",
+        }
+    }
+}
+
+/// What a recorder is told.
+#[derive(Debug)]
+pub struct Setup {
+    /// The recording's name in each target directory, without an ending: `DIR/x`.
+    pub targets: Vec<PathBuf>,
+    /// What tells it from others; random.
+    pub id: RecordingId,
+    /// Size of a write, rounded so that it is whole frames and suits the disks; at most [`MOST_BLOCK`], which readers take.
+    pub block: Bytes,
+    /// Writes under way at once, 1–256.
+    pub depth: usize,
+    /// Where blocks go.
+    pub placement: Placement,
+    /// How much will be recorded, if that is known: space for it is reserved before the start.
+    pub volume: Option<Bytes>,
+    /// Time between two syncs.
+    pub sync_every: Nanos,
+    /// Bytes after which there is a sync, whatever the time.
+    pub sync_bytes: Bytes,
+    /// Records only what a trigger asks for.
+    pub gate: Option<Gate>,
+    /// When the recorder was made. When the first frame was taken is told by [`Recorder::begins`].
+    pub opened: Beginning,
+    /// Who records, for the metadata.
+    pub software: String,
+    /// Reads a clock that tells what the checksums cost; for a figure only.
+    pub stopwatch: fn() -> Nanos,
+}
+
+/// Most writes under way at once.
+pub const MOST_DEPTH: usize = 256;
+/// Least alignment of blocks in files and memory; disks that want more are asked.
+const ALIGNMENT: u64 = 4096;
+
+/// What a recorder wants after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// To be called when an operation completes, the ring's notifier is set, or it is this time.
+    Wait(Nanos),
+    /// That the source be stopped: nothing more can or needs to be recorded. Go on calling.
+    StopSource,
+    /// Nothing: everything is in the files. [`Recorder::finish`] is next.
+    Done,
+}
+
+/// How a recording stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// Where every byte is.
+    pub ledger: Ledger,
+    /// Bytes in the ring now, at most, and its size.
+    pub fill: hairspring_ring::Fill,
+    /// The longest that one write took from submission to completion.
+    pub worst_stall: Nanos,
+    /// Gaps so far.
+    pub gaps: u64,
+    /// Shots so far, where there is a trigger.
+    pub shots: u64,
+    /// Free space in all targets' file systems together with what is reserved; `None` if one does not say.
+    pub free: Option<Bytes>,
+}
+
+/// What became of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// What it is worth.
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// How the source ended.
+    pub end: End,
+    /// Where every byte is.
+    pub ledger: Ledger,
+    /// What is missing, in order.
+    pub gaps: Vec<Gap>,
+    /// What was left out, in order.
+    pub skips: Vec<Skip>,
+    /// Shots and the frames that triggered them.
+    pub triggers: Vec<(u64, Frames)>,
+    /// Triggers that made no shot, or not a whole one.
+    pub missed: Missed,
+    /// Datagrams that are no part of the stream.
+    pub ignored: Ignored,
+    /// The longest that one write took.
+    pub worst_stall: Nanos,
+    /// The most that was in the ring.
+    pub high_water: Bytes,
+    /// What the ring holds.
+    pub buffer: Bytes,
+    /// How data went to the disk, and which ways were refused.
+    pub fallbacks: Vec<Fallback>,
+    /// Whether all data demonstrably went past the page cache.
+    pub direct: Direct,
+    /// Time that the checksums took in all.
+    pub checksum_time: Nanos,
+    /// Size of a block.
+    pub block: Bytes,
+    /// The data files, metadata and journals.
+    pub files: Vec<PathBuf>,
+}
+
+/// What a recorder is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// Taking data and writing them.
+    Streaming,
+    /// All is taken; the last writes are under way.
+    Draining,
+    /// The last sync of the data.
+    Syncing,
+    /// The files are cut to their lengths, and that is forced to the device.
+    Cutting,
+    /// The last records, and the last sync of the journals.
+    Closing,
+    Done,
+}
+
+/// Takes a stream out of its ring and puts it into files.
+pub struct Recorder {
+    store: Box<dyn Store>,
+    consumer: Consumer,
+    /// The ring's memory in the store.
+    ring: MemoryId,
+    description: SourceDescription,
+    setup: Setup,
+    members: Vec<Member>,
+    block: u64,
+    phase: Phase,
+    /// Where data are copied before they are written, if they are.
+    staging: Option<Staging>,
+    /// Writes under way, by slot.
+    writes: Vec<Option<Write>>,
+    /// Ring positions where blocks end that were taken and not released, oldest first, and whether they are written.
+    taken: VecDeque<(u64, bool)>,
+    /// What is settled of each block.
+    settled: Settled,
+    /// Position in the stored stream behind the last byte that is in a block, or had a place and could not be written.
+    stored_position: u64,
+    /// Ring position up to which gaps and frames are accounted for, and the frame there.
+    position: u64,
+    frame: Frames,
+    timeline: Timeline,
+    gaps: Vec<Gap>,
+    skips: Vec<Skip>,
+    /// Left out just now; entered when something else comes.
+    pending_skip: Option<Skip>,
+    triggers: Vec<(u64, Frames)>,
+    /// Bytes lost on this side of the ring: evicted, or not writable.
+    lost_bytes: u64,
+    left_out_bytes: u64,
+    /// The block from which on nothing could be written, once there is no target left; and whether the account was ended there.
+    failed: Option<u64>,
+    failure_is_settled: bool,
+    /// Files that do not have their lengths, and why.
+    uncut: Vec<String>,
+    /// A gap began elsewhere than where the frames before it end: the source's account and ours differ.
+    misplaced: u64,
+    /// A sync failed: no more promises.
+    sync_failed: bool,
+    /// What went wrong, for people, in order.
+    troubles: Vec<String>,
+    worst_stall: Nanos,
+    checksum_time: Nanos,
+    beginning: Option<Beginning>,
+    completions: Vec<Completion>,
+}
+
+impl Recorder {
+    /// Makes the files, reserves space, and is ready to be stepped. Blocks.
+    ///
+    /// # Errors
+    /// See [`RecorderError`]; nothing was recorded then.
+    pub fn open(
+        mut store: Box<dyn Store>,
+        consumer: Consumer,
+        description: SourceDescription,
+        setup: Setup,
+    ) -> Result<Self, RecorderError> {
+        if setup.targets.is_empty() {
+            return Err(RecorderError::Setup("a recording needs a target"));
+        }
+        if setup.depth == 0 || setup.depth > MOST_DEPTH {
+            return Err(RecorderError::Setup("the number of writes under way must be 1 to 256"));
+        }
+        let mut members = Vec::new();
+        let mut alignment = ALIGNMENT;
+        for base in &setup.targets {
+            let member = match Member::open(&mut *store, base) {
+                Ok(member) => member,
+                Err(error) => {
+                    ends::remove_files(&mut *store, &members);
+                    return Err(error.into());
+                }
+            };
+            alignment = alignment.max(store.facts(member.data).alignment);
+            members.push(member);
+        }
+        let layout = description.layout;
+        let grain = layout.grain();
+        let step = lcm(grain.bytes, alignment);
+        let block = (setup.block.0.min(MOST_BLOCK.0) / step).max(1) * step;
+        let ring_size = consumer.memory().size().0;
+        let held = setup.gate.as_ref().map_or(0, |gate| gate.must_hold().0);
+        let refused = match block {
+            _ if block > MOST_BLOCK.0 => Some(RecorderError::LargeBlock(Bytes(block))),
+            _ if ring_size < block * 2 + held => Some(RecorderError::SmallRing(Bytes(block), Bytes(block * 2 + held))),
+            _ => None,
+        };
+        if let Some(refused) = refused {
+            ends::remove_files(&mut *store, &members);
+            return Err(refused);
+        }
+        let copies = setup.gate.is_some() || consumer.on_overrun() == OnOverrun::Overwrite;
+        let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
+        let staging = staging.map_err(RecorderError::Memory)?;
+        let ring = crate::store::attached::attach(&consumer, &mut *store);
+        let mut recorder = Self {
+            ring,
+            block,
+            phase: Phase::Streaming,
+            staging,
+            writes: (0..setup.depth).map(|_| None).collect(),
+            taken: VecDeque::with_capacity(setup.depth + 1),
+            settled: Settled::new(members.len()),
+            stored_position: 0,
+            position: consumer.next(),
+            frame: Frames(0),
+            timeline: Timeline::new(layout),
+            gaps: Vec::with_capacity(1024),
+            skips: Vec::new(),
+            pending_skip: None,
+            triggers: Vec::new(),
+            lost_bytes: 0,
+            left_out_bytes: 0,
+            failed: None,
+            failure_is_settled: false,
+            uncut: Vec::new(),
+            misplaced: 0,
+            sync_failed: false,
+            troubles: Vec::new(),
+            worst_stall: Nanos::ZERO,
+            checksum_time: Nanos::ZERO,
+            beginning: None,
+            completions: Vec::with_capacity(setup.depth * 2),
+            store,
+            consumer,
+            description,
+            setup,
+            members,
+        };
+        recorder.begin(grain)?;
+        Ok(recorder)
+    }
+
+    /// Size of the blocks that are written.
+    pub fn block(&self) -> Bytes {
+        Bytes(self.block)
+    }
+
+    /// Gives up before anything was recorded: removes the files. Blocks.
+    pub fn abandon(mut self) {
+        ends::remove_files(&mut *self.store, &self.members);
+    }
+
+    /// Says when the first frame was taken, for journals, metadata and triggers from outside.
+    pub fn begins(&mut self, beginning: Beginning) {
+        self.beginning = Some(beginning);
+        let Beginning { realtime, monotonic, within } = beginning;
+        // None comes after the end.
+        for member in self.members.iter_mut().filter(|member| !member.is_closing()) {
+            member.append(&Record::Begun { realtime, monotonic, within });
+        }
+        if let (Some(gate), Some(rate)) = (&mut self.setup.gate, self.description.rate) {
+            gate.starts(beginning.monotonic, rate);
+        }
+    }
+
+    /// Whether it has been told when the first frame was taken.
+    pub fn has_begun(&self) -> bool {
+        self.beginning.is_some()
+    }
+
+    /// Does what can be done now. `counters` is what the source had counted a moment ago.
+    pub fn step(&mut self, now: Nanos, counters: SourceCounters) -> Step {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.store.reap(&mut completions);
+        for completion in completions.drain(..) {
+            self.completed(completion, now, counters);
+        }
+        self.completions = completions;
+        if self.phase == Phase::Streaming {
+            self.feed(now);
+        }
+        self.advance_phase(now, counters);
+        self.write_journals();
+        self.sync_when_due(now);
+        self.store.flush();
+        if self.phase == Phase::Done {
+            Step::Done
+        } else if self.wants_the_end() {
+            Step::StopSource
+        } else {
+            Step::Wait(self.next_due(now))
+        }
+    }
+
+    /// Waits for what a step wanted to wait for. Blocks.
+    pub fn wait(&mut self, until: Nanos) {
+        self.store.wait(self.consumer.notifier(), until);
+        self.consumer.notifier().clear();
+    }
+
+    /// Whether nothing more can or needs to be recorded though the source goes on.
+    fn wants_the_end(&self) -> bool {
+        let done = self.setup.gate.as_ref().is_some_and(Gate::is_done);
+        self.consumer.closed().is_none() && (self.failed.is_some() || done)
+    }
+
+    fn next_due(&self, now: Nanos) -> Nanos {
+        // Nothing has to be looked at more often than that; completions and the notifier wake the recorder anyway.
+        const AT_LEAST_EVERY: Nanos = Nanos::from_millis(100);
+        let wanting = (0..self.members.len()).filter(|number| self.settled.wants_sync(*number));
+        let sync = wanting.filter_map(|number| self.members[number].next_sync(self.setup.sync_every)).min();
+        sync.unwrap_or(Nanos::MAX).min(now + AT_LEAST_EVERY).max(now)
+    }
+
+    /// Goes through the phases of the end.
+    fn advance_phase(&mut self, now: Nanos, counters: SourceCounters) {
+        let idle = self.writes.iter().all(Option::is_none);
+        if self.failed.is_some() && !self.failure_is_settled && idle && self.phase < Phase::Closing {
+            // Also when all is taken: a journal can fail last of all.
+            self.settle_failure(now);
+            self.failure_is_settled = true;
+        }
+        if self.phase == Phase::Draining && idle {
+            self.phase = Phase::Syncing;
+        }
+        if self.phase == Phase::Syncing {
+            // Again, too: one may have been under way for blocks that were withdrawn since.
+            for number in 0..self.members.len() {
+                if self.settled.wants_sync(number) {
+                    self.begin_sync(number, now);
+                }
+            }
+        }
+        if self.phase == Phase::Syncing && (0..self.members.len()).all(|number| self.is_synced(number)) {
+            self.cut();
+            self.phase = Phase::Cutting;
+        }
+        if self.phase == Phase::Cutting && self.members.iter().all(|member| !member.is_syncing()) {
+            let verdict = self.verdict(counters).0;
+            let ledger = self.ledger(counters);
+            self.record_all(&Record::End {
+                verdict,
+                recovered: false,
+                produced_bytes: ledger.produced_bytes,
+                stored_bytes: ledger.stored_bytes,
+                lost_bytes: ledger.lost_bytes,
+                left_out_bytes: ledger.left_out_bytes,
+            });
+            for member in &mut self.members {
+                member.close();
+            }
+            self.phase = Phase::Closing;
+        }
+        if self.phase == Phase::Closing && self.members.iter().all(Member::is_closed) {
+            self.phase = Phase::Done;
+        }
+    }
+
+    /// Whether all blocks of a member are in its journal and durable, or never will be.
+    fn is_synced(&self, number: usize) -> bool {
+        let member = &self.members[number];
+        let is_durable = !self.settled.wants_sync(number) || !member.may_sync();
+        !self.settled.has_entered(number) && !member.is_syncing() && is_durable
+    }
+
+    /// Where every byte is. Holds at every moment if the source's counters are of the same moment as this call.
+    pub fn ledger(&self, counters: SourceCounters) -> Ledger {
+        Ledger {
+            produced_bytes: counters.produced_bytes,
+            stored_bytes: self.settled.stored_bytes(),
+            durable_bytes: self.settled.durable_bytes(),
+            in_flight_bytes: self.settled.in_flight_bytes(),
+            in_ring_bytes: self.consumer.head() - self.position + self.ahead_bytes(),
+            in_fifo_bytes: counters.fifo_bytes,
+            lost_bytes: counters.lost_bytes + self.lost_bytes,
+            left_out_bytes: self.left_out_bytes,
+        }
+    }
+
+    /// How it stands. `free` is the free space in all targets' file systems, if it is known; to ask for that may block, so the
+    /// recorder does not.
+    pub fn status(&self, counters: SourceCounters, free: Option<Bytes>) -> Status {
+        let reserved: u64 = self.members.iter().map(Member::reserved_bytes).sum();
+        Status {
+            ledger: self.ledger(counters),
+            fill: self.consumer.fill(),
+            worst_stall: self.worst_stall,
+            gaps: self.gaps.len() as u64,
+            shots: self.triggers.len() as u64,
+            free: free.map(|free| Bytes(free.0 + reserved)),
+        }
+    }
+
+    /// Enters a record into every journal.
+    fn record_all(&mut self, record: &Record) {
+        for member in &mut self.members {
+            member.append(record);
+        }
+    }
+
+    /// Whether every journal has room for what one block may bring.
+    fn journals_have_room(&self) -> bool {
+        self.members.iter().all(Member::has_room)
+    }
+
+    /// What was lost between two ring positions on this side of the ring, gaps of the source between them included.
+    fn lose(&mut self, to: u64, cause: Cause, now: Nanos) {
+        while self.position < to || self.consumer.next_gap_at().is_some_and(|at| at <= to) {
+            let until = self.consumer.next_gap_at().map_or(to, |at| at.min(to));
+            let bytes = until - self.position;
+            if bytes > 0 {
+                let frames = self.timeline.layout().frames_in(Bytes(bytes));
+                self.lost_bytes += bytes;
+                self.enter_gap(Gap { first: self.frame, frames, cause, found: now });
+                self.position = until;
+            }
+            if let Some((_, gap)) = self.consumer.gap_before(until) {
+                self.enter_source_gap(gap);
+            }
+        }
+    }
+
+    /// Enters a gap that the source declared, at the frame where the stream is now.
+    fn enter_source_gap(&mut self, gap: Gap) {
+        if gap.first != self.frame {
+            self.misplaced += 1;
+        }
+        self.enter_gap(gap);
+    }
+
+    /// Enters a gap before the next byte of the stored stream.
+    fn enter_gap(&mut self, gap: Gap) {
+        let position = self.end_of_stored();
+        self.flush_skip(position);
+        self.frame.0 += gap.frames.0;
+        if let Some(gate) = &mut self.setup.gate {
+            gate.jump(self.frame);
+        }
+        self.record_all(&Record::Gap { position, gap });
+        if gap.cause.is_in_stream() {
+            self.stored_position += self.timeline.layout().bytes_of(gap.frames).0;
+        } else {
+            self.timeline.skip(position, gap.frames);
+        }
+        self.declare(gap);
+    }
+
+    /// Adds a gap to the list, which is in order. Gaps of one cause that touch become one.
+    fn declare(&mut self, gap: Gap) {
+        let at = self.gaps.partition_point(|other| other.first < gap.first);
+        match self.gaps[..at].last_mut() {
+            Some(last) if last.end() == gap.first && last.cause == gap.cause => last.frames.0 += gap.frames.0,
+            _ => self.gaps.insert(at, gap),
+        }
+    }
+
+    /// Position in the stored stream of the next byte to come.
+    fn end_of_stored(&self) -> u64 {
+        self.stored_position + self.staging.as_ref().map_or(0, Staging::waiting_bytes)
+    }
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    let mut pair = (a, b);
+    while pair.1 != 0 {
+        pair = (pair.1, pair.0 % pair.1);
+    }
+    a / pair.0 * b
+}

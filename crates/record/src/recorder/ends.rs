@@ -1,0 +1,367 @@
+//! The beginning and the ends of a recording: files made and reserved, failures settled, metadata put in place.
+
+use hairspring_machine::Nanos;
+
+use crate::journal::Record;
+use crate::ledger::Verdict;
+use crate::sigmf;
+use crate::store::{Direct, Errno, Store, StoreError};
+use hairspring_ring::End;
+use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::layout::Grain;
+use hairspring_ring::notifier::Notifier;
+use hairspring_ring::units::Bytes;
+use hairspring_source::SourceCounters;
+use hairspring_source::trigger::Missed;
+
+use super::member::{Member, Purpose, files_of};
+use super::settled::Standing;
+use super::{Outcome, Recorder, RecorderError};
+
+impl Recorder {
+    /// Reserves space and says in files that a recording has begun.
+    pub(super) fn begin(&mut self, grain: Grain) -> Result<(), RecorderError> {
+        let count = self.members.len();
+        // With a gate nobody knows how much is kept.
+        let volume = self.setup.volume.filter(|_| self.setup.gate.is_none());
+        // Blocks go where the load is least, so a member may get more than its share: an eighth more is reserved.
+        let share = volume.map(|volume| (volume.0 / count as u64) * if count > 1 { 9 } else { 8 } / 8);
+        // Asked before, for the system takes what there is before it says that it is too little.
+        if let Some(needed) = share {
+            for member in &self.members {
+                let free = self.store.free_bytes(member.folder());
+                if free.is_some_and(|free| free < needed) {
+                    let folder = member.folder().to_owned();
+                    remove_files(&mut *self.store, &self.members);
+                    return Err(RecorderError::NoSpace(folder, Bytes(needed), free.map(Bytes)));
+                }
+            }
+        }
+        let mut waiting = 0;
+        for (number, member) in self.members.iter_mut().enumerate() {
+            for (token, op) in member.first_allocation(number, share, self.block) {
+                self.store.submit(token, op);
+                waiting += 1;
+            }
+        }
+        self.store.flush();
+        let notifier = Notifier::new().map_err(|error| no_descriptor(&error))?;
+        let mut completions = Vec::new();
+        while waiting > 0 {
+            self.store.reap(&mut completions);
+            for completion in completions.drain(..) {
+                waiting -= 1;
+                let Some(Purpose::AllocateData(number)) = Purpose::of(completion.token) else { continue };
+                self.members[number].allocated(completion.result.is_ok());
+                if let (Err(Errno(libc::ENOSPC)), Some(needed)) = (completion.result, share) {
+                    let folder = self.members[number].folder().to_owned();
+                    let free = self.store.free_bytes(&folder).map(Bytes);
+                    remove_files(&mut *self.store, &self.members);
+                    return Err(RecorderError::NoSpace(folder, Bytes(needed), free));
+                }
+            }
+            if waiting > 0 {
+                self.store.wait(&notifier, Nanos::MAX);
+            }
+        }
+        let members = u16::try_from(count).unwrap_or(u16::MAX);
+        for number in 0..count {
+            let record = Record::Start {
+                id: self.setup.id,
+                block_bytes: u32::try_from(self.block).unwrap_or(u32::MAX),
+                grain_bytes: u32::try_from(grain.bytes).unwrap_or(u32::MAX),
+                grain_frames: u32::try_from(grain.frames).unwrap_or(u32::MAX),
+                member: u16::try_from(number).unwrap_or(u16::MAX),
+                members,
+                started: self.setup.opened.realtime,
+            };
+            self.members[number].append(&record);
+            let meta = sigmf::render(&self.about(number), None, &[]);
+            let path = files_of(self.members[number].base())[1].clone();
+            self.store.put(&path, &meta)?;
+        }
+        for number in 0..count {
+            let folder = self.members[number].folder().to_owned();
+            self.store.sync_folder(&folder)?;
+        }
+        Ok(())
+    }
+
+    fn about(&self, member: usize) -> sigmf::About {
+        sigmf::About {
+            id: self.setup.id,
+            layout: self.description.layout,
+            rate: self.description.rate,
+            hardware: self.description.hardware.clone(),
+            pattern: self.description.pattern.map(|pattern| pattern.to_string()),
+            started_realtime: self.beginning.unwrap_or(self.setup.opened).realtime,
+            started_monotonic: self.beginning.unwrap_or(self.setup.opened).monotonic,
+            started_within: self.beginning.map(|beginning| beginning.within),
+            block: Bytes(self.block),
+            members: self.members.iter().map(|member| member.base().to_owned()).collect(),
+            member,
+            on_overrun: self.consumer.on_overrun(),
+            clocked: self.description.clocked,
+            software: self.setup.software.clone(),
+        }
+    }
+
+    /// Ends the account at the first block that could not be written: what can be withdrawn of that and all behind it is lost.
+    /// Only what a journal names that cannot be written any more stays.
+    pub(super) fn settle_failure(&mut self, now: Nanos) {
+        let Some(first) = self.failed else { return };
+        // What was left out last lies before what is lost now.
+        let position = self.end_of_stored();
+        self.flush_skip(position);
+        let mut lost: Option<(u64, u64)> = None;
+        for index in first..self.settled.len() {
+            let Some(block) = self.settled.block(index) else { break };
+            if block.is_stored() && self.members[block.member].journal_is_dead {
+                continue;
+            }
+            let was_lost = if block.is_stored() || block.standing == Standing::Entered {
+                // A block of no length takes the place of what was entered for it before.
+                let withdrawn = Record::Block { index, file_offset: 0, length: 0, crc: 0, produced_bytes: 0, at: now };
+                let sequence = self.members[block.member].append(&withdrawn);
+                !self.settled.withdrawn(index, sequence)
+            } else {
+                !self.settled.lose(index)
+            };
+            if was_lost {
+                continue;
+            }
+            let position = index * self.block;
+            match &mut lost {
+                Some((_, end)) if *end == position => *end += u64::from(block.length),
+                run => {
+                    let before = run.replace((position, position + u64::from(block.length)));
+                    self.lose_stored(before, now);
+                }
+            }
+        }
+        self.lose_stored(lost, now);
+        let end = self.end_of_stored();
+        let begin = end - self.ahead_bytes();
+        if let Some(staging) = &mut self.staging {
+            staging.discard();
+        }
+        self.stored_position = end;
+        self.lose_stored(Some((begin, end)), now);
+        while let Some((end, _)) = self.taken.pop_front() {
+            self.consumer.release(end);
+        }
+        self.consumer.skip_to(self.position);
+    }
+
+    /// A block that had a place in the stored stream is not in it.
+    pub(super) fn lose_block(&mut self, index: u64, now: Nanos) {
+        let position = index * self.block;
+        let length = self.settled.block(index).map_or(0, |block| u64::from(block.length));
+        self.lose_stored(Some((position, position + length)), now);
+    }
+
+    /// A piece of the stored stream, from one position to another, is not there. What comes behind it keeps its place.
+    fn lose_stored(&mut self, piece: Option<(u64, u64)>, now: Nanos) {
+        let Some((begin, end)) = piece.filter(|(begin, end)| begin < end) else { return };
+        self.lost_bytes += end - begin;
+        let runs: Vec<_> = self.timeline.runs_in(begin, Bytes(end - begin)).collect();
+        for run in runs {
+            let frames = self.timeline.layout().frames_in(run.length.unwrap_or_default());
+            let gap = Gap { first: run.first, frames, cause: Cause::WriteFailed, found: now };
+            self.record_all(&Record::Gap { position: run.position, gap });
+            self.declare(gap);
+        }
+    }
+
+    /// Cuts the files of all members to their lengths. Blocks.
+    pub(super) fn cut(&mut self) {
+        for (number, member) in self.members.iter_mut().enumerate() {
+            let length = self.settled.needed_length(number);
+            if let Err(error) = member.cut(number, length, &mut *self.store) {
+                self.uncut.push(format!("failed to {error}"));
+            }
+        }
+    }
+
+    /// What the recording is worth now, and why.
+    pub(super) fn verdict(&self, counters: SourceCounters) -> (Verdict, String) {
+        let ledger = self.ledger(counters);
+        let end = self.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
+        let lost = ledger.lost_bytes > 0;
+        let mut reasons = self.troubles.clone();
+        if let Some(gap) = self.gaps.first() {
+            let frames: u64 = self.gaps.iter().map(|gap| gap.frames.0).sum();
+            let (count, first) = (self.gaps.len(), gap.first.0);
+            let gaps = if count == 1 { "1 gap".to_owned() } else { format!("{count} gaps") };
+            reasons.push(format!("{frames} frames are missing in {gaps}, the first at frame {first}: {}", gap.cause));
+        }
+        match end {
+            End::Overrun => reasons.push("the source was stopped at its first loss".to_owned()),
+            End::Failed(0) => reasons.push("the source vanished".to_owned()),
+            End::Failed(errno) => reasons.push(format!("the source failed: {}", Errno(errno))),
+            End::Finished | End::Stopped => {}
+        }
+        reasons.extend(counters.ignored.remarks());
+        reasons.extend(self.missed().remarks());
+        let because = reasons.join("; ");
+        if !ledger.holds() {
+            let difference = ledger.unaccounted_bytes();
+            return (Verdict::Unaccounted, format!("{difference} bytes are unaccounted for; {because}"));
+        }
+        if self.misplaced > 0 {
+            return (Verdict::Unaccounted, format!("{} gaps are not where the source says; {because}", self.misplaced));
+        }
+        let shots_done = self.setup.gate.as_ref().is_some_and(hairspring_source::trigger::Gate::is_done);
+        let uncertain = ledger.stored_bytes - ledger.durable_bytes;
+        if uncertain > 0 {
+            reasons.insert(0, format!("{} are written but not certainly on the device", Bytes(uncertain)));
+        }
+        let in_order =
+            self.uncut.is_empty() && !self.sync_failed && self.members.iter().all(|member| !member.journal_is_dead);
+        if !in_order {
+            reasons.extend(self.uncut.iter().cloned());
+            reasons.push("`hairspring recover` puts the files in order".to_owned());
+        }
+        let because = reasons.join("; ");
+        let failed = self.failed.is_some() || matches!(end, End::Failed(_) | End::Overrun);
+        if lost || failed || uncertain > 0 || !in_order {
+            (Verdict::Incomplete, because)
+        } else if end == End::Stopped && !shots_done {
+            let how = if self.beginning.is_some() { "without loss" } else { "before any data came" };
+            let more = if because.is_empty() { String::new() } else { format!("; {because}") };
+            (Verdict::Stopped, format!("ended by its user, {how}{more}"))
+        } else if !because.is_empty() {
+            (Verdict::Complete, format!("everything is there, though {because}"))
+        } else {
+            (Verdict::Complete, "everything that the source produced is there".to_owned())
+        }
+    }
+
+    fn missed(&self) -> Missed {
+        self.setup.gate.as_ref().map(hairspring_source::trigger::Gate::missed).unwrap_or_default()
+    }
+
+    /// Puts the metadata in place. Blocks.
+    ///
+    /// Call it once after [`Step::Done`](super::Step::Done): then the files have their lengths, and data and journals are on the
+    /// device or the verdict says that they are not. The metadata state the verdict that is returned: if they cannot be put in
+    /// place for one member the verdict is lowered, and they are written again for all.
+    pub fn finish(self, now: Nanos, counters: SourceCounters) -> Outcome {
+        let mut this = self;
+        let (mut verdict, mut reason) = this.verdict(counters);
+        if let Err(failure) = this.describe_all(verdict, &reason, now, counters) {
+            verdict = verdict.max(Verdict::Incomplete);
+            reason = format!("failed to {failure}: `hairspring recover` puts the files in order; {reason}");
+            // The first failure is told; another says nothing new.
+            drop(this.describe_all(verdict, &reason, now, counters));
+        }
+        let end = this.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
+        let (ledger, fallbacks, direct) = (this.ledger(counters), this.fallbacks(), this.direct());
+        let missed = this.missed();
+        let files: Vec<_> = this.members.iter().flat_map(|member| files_of(member.base())).collect();
+        Outcome {
+            verdict,
+            reason,
+            end,
+            ledger,
+            gaps: this.gaps,
+            skips: this.skips,
+            triggers: this.triggers,
+            missed,
+            ignored: counters.ignored,
+            worst_stall: this.worst_stall,
+            high_water: this.consumer.fill().high_water,
+            buffer: this.consumer.fill().capacity,
+            fallbacks,
+            direct,
+            checksum_time: this.checksum_time,
+            block: Bytes(this.block),
+            files,
+        }
+    }
+
+    /// Writes the metadata of all members, or as many as can be; the first failure.
+    fn describe_all(
+        &mut self,
+        verdict: Verdict,
+        reason: &str,
+        now: Nanos,
+        counters: SourceCounters,
+    ) -> Result<(), StoreError> {
+        let (ledger, fallbacks, direct, missed) =
+            (self.ledger(counters), self.fallbacks(), self.direct(), self.missed());
+        let mut described = Ok(());
+        for number in 0..self.members.len() {
+            let closing = sigmf::Closing {
+                verdict,
+                reason: reason.to_owned(),
+                state: sigmf::State::Ended(verdict),
+                ledger,
+                gaps: self.gaps.clone(),
+                skips: self.skips.clone(),
+                triggers: self.triggers.clone(),
+                fallbacks: fallbacks.iter().cloned().map(Into::into).collect(),
+                direct_io_proven: direct == Direct::Proven,
+                worst_stall: self.worst_stall,
+                buffer_high_water: self.consumer.fill().high_water,
+                buffer: self.consumer.fill().capacity,
+                elapsed: self.beginning.map_or(Nanos::ZERO, |began| now - began.monotonic),
+                ignored: counters.ignored,
+                missed,
+            };
+            let meta = sigmf::render(&self.about(number), Some(&closing), &self.segments(number));
+            let path = files_of(self.members[number].base())[1].clone();
+            described = described.and(self.store.put(&path, &meta));
+        }
+        described
+    }
+
+    /// The ways in use: the store's, and whether blocks are copied.
+    fn fallbacks(&self) -> Vec<crate::store::Fallback> {
+        let mut fallbacks = self.store.fallbacks();
+        let copied = match (&self.setup.gate, &self.staging) {
+            (Some(_), _) => Some("a trigger chooses what is kept, so blocks are put together from copies"),
+            (None, Some(_)) => Some("what may be overwritten cannot be written from where it lies"),
+            (None, None) => None,
+        };
+        fallbacks.push(crate::store::Fallback { name: "zero_copy", refused: copied.map(str::to_owned) });
+        fallbacks
+    }
+
+    /// The worst of the members.
+    fn direct(&self) -> Direct {
+        let facts = self.members.iter().map(|member| self.store.facts(member.data).direct);
+        facts.fold(Direct::Proven, |worst, direct| match (worst, direct) {
+            (Direct::No, _) | (_, Direct::No) => Direct::No,
+            (Direct::Claimed, _) | (_, Direct::Claimed) => Direct::Claimed,
+            _ => Direct::Proven,
+        })
+    }
+
+    /// Which frames lie where in one member's data file.
+    fn segments(&self, number: usize) -> Vec<sigmf::StoredSegment> {
+        let stored = self.settled.stored_of(number);
+        let mut places: Vec<_> = stored
+            .map(|(index, placed)| (placed.file_offset, index * self.block, Bytes(placed.length.into())))
+            .collect();
+        // A block that another target refused lies behind later ones.
+        places.sort_unstable_by_key(|place| place.0);
+        sigmf::segments(&self.timeline, places)
+    }
+}
+
+fn no_descriptor(error: &std::io::Error) -> StoreError {
+    StoreError {
+        attempted: "get a descriptor for".to_owned(),
+        path: "the recorder's notifier".into(),
+        errno: Errno(error.raw_os_error().unwrap_or(libc::EMFILE)),
+    }
+}
+
+/// Removes the empty files of a recording that could not begin.
+pub(super) fn remove_files(store: &mut dyn Store, members: &[Member]) {
+    for file in members.iter().flat_map(|member| files_of(member.base())) {
+        // The metadata may not be there yet; the others were made by us.
+        let _ = store.remove(&file);
+    }
+}

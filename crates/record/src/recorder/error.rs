@@ -1,0 +1,66 @@
+//! [`RecorderError`]: why there is no recorder.
+
+use std::path::PathBuf;
+
+use crate::recording::MOST_BLOCK;
+use crate::store::StoreError;
+use hairspring_ring::memory::MemoryError;
+use hairspring_ring::units::Bytes;
+
+/// Why there is no recorder. Files that were begun are left as they are and say `recording`.
+#[derive(Debug)]
+pub enum RecorderError {
+    /// A file could not be made.
+    Store(StoreError),
+    /// The expected volume does not fit: the folder, what is needed, what is free.
+    NoSpace(PathBuf, Bytes, Option<Bytes>),
+    /// No memory for blocks of their own.
+    Memory(MemoryError),
+    /// The ring is too small for the blocks: the size of a block, and the least size of a ring.
+    SmallRing(Bytes, Bytes),
+    /// Blocks that are whole frames and suit the disks are larger than any that is read back: their size.
+    LargeBlock(Bytes),
+    /// No target, or depth 0 or above [`MOST_DEPTH`](super::MOST_DEPTH).
+    Setup(&'static str),
+}
+
+impl std::fmt::Display for RecorderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) if error.errno.0 == libc::EEXIST => {
+                write!(
+                    f,
+                    "{} exists already: recordings are never overwritten, choose another name",
+                    error.path.display()
+                )
+            }
+            Self::Store(error) => error.fmt(f),
+            Self::NoSpace(folder, needed, free) => {
+                write!(f, "the recording needs {needed} in {}", folder.display())?;
+                match free {
+                    Some(free) => write!(f, ", where {free} are free: record less, or add a target"),
+                    None => f.write_str(", which are not free: record less, or add a target"),
+                }
+            }
+            Self::Memory(error) => error.fmt(f),
+            Self::SmallRing(block, least) => write!(
+                f,
+                "a buffer for blocks of {block} needs {least} at least: choose a larger buffer or a smaller notify size"
+            ),
+            Self::LargeBlock(block) => write!(
+                f,
+                "blocks of whole frames that suit the disk have {block} at least, and at most {MOST_BLOCK} are read back: record \
+                 fewer channels, or to a disk of smaller sectors"
+            ),
+            Self::Setup(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for RecorderError {}
+
+impl From<StoreError> for RecorderError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}

@@ -1,0 +1,294 @@
+//! Taking data out of the ring: whole blocks from where they lie, or copied where data may be overwritten or left out.
+
+use hairspring_machine::Nanos;
+
+use crate::journal::Record;
+use crate::store::attached::Scratch;
+use crate::store::{MemoryId, Piece, Store};
+use hairspring_ring::gap::{Cause, Skip};
+use hairspring_ring::memory::{Memory, MemoryError, Pages};
+use hairspring_ring::units::{Bytes, Frames};
+
+use super::{Phase, Recorder};
+
+/// Buffers in which blocks are put together.
+pub(super) struct Staging {
+    scratch: Scratch,
+    memory: MemoryId,
+    block: usize,
+    free: Vec<usize>,
+    /// The buffer that is being filled, and how far it is.
+    current: Option<usize>,
+    filled: usize,
+    /// Frames that the gate has decided and that are not copied or left out yet: how many, and the shot if they are kept.
+    decided: Option<(Frames, Option<u64>)>,
+}
+
+impl Staging {
+    pub(super) fn new(store: &mut dyn Store, block: u64, buffers: usize) -> Result<Self, MemoryError> {
+        let size = Bytes(block * buffers as u64);
+        let (scratch, memory) = Scratch::attached(Memory::plain(size, size, Pages::Small)?, store);
+        let free = (0..buffers).rev().collect();
+        Ok(Self { scratch, memory, block: block as usize, free, current: None, filled: 0, decided: None })
+    }
+
+    /// Bytes that are copied and in no block yet.
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        self.filled as u64
+    }
+
+    pub(super) fn give_back(&mut self, buffer: usize) {
+        self.free.push(buffer);
+    }
+
+    /// Whether there is a buffer to fill.
+    fn has_buffer(&mut self) -> bool {
+        if self.current.is_none() {
+            self.current = self.free.pop();
+        }
+        self.current.is_some()
+    }
+
+    /// Forgets what was copied and is in no block.
+    pub(super) fn discard(&mut self) {
+        self.decided = None;
+        self.filled = 0;
+    }
+
+    fn space(&self) -> usize {
+        self.block - self.filled
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        if let Some(buffer) = self.current {
+            self.scratch.bytes(buffer * self.block + self.filled, bytes.len()).copy_from_slice(bytes);
+            self.filled += bytes.len();
+        }
+    }
+}
+
+impl Recorder {
+    /// Takes what there is and can be sent on its way.
+    pub(super) fn feed(&mut self, now: Nanos) {
+        if self.failed.is_some() {
+            self.feed_nothing(now);
+        } else if self.staging.is_some() {
+            self.feed_copies(now);
+        } else {
+            self.feed_slices(now);
+        }
+    }
+
+    /// Whole blocks of the ring, as they lie there.
+    fn feed_slices(&mut self, now: Nanos) {
+        while self.journals_have_room() && self.failed.is_none() {
+            // First whether it has ended, then how far it goes: the other way round the last bytes could be missed.
+            let closed = self.consumer.closed();
+            let available = self.consumer.available();
+            // The ring holds so many gaps and no more; while its list is full nothing comes in. So they are entered as soon as they are
+            // seen, ahead of the block in which they lie, which may never be whole without that.
+            if let Some((at, gap)) = self.consumer.gap_before(self.consumer.next() + available) {
+                self.pass_to(at);
+                self.enter_source_gap(gap);
+                continue;
+            }
+            if available == 0 && closed.is_some() {
+                self.end_of_stream(now);
+                return;
+            }
+            if available < self.block && closed.is_none() || available == 0 {
+                return;
+            }
+            let length = available.min(self.block);
+            let Some(slot) = self.slot_for(length) else { return };
+            let start = self.consumer.next();
+            self.pass_to(start + length);
+            let before = (self.setup.stopwatch)();
+            let crc = crc32c::crc32c(self.consumer.view(start, length as usize));
+            self.checksum_time = self.checksum_time + ((self.setup.stopwatch)() - before);
+            self.consumer.take(length);
+            self.taken.push_back((start + length, false));
+            let piece = Piece { memory: self.ring, at: self.consumer.offset(start), length: length as usize };
+            self.write_block(slot, piece, crc, Some(start + length), None, now);
+        }
+    }
+
+    /// Goes through the frames up to a ring position, all of which become part of the stored stream and of which none is missing. Those
+    /// before a gap that was entered ahead were gone through with it.
+    fn pass_to(&mut self, to: u64) {
+        let bytes = to.saturating_sub(self.position);
+        self.position += bytes;
+        self.stored_position += bytes;
+        self.frame.0 += self.timeline.layout().frames_in(Bytes(bytes)).0;
+    }
+
+    /// Bytes that have a place in the stored stream and are in no block: copies of them, or where they lie in the ring before a gap that
+    /// was entered ahead.
+    pub(super) fn ahead_bytes(&self) -> u64 {
+        match &self.staging {
+            Some(staging) => staging.waiting_bytes(),
+            None => self.position - self.consumer.next(),
+        }
+    }
+
+    /// Copies of what is to be kept, put together to blocks.
+    fn feed_copies(&mut self, now: Nanos) {
+        while self.journals_have_room() && self.failed.is_none() {
+            let closed = self.consumer.closed();
+            let head = self.consumer.head();
+            if let Some((_, gap)) = self.consumer.gap_before(self.position) {
+                self.enter_source_gap(gap);
+                continue;
+            }
+            let Some(staging) = &mut self.staging else { return };
+            if !staging.has_buffer() {
+                return;
+            }
+            if staging.space() == 0 {
+                if !self.send_copies(now) {
+                    return;
+                }
+                continue;
+            }
+            let gap_at = self.consumer.next_gap_at().filter(|at| *at <= head);
+            let limit = gap_at.unwrap_or(head);
+            // Also where the gap comes after the newest byte: nothing else may come before all gaps there are taken.
+            let ends_here = gap_at.is_some() || closed.is_some();
+            if gap_at == Some(self.position) {
+                continue;
+            }
+            if limit == self.position && closed.is_some() && limit == head {
+                self.end_of_stream(now);
+                return;
+            }
+            if !self.copy_some(limit, !ends_here, now) {
+                return;
+            }
+        }
+    }
+
+    /// Copies or leaves out bytes before a ring position; `false` if nothing could be decided yet.
+    fn copy_some(&mut self, limit: u64, more_to_come: bool, now: Nanos) -> bool {
+        let Some(staging) = &mut self.staging else { return false };
+        let (layout, expected, frame) = (self.timeline.layout(), self.position, self.frame);
+        let gate = &mut self.setup.gate;
+        let mut tail = expected;
+        let mut used = 0;
+        let mut left_out = Frames(0);
+        let mut triggered = None;
+        let most = (limit - expected) as usize;
+        self.consumer.take_held(most, |begin, bytes| {
+            tail = begin;
+            if begin != expected {
+                return 0;
+            }
+            if staging.decided.is_none() {
+                staging.decided = Some(match gate {
+                    None => (layout.frames_in(Bytes(bytes.len() as u64)), Some(0)),
+                    Some(gate) => {
+                        let decision = gate.feed(frame, bytes, more_to_come);
+                        triggered = decision.triggered.zip(decision.keep);
+                        (decision.frames, decision.keep)
+                    }
+                });
+            }
+            let Some((frames, keep)) = staging.decided else { return 0 };
+            let whole = (layout.bytes_of(frames).0 as usize).min(bytes.len());
+            used = if keep.is_some() { whole.min(staging.space()) } else { whole };
+            match keep {
+                Some(_) => staging.copy(&bytes[..used]),
+                None => left_out = layout.frames_in(Bytes(used as u64)),
+            }
+            let rest = Frames(frames.0 - layout.frames_in(Bytes(used as u64)).0);
+            staging.decided = (rest.0 > 0).then_some((rest, keep));
+            used
+        });
+        if tail != expected {
+            staging.decided = None;
+            self.lose(tail, Cause::Overwritten, now);
+            return true;
+        }
+        if let Some((frame, shot)) = triggered {
+            self.triggers.push((shot, frame));
+            self.record_all(&Record::Trigger { frame, shot });
+        }
+        self.position += used as u64;
+        if left_out.0 > 0 {
+            self.leave_out(left_out, used as u64);
+        } else if used > 0 {
+            let position = self.end_of_stored() - used as u64;
+            self.flush_skip(position);
+            self.frame.0 += layout.frames_in(Bytes(used as u64)).0;
+        }
+        used > 0
+    }
+
+    fn leave_out(&mut self, frames: Frames, bytes: u64) {
+        self.left_out_bytes += bytes;
+        match &mut self.pending_skip {
+            Some(skip) => skip.frames.0 += frames.0,
+            None => self.pending_skip = Some(Skip { first: self.frame, frames }),
+        }
+        self.frame.0 += frames.0;
+    }
+
+    /// Enters what was left out before a position of the stored stream.
+    pub(super) fn flush_skip(&mut self, position: u64) {
+        if let Some(skip) = self.pending_skip.take() {
+            self.timeline.skip(position, skip.frames);
+            self.record_all(&Record::Skip { position, skip });
+            self.skips.push(skip);
+        }
+    }
+
+    /// Sends the buffer that was filled on its way; `false` if too many writes are under way.
+    fn send_copies(&mut self, now: Nanos) -> bool {
+        let filled = self.staging.as_ref().map_or(0, Staging::waiting_bytes);
+        let Some(slot) = self.slot_for(filled) else { return false };
+        let Some(staging) = &mut self.staging else { return false };
+        let Some(buffer) = staging.current.take() else { return false };
+        let (at, length) = (buffer * staging.block, std::mem::take(&mut staging.filled));
+        let before = (self.setup.stopwatch)();
+        let crc = crc32c::crc32c(staging.scratch.bytes(at, length));
+        self.checksum_time = self.checksum_time + ((self.setup.stopwatch)() - before);
+        let piece = Piece { memory: staging.memory, at, length };
+        self.stored_position += length as u64;
+        self.write_block(slot, piece, crc, None, Some(buffer), now);
+        true
+    }
+
+    /// Everything that came was taken: the rest of the gaps, and the last block.
+    fn end_of_stream(&mut self, now: Nanos) {
+        while let Some((_, gap)) = self.consumer.gap_before(self.position) {
+            self.enter_source_gap(gap);
+        }
+        if self.staging.as_ref().is_some_and(|staging| staging.filled > 0) && !self.send_copies(now) {
+            return;
+        }
+        if let Some((_, _, Some(gap))) = self.consumer.closed() {
+            self.enter_source_gap(gap);
+        }
+        let position = self.end_of_stored();
+        self.flush_skip(position);
+        self.phase = Phase::Draining;
+    }
+
+    /// No target is left: what comes is lost, until the source has ended.
+    fn feed_nothing(&mut self, now: Nanos) {
+        if !self.failure_is_settled || !self.journals_have_room() {
+            return;
+        }
+        let closed = self.consumer.closed();
+        let head = self.consumer.head();
+        // One gap's worth at a time: the journal's buffer is finite.
+        let limit = self.consumer.next_gap_at().map_or(head, |at| at.min(head));
+        self.lose(limit, Cause::WriteFailed, now);
+        self.consumer.skip_to(limit);
+        if closed.is_some() && limit == head && self.consumer.next_gap_at().is_none() {
+            if let Some((_, _, Some(gap))) = closed {
+                self.enter_source_gap(gap);
+            }
+            self.phase = Phase::Draining;
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! [`Member`]: one target directory of a recording: its data file, its journal, and how far both are durable.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use hairspring_machine::Nanos;
+
+use crate::journal::{RECORD_BYTES, Record};
+use crate::store::attached::Scratch;
+use crate::store::{Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
+use hairspring_ring::memory::{Memory, MemoryError, Pages};
+use hairspring_ring::units::Bytes;
+
+/// Records that one half of the journal's buffer holds. A block brings one, or a few with gaps.
+const RECORDS: usize = 1024;
+const HALF_BYTES: usize = RECORDS * RECORD_BYTES;
+/// Records that must have room before a block is taken: those of all blocks under way, and some for gaps. Gaps that come in greater
+/// numbers wait in a list.
+const RESERVE: usize = super::MOST_DEPTH + 64;
+/// So often in a row a write of the journal may be interrupted, or find no resources, before it has failed.
+pub(super) const MOST_REPEATS: u32 = 1000;
+/// What is reserved ahead of the data when the volume is not known.
+const AHEAD_BYTES: u64 = 1 << 30;
+/// What is reserved for the journal beyond what the expected blocks need. Cut off at the end; by then it also is the room for
+/// the last metadata on a disk that has become full.
+const JOURNAL_SPARE_BYTES: u64 = 4 << 20;
+
+/// What an operation is for; part of its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Writing the block of this slot.
+    Write(usize),
+    /// Writing records of this member's journal.
+    Journal(usize),
+    SyncData(usize),
+    SyncJournal(usize),
+    AllocateData(usize),
+    AllocateJournal(usize),
+}
+
+impl Purpose {
+    pub(super) fn token(self) -> Token {
+        let (kind, number) = match self {
+            Self::Write(number) => (0, number),
+            Self::Journal(number) => (1, number),
+            Self::SyncData(number) => (2, number),
+            Self::SyncJournal(number) => (3, number),
+            Self::AllocateData(number) => (4, number),
+            Self::AllocateJournal(number) => (5, number),
+        };
+        Token(kind << 32 | number as u64)
+    }
+
+    pub(super) fn of(token: Token) -> Option<Self> {
+        let number = (token.0 & 0xffff_ffff) as usize;
+        match token.0 >> 32 {
+            0 => Some(Self::Write(number)),
+            1 => Some(Self::Journal(number)),
+            2 => Some(Self::SyncData(number)),
+            3 => Some(Self::SyncJournal(number)),
+            4 => Some(Self::AllocateData(number)),
+            5 => Some(Self::AllocateJournal(number)),
+            _ => None,
+        }
+    }
+}
+
+/// How far a sync has come. Numbers are sequence numbers of the journal: all records below are covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sync {
+    Idle,
+    /// The data are being forced to the device.
+    Data {
+        before: u64,
+    },
+    /// Their record waits for being written.
+    Recorded {
+        sequence: u64,
+        before: u64,
+    },
+    /// The journal is being forced to the device.
+    Journal {
+        before: u64,
+    },
+    /// Both files were cut to their lengths; so many syncs of that are under way.
+    Cut {
+        left: u8,
+    },
+}
+
+pub(super) struct Member {
+    base: PathBuf,
+    pub(super) data: FileId,
+    pub(super) journal: FileId,
+    /// Where the next block goes.
+    pub(super) data_end: u64,
+    allocated: u64,
+    allocating: bool,
+    allocation_refused: bool,
+    /// Bytes of blocks whose write is under way.
+    pub(super) in_flight_bytes: u64,
+    /// Whether blocks may be given to it.
+    pub(super) is_alive: bool,
+    scratch: Scratch,
+    memory: MemoryId,
+    /// Which half is being filled, and how many records are in it.
+    half: usize,
+    filled: usize,
+    /// Records for which that half has no room. While there are some no block is taken; so there are at most as many as one pass
+    /// over the ring enters: a ringful of gaps, and a record for each block that is withdrawn or lost.
+    waiting: VecDeque<(u64, Record)>,
+    /// Bytes of the other half that are being written, and how many of them are.
+    flying: Option<(usize, usize)>,
+    /// How often in a row that write was repeated.
+    repeats: u32,
+    journal_offset: u64,
+    /// Number of the next record.
+    sequence: u64,
+    pub(super) journal_is_dead: bool,
+    sync: Sync,
+    last_sync: Nanos,
+    sync_failed: bool,
+    closing: bool,
+    closed: bool,
+}
+
+/// The three files of a recording in one directory.
+pub(crate) fn files_of(base: &Path) -> [PathBuf; 3] {
+    let with = |ending: &str| {
+        let mut name = base.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    [with(".sigmf-data"), with(".sigmf-meta"), with(".hairspring-journal")]
+}
+
+impl Member {
+    pub(super) fn open(store: &mut dyn Store, base: &Path) -> Result<Self, StoreError> {
+        let [data, meta, journal] = files_of(base);
+        let is_there = |errno| StoreError { attempted: "create".to_owned(), path: meta.clone(), errno };
+        match store.open(&meta, Open::Mend) {
+            Err(error) if error.errno.0 == libc::ENOENT => {}
+            Ok(_) => return Err(is_there(Errno(libc::EEXIST))),
+            Err(error) => return Err(is_there(error.errno)),
+        }
+        let data_path = data;
+        let data = store.open(&data_path, Open::CreateData)?;
+        let journal = store.open(&journal, Open::CreateJournal).inspect_err(|_| drop(store.remove(&data_path)));
+        let journal = journal?;
+        let no_memory = |_: MemoryError| StoreError {
+            attempted: "get memory for the journal of".to_owned(),
+            path: base.to_owned(),
+            errno: Errno(libc::ENOMEM),
+        };
+        let size = Bytes(2 * HALF_BYTES as u64);
+        let memory = Memory::plain(size, size, Pages::Small).map_err(no_memory)?;
+        let (scratch, memory) = Scratch::attached(memory, store);
+        Ok(Self {
+            base: base.to_owned(),
+            data,
+            journal,
+            data_end: 0,
+            allocated: 0,
+            allocating: false,
+            allocation_refused: false,
+            in_flight_bytes: 0,
+            is_alive: true,
+            scratch,
+            memory,
+            half: 0,
+            filled: 0,
+            waiting: VecDeque::new(),
+            flying: None,
+            repeats: 0,
+            journal_offset: 0,
+            sequence: 0,
+            journal_is_dead: false,
+            sync: Sync::Idle,
+            last_sync: Nanos::ZERO,
+            sync_failed: false,
+            closing: false,
+            closed: false,
+        })
+    }
+
+    pub(super) fn base(&self) -> &Path {
+        &self.base
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        crate::store::folder_of(&self.base)
+    }
+
+    /// Reserved and not used yet.
+    pub(super) fn reserved_bytes(&self) -> u64 {
+        self.allocated.saturating_sub(self.data_end)
+    }
+
+    /// What to reserve at the beginning: for data and journal.
+    pub(super) fn first_allocation(&mut self, number: usize, volume: Option<u64>, block: u64) -> [(Token, Op); 2] {
+        let data = volume.map_or(AHEAD_BYTES, |volume| volume.div_ceil(block) * block);
+        let journal = (data / block + 1) * RECORD_BYTES as u64 + JOURNAL_SPARE_BYTES;
+        self.allocated = data;
+        [
+            (Purpose::AllocateJournal(number).token(), Op::Allocate(self.journal, 0, journal)),
+            (Purpose::AllocateData(number).token(), Op::Allocate(self.data, 0, data)),
+        ]
+    }
+
+    /// Reserves more when half of what was reserved ahead is used. Not known to be needed where the volume was.
+    pub(super) fn allocate_ahead(&mut self, number: usize, store: &mut dyn Store) {
+        let low = self.data_end + AHEAD_BYTES / 2 > self.allocated;
+        if low && !self.allocating && !self.allocation_refused && self.data_end > 0 {
+            self.allocating = true;
+            store.submit(Purpose::AllocateData(number).token(), Op::Allocate(self.data, self.allocated, AHEAD_BYTES));
+        }
+    }
+
+    /// What became of a reservation.
+    pub(super) fn allocated(&mut self, succeeded: bool) {
+        if self.allocating {
+            self.allocating = false;
+            self.allocated += if succeeded { AHEAD_BYTES } else { 0 };
+        } else if !succeeded {
+            self.allocated = 0;
+        }
+        self.allocation_refused |= !succeeded;
+    }
+
+    /// Whether there is room for the records that a block may bring.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.is_empty() && self.filled + RESERVE <= RECORDS || self.journal_is_dead
+    }
+
+    /// Enters a record, and answers with its sequence number. It is in the file when [`Member::written`] is beyond that; none is ever
+    /// dropped while the journal lives.
+    pub(super) fn append(&mut self, record: &Record) -> u64 {
+        let sequence = self.sequence;
+        if !self.journal_is_dead {
+            self.sequence += 1;
+            if self.waiting.is_empty() && self.filled < RECORDS {
+                self.fill(sequence, record);
+            } else {
+                self.waiting.push_back((sequence, *record));
+            }
+        }
+        sequence
+    }
+
+    fn fill(&mut self, sequence: u64, record: &Record) {
+        let at = self.half * HALF_BYTES + self.filled * RECORD_BYTES;
+        self.scratch.bytes(at, RECORD_BYTES).copy_from_slice(&record.encode(sequence));
+        self.filled += 1;
+    }
+
+    /// The number of the first record that is not in the file.
+    pub(super) fn written(&self) -> u64 {
+        self.journal_offset / RECORD_BYTES as u64
+    }
+
+    /// Writes what was entered, if the last write is over.
+    pub(super) fn write_journal(&mut self, number: usize, store: &mut dyn Store) {
+        if self.journal_is_dead || self.flying.is_some() || self.filled == 0 {
+            return;
+        }
+        self.flying = Some((self.filled * RECORD_BYTES, 0));
+        self.half = 1 - self.half;
+        self.filled = 0;
+        while self.filled < RECORDS
+            && let Some((sequence, record)) = self.waiting.pop_front()
+        {
+            self.fill(sequence, &record);
+        }
+        self.submit_journal(number, store);
+    }
+
+    fn submit_journal(&self, number: usize, store: &mut dyn Store) {
+        if let Some((length, done)) = self.flying {
+            let at = (1 - self.half) * HALF_BYTES + done;
+            let piece = Piece { memory: self.memory, at, length: length - done };
+            store.submit(Purpose::Journal(number).token(), Op::Write(self.journal, self.journal_offset, piece));
+        }
+    }
+
+    /// So many bytes of the journal are in the file.
+    pub(super) fn journal_written(&mut self, bytes: u64, number: usize, store: &mut dyn Store) {
+        let Some((length, done)) = self.flying else { return };
+        self.repeats = 0;
+        self.journal_offset += bytes;
+        let done = done + bytes as usize;
+        self.flying = (done < length).then_some((length, done));
+        self.submit_journal(number, store);
+    }
+
+    /// Tries the same write of the journal again; `false` if that was done too often.
+    pub(super) fn journal_again(&mut self, number: usize, store: &mut dyn Store) -> bool {
+        self.repeats += 1;
+        let again = self.repeats <= MOST_REPEATS;
+        if again {
+            self.submit_journal(number, store);
+        }
+        again
+    }
+
+    /// The journal cannot be written any more, and so the member gets no more blocks.
+    pub(super) fn journal_failed(&mut self) {
+        self.journal_is_dead = true;
+        self.is_alive = false;
+        self.flying = None;
+        self.filled = 0;
+        self.waiting.clear();
+        self.sync = Sync::Idle;
+        self.closed |= self.closing;
+    }
+
+    /// When the next sync is due, if one is wanted.
+    pub(super) fn next_sync(&self, every: Nanos) -> Option<Nanos> {
+        (self.may_sync() && self.sync == Sync::Idle).then(|| self.last_sync + every)
+    }
+
+    /// Whether a sync can still be believed, and written down.
+    pub(super) fn may_sync(&self) -> bool {
+        !self.sync_failed && !self.journal_is_dead
+    }
+
+    pub(super) fn is_syncing(&self) -> bool {
+        self.sync != Sync::Idle
+    }
+
+    /// Forces to the device what is complete.
+    pub(super) fn begin_sync(&mut self, number: usize, now: Nanos, store: &mut dyn Store) {
+        if self.sync == Sync::Idle && self.may_sync() {
+            self.last_sync = now;
+            self.sync = Sync::Data { before: self.sequence };
+            store.submit(Purpose::SyncData(number).token(), Op::Sync(self.data));
+        }
+    }
+
+    /// The number of the first record that a sync under way of the data does not cover.
+    pub(super) fn covers(&self) -> Option<u64> {
+        if let Sync::Data { before } = self.sync { Some(before) } else { None }
+    }
+
+    /// The data of the last sync are on the device, with so many bytes of blocks in all: says so in the journal.
+    pub(super) fn data_synced(&mut self, durable_bytes: u64, now: Nanos) {
+        match self.sync {
+            Sync::Data { before } => {
+                let sequence = self.append(&Record::Sync { before, durable_bytes, at: now });
+                self.sync = Sync::Recorded { sequence, before };
+            }
+            Sync::Cut { left } => self.cut_synced(left),
+            _ => {}
+        }
+    }
+
+    /// The sync did not succeed, and none will be believed after it.
+    pub(super) fn sync_has_failed(&mut self) {
+        self.sync_failed = true;
+        self.sync = Sync::Idle;
+        // The end is in the file, and no sync can make it durable any more: there is nothing left to wait for.
+        self.closed |= self.closing;
+    }
+
+    /// Forces the journal to the device when its record of the sync, or of the end, is in the file.
+    pub(super) fn sync_journal(&mut self, number: usize, store: &mut dyn Store) {
+        if self.journal_is_dead {
+            self.closed |= self.closing;
+            return;
+        }
+        let before = match self.sync {
+            Sync::Recorded { sequence, before } if self.written() > sequence => before,
+            Sync::Idle if self.closing && !self.closed && self.written() == self.sequence => 0,
+            _ => return,
+        };
+        self.sync = Sync::Journal { before };
+        store.submit(Purpose::SyncJournal(number).token(), Op::Sync(self.journal));
+    }
+
+    /// The journal is on the device, and with it the promise that the data are: the first record that is not covered.
+    pub(super) fn journal_synced(&mut self) -> Option<u64> {
+        match self.sync {
+            Sync::Journal { before } => {
+                self.sync = Sync::Idle;
+                self.closed |= self.closing && self.written() == self.sequence;
+                Some(before)
+            }
+            Sync::Cut { left } => {
+                self.cut_synced(left);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Cuts both files to their lengths and begins to force that to the device. `data` is the length of the data; the journal
+    /// keeps room for its end. Blocks.
+    pub(super) fn cut(&mut self, number: usize, data: u64, store: &mut dyn Store) -> Result<(), StoreError> {
+        let journal = match self.journal_is_dead {
+            true => self.journal_offset,
+            false => (self.sequence + 1) * RECORD_BYTES as u64,
+        };
+        let cut = store.truncate(self.data, data).and_then(|()| store.truncate(self.journal, journal));
+        if self.may_sync() {
+            self.sync = Sync::Cut { left: 2 };
+            store.submit(Purpose::SyncData(number).token(), Op::Sync(self.data));
+            store.submit(Purpose::SyncJournal(number).token(), Op::Sync(self.journal));
+        }
+        cut
+    }
+
+    fn cut_synced(&mut self, left: u8) {
+        self.sync = if left > 1 { Sync::Cut { left: left - 1 } } else { Sync::Idle };
+    }
+
+    /// No record comes after those that are entered.
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+}

@@ -1,0 +1,313 @@
+//! Writes under way: submitted, completed, given to another target, failed.
+
+use hairspring_machine::Nanos;
+
+use crate::journal::{FailedOperation, Record};
+use crate::store::{Completion, Errno, Op, Piece};
+use hairspring_source::SourceCounters;
+
+use super::member::{MOST_REPEATS, Purpose};
+use super::{Placement, Recorder};
+
+/// So often in a row a write may move less than a sector before it has failed: the blocks of a file system can be smaller than that, and
+/// one that is full or fails would go on like this for ever.
+const MOST_STALLS: u8 = 3;
+
+/// A block on its way to a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Write {
+    index: u64,
+    member: usize,
+    file_offset: u64,
+    piece: Piece,
+    /// Bytes of the block; the piece is longer where the disk wants whole sectors.
+    length: u64,
+    written: u64,
+    crc: u32,
+    submitted: Nanos,
+    /// How often in a row it got no further by a whole sector.
+    stalls: u8,
+    /// How often in a row it was interrupted or found no resources.
+    repeats: u32,
+    /// Where the block ends in the ring, if it is written from there.
+    ring_end: Option<u64>,
+    /// The buffer that it was copied to, if it was.
+    buffer: Option<usize>,
+}
+
+impl Recorder {
+    /// A slot for a block of this length, if it may be written now. One that is not whole is the last: it may end within a sector, and behind
+    /// it no block finds a place that another target gives up. So it waits until no other is under way.
+    pub(super) fn slot_for(&self, length: u64) -> Option<usize> {
+        let may_be_followed = length == self.block || self.members.len() == 1;
+        let may_go = may_be_followed || self.writes.iter().all(Option::is_none);
+        self.writes.iter().position(Option::is_none).filter(|_| may_go)
+    }
+
+    /// Sends the next block of the stored stream on its way: `length` bytes at the piece.
+    pub(super) fn write_block(
+        &mut self,
+        slot: usize,
+        mut piece: Piece,
+        crc: u32,
+        ring_end: Option<u64>,
+        buffer: Option<usize>,
+        now: Nanos,
+    ) {
+        let index = self.settled.len();
+        let length = piece.length as u64;
+        let Some(member) = self.choose_member(index) else {
+            // Cannot be: blocks are taken only while a member is alive.
+            return;
+        };
+        let alignment = self.store.facts(self.members[member].data).alignment.max(1);
+        piece.length = usize::try_from(length.next_multiple_of(alignment)).unwrap_or(piece.length);
+        let file_offset = self.members[member].data_end;
+        self.settled.begin(member, file_offset, length as u32);
+        let write = Write {
+            index,
+            member,
+            file_offset,
+            piece,
+            length,
+            written: 0,
+            crc,
+            submitted: now,
+            stalls: 0,
+            repeats: 0,
+            ring_end,
+            buffer,
+        };
+        self.start_write(slot, write);
+    }
+
+    fn start_write(&mut self, slot: usize, write: Write) {
+        let member = &mut self.members[write.member];
+        member.data_end = write.file_offset + write.length;
+        member.in_flight_bytes += write.length;
+        let op = Op::Write(member.data, write.file_offset, write.piece);
+        member.allocate_ahead(write.member, &mut *self.store);
+        self.store.submit(Purpose::Write(slot).token(), op);
+        self.writes[slot] = Some(write);
+    }
+
+    /// The target for a block; none if all are dead.
+    fn choose_member(&self, index: u64) -> Option<usize> {
+        let alive: Vec<usize> = (0..self.members.len()).filter(|number| self.members[*number].is_alive).collect();
+        match self.setup.placement {
+            Placement::Static => alive.get((index % alive.len().max(1) as u64) as usize).copied(),
+            Placement::LeastLoaded => alive
+                .into_iter()
+                .min_by_key(|number| (self.members[*number].in_flight_bytes, self.members[*number].data_end)),
+        }
+    }
+
+    /// Takes the end of an operation in.
+    pub(super) fn completed(&mut self, completion: Completion, now: Nanos, counters: SourceCounters) {
+        // A call that was interrupted or would have waited is simply made again.
+        let again = matches!(completion.result, Err(Errno(libc::EINTR | libc::EAGAIN)));
+        match Purpose::of(completion.token) {
+            Some(Purpose::Write(slot)) => match completion.result {
+                Ok(bytes) if bytes > 0 => self.some_written(slot, bytes, now, counters),
+                Ok(_) => self.write_failed(slot, Errno(libc::EIO), now),
+                Err(errno) if again => self.write_again(slot, errno, now),
+                Err(errno) => self.write_failed(slot, errno, now),
+            },
+            Some(Purpose::Journal(number)) => match completion.result {
+                Ok(bytes) if bytes > 0 => {
+                    self.members[number].journal_written(bytes, number, &mut *self.store);
+                    self.settled.journaled(number, self.members[number].written());
+                }
+                Err(_) if again && self.members[number].journal_again(number, &mut *self.store) => {}
+                Ok(_) => self.journal_failed(number, Errno(libc::EIO), now),
+                Err(errno) => self.journal_failed(number, errno, now),
+            },
+            Some(Purpose::SyncData(number)) => match completion.result {
+                Ok(_) => {
+                    let covered = self.members[number].covers().unwrap_or(0);
+                    let durable_bytes = self.settled.covered_bytes(number, covered);
+                    self.members[number].data_synced(durable_bytes, now);
+                }
+                Err(errno) => self.sync_failed(number, errno, now),
+            },
+            Some(Purpose::SyncJournal(number)) => match completion.result {
+                Ok(_) => {
+                    if let Some(before) = self.members[number].journal_synced() {
+                        self.settled.synced(number, before);
+                    }
+                }
+                Err(errno) => self.sync_failed(number, errno, now),
+            },
+            Some(Purpose::AllocateData(number)) => self.members[number].allocated(completion.result.is_ok()),
+            Some(Purpose::AllocateJournal(_)) | None => {}
+        }
+    }
+
+    fn some_written(&mut self, slot: usize, bytes: u64, now: Nanos, counters: SourceCounters) {
+        let Some(write) = &mut self.writes[slot] else { return };
+        let before = write.written;
+        write.written += bytes;
+        write.repeats = 0;
+        if write.written < write.length {
+            // The rest begins at a whole sector again.
+            let alignment = self.store.facts(self.members[write.member].data).alignment.max(1);
+            write.written = write.written / alignment * alignment;
+            write.stalls = if write.written > before { 0 } else { write.stalls + 1 };
+            if write.stalls < MOST_STALLS {
+                self.write_rest(slot);
+            } else {
+                self.write_failed(slot, Errno(libc::EIO), now);
+            }
+            return;
+        }
+        let write = *write;
+        if self.members[write.member].journal_is_dead {
+            // Nobody would know of it there.
+            self.write_elsewhere(slot);
+            return;
+        }
+        self.writes[slot] = None;
+        self.worst_stall = self.worst_stall.max(now - write.submitted);
+        let member = &mut self.members[write.member];
+        member.in_flight_bytes -= write.length;
+        let sequence = member.append(&Record::Block {
+            index: write.index,
+            file_offset: write.file_offset,
+            length: write.length as u32,
+            crc: write.crc,
+            produced_bytes: counters.produced_bytes,
+            at: now,
+        });
+        self.settled.entered(write.index, sequence);
+        self.let_go(&write);
+    }
+
+    /// Gives back what a block occupied: its buffer, or its place in the ring when all before it are written, too.
+    fn let_go(&mut self, write: &Write) {
+        if let (Some(buffer), Some(staging)) = (write.buffer, &mut self.staging) {
+            staging.give_back(buffer);
+        }
+        if let Some(end) = write.ring_end {
+            if let Some(taken) = self.taken.iter_mut().find(|(position, _)| *position == end) {
+                taken.1 = true;
+            }
+            let mut release = None;
+            while self.taken.front().is_some_and(|(_, written)| *written) {
+                release = self.taken.pop_front().map(|(position, _)| position);
+            }
+            if let Some(position) = release {
+                self.consumer.release(position);
+            }
+        }
+    }
+
+    fn write_rest(&mut self, slot: usize) {
+        let Some(write) = self.writes[slot] else { return };
+        let piece = Piece {
+            memory: write.piece.memory,
+            at: write.piece.at + write.written as usize,
+            length: write.piece.length - write.written as usize,
+        };
+        let op = Op::Write(self.members[write.member].data, write.file_offset + write.written, piece);
+        self.store.submit(Purpose::Write(slot).token(), op);
+    }
+
+    /// Makes a call again that was interrupted or would have waited, but not for ever.
+    fn write_again(&mut self, slot: usize, errno: Errno, now: Nanos) {
+        let Some(write) = &mut self.writes[slot] else { return };
+        write.repeats += 1;
+        if write.repeats <= MOST_REPEATS {
+            self.write_rest(slot);
+        } else {
+            self.write_failed(slot, errno, now);
+        }
+    }
+
+    /// A target has failed: it gets no more blocks, and this one goes to another.
+    fn write_failed(&mut self, slot: usize, errno: Errno, now: Nanos) {
+        let Some(write) = self.writes[slot] else { return };
+        self.members[write.member].is_alive = false;
+        self.trouble(write.member, FailedOperation::Write, errno, write.index, now);
+        self.write_elsewhere(slot);
+    }
+
+    /// Gives a block to another target.
+    fn write_elsewhere(&mut self, slot: usize) {
+        let Some(write) = self.writes[slot] else { return };
+        self.members[write.member].in_flight_bytes -= write.length;
+        if let Some(other) = self.choose_member(write.index) {
+            let file_offset = self.members[other].data_end;
+            self.settled.moves(write.index, other, file_offset);
+            self.start_write(slot, Write { member: other, file_offset, written: 0, stalls: 0, repeats: 0, ..write });
+        } else {
+            self.writes[slot] = None;
+            self.fail_from(write.index);
+        }
+    }
+
+    /// A target's journal has failed. Blocks that it does not name are lost, and a gap says so; those that it names stay. The
+    /// recording goes on with the other targets, if there are any.
+    fn journal_failed(&mut self, number: usize, errno: Errno, now: Nanos) {
+        self.members[number].journal_failed();
+        self.trouble(number, FailedOperation::Journal, errno, u64::MAX, now);
+        for index in self.settled.journal_died(number) {
+            self.lose_block(index, now);
+        }
+        if self.choose_member(0).is_none() {
+            self.fail_from(self.settled.len());
+        }
+    }
+
+    fn sync_failed(&mut self, number: usize, errno: Errno, now: Nanos) {
+        self.sync_failed = true;
+        self.members[number].sync_has_failed();
+        self.trouble(number, FailedOperation::Sync, errno, u64::MAX, now);
+    }
+
+    /// Nothing from this block on will be in the recording.
+    fn fail_from(&mut self, index: u64) {
+        self.failed = Some(self.failed.map_or(index, |earlier| earlier.min(index)));
+    }
+
+    /// Keeps what went wrong, in the journals and for people.
+    fn trouble(&mut self, number: usize, operation: FailedOperation, errno: Errno, block: u64, at: Nanos) {
+        let record = Record::Error { operation, errno: errno.0, block, at };
+        // None comes after the end: each would want a sync of its own, which on a dead disk is the next error.
+        for member in self.members.iter_mut().filter(|member| !member.is_closing()) {
+            member.append(&record);
+        }
+        let what = match operation {
+            FailedOperation::Write => "writing data to",
+            FailedOperation::Sync => "forcing data to the device of",
+            FailedOperation::Allocate => "reserving space in",
+            FailedOperation::Journal => "writing the journal of",
+        };
+        let text = format!("{what} {} failed: {errno}", self.members[number].base().display());
+        // One sentence for each kind of trouble and target; a dying disk has thousands of errors.
+        if self.troubles.len() < 16 && !self.troubles.contains(&text) {
+            self.troubles.push(text);
+        }
+    }
+
+    pub(super) fn write_journals(&mut self) {
+        for (number, member) in self.members.iter_mut().enumerate() {
+            member.write_journal(number, &mut *self.store);
+            member.sync_journal(number, &mut *self.store);
+        }
+    }
+
+    pub(super) fn begin_sync(&mut self, number: usize, now: Nanos) {
+        self.members[number].begin_sync(number, now, &mut *self.store);
+    }
+
+    pub(super) fn sync_when_due(&mut self, now: Nanos) {
+        let (every, bytes) = (self.setup.sync_every, self.setup.sync_bytes.0);
+        for number in 0..self.members.len() {
+            let member = &self.members[number];
+            let Some(due) = member.next_sync(every) else { continue };
+            if self.settled.wants_sync(number) && (due <= now || self.settled.unsynced_bytes(number) >= bytes) {
+                self.begin_sync(number, now);
+            }
+        }
+    }
+}

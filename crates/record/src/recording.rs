@@ -1,0 +1,390 @@
+//! [`Recording`]: what is on the disks, understood. Opens all members of a recording and says which blocks of its stream lie
+//! where, which frame each byte is, and what is missing. [`BlockReader`] yields the blocks, each proven by its checksum.
+//!
+//! **What is believed.** The metadata for what the recording is; the journals, record by record, for where its blocks lie and
+//! what was lost; the size of a file only as a limit, never as a statement: space that was reserved looks like data, and data
+//! that were never synced may be gone. No byte is given out as good before its block has matched its CRC-32C.
+//!
+//! Opening reads metadata and journals only. It takes memory in proportion to them, never to what they claim.
+
+mod account;
+pub(crate) mod disk;
+mod members;
+mod reader;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use hairspring_machine::Nanos;
+
+use crate::journal::{FailedOperation, JournalContents};
+use crate::ledger::{Ledger, Verdict};
+use crate::sigmf::{About, Closing, SigmfError, StoredSegment};
+use crate::store::{Store, StoreError, Ways};
+use crate::timeline::Timeline;
+use hairspring_ring::gap::{Gap, Skip};
+use hairspring_ring::units::{Bytes, Frames};
+
+pub(crate) use members::frames_agree;
+pub use reader::{BlockReader, Unproven};
+
+/// The pieces of the stored stream that would be missing if only these blocks, ascending by index, were there.
+pub(crate) fn holes_between(recording: &Recording, blocks: &[Block]) -> Vec<Hole> {
+    let Recording { about, timeline, gaps, skips, ended, blocks: all, .. } = recording;
+    // What was produced is known from all blocks, also from those that are damaged.
+    let produced = all.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
+    account::holes(about.layout, blocks, produced, timeline, gaps, skips, *ended)
+}
+
+/// Largest block that is read: all of it is in memory before any of it is given out.
+pub const MOST_BLOCK: Bytes = Bytes::mib(64);
+
+/// The three files of one member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// The samples.
+    pub data: PathBuf,
+    /// What they are.
+    pub meta: PathBuf,
+    /// Where they lie, and what proves them.
+    pub journal: PathBuf,
+}
+
+/// The extensions of the three files.
+const EXTENSIONS: [&str; 3] = [".sigmf-data", ".sigmf-meta", ".hairspring-journal"];
+
+impl Files {
+    /// The files of the member with this base path.
+    pub fn of(base: &Path) -> Self {
+        let [data, meta, journal] = EXTENSIONS.map(|extension| {
+            let mut path = base.as_os_str().to_owned();
+            path.push(extension);
+            PathBuf::from(path)
+        });
+        Self { data, meta, journal }
+    }
+
+    /// Removes them, those that are there. What cannot be removed is in the way of the next recording of this name, which says so.
+    pub fn remove(&self) {
+        for file in [&self.data, &self.meta, &self.journal] {
+            drop(std::fs::remove_file(file));
+        }
+    }
+
+    /// The base path that belongs to a path with or without one of the extensions.
+    pub fn base_of(path: &Path) -> PathBuf {
+        let Some(text) = path.to_str() else { return path.to_owned() };
+        let base = EXTENSIONS.iter().find_map(|extension| text.strip_suffix(extension));
+        base.map_or_else(|| path.to_owned(), PathBuf::from)
+    }
+}
+
+/// One directory's part of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Which, from 0.
+    pub number: usize,
+    /// Where it was found.
+    pub base: PathBuf,
+    /// Size of its data file: a limit, no statement.
+    pub data_bytes: u64,
+    /// What its metadata say of it.
+    pub about: About,
+    /// How it ended, by its metadata.
+    pub closing: Option<Closing>,
+    /// The segments in its metadata.
+    pub segments: Vec<StoredSegment>,
+    /// Its journal, as far as it can be read.
+    pub journal: JournalContents,
+    /// Whether records behind damage in the journal are believed as well.
+    pub salvaged: bool,
+    /// Bytes of its blocks that are covered by a sync.
+    pub durable_bytes: u64,
+}
+
+/// A block of the stored stream and the place where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its number.
+    pub index: u64,
+    /// Position of its first byte in the stored stream.
+    pub position: u64,
+    /// The member in whose data file it lies …
+    pub member: usize,
+    /// … and where.
+    pub file_offset: u64,
+    /// Its length in bytes.
+    pub length: u32,
+    /// CRC-32C of its bytes; none in recordings of other programs.
+    pub crc: Option<u32>,
+    /// What the source had produced when it was written.
+    pub produced_bytes: u64,
+    /// When it was written.
+    pub at: Nanos,
+    /// Whether a sync covers it.
+    pub durable: bool,
+}
+
+impl Block {
+    /// Position of the byte behind it.
+    pub fn end(&self) -> u64 {
+        self.position + u64::from(self.length)
+    }
+}
+
+/// The end, as the journals state it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// What the recording is worth.
+    pub verdict: Verdict,
+    /// Whether it was mended.
+    pub recovered: bool,
+    /// What the source produced.
+    pub produced_bytes: u64,
+    /// What was in the files of all members.
+    pub stored_bytes: u64,
+    /// The sum of all gaps.
+    pub lost_bytes: u64,
+    /// The sum of all that was left out.
+    pub left_out_bytes: u64,
+}
+
+/// An operation that failed while recording, by the journals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Of which member.
+    pub member: usize,
+    /// What.
+    pub operation: FailedOperation,
+    /// The system's error number.
+    pub errno: i32,
+    /// The block concerned, or `u64::MAX`.
+    pub block: u64,
+    /// When.
+    pub at: Nanos,
+}
+
+/// A piece of the stored stream that is in no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// Where it begins.
+    pub position: u64,
+    /// Its length.
+    pub length: u64,
+    /// Whether the recording says so by a gap; if not, it is damaged.
+    pub declared: bool,
+}
+
+/// A recording that was opened.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    about: About,
+    members: Vec<Member>,
+    missing_members: Vec<(usize, PathBuf)>,
+    blocks: Vec<Block>,
+    timeline: Timeline,
+    gaps: Vec<(u64, Gap)>,
+    skips: Vec<(u64, Skip)>,
+    triggers: Vec<(u64, Frames)>,
+    failures: Vec<Failure>,
+    holes: Vec<Hole>,
+    ended: Option<Ended>,
+    faults: Vec<String>,
+    foreign: bool,
+    sha512: Option<String>,
+}
+
+/// Why there is no recording.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordingError {
+    /// The system did not do it.
+    Store(StoreError),
+    /// No file was named.
+    Nothing,
+    /// There is no recording of this name.
+    NotFound(PathBuf),
+    /// The metadata cannot be read.
+    Meta(PathBuf, SigmfError),
+    /// A file is larger than any that is read: which, and its size.
+    TooLarge(PathBuf, Bytes),
+    /// Two of the named files belong to different recordings, or are the same member of one.
+    NotTogether(PathBuf, PathBuf),
+    /// Members are missing: their numbers from 0 and where they should be; and how many there are.
+    MembersMissing(Vec<(usize, PathBuf)>, usize),
+    /// It cannot be read for the reason given.
+    Limit(String),
+}
+
+impl From<StoreError> for RecordingError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl fmt::Display for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Nothing => f.write_str("no recording was named"),
+            Self::NotFound(base) => {
+                let files = Files::of(base);
+                write!(f, "no recording {}: there is no {}", base.display(), files.meta.display())
+            }
+            Self::Meta(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::TooLarge(path, size) => write!(f, "{} has {size}: that is no file of a recording", path.display()),
+            Self::NotTogether(a, b) => write!(
+                f,
+                "{} and {} are not members of one recording, or the same member twice: name one recording",
+                a.display(),
+                b.display()
+            ),
+            Self::MembersMissing(missing, of) => {
+                for (place, (number, path)) in missing.iter().enumerate() {
+                    let comma = if place > 0 { ", " } else { "" };
+                    write!(f, "{comma}member {} of {of} is missing (it was {})", number + 1, path.display())?;
+                }
+                f.write_str(": name it as well, where it is now")
+            }
+            Self::Limit(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for RecordingError {}
+
+impl Recording {
+    /// Opens a recording by the path of any of its members, with or without an extension. Members that are neither named nor
+    /// where the metadata say they are listed by [`Recording::missing_members`].
+    ///
+    /// # Errors
+    /// See [`RecordingError`].
+    pub fn open(paths: &[PathBuf]) -> Result<Self, RecordingError> {
+        Self::open_in(&mut *crate::store::best(1, Ways::ALL), paths)
+    }
+
+    /// The same through a store of one's choice.
+    ///
+    /// # Errors
+    /// See [`RecordingError`].
+    pub fn open_in(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Self, RecordingError> {
+        members::open(store, paths)
+    }
+
+    /// What it is. The base paths of members that were found are where they were found.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// How it ended, by the metadata of its first member.
+    pub fn closing(&self) -> Option<&Closing> {
+        self.members.first()?.closing.as_ref()
+    }
+
+    /// The members that were found, in order.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The member with this number, if it was found.
+    pub fn member(&self, number: usize) -> Option<&Member> {
+        self.members.iter().find(|member| member.number == number)
+    }
+
+    /// The members that were not: their numbers from 0, and where they should be.
+    pub fn missing_members(&self) -> &[(usize, PathBuf)] {
+        &self.missing_members
+    }
+
+    /// Itself, if all members are there.
+    ///
+    /// # Errors
+    /// [`RecordingError::MembersMissing`].
+    pub fn whole(self) -> Result<Self, RecordingError> {
+        if self.missing_members.is_empty() {
+            Ok(self)
+        } else {
+            Err(RecordingError::MembersMissing(self.missing_members, self.about.members.len()))
+        }
+    }
+
+    /// The blocks that should be in the files, by index; not yet proven.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Bytes of these blocks.
+    pub fn stored_bytes(&self) -> u64 {
+        self.blocks.iter().map(|block| u64::from(block.length)).sum()
+    }
+
+    /// Which frame each byte of the stored stream is.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// What was lost, by position in the stored stream.
+    pub fn gaps(&self) -> &[(u64, Gap)] {
+        &self.gaps
+    }
+
+    /// What was left out, by position in the stored stream.
+    pub fn skips(&self) -> &[(u64, Skip)] {
+        &self.skips
+    }
+
+    /// The number of each shot and the frame that triggered it.
+    pub fn triggers(&self) -> &[(u64, Frames)] {
+        &self.triggers
+    }
+
+    /// What failed while it was recorded.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// Pieces of the stored stream that are in no file, declared or not.
+    pub fn holes(&self) -> &[Hole] {
+        &self.holes
+    }
+
+    /// How it ended, by the journals; none if it was cut off.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    /// What is wrong with the files, as far as it was seen without reading the data: damaged journals, blocks behind the end of
+    /// their file, statements that do not fit together. Bounded in number.
+    pub fn faults(&self) -> &[String] {
+        &self.faults
+    }
+
+    /// SHA-512 of the data file as another program's metadata state it.
+    pub fn stated_sha512(&self) -> Option<&str> {
+        self.sha512.as_deref()
+    }
+
+    /// Whether another program wrote it: then blocks have no checksums, and only [`Recording::stated_sha512`] proves anything.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
+    /// The account that follows from the journals alone; all that is not under way.
+    pub fn ledger(&self) -> Ledger {
+        let layout = self.about.layout;
+        let stored_bytes = self.stored_bytes();
+        let lost = self.gaps.iter().fold(0_u64, |sum, (_, gap)| sum.saturating_add(layout.bytes_of(gap.frames).0));
+        let left_out =
+            self.skips.iter().fold(0_u64, |sum, (_, skip)| sum.saturating_add(layout.bytes_of(skip.frames).0));
+        let produced = self.blocks.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
+        Ledger {
+            produced_bytes: self.ended.map_or(produced, |ended| ended.produced_bytes),
+            stored_bytes,
+            durable_bytes: self.blocks.iter().filter(|block| block.durable).map(|block| u64::from(block.length)).sum(),
+            lost_bytes: lost,
+            left_out_bytes: left_out,
+            ..Ledger::default()
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! From the records of all journals to one account: blocks, holes, gaps, and which frame each byte is.
+
+use crate::beginning::Beginning;
+use crate::journal::{Record, Stopped};
+use crate::timeline::Timeline;
+use hairspring_ring::gap::{Gap, Skip};
+use hairspring_ring::layout::Layout;
+use hairspring_ring::units::{Bytes, Frames};
+
+use super::{Block, Ended, Failure, Hole, Member};
+
+/// Faults that are listed; of more it is only said that there are more.
+const MOST_FAULTS: usize = 100;
+
+/// What the journals say together.
+#[derive(Debug)]
+pub(super) struct Account {
+    pub(super) blocks: Vec<Block>,
+    pub(super) timeline: Timeline,
+    pub(super) gaps: Vec<(u64, Gap)>,
+    pub(super) skips: Vec<(u64, Skip)>,
+    pub(super) triggers: Vec<(u64, Frames)>,
+    pub(super) failures: Vec<Failure>,
+    pub(super) holes: Vec<Hole>,
+    pub(super) ended: Option<Ended>,
+    pub(super) begun: Option<Beginning>,
+    pub(super) faults: Faults,
+}
+
+/// A bounded list of what is wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(pub(crate) Vec<String>);
+
+impl Faults {
+    pub(crate) fn add(&mut self, fault: String) {
+        match self.0.len() {
+            MOST_FAULTS => self.0.push("and more".to_owned()),
+            0..MOST_FAULTS => self.0.push(fault),
+            _ => {}
+        }
+    }
+}
+
+/// Everything that one pass over the records finds.
+#[derive(Default)]
+struct Found {
+    /// Blocks with the place of their record, and whether a record withdrew one.
+    blocks: Vec<(u64, Block)>,
+    gaps: Vec<(u64, Gap)>,
+    skips: Vec<(u64, Skip)>,
+    triggers: Vec<(u64, Frames)>,
+    failures: Vec<Failure>,
+    ends: Vec<Ended>,
+    begun: Option<Beginning>,
+}
+
+/// Puts the journals together. Sets what follows for each member: whether its journal was salvaged, and its durable bytes.
+pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> Account {
+    let mut faults = Faults::default();
+    salvage(layout, members, &mut faults);
+    let mut found = Found::default();
+    for member in members.iter() {
+        collect(layout, block, member, member.salvaged, &mut found, &mut faults);
+    }
+    let gaps = in_order(found.gaps, |gap| (gap.0, gap.1.first, gap.1.frames));
+    let skips = in_order(found.skips, |skip| (skip.0, skip.1.first, skip.1.frames));
+    let mut triggers = found.triggers;
+    triggers.sort_unstable();
+    triggers.dedup();
+    let ended = end_of(&found.ends, &mut faults);
+    let timeline = timeline(layout, &gaps, &skips, &mut faults);
+    let blocks = places(members, found.blocks, &mut faults);
+    for member in members.iter_mut() {
+        let mine = blocks.iter().filter(|block| block.member == member.number && block.durable);
+        member.durable_bytes = mine.map(|block| u64::from(block.length)).sum();
+    }
+    let produced = blocks.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
+    let holes = holes(layout, &blocks, produced, &timeline, &gaps, &skips, ended);
+    Account {
+        blocks,
+        timeline,
+        gaps,
+        skips,
+        triggers,
+        failures: found.failures,
+        holes,
+        ended,
+        begun: found.begun,
+        faults,
+    }
+}
+
+/// Decides whether records behind damage in a journal are believed. They are if an end is among them and its sums agree with
+/// the gaps that are known: then no gap was in the damaged piece, and all frames behind it are where they seem to be. (A block
+/// that was in it is missing, which shows.)
+///
+/// A power cut may leave any part of what was appended since the journal was last forced to the disk, and zeros in place of the
+/// rest; a sync may be among what is left, but not two, for the second is written when the first is on the disk. Then nothing is
+/// said of damage.
+fn salvage(layout: Layout, members: &mut [Member], faults: &mut Faults) {
+    let (mut all, mut ignored) = (Found::default(), Faults::default());
+    for member in members.iter() {
+        collect(layout, Bytes(u64::MAX), member, true, &mut all, &mut ignored);
+    }
+    let gaps = in_order(all.gaps, |gap| (gap.0, gap.1.first, gap.1.frames));
+    let skips = in_order(all.skips, |skip| (skip.0, skip.1.first, skip.1.frames));
+    let lost = gaps.iter().fold(0_u64, |sum, (_, gap)| sum.saturating_add(layout.bytes_of(gap.frames).0));
+    let left_out = skips.iter().fold(0_u64, |sum, (_, skip)| sum.saturating_add(layout.bytes_of(skip.frames).0));
+    let agree = all.ends.last().is_some_and(|end| end.lost_bytes == lost && end.left_out_bytes == left_out);
+    for member in members.iter_mut() {
+        let beyond = member.journal.beyond.iter();
+        let syncs = beyond.filter(|(_, record)| matches!(record, Record::Sync { .. })).count();
+        if !agree && syncs < 2 && member.journal.stopped == Some(Stopped::Blank) {
+            member.journal.beyond.clear();
+        }
+        if member.journal.beyond.is_empty() {
+            continue;
+        }
+        member.salvaged = agree;
+        let number = member.journal.valid_bytes / crate::journal::RECORD_BYTES as u64;
+        let behind = member.journal.beyond.len();
+        let journal = super::Files::of(&member.base).journal;
+        let consequence = if agree {
+            "are believed, for the sums at the end agree"
+        } else {
+            "are not believed, for what stood there may have been a gap"
+        };
+        faults.add(format!("{}: damaged at record {number}; {behind} records behind {consequence}", journal.display()));
+    }
+}
+
+/// Sorted, each once: what concerns all members stands in each journal.
+fn in_order<T: PartialEq, K: Ord>(mut list: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    list.sort_by_key(&key);
+    list.dedup_by(|a, b| key(a) == key(b));
+    list
+}
+
+fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &mut Found, faults: &mut Faults) {
+    let journal = &member.journal;
+    let first = journal.sequences.iter().copied().zip(journal.records.iter().copied());
+    let beyond: &[(u64, Record)] = if beyond { &journal.beyond } else { &[] };
+    let records = || first.clone().chain(beyond.iter().copied());
+    let covered = records().filter_map(|(_, record)| match record {
+        Record::Sync { before, .. } => Some(before),
+        _ => None,
+    });
+    let covered = covered.max().unwrap_or(0);
+    let grain = layout.grain();
+    for (sequence, record) in records() {
+        match record {
+            Record::Block { index, file_offset, length, crc, produced_bytes, at } => {
+                let position = index.checked_mul(block.0);
+                let is_possible = u64::from(length) <= block.0
+                    && u64::from(length).is_multiple_of(grain.bytes)
+                    && file_offset.checked_add(u64::from(length)).is_some();
+                let Some(position) = position.filter(|start| is_possible && start.checked_add(block.0).is_some())
+                else {
+                    if block.0 != u64::MAX {
+                        faults.add(format!(
+                            "the journal of member {} has an impossible block {index}",
+                            member.number + 1
+                        ));
+                    }
+                    continue;
+                };
+                let (member, durable) = (member.number, sequence < covered);
+                let crc = Some(crc);
+                let block = Block { index, position, member, file_offset, length, crc, produced_bytes, at, durable };
+                found.blocks.push((sequence, block));
+            }
+            Record::Gap { position, gap } => found.gaps.push((position, gap)),
+            Record::Skip { position, skip } => found.skips.push((position, skip)),
+            Record::Trigger { frame, shot } => found.triggers.push((shot, frame)),
+            Record::Error { operation, errno, block, at } => {
+                found.failures.push(Failure { member: member.number, operation, errno, block, at });
+            }
+            Record::End { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes } => {
+                let end = Ended { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes };
+                found.ends.push(end);
+            }
+            Record::Begun { realtime, monotonic, within } => {
+                found.begun = Some(Beginning { monotonic, realtime, within });
+            }
+            Record::Start { .. } | Record::Sync { .. } => {}
+        }
+    }
+}
+
+/// The end that counts: of a mended one the mending.
+fn end_of(ends: &[Ended], faults: &mut Faults) -> Option<Ended> {
+    let last = ends.iter().rev().find(|end| end.recovered).or_else(|| ends.last()).copied()?;
+    if ends.iter().any(|end| end.recovered == last.recovered && *end != last) {
+        faults.add("the journals of the members state different ends".to_owned());
+    }
+    Some(last)
+}
+
+/// Frames and positions, where something lies between them.
+fn timeline(layout: Layout, gaps: &[(u64, Gap)], skips: &[(u64, Skip)], faults: &mut Faults) -> Timeline {
+    let between = gaps.iter().filter(|(_, gap)| !gap.cause.is_in_stream());
+    let gaps = between.map(|(position, gap)| (*position, gap.first, gap.frames));
+    let skips = skips.iter().map(|(position, skip)| (*position, skip.first, skip.frames));
+    let mut all: Vec<_> = gaps.chain(skips).collect();
+    all.sort_unstable();
+    let grain = layout.grain();
+    let mut timeline = Timeline::new(layout);
+    for (position, first, frames) in all {
+        if timeline.frame_at(position) != first
+            || !position.is_multiple_of(grain.bytes)
+            || !frames.0.is_multiple_of(grain.frames)
+        {
+            faults.add(format!("the gap at frame {} does not lie where it says", first.0));
+        }
+        timeline.skip(position, frames);
+    }
+    timeline
+}
+
+/// The place of each block: by the latest record of it, within its file, and not in the place of another.
+fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -> Vec<Block> {
+    // Of one member the latest record counts; of two members that which was written later.
+    all.sort_by_key(|(sequence, block)| (block.index, block.member, *sequence));
+    all.dedup_by(|later, first| {
+        let same = later.1.index == first.1.index && later.1.member == first.1.member;
+        if same {
+            *first = *later;
+        }
+        same
+    });
+    all.retain(|(_, block)| block.length > 0);
+    let size =
+        |number: usize| members.iter().find(|member| member.number == number).map_or(0, |member| member.data_bytes);
+    let mut cut = 0_u64;
+    all.retain(|(_, block)| {
+        let fits = block.file_offset + u64::from(block.length) <= size(block.member);
+        cut += u64::from(!fits);
+        fits
+    });
+    if cut > 0 {
+        faults.add(format!("{cut} blocks lie behind the end of their data file"));
+    }
+    all.sort_by_key(|(_, block)| (block.index, block.at));
+    all.dedup_by(|later, first| {
+        let same = later.1.index == first.1.index;
+        if same {
+            *first = *later;
+        }
+        same
+    });
+    // Where two lie in one place the later record is right.
+    all.sort_by_key(|(_, block)| (block.member, block.file_offset));
+    let mut kept: Vec<(u64, Block)> = Vec::with_capacity(all.len());
+    for (sequence, block) in all {
+        let clash = kept.last().filter(|(_, last)| {
+            last.member == block.member && last.file_offset + u64::from(last.length) > block.file_offset
+        });
+        match clash.map(|(other, last)| (*other, last.index)) {
+            None => kept.push((sequence, block)),
+            Some((other, index)) => {
+                faults.add(format!("blocks {index} and {} are said to lie in one place", block.index));
+                if sequence > other {
+                    kept.pop();
+                    kept.push((sequence, block));
+                }
+            }
+        }
+    }
+    let mut blocks: Vec<Block> = kept.into_iter().map(|(_, block)| block).collect();
+    blocks.sort_by_key(|block| block.index);
+    blocks
+}
+
+/// The pieces of the stored stream that no block holds, cut where frames lie between two positions.
+pub(super) fn holes(
+    layout: Layout,
+    blocks: &[Block],
+    produced: u64,
+    timeline: &Timeline,
+    gaps: &[(u64, Gap)],
+    skips: &[(u64, Skip)],
+    ended: Option<Ended>,
+) -> Vec<Hole> {
+    let bytes = |frames: Frames| layout.bytes_of(frames).0;
+    let sum = |in_stream: bool| {
+        let of = gaps.iter().filter(move |(_, gap)| gap.cause.is_in_stream() == in_stream);
+        of.fold(0_u64, |sum, (_, gap)| sum.saturating_add(bytes(gap.frames)))
+    };
+    let left_out = skips.iter().fold(0_u64, |sum, (_, skip)| sum.saturating_add(bytes(skip.frames)));
+    // How long the stored stream was or should have been.
+    let length = match ended {
+        Some(ended) => ended.stored_bytes.saturating_add(sum(true)),
+        // What the source produced is told with each block, but the bytes before a gap may be in none.
+        None => produced.saturating_sub(sum(false)).saturating_sub(left_out).max(before_last(layout, gaps, skips)),
+    };
+    let length = Bytes(length).round_down(Bytes(layout.grain().bytes)).0;
+    let length = length.max(blocks.last().map_or(0, Block::end));
+    let mut declared: Vec<(Frames, Frames)> =
+        gaps.iter().filter(|(_, gap)| gap.cause.is_in_stream()).map(|(_, gap)| (gap.first, gap.end())).collect();
+    declared.sort_unstable();
+    let mut holes = Vec::new();
+    let mut at = 0;
+    let ends = blocks.iter().map(|block| (block.position, block.end())).chain([(length, length)]);
+    for (start, end) in ends {
+        if start > at {
+            for run in timeline.runs_in(at, Bytes(start - at)) {
+                let (length, first) = (run.length.unwrap_or_default(), run.first);
+                let last = Frames(first.0.saturating_add(layout.frames_in(length).0));
+                holes.push(Hole { position: run.position, length: length.0, declared: covers(&declared, first, last) });
+            }
+        }
+        at = at.max(end);
+    }
+    holes
+}
+
+/// Length of the stored stream before the last of these.
+fn before_last(layout: Layout, gaps: &[(u64, Gap)], skips: &[(u64, Skip)]) -> u64 {
+    let in_stream = |gap: &Gap| if gap.cause.is_in_stream() { layout.bytes_of(gap.frames).0 } else { 0 };
+    let gaps = gaps.iter().map(|(position, gap)| position.saturating_add(in_stream(gap)));
+    gaps.chain(skips.iter().map(|(position, _)| *position)).max().unwrap_or(0)
+}
+
+/// Whether ascending ranges of frames cover a range.
+fn covers(ranges: &[(Frames, Frames)], first: Frames, end: Frames) -> bool {
+    let mut at = first;
+    let from = ranges.partition_point(|range| range.1 <= first);
+    for range in &ranges[from..] {
+        if at >= end || range.0 > at {
+            break;
+        }
+        at = at.max(range.1);
+    }
+    at >= end
+}

@@ -1,0 +1,134 @@
+//! Whole files and single pieces through a [`Store`], one operation at a time: for metadata, journals and mending, where
+//! order counts and not speed.
+
+use hairspring_machine::Nanos;
+use std::path::Path;
+
+use super::RecordingError;
+use crate::store::attached::Scratch;
+use crate::store::{Completion, Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
+use hairspring_ring::memory::{Memory, Pages};
+use hairspring_ring::notifier::Notifier;
+use hairspring_ring::units::Bytes;
+
+/// What is moved at once, and a multiple of any alignment that disks ask for.
+pub(crate) const PIECE: Bytes = Bytes::mib(1);
+
+/// A store with a buffer of ours.
+pub(crate) struct Disk<'a> {
+    pub(crate) store: &'a mut dyn Store,
+    scratch: Scratch,
+    memory: MemoryId,
+    notifier: Notifier,
+    completions: Vec<Completion>,
+}
+
+impl<'a> Disk<'a> {
+    pub(crate) fn new(store: &'a mut dyn Store) -> Result<Self, RecordingError> {
+        let (scratch, memory, notifier) = buffer(store, PIECE)?;
+        Ok(Self { store, scratch, memory, notifier, completions: Vec::new() })
+    }
+
+    /// The content of a file, of at most so many bytes.
+    pub(crate) fn read_whole(&mut self, path: &Path, most: Bytes) -> Result<Vec<u8>, RecordingError> {
+        let file = self.store.open(path, Open::ReadData)?;
+        let size = self.store.facts(file).size;
+        if size > most.0 {
+            return Err(RecordingError::TooLarge(path.to_owned(), Bytes(size)));
+        }
+        let mut content = Vec::new();
+        while (content.len() as u64) < size {
+            // Whole pieces: what alignment asks for. The end of the file cuts the last one short.
+            let at = content.len() as u64 / PIECE.0 * PIECE.0;
+            let known = content.len() - at as usize;
+            let read = self.act(path, "read", Op::Read(file, at, self.piece(PIECE)))? as usize;
+            if read <= known {
+                break;
+            }
+            content.extend_from_slice(&self.scratch.bytes(0, read)[known..]);
+        }
+        Ok(content)
+    }
+
+    /// Exactly so many bytes of a file that was opened for mending, at most [`PIECE`]; fewer at its end.
+    pub(crate) fn read_at(
+        &mut self,
+        path: &Path,
+        file: FileId,
+        at: u64,
+        length: u64,
+    ) -> Result<&mut [u8], RecordingError> {
+        let mut have = 0_u64;
+        while have < length {
+            let piece = Piece { memory: self.memory, at: have as usize, length: (length - have) as usize };
+            match self.act(path, "read", Op::Read(file, at + have, piece))? {
+                0 => break,
+                read => have += read,
+            }
+        }
+        Ok(self.scratch.bytes(0, have as usize))
+    }
+
+    /// Writes what lies at the beginning of the buffer.
+    pub(crate) fn write_buffered(
+        &mut self,
+        path: &Path,
+        file: FileId,
+        at: u64,
+        length: u64,
+    ) -> Result<(), RecordingError> {
+        let mut done = 0_u64;
+        while done < length {
+            let piece = Piece { memory: self.memory, at: done as usize, length: (length - done) as usize };
+            match self.act(path, "write", Op::Write(file, at + done, piece))? {
+                0 => return Err(failed("write", path, Errno(libc::EIO)).into()),
+                written => done += written,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a few bytes.
+    pub(crate) fn write(&mut self, path: &Path, file: FileId, mut at: u64, bytes: &[u8]) -> Result<(), RecordingError> {
+        for part in bytes.chunks(PIECE.0 as usize) {
+            self.scratch.bytes(0, part.len()).copy_from_slice(part);
+            self.write_buffered(path, file, at, part.len() as u64)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sync(&mut self, path: &Path, file: FileId) -> Result<(), RecordingError> {
+        self.act(path, "sync", Op::Sync(file)).map(drop)
+    }
+
+    fn piece(&self, length: Bytes) -> Piece {
+        Piece { memory: self.memory, at: 0, length: length.0 as usize }
+    }
+
+    /// One operation, from beginning to end.
+    fn act(&mut self, path: &Path, attempted: &str, op: Op) -> Result<u64, RecordingError> {
+        self.store.submit(Token(0), op);
+        self.store.flush();
+        loop {
+            self.store.reap(&mut self.completions);
+            if let Some(completion) = self.completions.pop() {
+                return completion.result.map_err(|errno| failed(attempted, path, errno).into());
+            }
+            self.store.wait(&self.notifier, Nanos::MAX);
+        }
+    }
+}
+
+fn failed(attempted: &str, path: &Path, errno: Errno) -> StoreError {
+    StoreError { attempted: attempted.to_owned(), path: path.to_owned(), errno }
+}
+
+/// A buffer that is attached to a store, and a notifier that nobody sets.
+pub(crate) fn buffer(store: &mut dyn Store, size: Bytes) -> Result<(Scratch, MemoryId, Notifier), RecordingError> {
+    let memory = Memory::plain(size, size, Pages::Small).map_err(|error| RecordingError::Limit(error.to_string()))?;
+    let (scratch, id) = Scratch::attached(memory, store);
+    let notifier =
+        Notifier::new().map_err(|error| RecordingError::Limit(format!("no descriptor for waiting: {error}")))?;
+    Ok((scratch, id, notifier))
+}

@@ -1,0 +1,290 @@
+//! Finds the files of all members, and opens them.
+
+use std::path::{Path, PathBuf};
+
+use super::account::{Account, account};
+use super::disk::Disk;
+use super::{Block, Files, Hole, MOST_BLOCK, Member, Recording, RecordingError};
+use crate::journal::{Journal, Record};
+use crate::sigmf;
+use crate::sigmf::{About, SigmfError};
+use crate::store::{Open, Store};
+use crate::timeline::Timeline;
+use hairspring_ring::OnOverrun;
+use hairspring_ring::units::{Bytes, Frames};
+
+/// Largest metadata that are read: some ten million captures.
+const MOST_META: Bytes = Bytes::gib(1);
+
+/// Largest journal that is read: 64 million records, half a petabyte in blocks of 8 MiB.
+const MOST_JOURNAL: Bytes = Bytes::gib(4);
+
+/// Blocks in which recordings of other programs are read, about.
+const FOREIGN_BLOCK: Bytes = Bytes::mib(4);
+
+pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording, RecordingError> {
+    let mut disk = Disk::new(store)?;
+    let mut bases: Vec<PathBuf> = paths.iter().map(|path| Files::base_of(path)).collect();
+    bases.dedup();
+    let mut members: Vec<Member> = Vec::new();
+    for base in &bases {
+        let member = match open_member(&mut disk, base) {
+            Err(RecordingError::Meta(_, SigmfError::Foreign)) if bases.len() == 1 => return foreign(&mut disk, base),
+            other => other?,
+        };
+        if let Some(first) = members.first()
+            && (first.about.id != member.about.id || first.about.members.len() != member.about.members.len())
+        {
+            return Err(RecordingError::NotTogether(first.base.clone(), base.clone()));
+        }
+        if let Some(twin) = members.iter().find(|other| other.number == member.number) {
+            return Err(RecordingError::NotTogether(twin.base.clone(), base.clone()));
+        }
+        members.push(member);
+    }
+    let first = members.first().ok_or(RecordingError::Nothing)?;
+    let (known, known_number, known_base) = (first.about.clone(), first.number, first.base.clone());
+    let mut missing_members = Vec::new();
+    for (number, listed) in known.members.iter().enumerate() {
+        if members.iter().any(|member| member.number == number) {
+            continue;
+        }
+        let candidates = [listed.clone(), moved(&known.members[known_number], &known_base, listed)];
+        let found = candidates.into_iter().find_map(|base| {
+            let member = open_member(&mut disk, &base).ok()?;
+            (member.about.id == known.id && member.number == number).then_some(member)
+        });
+        match found {
+            Some(member) => members.push(member),
+            None => missing_members.push((number, listed.clone())),
+        }
+    }
+    members.sort_by_key(|member| member.number);
+    assemble(members, missing_members)
+}
+
+fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) -> Result<Recording, RecordingError> {
+    let Some(mut about) = believed(&members) else { return Err(RecordingError::Nothing) };
+    if about.block > MOST_BLOCK {
+        return Err(RecordingError::Limit(format!(
+            "the recording is in blocks of {}, and at most {MOST_BLOCK} are read at once",
+            about.block
+        )));
+    }
+    let Account { blocks, timeline, gaps, skips, triggers, failures, holes, ended, begun, mut faults } =
+        account(about.layout, about.block, &mut members);
+    // Metadata that were written when frame 0 had not come do not know its time.
+    if let (None, Some(begun)) = (about.started_within, begun) {
+        (about.started_realtime, about.started_monotonic) = (begun.realtime, begun.monotonic);
+        about.started_within = Some(begun.within);
+    }
+    for member in &members {
+        about.members[member.number].clone_from(&member.base);
+        for fault in disagreements(&about, member) {
+            faults.add(fault);
+        }
+    }
+    Ok(Recording {
+        about,
+        members,
+        missing_members,
+        blocks,
+        timeline,
+        gaps,
+        skips,
+        triggers,
+        failures,
+        holes,
+        ended,
+        faults: faults.0,
+        foreign: false,
+        sha512: None,
+    })
+}
+
+/// What the recording is: by the first metadata that the journal beside them bears out. Records of journals have checksums and
+/// metadata have none, so where no metadata agree the journal's size of blocks stands.
+fn believed(members: &[Member]) -> Option<About> {
+    let borne_out = |member: &&Member| block_by_journal(&member.about, member) == Some(member.about.block);
+    let first = members.iter().find(borne_out).or(members.first())?;
+    let block = block_by_journal(&first.about, first).unwrap_or(first.about.block);
+    Some(About { block, ..first.about.clone() })
+}
+
+/// The size of blocks that a member's journal begins with, if it is of this recording and of these frames.
+fn block_by_journal(about: &About, member: &Member) -> Option<Bytes> {
+    let Record::Start { id, block_bytes, .. } = *member.journal.records.first()? else { return None };
+    (id == about.id && frames_agree(about, member)).then_some(Bytes(block_bytes.into()))
+}
+
+/// Whether a member's journal is of frames as these metadata describe them; one that cannot be read does not contradict.
+pub(crate) fn frames_agree(about: &About, member: &Member) -> bool {
+    let grain = about.layout.grain();
+    match member.journal.records.first() {
+        Some(Record::Start { grain_bytes, grain_frames, .. }) => {
+            (u64::from(*grain_bytes), u64::from(*grain_frames)) == (grain.bytes, grain.frames)
+        }
+        _ => true,
+    }
+}
+
+/// What a member's files say that does not agree with the recording.
+fn disagreements(about: &About, member: &Member) -> Vec<String> {
+    let mut faults = Vec::new();
+    let files = Files::of(&member.base);
+    match member.journal.records.first() {
+        Some(Record::Start { id, block_bytes, member: number, members, .. }) => {
+            let agrees = *id == about.id
+                && u64::from(*block_bytes) == about.block.0
+                && frames_agree(about, member)
+                && usize::from(*number) == member.number
+                && usize::from(*members) == about.members.len();
+            if !agrees {
+                faults.push(format!("{} belongs to another recording than its metadata", files.journal.display()));
+            }
+        }
+        _ => faults.push(format!("{} has no beginning that can be read", files.journal.display())),
+    }
+    let own = &member.about;
+    if own.layout != about.layout || own.block != about.block || own.rate != about.rate {
+        faults.push(format!("{} describes other data than journals and other members do", files.meta.display()));
+    }
+    faults
+}
+
+/// Where a member should be if the whole recording was moved: the way from the one that was found to the other is as it was.
+fn moved(listed_here: &Path, found_here: &Path, listed_there: &Path) -> PathBuf {
+    let (here, there): (Vec<_>, Vec<_>) = (listed_here.components().collect(), listed_there.components().collect());
+    let common = here.iter().zip(&there).take_while(|(a, b)| a == b).count();
+    let below: PathBuf = here[common..].iter().collect();
+    let root = found_here.ancestors().nth(below.components().count());
+    match root {
+        Some(root) if found_here.ends_with(&below) => root.join(there[common..].iter().collect::<PathBuf>()),
+        _ => found_here.with_file_name(listed_there.file_name().unwrap_or_default()),
+    }
+}
+
+fn open_member(disk: &mut Disk<'_>, base: &Path) -> Result<Member, RecordingError> {
+    let files = Files::of(base);
+    let meta = match disk.read_whole(&files.meta, MOST_META) {
+        Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => {
+            return Err(RecordingError::NotFound(base.to_owned()));
+        }
+        other => other?,
+    };
+    let (about, closing, segments) =
+        sigmf::parse(&meta).map_err(|error| RecordingError::Meta(files.meta.clone(), error))?;
+    // A journal or data file that is not there is damage, not an error: what the others say still stands.
+    let journal = match disk.read_whole(&files.journal, MOST_JOURNAL) {
+        Ok(bytes) => Journal::read(&bytes),
+        Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => Journal::read(&[]),
+        Err(error) => return Err(error),
+    };
+    let data_bytes = match disk.store.open(&files.data, Open::ReadData) {
+        Ok(file) => disk.store.facts(file).size,
+        Err(error) if error.errno.0 == libc::ENOENT => 0,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Member {
+        number: about.member,
+        base: base.to_owned(),
+        data_bytes,
+        about,
+        closing,
+        segments,
+        journal,
+        salvaged: false,
+        durable_bytes: 0,
+    })
+}
+
+/// A recording of another program: its file is all there is, so its size is believed.
+fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError> {
+    let files = Files::of(base);
+    let bytes = disk.read_whole(&files.meta, MOST_META)?;
+    let foreign = sigmf::parse_foreign(&bytes).map_err(|error| RecordingError::Meta(files.meta.clone(), error))?;
+    let layout = foreign.layout;
+    let file = disk.store.open(&files.data, Open::ReadData)?;
+    let data_bytes = disk.store.facts(file).size;
+    let grain = Bytes(layout.grain().bytes);
+    let length = Bytes(data_bytes).round_down(grain).0;
+    let block = FOREIGN_BLOCK.round_up(grain);
+    let mut timeline = Timeline::new(layout);
+    let mut faults = Vec::new();
+    for (start, first) in &foreign.captures {
+        let position = layout.bytes_of(*start).0;
+        match first.0.checked_sub(timeline.frame_at(position).0) {
+            Some(0) => {}
+            Some(frames) => timeline.skip(position, Frames(frames)),
+            None => faults.push(format!("the capture at sample {} goes back in time", start.0)),
+        }
+    }
+    let blocks = (0..length.div_ceil(block.0)).map(|index| Block {
+        index,
+        position: index * block.0,
+        member: 0,
+        file_offset: index * block.0,
+        length: u32::try_from((length - index * block.0).min(block.0)).unwrap_or(u32::MAX),
+        crc: None,
+        produced_bytes: 0,
+        at: hairspring_machine::Nanos::ZERO,
+        durable: false,
+    });
+    let about = About {
+        id: crate::journal::RecordingId::default(),
+        layout,
+        rate: foreign.rate,
+        hardware: foreign.hardware,
+        pattern: None,
+        started_realtime: hairspring_machine::Nanos::ZERO,
+        started_monotonic: hairspring_machine::Nanos::ZERO,
+        started_within: None,
+        block,
+        members: vec![base.to_owned()],
+        member: 0,
+        on_overrun: OnOverrun::Stop,
+        clocked: false,
+        software: String::new(),
+    };
+    let member = Member {
+        number: 0,
+        base: base.to_owned(),
+        data_bytes,
+        about: about.clone(),
+        closing: None,
+        segments: Vec::new(),
+        journal: Journal::read(&[]),
+        salvaged: false,
+        durable_bytes: 0,
+    };
+    Ok(Recording {
+        about,
+        members: vec![member],
+        missing_members: Vec::new(),
+        blocks: blocks.collect(),
+        timeline,
+        gaps: Vec::new(),
+        skips: Vec::new(),
+        triggers: Vec::new(),
+        failures: Vec::new(),
+        holes: Vec::<Hole>::new(),
+        ended: None,
+        faults,
+        foreign: true,
+        sha512: foreign.sha512,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_a_recording_that_was_moved_are_sought_where_they_moved_with_it() {
+        let sought = |here: &str, found: &str, there: &str| moved(here.as_ref(), found.as_ref(), there.as_ref());
+        assert_eq!(sought("/mnt/a/x", "/backup/a/x", "/mnt/b/x"), PathBuf::from("/backup/b/x"));
+        assert_eq!(sought("/mnt/a/x", "/backup/x", "/mnt/b/x"), PathBuf::from("/backup/x"));
+        assert_eq!(sought("/d1/x", "/d9/x", "/d2/y"), PathBuf::from("/d9/y"));
+        assert_eq!(sought("a/x", "a/x", "b/x"), PathBuf::from("b/x"));
+    }
+}

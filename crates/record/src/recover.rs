@@ -1,0 +1,236 @@
+//! [`recover`]: puts a recording in order after a crash, a power cut or damage.
+//!
+//! **Problem.** What a crash leaves is a data file with more space than data, a journal with half a record at its end, and
+//! metadata that still say `recording`. Blocks were written out of order, so that one may be missing before others that are
+//! there. SigMF knows no holes in a file.
+//!
+//! **Solution.** Three amounts are told apart: *durable*, covered by the last sync; *proven*, behind it, but matching its
+//! checksum; and *lost*. Then the files are mended in steps, each of which leaves a recording that can be read and recovered
+//! again:
+//!
+//! ```text
+//! 0  sync the data; put a new journal in place: all proven blocks where they are, gaps for the others, an end
+//! 1  move blocks down over what is proven bad: copy, sync, enter the new place into the journal, sync;
+//!    only then may the old place be overwritten
+//! 2  cut the data file behind the last block
+//! 3  put the journal in place that has only the final places
+//! 4  put the metadata in place
+//! ```
+//!
+//! **Why nothing good is destroyed.** A byte of a data file is overwritten or cut off only if no believed block lies there: it
+//! was proven bad, or a copy of it is durable, proven and entered. If the disk does not read a block, nothing is mended at
+//! all, for it may read it tomorrow. The same holds for a journal that is damaged where it had been synced, with good records
+//! behind the damage.
+//!
+//! A second run finds nothing to do.
+
+pub(crate) mod mend;
+pub(crate) mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use crate::ledger::{Ledger, Verdict};
+use crate::recording::{Block, BlockReader, Recording, RecordingError, Unproven, frames_agree};
+use crate::store::Store;
+use crate::verify::ReadProgress;
+use hairspring_ring::gap::Gap;
+use hairspring_ring::units::{Bytes, Frames};
+
+use plan::Plan;
+
+/// What to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoverOptions {
+    /// Reads every block, also those that a sync covers.
+    pub all: bool,
+    /// Changes nothing, and says what would be changed.
+    pub dry_run: bool,
+    /// Gives up what stands behind damage in the middle of a journal, if it cannot be believed.
+    pub cut_journal: bool,
+}
+
+/// What was lost by the crash or the damage, beyond the gaps that the recording knew of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// So much, for the recording had ended and its end says how much there was.
+    Known(Bytes),
+    /// So much of what the source is known to have produced; what it did after the last record nobody knows.
+    AtLeast(Bytes),
+    /// The journal does not even say what was produced.
+    Unknown,
+}
+
+/// What was recovered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recovered {
+    /// Bytes that a sync had covered.
+    pub durable: Bytes,
+    /// Bytes behind the last sync that match their checksums.
+    pub proven: Bytes,
+    /// What is not there.
+    pub lost: Lost,
+    /// Blocks that should have been there and are not what was written.
+    pub damaged_blocks: u64,
+    /// All gaps of the recording as it is now.
+    pub gaps: Vec<Gap>,
+    /// The account as it is now.
+    pub ledger: Ledger,
+    /// What the recording is worth now.
+    pub verdict: Verdict,
+    /// What was changed, or would be; nothing if all was in order.
+    pub changed: Vec<String>,
+}
+
+/// Recovers a recording of which all members are there.
+///
+/// # Errors
+/// Not a recording; members are missing; a disk does not read or write; a journal is damaged in its middle. Nothing good is
+/// destroyed then, and `recover` can be run again.
+pub fn recover(
+    store: &mut dyn Store,
+    paths: &[PathBuf],
+    options: RecoverOptions,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Recovered, RecordingError> {
+    let recording = Recording::open_in(store, paths)?.whole()?;
+    if recording.is_foreign() {
+        return Err(RecordingError::Limit("another program wrote this recording: it has no journal".to_owned()));
+    }
+    let unbelieved = recording.members().iter().any(|member| !member.journal.beyond.is_empty() && !member.salvaged);
+    if unbelieved && !options.cut_journal {
+        let faults = recording.faults().join("; ");
+        return Err(RecordingError::Limit(format!(
+            "{faults}: nothing was changed; to keep what stands before the damage and give up what stands behind it, \
+             recover with --cut-journal"
+        )));
+    }
+    let plan = planned(store, &recording, options.all, progress)?;
+    if plan.changes.is_empty() || options.dry_run {
+        return Ok(plan.outcome(&recording));
+    }
+    mend::mend(store, &recording, &plan)?;
+    Ok(plan.outcome(&recording))
+}
+
+/// What of a recording can be believed, as [`prove`] found it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proven {
+    /// The blocks that are what was written, by index, where they lie.
+    pub blocks: Vec<Block>,
+    /// What is not there, in order: the gaps that the recording knows of, and one for each piece that is missing or damaged.
+    pub gaps: Vec<Gap>,
+    /// What the recording is worth.
+    pub verdict: Verdict,
+    /// Why the recording is not in order, in words; [`recover`] puts it in order. Empty if it is.
+    pub faults: Vec<String>,
+}
+
+/// A stretch of one data file that holds frames without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The member in whose data file it lies …
+    pub member: usize,
+    /// … and where.
+    pub file_offset: u64,
+    /// Its length.
+    pub length: Bytes,
+    /// The global index of its first frame.
+    pub first: Frames,
+}
+
+impl Proven {
+    /// Where the believed frames lie, in the order of the stream. Blocks that follow one another in a file and in the stream are one.
+    pub fn stretches(&self, recording: &Recording) -> Vec<Stretch> {
+        let (timeline, layout) = (recording.timeline(), recording.about().layout);
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for block in &self.blocks {
+            for run in timeline.runs_in(block.position, Bytes(block.length.into())) {
+                let (member, length) = (block.member, run.length.unwrap_or_default());
+                let file_offset = block.file_offset + (run.position - block.position);
+                match stretches.last_mut() {
+                    Some(last)
+                        if last.member == member
+                            && last.file_offset + last.length.0 == file_offset
+                            && last.first.0.saturating_add(layout.frames_in(last.length).0) == run.first.0 =>
+                    {
+                        last.length.0 += length.0;
+                    }
+                    _ => stretches.push(Stretch { member, file_offset, length, first: run.first }),
+                }
+            }
+        }
+        stretches
+    }
+}
+
+/// Finds out what of a recording can be believed, and changes nothing: reads what no sync covers, or with `all` every block, and compares
+/// it with its checksum.
+///
+/// # Errors
+/// As for [`recover`], but for a journal that is damaged in its middle: what stands behind the damage is not believed, and a fault says so.
+pub fn prove(
+    store: &mut dyn Store,
+    recording: &Recording,
+    all: bool,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Proven, RecordingError> {
+    if !recording.missing_members().is_empty() {
+        let of = recording.about().members.len();
+        return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), of));
+    }
+    if recording.is_foreign() {
+        return Err(RecordingError::Limit("another program wrote this recording: nothing proves it".to_owned()));
+    }
+    let plan = planned(store, recording, all, progress)?;
+    let gaps = plan.gaps.iter().map(|(_, gap)| *gap).collect();
+    Ok(Proven { blocks: plan.blocks, gaps, verdict: plan.verdict, faults: plan.changes })
+}
+
+/// The recording as it should be.
+fn planned(
+    store: &mut dyn Store,
+    recording: &Recording,
+    all: bool,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Plan, RecordingError> {
+    if !recording.members().iter().all(|member| frames_agree(recording.about(), member)) {
+        return Err(RecordingError::Limit(format!(
+            "{}: nothing was changed; put right in the metadata what describes the data, then recover again",
+            recording.faults().join("; ")
+        )));
+    }
+    let bad = bad_blocks(store, recording, all, progress)?;
+    Ok(Plan::new(recording, &bad))
+}
+
+/// Reads what no sync covers, or all. The indices of the blocks that are not what was written, ascending.
+fn bad_blocks(
+    store: &mut dyn Store,
+    recording: &Recording,
+    all: bool,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Vec<u64>, RecordingError> {
+    let blocks: Vec<_> = recording.blocks().iter().filter(|block| all || !block.durable).copied().collect();
+    let total = Bytes(blocks.iter().map(|block| u64::from(block.length)).sum());
+    let (mut done, mut bad) = (0, Vec::new());
+    let mut reader = BlockReader::of(store, recording, blocks)?;
+    while let Some((block, bytes)) = reader.next_block() {
+        match bytes {
+            Ok(_) => {}
+            Err(Unproven::Short | Unproven::Checksum) => bad.push(block.index),
+            Err(Unproven::Read(errno)) => {
+                let member = block.member + 1;
+                return Err(RecordingError::Limit(format!(
+                    "block {} of member {member} cannot be read ({errno}): nothing was changed; copy the file to another \
+                     disk as far as it can be read, and recover the copy",
+                    block.index
+                )));
+            }
+        }
+        done += u64::from(block.length);
+        progress(ReadProgress { done: Bytes(done), total });
+    }
+    Ok(bad)
+}

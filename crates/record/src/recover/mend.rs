@@ -1,0 +1,278 @@
+//! The steps of mending, in the order that makes each of them safe.
+
+use hairspring_machine::Nanos;
+
+use crate::journal::{RECORD_BYTES, Record};
+use crate::ledger::Verdict;
+use crate::recording::disk::{Disk, PIECE};
+use crate::recording::{Block, Files, Member, Recording, RecordingError};
+use crate::sigmf;
+use crate::sigmf::{About, Closing, State};
+use crate::store::{FileId, Open, Store};
+use hairspring_ring::units::Bytes;
+
+use super::plan::Plan;
+
+/// Moves that are made durable together. More would save syncs and, after a crash, cost the work of that many again.
+const BATCH: usize = 64;
+
+pub(super) fn mend(store: &mut dyn Store, recording: &Recording, plan: &Plan) -> Result<(), RecordingError> {
+    let mut disk = Disk::new(store)?;
+    let mut works = Vec::new();
+    for member in recording.members() {
+        let files = Files::of(&member.base);
+        let data = open_data(&mut disk, &files)?;
+        let mut blocks: Vec<Block> =
+            plan.blocks.iter().filter(|block| block.member == member.number).copied().collect();
+        blocks.sort_by_key(|block| block.file_offset);
+        works.push(Work { member, files, data, blocks });
+    }
+    // 0: what was proven is made durable, and only what was proven is entered.
+    for work in &works {
+        disk.sync(&work.files.data, work.data)?;
+        put_journal(&mut disk, recording, plan, work)?;
+    }
+    // 1, 2, 3
+    for work in &mut works {
+        let moved = pack(&mut disk, recording, plan, work)?;
+        let length = work.blocks.last().map_or(0, |block| block.file_offset + u64::from(block.length));
+        disk.store.truncate(work.data, length)?;
+        disk.sync(&work.files.data, work.data)?;
+        if moved {
+            put_journal(&mut disk, recording, plan, work)?;
+        }
+    }
+    // 4
+    for work in &works {
+        let meta = metadata(recording, plan, &about_of(recording, work), &work.blocks, true);
+        disk.store.put(&work.files.meta, &meta)?;
+    }
+    Ok(())
+}
+
+/// One member under repair.
+struct Work<'a> {
+    member: &'a Member,
+    files: Files,
+    data: FileId,
+    /// Its proven blocks, by place.
+    blocks: Vec<Block>,
+}
+
+/// A data file that is gone becomes an empty one: SigMF wants one.
+fn open_data(disk: &mut Disk<'_>, files: &Files) -> Result<FileId, RecordingError> {
+    match disk.store.open(&files.data, Open::Mend) {
+        Err(error) if error.errno.0 == libc::ENOENT => Ok(disk.store.open(&files.data, Open::CreateJournal)?),
+        other => Ok(other?),
+    }
+}
+
+/// The records of a whole journal. Failures of other members are in theirs.
+pub(crate) fn records(
+    recording: &Recording,
+    plan: &Plan,
+    about: &About,
+    blocks: &[Block],
+    recovered: bool,
+) -> Vec<Record> {
+    let grain = about.layout.grain();
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let mut records = vec![Record::Start {
+        id: about.id,
+        block_bytes: small(about.block.0),
+        grain_bytes: small(grain.bytes),
+        grain_frames: small(grain.frames),
+        member: u16::try_from(about.member).unwrap_or(u16::MAX),
+        members: u16::try_from(about.members.len()).unwrap_or(u16::MAX),
+        started: about.started_realtime,
+    }];
+    records.extend(about.started_within.map(|within| Record::Begun {
+        realtime: about.started_realtime,
+        monotonic: about.started_monotonic,
+        within,
+    }));
+    records.extend(plan.gaps.iter().map(|(position, gap)| Record::Gap { position: *position, gap: *gap }));
+    records.extend(recording.skips().iter().map(|(position, skip)| Record::Skip { position: *position, skip: *skip }));
+    records.extend(recording.triggers().iter().map(|(shot, frame)| Record::Trigger { frame: *frame, shot: *shot }));
+    let mut blocks = blocks.to_vec();
+    blocks.sort_by_key(|block| block.index);
+    records.extend(blocks.iter().map(record_of));
+    let is_whole = about.members.len() < 2;
+    let failures = recording.failures().iter().filter(|failure| is_whole || failure.member == about.member);
+    records.extend(failures.map(|failure| Record::Error {
+        operation: failure.operation,
+        errno: failure.errno,
+        block: failure.block,
+        at: failure.at,
+    }));
+    let at = recording.blocks().iter().map(|block| block.at).max().unwrap_or_default();
+    let durable_bytes = blocks.iter().map(|block| u64::from(block.length)).sum();
+    records.push(Record::Sync { before: records.len() as u64, durable_bytes, at });
+    let ledger = plan.ledger;
+    records.push(Record::End {
+        verdict: plan.verdict,
+        recovered,
+        produced_bytes: ledger.produced_bytes,
+        stored_bytes: ledger.stored_bytes,
+        lost_bytes: ledger.lost_bytes,
+        left_out_bytes: ledger.left_out_bytes,
+    });
+    records
+}
+
+/// A journal as it stands in the file.
+pub(crate) fn encoded(records: &[Record]) -> Vec<u8> {
+    (0_u64..).zip(records).flat_map(|(sequence, record)| record.encode(sequence)).collect()
+}
+
+fn record_of(block: &Block) -> Record {
+    Record::Block {
+        index: block.index,
+        file_offset: block.file_offset,
+        length: block.length,
+        crc: block.crc.unwrap_or_default(),
+        produced_bytes: block.produced_bytes,
+        at: block.at,
+    }
+}
+
+fn put_journal(disk: &mut Disk<'_>, recording: &Recording, plan: &Plan, work: &Work<'_>) -> Result<(), RecordingError> {
+    let records = records(recording, plan, &about_of(recording, work), &work.blocks, true);
+    Ok(disk.store.put(&work.files.journal, &encoded(&records))?)
+}
+
+/// Moves blocks down until there is no hole. Whether any was moved.
+fn pack(disk: &mut Disk<'_>, recording: &Recording, plan: &Plan, work: &mut Work<'_>) -> Result<bool, RecordingError> {
+    let mut packer = None;
+    let end = work.blocks.last().map_or(0, |block| block.file_offset + u64::from(block.length));
+    let mut at = 0;
+    for number in 0..work.blocks.len() {
+        let length = u64::from(work.blocks[number].length);
+        if work.blocks[number].file_offset != at {
+            let packer = match &mut packer {
+                Some(packer) => packer,
+                none => {
+                    let sequence =
+                        records(recording, plan, &about_of(recording, work), &work.blocks, true).len() as u64;
+                    let journal = disk.store.open(&work.files.journal, Open::Mend)?;
+                    none.insert(Packer { journal, sequence, entries: Vec::new(), old: Vec::new() })
+                }
+            };
+            if work.blocks[number].file_offset - at < length {
+                // It would be written over itself: first to a place of its own.
+                packer.step(disk, work, number, end)?;
+                packer.enter(disk, work)?;
+            }
+            packer.step(disk, work, number, at)?;
+        }
+        at += length;
+    }
+    match packer {
+        None => Ok(false),
+        Some(mut packer) => packer.enter(disk, work).map(|()| true),
+    }
+}
+
+/// Moves that are under way.
+struct Packer {
+    journal: FileId,
+    sequence: u64,
+    /// Blocks that were copied and are not yet entered …
+    entries: Vec<Block>,
+    /// … and the places where they still count: begin and end.
+    old: Vec<(u64, u64)>,
+}
+
+impl Packer {
+    fn step(&mut self, disk: &mut Disk<'_>, work: &mut Work<'_>, number: usize, to: u64) -> Result<(), RecordingError> {
+        let block = work.blocks[number];
+        let length = u64::from(block.length);
+        let touches = self.old.iter().any(|(begin, end)| *begin < to + length && to < *end);
+        if touches || self.entries.len() >= BATCH {
+            self.enter(disk, work)?;
+        }
+        copy(disk, work, &block, to)?;
+        work.blocks[number].file_offset = to;
+        self.entries.push(work.blocks[number]);
+        self.old.push((block.file_offset, block.file_offset + length));
+        Ok(())
+    }
+
+    /// Makes the copies durable, and then says so in the journal.
+    fn enter(&mut self, disk: &mut Disk<'_>, work: &Work<'_>) -> Result<(), RecordingError> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        disk.sync(&work.files.data, work.data)?;
+        let records: Vec<u8> =
+            (self.sequence..).zip(&self.entries).flat_map(|(number, block)| record_of(block).encode(number)).collect();
+        disk.write(&work.files.journal, self.journal, self.sequence * RECORD_BYTES as u64, &records)?;
+        disk.sync(&work.files.journal, self.journal)?;
+        self.sequence += self.entries.len() as u64;
+        self.entries.clear();
+        self.old.clear();
+        Ok(())
+    }
+}
+
+/// Copies a block within its file, to where no believed block lies. It must still match its checksum.
+fn copy(disk: &mut Disk<'_>, work: &Work<'_>, block: &Block, to: u64) -> Result<(), RecordingError> {
+    let (length, mut done, mut crc) = (u64::from(block.length), 0, 0);
+    while done < length {
+        let part = (length - done).min(PIECE.0);
+        let bytes = disk.read_at(&work.files.data, work.data, block.file_offset + done, part)?;
+        let read = bytes.len() as u64;
+        if read == 0 {
+            break;
+        }
+        crc = crc32c::crc32c_append(crc, bytes);
+        disk.write_buffered(&work.files.data, work.data, to + done, read)?;
+        done += read;
+    }
+    if done < length || Some(crc) != block.crc {
+        return Err(RecordingError::Limit(format!(
+            "block {} does not match its checksum any more: recover again, with --all",
+            block.index
+        )));
+    }
+    Ok(())
+}
+
+fn about_of(recording: &Recording, work: &Work<'_>) -> About {
+    About { member: work.member.number, ..recording.about().clone() }
+}
+
+/// The metadata of a member with these blocks, which ascend by place.
+pub(crate) fn metadata(
+    recording: &Recording,
+    plan: &Plan,
+    about: &About,
+    blocks: &[Block],
+    recovered: bool,
+) -> Vec<u8> {
+    let lost: Bytes = Bytes(plan.ledger.lost_bytes);
+    let before = recording.members().iter().find_map(|member| member.closing.as_ref());
+    let closing = Closing {
+        verdict: plan.verdict,
+        reason: match (before, plan.verdict) {
+            (Some(closing), verdict) if verdict == closing.verdict && plan.lost_nothing() => closing.reason.clone(),
+            (_, Verdict::Incomplete) => format!("recovered; {lost} are missing in {} gaps", plan.gaps.len()),
+            _ => "recovered; nothing was lost".to_owned(),
+        },
+        state: if recovered { State::Recovered } else { State::Ended(plan.verdict) },
+        ledger: plan.ledger,
+        gaps: plan.gaps.iter().map(|(_, gap)| *gap).collect(),
+        skips: recording.skips().iter().map(|(_, skip)| *skip).collect(),
+        triggers: recording.triggers().to_vec(),
+        fallbacks: before.map(|closing| closing.fallbacks.clone()).unwrap_or_default(),
+        direct_io_proven: before.is_some_and(|closing| closing.direct_io_proven),
+        worst_stall: before.map_or(Nanos::ZERO, |closing| closing.worst_stall),
+        buffer_high_water: before.map_or(Bytes(0), |closing| closing.buffer_high_water),
+        buffer: before.map_or(Bytes(0), |closing| closing.buffer),
+        elapsed: before.map_or(Nanos::ZERO, |closing| closing.elapsed),
+        ignored: before.map(|closing| closing.ignored).unwrap_or_default(),
+        missed: before.map(|closing| closing.missed).unwrap_or_default(),
+    };
+    let blocks = blocks.iter().map(|block| (block.file_offset, block.position, Bytes(block.length.into())));
+    sigmf::render(about, Some(&closing), &sigmf::segments(recording.timeline(), blocks))
+}

@@ -1,0 +1,158 @@
+//! What is to be mended, from what was proven; decides, and touches nothing.
+
+use crate::ledger::{Ledger, Verdict};
+use crate::recording::{Block, Files, Recording, holes_between};
+use crate::verify::disagreements;
+use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::units::{Bytes, Frames};
+
+use super::{Lost, Recovered};
+
+/// The recording as it shall be.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The proven blocks, by index, where they lie now.
+    pub(crate) blocks: Vec<Block>,
+    /// All gaps, by position.
+    pub(crate) gaps: Vec<(u64, Gap)>,
+    /// The account.
+    pub(crate) ledger: Ledger,
+    pub(crate) verdict: Verdict,
+    /// What is to be changed, in words.
+    pub(crate) changes: Vec<String>,
+    lost: Lost,
+    durable: u64,
+    proven: u64,
+    damaged_blocks: u64,
+}
+
+impl Plan {
+    /// From the blocks that are not what was written, by index.
+    pub(crate) fn new(recording: &Recording, bad: &[u64]) -> Self {
+        let (good, rest): (Vec<Block>, Vec<Block>) =
+            recording.blocks().iter().partition(|block| bad.binary_search(&block.index).is_err());
+        let damaged_blocks = rest.len() as u64;
+        let (ended, layout) = (recording.ended(), recording.about().layout);
+        let between = recording.gaps().iter().filter(|(_, gap)| !gap.cause.is_in_stream());
+        let mut gaps: Vec<(u64, Gap)> = between.copied().collect();
+        let holes = holes_between(recording, &good);
+        let newly_lost = holes.iter().filter(|hole| !hole.declared).map(|hole| hole.length).sum::<u64>();
+        let in_stream = holes.iter().flat_map(|hole| declare(recording, hole.position, hole.length));
+        gaps.extend(in_stream);
+        gaps.sort_by_key(|(position, gap)| (*position, gap.first));
+        let stored = good.iter().map(|block| u64::from(block.length)).sum::<u64>();
+        let bytes = |frames: Frames| layout.bytes_of(frames).0;
+        let lost_bytes = gaps.iter().fold(0_u64, |sum, (_, gap)| sum.saturating_add(bytes(gap.frames)));
+        let skips = recording.skips().iter();
+        let left_out_bytes = skips.fold(0_u64, |sum, (_, skip)| sum.saturating_add(bytes(skip.frames)));
+        let accounted = stored.saturating_add(lost_bytes).saturating_add(left_out_bytes);
+        let ledger = Ledger {
+            produced_bytes: ended.map_or(accounted, |ended| ended.produced_bytes),
+            stored_bytes: stored,
+            durable_bytes: stored,
+            lost_bytes,
+            left_out_bytes,
+            ..Ledger::default()
+        };
+        let verdict = match ended {
+            None => Verdict::Incomplete,
+            Some(ended) if newly_lost == 0 => ended.verdict,
+            Some(ended) => ended.verdict.max(Verdict::Incomplete),
+        };
+        let lost = match ended {
+            Some(ended) if !ended.recovered || newly_lost == 0 => Lost::Known(Bytes(newly_lost)),
+            None if recording.blocks().is_empty() => Lost::Unknown,
+            _ => Lost::AtLeast(Bytes(newly_lost)),
+        };
+        let sum = |durable: bool| {
+            good.iter().filter(|block| block.durable == durable).map(|block| u64::from(block.length)).sum::<u64>()
+        };
+        let (durable, proven) = (sum(true), sum(false));
+        let changes = changes(recording, damaged_blocks, newly_lost);
+        Self { blocks: good, gaps, ledger, verdict, changes, lost, durable, proven, damaged_blocks }
+    }
+
+    /// Whether nothing is lost beyond the gaps that were known.
+    pub(crate) fn lost_nothing(&self) -> bool {
+        matches!(self.lost, Lost::Known(Bytes(0)) | Lost::AtLeast(Bytes(0)))
+    }
+
+    pub(super) fn outcome(self, recording: &Recording) -> Recovered {
+        let sound = self.changes.is_empty();
+        Recovered {
+            durable: Bytes(self.durable),
+            proven: Bytes(self.proven),
+            lost: self.lost,
+            damaged_blocks: self.damaged_blocks,
+            gaps: self.gaps.iter().map(|(_, gap)| *gap).collect(),
+            ledger: if sound { recording.ledger() } else { self.ledger },
+            verdict: self.verdict,
+            changed: self.changes,
+        }
+    }
+}
+
+/// Gaps for a piece of the stored stream that is not there. Where the recorder says that it could not be written, that stays
+/// the cause.
+fn declare(recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)> {
+    let (timeline, layout) = (recording.timeline(), recording.about().layout);
+    // The last moment of which anything is known: the same however often this is done.
+    let found = recording.blocks().iter().map(|block| block.at).max().unwrap_or_default();
+    let first = timeline.frame_at(position);
+    let end = Frames(first.0.saturating_add(layout.frames_in(Bytes(length)).0));
+    let of_cause = |cause: Cause| recording.gaps().iter().map(|(_, gap)| *gap).filter(move |gap| gap.cause == cause);
+    let mut known: Vec<Gap> = of_cause(Cause::WriteFailed).collect();
+    known.sort_by_key(|gap| gap.first);
+    let at = |frame: Frames| position.saturating_add(layout.bytes_of(Frames(frame.0 - first.0)).0);
+    let damaged = |from: Frames, to: Frames| {
+        let frames = Frames(to.0 - from.0);
+        let before = of_cause(Cause::Damaged).find(|gap| gap.first == from && gap.frames == frames);
+        (at(from), before.unwrap_or(Gap { first: from, frames, cause: Cause::Damaged, found }))
+    };
+    let (mut gaps, mut here) = (Vec::new(), first);
+    for gap in known {
+        let (from, to) = (gap.first.max(here), gap.end().min(end));
+        if from >= to {
+            continue;
+        }
+        if from > here {
+            gaps.push(damaged(here, from));
+        }
+        gaps.push((at(from), Gap { first: from, frames: Frames(to.0 - from.0), ..gap }));
+        here = to;
+    }
+    if here < end {
+        gaps.push(damaged(here, end));
+    }
+    gaps
+}
+
+fn changes(recording: &Recording, damaged_blocks: u64, newly_lost: u64) -> Vec<String> {
+    let mut changes = Vec::new();
+    if recording.ended().is_none() {
+        changes.push("the recording was cut off: it gets an end".to_owned());
+    }
+    if damaged_blocks > 0 {
+        changes.push(format!("{damaged_blocks} blocks are not what was written: they are left out"));
+    }
+    if newly_lost > 0 {
+        changes.push(format!("{} are missing: a gap says so", Bytes(newly_lost)));
+    }
+    changes.extend(recording.faults().iter().cloned());
+    changes.extend(disagreements(recording));
+    if recording.ended().is_none() {
+        for member in recording.members() {
+            let files = Files::of(&member.base);
+            let mine = recording.blocks().iter().filter(|block| block.member == member.number);
+            let end = mine.map(|block| block.file_offset + u64::from(block.length)).max().unwrap_or(0);
+            if member.data_bytes > end {
+                let more = Bytes(member.data_bytes - end);
+                changes.push(format!("{}: {more} behind the last block are cut off", files.data.display()));
+            }
+            if let Some(stopped) = member.journal.stopped {
+                changes.push(format!("{}: its last record is left out: {stopped}", files.journal.display()));
+            }
+        }
+    }
+    changes
+}

@@ -1,0 +1,596 @@
+//! [`record`]: cards, rings and recorders run together, on threads of their own.
+//!
+//! For each card there are two threads: one serves the source, the other drives the recorder. They share nothing but the ring
+//! and a few counters. One more asks the file systems for their free space, which may block. The caller's thread waits, shows
+//! progress and passes on the wish to stop. All threads have ended when `record` returns.
+//!
+//! A panic in any of them, or in the progress callback, ends the recording of all cards, in order where that is possible, and is
+//! returned as [`RecordError::Panicked`].
+//!
+//! A stop drains: what the source has produced until then is still recorded.
+
+mod parts;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_time::{CalibrationError, Timebase};
+
+use crate::beginning::Beginning;
+use crate::journal::RecordingId;
+use crate::recorder::{Outcome, Placement, Recorder, RecorderError, Setup, Status, Step};
+use crate::store::{Ways, best};
+use hairspring_ring::OnOverrun;
+use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
+use hairspring_ring::units::{ByteRate, Bytes, Frames};
+use hairspring_ring::{Consumer, Producer, RingError, Tap, ring};
+use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerError};
+use hairspring_source::{Ignored, Next, Source, SourceCounters, SourceDescription};
+
+use parts::{Leaves, SpaceWatch, said, watch_space};
+
+/// How a recording is made.
+#[derive(Clone, Debug)]
+pub struct RecordConfig {
+    /// Size of the buffer of each card.
+    pub buffer: Bytes,
+    /// The pages it shall lie on.
+    pub pages: Pages,
+    /// How many bytes come together before the recorder is woken; also the size of a write. Must divide the buffer.
+    pub notify: Bytes,
+    /// What to do when data do not fit.
+    pub on_overrun: OnOverrun,
+    /// Writes under way at once, for each card.
+    pub depth: usize,
+    /// Which target gets a block.
+    pub placement: Placement,
+    /// Which ways to the disk may be used.
+    pub ways: Ways,
+    /// How much will be recorded of each card, if it is known: space is reserved for it.
+    pub volume: Option<Bytes>,
+    /// When to end, counted from the first data of the card that has them last; `None` to go on until the source ends or `stop`
+    /// is set.
+    pub length: Option<Nanos>,
+    /// How long to wait for the first data of a card whose sender may come late; `None` to wait until `stop` is set.
+    pub wait: Option<Nanos>,
+    /// Records only what this trigger asks for: with so many frames before and after it, so often.
+    pub trigger: Option<(Trigger, Frames, Frames, Shots)>,
+    /// Time between two syncs.
+    pub sync_every: Nanos,
+    /// Who records, for the metadata.
+    pub software: String,
+}
+
+impl Default for RecordConfig {
+    fn default() -> Self {
+        Self {
+            buffer: Bytes::mib(256),
+            pages: Pages::Huge2M,
+            notify: Bytes::mib(4),
+            on_overrun: OnOverrun::Stop,
+            depth: 8,
+            placement: Placement::LeastLoaded,
+            ways: Ways::default(),
+            volume: None,
+            length: None,
+            wait: None,
+            trigger: None,
+            sync_every: Nanos::from_secs(1),
+            software: concat!("hairspring ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+/// Bytes after which there is a sync before its time.
+const SYNC_BYTES: Bytes = Bytes::gib(1);
+/// How often the caller sees how it stands.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// What stands for a file system that does not say how much is free.
+const NOT_SAID: u64 = u64::MAX;
+/// How often a source that waits for room looks without having been woken.
+const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);
+/// A moment closer than this is not slept for: that would take longer.
+const TOO_SHORT_TO_SLEEP: Nanos = Nanos::from_micros(5);
+
+/// A card to be recorded.
+pub struct Input {
+    /// What produces the stream.
+    pub source: Box<dyn Source>,
+    /// The recording's name in each target directory, without an ending.
+    pub targets: Vec<PathBuf>,
+}
+
+/// Why nothing was recorded, or why a recording was ended by a defect.
+#[derive(Debug)]
+pub enum RecordError {
+    /// No card.
+    NoCard,
+    /// The notify size does not divide the buffer.
+    Notify(Bytes, Bytes),
+    /// The source has a clock of its own and cannot be made to wait.
+    CannotBlock(String),
+    /// The trigger does not suit the stream.
+    Trigger(TriggerError),
+    /// The ring cannot be made.
+    Ring(RingError),
+    /// No memory for the buffer.
+    Memory(MemoryError),
+    /// The recorder cannot begin.
+    Recorder(RecorderError),
+    /// There is no time base.
+    Calibration(CalibrationError),
+    /// A thread was refused.
+    Thread(std::io::Error),
+    /// A part panicked (which, and what it said); the recording was ended. What was recorded until then is in the files.
+    Panicked(&'static str, String),
+}
+
+impl std::fmt::Display for RecordError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoCard => f.write_str("nothing to record: name a card"),
+            Self::Notify(Bytes(0), _) => {
+                f.write_str("a notify size of 0 B: choose one that divides the buffer, as 4 MiB")
+            }
+            Self::Notify(notify, buffer) => {
+                let below = Bytes(buffer.0 / buffer.0.div_ceil(notify.0.max(1)).max(1));
+                write!(f, "a notify size of {notify} does not divide a buffer of {buffer}: ")?;
+                match buffer.0 % below.0.max(1) {
+                    0 if below.0 > 0 => write!(f, "choose {below}, or a buffer of {}", buffer.round_up(*notify)),
+                    _ => write!(f, "choose a buffer of {}", buffer.round_up(Bytes(notify.0.max(1)))),
+                }
+            }
+            Self::CannotBlock(hardware) => {
+                write!(f, "{hardware} has a clock of its own and cannot be made to wait: choose stop, gap or overwrite")
+            }
+            Self::Trigger(error) => error.fmt(f),
+            Self::Ring(error) => error.fmt(f),
+            Self::Memory(error) => error.fmt(f),
+            Self::Recorder(error) => error.fmt(f),
+            Self::Calibration(error) => error.fmt(f),
+            Self::Thread(error) => write!(f, "no thread to serve the card: {error}"),
+            Self::Panicked(part, said) => write!(
+                f,
+                "the {part} panicked: {said}; the recording was ended, and `hairspring recover` puts its files in order"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+impl From<RecorderError> for RecordError {
+    fn from(error: RecorderError) -> Self {
+        Self::Recorder(error)
+    }
+}
+
+/// How one card's recording stands.
+#[derive(Clone, Debug)]
+pub struct RecordProgress {
+    /// What the stream is.
+    pub description: SourceDescription,
+    /// How its recording stands.
+    pub status: Status,
+    /// Since its first frame.
+    pub elapsed: Nanos,
+    /// How long it has been waiting for its first data; `None` once they have come.
+    pub waits: Option<Nanos>,
+    /// What its clock asks for; `None` if it has none.
+    pub wanted: Option<ByteRate>,
+    /// Looks at the newest data without disturbing anybody.
+    pub tap: Option<Arc<Tap>>,
+    /// Fires the trigger from outside, if the recording waits for one.
+    pub external: Option<ExternalTrigger>,
+}
+
+/// One card's result.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// What the stream was.
+    pub description: SourceDescription,
+    /// What became of the recording.
+    pub outcome: Outcome,
+    /// The buffer that was given, and what was refused.
+    pub granted: Granted,
+    /// When its first frame was taken; `None` if no data came.
+    pub began: Option<Beginning>,
+    /// From the first frame to the end of the source.
+    pub elapsed: Nanos,
+    /// From the first frame until everything was on the device.
+    pub finished: Nanos,
+    /// CPU time of the thread that moved and wrote the data, checksums included.
+    pub recorder_cpu: Nanos,
+    /// CPU time of the thread that served the source.
+    pub source_cpu: Nanos,
+}
+
+impl Recorded {
+    /// What was stored for each second of the source's life.
+    pub fn rate_reached(&self) -> Option<ByteRate> {
+        ByteRate::of(Bytes(self.outcome.ledger.stored_bytes), self.elapsed)
+    }
+}
+
+/// What the threads of a card tell each other and the caller beside the ring.
+#[derive(Default)]
+struct Board {
+    produced_bytes: AtomicU64,
+    lost_bytes: AtomicU64,
+    fifo_bytes: AtomicU64,
+    fifo_high_water_bytes: AtomicU64,
+    ignored: [AtomicU64; 5],
+    /// When the first frame was taken.
+    began: OnceLock<Beginning>,
+    /// The recorder wants no more.
+    enough: AtomicBool,
+    /// The recorder is gone or done.
+    done: AtomicBool,
+    status: Mutex<Status>,
+    /// Free space in the file systems of all targets, or [`NOT_SAID`].
+    free_bytes: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Board {
+    fn put(&self, counters: SourceCounters) {
+        // Relaxed: figures; the last ones are published by the ring's end, which comes after them.
+        self.produced_bytes.store(counters.produced_bytes, Ordering::Relaxed);
+        self.lost_bytes.store(counters.lost_bytes, Ordering::Relaxed);
+        self.fifo_bytes.store(counters.fifo_bytes, Ordering::Relaxed);
+        self.fifo_high_water_bytes.store(counters.fifo_high_water_bytes, Ordering::Relaxed);
+        for (place, (_, count)) in self.ignored.iter().zip(counters.ignored.named()) {
+            place.store(count, Ordering::Relaxed);
+        }
+    }
+
+    fn counters(&self) -> SourceCounters {
+        // Relaxed: as above.
+        SourceCounters {
+            produced_bytes: self.produced_bytes.load(Ordering::Relaxed),
+            lost_bytes: self.lost_bytes.load(Ordering::Relaxed),
+            fifo_bytes: self.fifo_bytes.load(Ordering::Relaxed),
+            fifo_high_water_bytes: self.fifo_high_water_bytes.load(Ordering::Relaxed),
+            ignored: Ignored::of(std::array::from_fn(|number| self.ignored[number].load(Ordering::Relaxed))),
+        }
+    }
+}
+
+/// A card that is ready to start.
+struct Ready {
+    source: Box<dyn Source>,
+    description: SourceDescription,
+    producer: Producer,
+    recorder: Recorder,
+    granted: Granted,
+    tap: Option<Arc<Tap>>,
+    external: Option<ExternalTrigger>,
+    board: Arc<Board>,
+    folders: Vec<PathBuf>,
+}
+
+/// What the caller is shown of a card that runs.
+struct Shown {
+    description: SourceDescription,
+    tap: Option<Arc<Tap>>,
+    external: Option<ExternalTrigger>,
+    board: Arc<Board>,
+}
+
+/// Records cards until they end, `stop` is set or the length is reached. Blocks; spawns two threads for each card, which end
+/// within it. `progress` is called about ten times a second, with all cards in order.
+///
+/// # Errors
+/// Whatever keeps the recording from beginning; then nothing was recorded. What goes wrong later is in the outcome, but for
+/// panics: [`RecordError::Panicked`].
+pub fn record(
+    inputs: Vec<Input>,
+    config: &RecordConfig,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(&[RecordProgress]),
+) -> Result<Vec<Recorded>, RecordError> {
+    if inputs.is_empty() {
+        return Err(RecordError::NoCard);
+    }
+    let timebase = Timebase::calibrate(Host).map_err(RecordError::Calibration)?;
+    let now = || timebase.now().as_monotonic();
+    let mut cards = Vec::new();
+    for input in inputs {
+        match ready(input, config, timebase.machine()) {
+            Ok(card) => cards.push(card),
+            Err(error) => {
+                cards.into_iter().for_each(|card: Ready| card.recorder.abandon());
+                return Err(error);
+            }
+        }
+    }
+    let start = now();
+    for card in &mut cards {
+        let beginning = Beginning::now(timebase.machine());
+        card.source.start(beginning.monotonic);
+        if !card.source.begins_with_data() {
+            card.recorder.begins(beginning);
+            let _ = card.board.began.set(beginning);
+        }
+    }
+    let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let spaces: Vec<_> = cards.iter().map(|card| (Arc::clone(&card.board), card.folders.clone())).collect();
+    std::thread::scope(|scope| {
+        // Refused, it leaves the free space untold.
+        let space = std::thread::Builder::new().name("space".to_owned());
+        let space = space.spawn_scoped(scope, || watch_space(&spaces, &over)).ok();
+        let _watch = SpaceWatch { over: &over, thread: space.map(|thread| thread.thread().clone()) };
+        let mut running = Vec::new();
+        for card in cards {
+            let Ready { mut source, description, mut producer, mut recorder, granted, tap, external, board, .. } = card;
+            let shown = Shown { description, tap, external, board: Arc::clone(&board) };
+            let (ours, theirs) = (Arc::clone(&board), board);
+            let (ending, now) = (&ending, &now);
+            let serving = std::thread::Builder::new()
+                .name("source".to_owned())
+                .spawn_scoped(scope, move || {
+                    let _leaves = Leaves { board: None, ending };
+                    serve(&mut *source, &mut producer, &ours, ending, now)
+                })
+                .map_err(RecordError::Thread);
+            let recording = std::thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, move || {
+                let _leaves = Leaves { board: Some(&theirs), ending };
+                let finished = drive(&mut recorder, &theirs, now);
+                let outcome = recorder.finish(now(), theirs.counters());
+                (outcome, finished, thread_cpu())
+            });
+            let (serving, recording) = match (serving, recording) {
+                (Ok(serving), Ok(recording)) => (serving, recording),
+                (Err(error), _) => return Err(stop_all(ending, error)),
+                (_, Err(error)) => {
+                    // The source must not wait for it.
+                    drop(Leaves { board: Some(&shown.board), ending });
+                    return Err(stop_all(ending, RecordError::Thread(error)));
+                }
+            };
+            running.push((shown, granted, serving, recording));
+        }
+        let mut panicked = None;
+        loop {
+            // Acquire: pairs with the Release when a recorder is done.
+            let done = running.iter().all(|(shown, ..)| shown.board.done.load(Ordering::Acquire));
+            let moment = now();
+            let began = running.iter().map(|(shown, ..)| shown.board.began.get().map(|began| began.monotonic));
+            let all_began = began.clone().collect::<Option<Vec<Nanos>>>().and_then(|began| began.into_iter().max());
+            let limit = match all_began {
+                Some(began) => config.length.map(|length| began + length),
+                None => config.wait.map(|wait| start + wait),
+            };
+            let over = limit.is_some_and(|limit| moment >= limit);
+            // Relaxed: plain flags, nothing is handed over with them.
+            if over || stop.load(Ordering::Relaxed) {
+                ending.store(true, Ordering::Relaxed);
+            }
+            let all: Vec<RecordProgress> =
+                running.iter().map(|(shown, ..)| shown_progress(shown, start, moment)).collect();
+            if panicked.is_none()
+                && let Err(panic) = catch_unwind(AssertUnwindSafe(|| progress(&all)))
+            {
+                panicked = Some(RecordError::Panicked("progress callback", said(&*panic)));
+                // Relaxed: a plain flag.
+                ending.store(true, Ordering::Relaxed);
+            }
+            if done {
+                break;
+            }
+            // The end of the wished length is met to the millisecond.
+            let left = limit.map_or(PROGRESS_EVERY, |limit| duration(limit - moment));
+            std::thread::park_timeout(PROGRESS_EVERY.min(left.max(Duration::from_millis(1))));
+        }
+        let mut results = Vec::new();
+        for (Shown { description, board, .. }, granted, serving, recording) in running {
+            let (serving, recording) = (serving.join(), recording.join());
+            let (source_cpu, (outcome, finished, recorder_cpu)) = match (serving, recording) {
+                (Ok(serving), Ok(recording)) => (serving, recording),
+                (Err(panic), _) => {
+                    panicked.get_or_insert(RecordError::Panicked("source", said(&*panic)));
+                    continue;
+                }
+                (_, Err(panic)) => {
+                    panicked.get_or_insert(RecordError::Panicked("recorder", said(&*panic)));
+                    continue;
+                }
+            };
+            // Relaxed: the thread that wrote it was joined.
+            let ended = Nanos::new(i64::try_from(board.ended.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+            let began = board.began.get().copied();
+            let since = |moment: Nanos| began.map_or(Nanos::ZERO, |began| moment - began.monotonic);
+            results.push(Recorded {
+                description,
+                outcome,
+                granted,
+                began,
+                elapsed: since(ended),
+                finished: since(finished),
+                recorder_cpu,
+                source_cpu,
+            });
+        }
+        panicked.map_or(Ok(results), Err)
+    })
+}
+
+/// Ends what has begun; the error that made it necessary.
+fn stop_all(ending: &AtomicBool, error: RecordError) -> RecordError {
+    // Relaxed: a plain flag.
+    ending.store(true, Ordering::Relaxed);
+    error
+}
+
+fn duration(span: Nanos) -> Duration {
+    Duration::from_nanos(u64::try_from(span.count()).unwrap_or(0))
+}
+
+fn shown_progress(shown: &Shown, start: Nanos, now: Nanos) -> RecordProgress {
+    let Shown { description, tap, external, board } = shown;
+    let status = board.status.lock().map_or_else(|poisoned| poisoned.into_inner().clone(), |status| status.clone());
+    let wanted = description.rate.map(|rate| description.layout.byte_rate(rate));
+    let (description, tap, external) = (description.clone(), tap.clone(), external.clone());
+    let began = board.began.get();
+    let elapsed = began.map_or(Nanos::ZERO, |began| now - began.monotonic);
+    let waits = began.is_none().then(|| now - start);
+    RecordProgress { description, status, elapsed, waits, wanted, tap, external }
+}
+
+/// Makes ring and recorder of a card.
+fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, RecordError> {
+    let description = input.source.describe();
+    if config.on_overrun == OnOverrun::Block && description.clocked {
+        return Err(RecordError::CannotBlock(description.hardware));
+    }
+    if config.notify.0 == 0 || !config.buffer.0.is_multiple_of(config.notify.0) {
+        return Err(RecordError::Notify(config.notify, config.buffer));
+    }
+    let gate = config.trigger.map(|(trigger, pre, post, shots)| {
+        Gate::new(trigger, description.layout, pre, post, shots).map_err(RecordError::Trigger)
+    });
+    let gate = gate.transpose()?;
+    let external = gate.as_ref().and_then(Gate::external);
+    let least = Bytes(config.notify.0 * 2 + gate.as_ref().map_or(0, |gate| gate.must_hold().0));
+    let memory = Memory::mirrored(config.buffer, least, config.pages).map_err(RecordError::Memory)?;
+    let granted = memory.granted().clone();
+    let (producer, consumer): (Producer, Consumer) =
+        ring(Arc::new(memory), config.notify, config.on_overrun).map_err(RecordError::Ring)?;
+    let tap = consumer.tap().map(Arc::new);
+    let folders = input.targets.iter().map(|base| crate::store::folder_of(base).to_owned()).collect();
+    let setup = Setup {
+        targets: input.targets,
+        id: random_id(),
+        block: config.notify,
+        depth: config.depth,
+        placement: config.placement,
+        volume: config.volume,
+        sync_every: config.sync_every,
+        sync_bytes: SYNC_BYTES,
+        gate,
+        opened: Beginning::now(machine),
+        software: config.software.clone(),
+        stopwatch: monotonic,
+    };
+    let recorder = Recorder::open(best(config.depth + 8, config.ways), consumer, description.clone(), setup)?;
+    let board = Arc::new(Board { free_bytes: AtomicU64::new(NOT_SAID), ..Board::default() });
+    Ok(Ready { source: input.source, description, producer, recorder, granted, tap, external, board, folders })
+}
+
+/// Serves a source until it has ended; the CPU time that took.
+fn serve(
+    source: &mut dyn Source,
+    producer: &mut Producer,
+    board: &Board,
+    ending: &AtomicBool,
+    now: &dyn Fn() -> Nanos,
+) -> Nanos {
+    // When it was looked last and there were no data.
+    let mut empty_at = now();
+    loop {
+        // Acquire: as in the caller's loop. A recorder that is done before its source has ended has panicked.
+        if board.done.load(Ordering::Acquire) {
+            return thread_cpu();
+        }
+        let moment = now();
+        // Relaxed: plain flags.
+        let stop = ending.load(Ordering::Relaxed) || board.enough.load(Ordering::Relaxed);
+        let next = if stop { source.stop(moment, producer) } else { source.service(moment, producer) };
+        let counters = source.counters();
+        if board.began.get().is_none() {
+            if counters.produced_bytes > 0 {
+                let _ = board.began.set(Beginning::now(&Host).after(empty_at));
+            }
+            empty_at = moment;
+        }
+        board.put(counters);
+        match next {
+            Next::Ended(end) => {
+                // Relaxed: read after this thread was joined.
+                board.ended.store(u64::try_from(now().count()).unwrap_or(0), Ordering::Relaxed);
+                producer.close(end);
+                return thread_cpu();
+            }
+            Next::At(when) => {
+                let span = when - now();
+                if span > TOO_SHORT_TO_SLEEP {
+                    std::thread::sleep(duration(span.min(LOOK_AT_LEAST)));
+                }
+            }
+            Next::Readable(when) => {
+                let span = when.min(now() + LOOK_AT_LEAST) - now();
+                producer.notifier().clear();
+                producer.notifier().wait(source.descriptor(), span);
+            }
+            Next::Room => {
+                producer.flush();
+                producer.notifier().wait(None, LOOK_AT_LEAST);
+                producer.notifier().clear();
+            }
+        }
+    }
+}
+
+/// Drives a recorder to its end; when that was.
+fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nanos {
+    let mut shown = Nanos::ZERO;
+    loop {
+        let moment = now();
+        // The source may have begun before this thread did.
+        if !recorder.has_begun()
+            && let Some(beginning) = board.began.get()
+        {
+            recorder.begins(*beginning);
+        }
+        let step = recorder.step(moment, board.counters());
+        if moment - shown > Nanos::from_millis(50) {
+            shown = moment;
+            // The caller may be reading; then it sees the next one.
+            if let Ok(mut status) = board.status.try_lock() {
+                *status = status_of(recorder, board);
+            }
+        }
+        match step {
+            Step::Done => {
+                if let Ok(mut status) = board.status.lock() {
+                    *status = status_of(recorder, board);
+                }
+                return now();
+            }
+            Step::StopSource => {
+                // Relaxed: a plain flag.
+                board.enough.store(true, Ordering::Relaxed);
+                recorder.wait(moment + Nanos::from_millis(1));
+            }
+            Step::Wait(until) => recorder.wait(until),
+        }
+    }
+}
+
+fn status_of(recorder: &Recorder, board: &Board) -> Status {
+    // Relaxed: a figure for people.
+    let free = Some(board.free_bytes.load(Ordering::Relaxed)).filter(|free| *free != NOT_SAID);
+    recorder.status(board.counters(), free.map(Bytes))
+}
+
+fn monotonic() -> Nanos {
+    Host.read(Clock::Monotonic)
+}
+
+fn thread_cpu() -> Nanos {
+    Host.read(Clock::ThreadCpu)
+}
+
+/// Sixteen bytes that no other recording has.
+fn random_id() -> RecordingId {
+    use std::hash::{BuildHasher, RandomState};
+    let half = || RandomState::new().hash_one(std::process::id()).to_le_bytes();
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&half());
+    id[8..].copy_from_slice(&half());
+    RecordingId(id)
+}

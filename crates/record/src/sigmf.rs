@@ -1,0 +1,187 @@
+//! SigMF: the metadata beside the samples, in the Signal Metadata Format 1.2.5 with an extension of our own, `hairspring`.
+//!
+//! The only files that know the JSON of a recording. What the extension's keys mean is in `docs/recording-format.md`. A tool
+//! that does not know the extension reads every member of a recording as an ordinary SigMF recording: samples without holes,
+//! and `core:global_index` where the source had produced more than is there.
+//!
+//! SigMF has no packed samples and no single bits. Both are stored as `ru8` with as many channels as a grain has bytes; one
+//! SigMF sample is then one grain, and the rate is that of grains. The true layout is in `hairspring:layout`.
+
+mod datetime;
+mod document;
+mod foreign;
+mod segments;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use hairspring_machine::Nanos;
+
+use crate::journal::RecordingId;
+use crate::ledger::{Ledger, Verdict};
+use crate::store::Fallback;
+use hairspring_ring::OnOverrun;
+use hairspring_ring::gap::{Gap, Skip};
+use hairspring_ring::layout::Layout;
+use hairspring_ring::units::{Bytes, Frames, SampleRate};
+use hairspring_source::Ignored;
+use hairspring_source::trigger::Missed;
+
+pub use document::{parse, render};
+pub use foreign::{Foreign, parse_foreign};
+pub use segments::{StoredSegment, segments};
+
+/// The version of the extension that is written. A reader takes every version with the same first number.
+pub const EXTENSION_VERSION: &str = "1.0.0";
+
+/// What is known of a recording when it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// Which recording.
+    pub id: RecordingId,
+    /// Channels, resolution, container.
+    pub layout: Layout,
+    /// Frames per second, if the source has a clock that we know of.
+    pub rate: Option<SampleRate>,
+    /// What the device is called.
+    pub hardware: String,
+    /// What the data are, as text, if they can be computed again.
+    pub pattern: Option<String>,
+    /// Time of day (`CLOCK_REALTIME`) at which the first frame was taken, or the files were made if that is not known.
+    pub started_realtime: Nanos,
+    /// The same moment on `CLOCK_MONOTONIC`, on which the journal's times are.
+    pub started_monotonic: Nanos,
+    /// How much earlier than that the first frame may have been taken; `None` if it is not known when it was.
+    pub started_within: Option<Nanos>,
+    /// Size of all blocks but the last; whole grains.
+    pub block: Bytes,
+    /// The base paths (without extension) of all members, in their order.
+    pub members: Vec<PathBuf>,
+    /// Which of them this is.
+    pub member: usize,
+    /// What was to happen when data do not fit.
+    pub on_overrun: OnOverrun,
+    /// Whether the source goes on whether or not anybody takes its data.
+    pub clocked: bool,
+    /// What wrote this: name and version.
+    pub software: String,
+}
+
+/// What is known of a recording when it has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closing {
+    /// What it is worth.
+    pub verdict: Verdict,
+    /// Why it ended, for people.
+    pub reason: String,
+    /// How it stands.
+    pub state: State,
+    /// Where every byte is.
+    pub ledger: Ledger,
+    /// What was lost.
+    pub gaps: Vec<Gap>,
+    /// What was left out, for no trigger asked for it.
+    pub skips: Vec<Skip>,
+    /// The number of each shot and the global index of the frame that triggered it.
+    pub triggers: Vec<(u64, Frames)>,
+    /// The ways to the disk that were in use and those that were refused.
+    pub fallbacks: Vec<StoredFallback>,
+    /// Whether data really went past the page cache.
+    pub direct_io_proven: bool,
+    /// The longest that the disk did not answer.
+    pub worst_stall: Nanos,
+    /// The most that was in the buffer at once …
+    pub buffer_high_water: Bytes,
+    /// … of so much.
+    pub buffer: Bytes,
+    /// From the first frame to the end of the source.
+    pub elapsed: Nanos,
+    /// Datagrams that are no part of the stream.
+    pub ignored: Ignored,
+    /// Triggers that made no shot, or not a whole one.
+    pub missed: Missed,
+}
+
+/// A way to the disk, as [`Fallback`] says it, with a name that may come from another version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredFallback {
+    /// Its stable name.
+    pub name: String,
+    /// Whether it was in use; if not, why not.
+    pub refused: Option<String>,
+}
+
+impl From<Fallback> for StoredFallback {
+    fn from(fallback: Fallback) -> Self {
+        Self { name: fallback.name.to_owned(), refused: fallback.refused }
+    }
+}
+
+/// How a recording that has ended stands. One that has not is in the state `recording`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Ended in order, with this verdict.
+    Ended(Verdict),
+    /// Mended after a crash or damage.
+    Recovered,
+}
+
+impl State {
+    /// Its stable name in files and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ended(verdict) => verdict.name(),
+            Self::Recovered => "recovered",
+        }
+    }
+}
+
+/// Why metadata cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SigmfError {
+    /// Not JSON, or not the JSON of SigMF: what is wrong.
+    NotSigmf(String),
+    /// SigMF, but written by somebody else: the extension is not there.
+    Foreign,
+    /// Written by a version that is newer than this one; its number.
+    Newer(String),
+    /// A value that cannot be; what.
+    Value(String),
+}
+
+impl fmt::Display for SigmfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSigmf(why) => write!(f, "not SigMF metadata: {why}"),
+            Self::Foreign => {
+                f.write_str("SigMF of another program: without the extension 'hairspring' nothing in it can be proven")
+            }
+            Self::Newer(version) => write!(
+                f,
+                "it is written in version {version} of the extension 'hairspring', of which {EXTENSION_VERSION} is known here; take \
+                 a newer hairspring"
+            ),
+            Self::Value(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for SigmfError {}
+
+/// What SigMF calls a layout: the data type, the number of channels, and frames for each of its samples.
+pub(crate) fn datatype(layout: Layout) -> (&'static str, u64, u64) {
+    use hairspring_ring::layout::Container;
+    let channels = u64::from(layout.channels());
+    let grain = layout.grain();
+    match layout.container() {
+        Container::I8 => ("ri8", channels, 1),
+        Container::U8 => ("ru8", channels, 1),
+        Container::I16 => ("ri16_le", channels, 1),
+        Container::U16 => ("ru16_le", channels, 1),
+        Container::I32 => ("ri32_le", channels, 1),
+        Container::F32 => ("rf32_le", channels, 1),
+        Container::Packed12 | Container::Bits => ("ru8", grain.bytes, grain.frames),
+    }
+}

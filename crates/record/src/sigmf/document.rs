@@ -1,0 +1,530 @@
+//! The JSON of a recording's metadata, written and read back.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use hairspring_machine::Nanos;
+use serde::{Deserialize, Serialize};
+
+use super::datetime::datetime;
+use super::{About, Closing, EXTENSION_VERSION, SigmfError, State, StoredFallback, StoredSegment, datatype};
+use crate::ledger::{Ledger, Verdict};
+use hairspring_ring::OnOverrun;
+use hairspring_ring::gap::{Cause, Gap, Skip};
+use hairspring_ring::layout::{Container, Layout};
+use hairspring_ring::units::{Bytes, Frames, SampleRate};
+use hairspring_source::Ignored;
+use hairspring_source::trigger::Missed;
+
+/// The name of the extension.
+const NAME: &str = "hairspring";
+
+/// The state of a recording that has not ended.
+const RECORDING: &str = "recording";
+
+/// Gaps and triggers that are also written as annotations, for tools that know nothing of the extension. The list in
+/// `hairspring:result` is whole.
+const MOST_ANNOTATIONS: usize = 10_000;
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    global: Global,
+    captures: Vec<Capture>,
+    #[serde(default, skip_deserializing)]
+    annotations: Vec<Annotation>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Global {
+    #[serde(rename = "core:version")]
+    version: String,
+    #[serde(rename = "core:datatype")]
+    datatype: String,
+    #[serde(rename = "core:num_channels", default = "one")]
+    num_channels: u64,
+    #[serde(rename = "core:sample_rate", skip_serializing_if = "Option::is_none")]
+    sample_rate: Option<f64>,
+    #[serde(rename = "core:hw", default)]
+    hardware: String,
+    #[serde(rename = "core:recorder", default)]
+    recorder: String,
+    #[serde(rename = "core:extensions", default)]
+    extensions: Vec<Extension>,
+    #[serde(rename = "hairspring:state")]
+    state: Option<String>,
+    #[serde(rename = "hairspring:layout")]
+    layout: Option<Channels>,
+    #[serde(rename = "hairspring:recording")]
+    recording: Option<Recording>,
+    #[serde(rename = "hairspring:result", skip_serializing_if = "Option::is_none")]
+    result: Option<Result>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[derive(Serialize, Deserialize)]
+struct Extension {
+    name: String,
+    version: String,
+    #[serde(default)]
+    optional: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Channels {
+    channels: u32,
+    resolution_bits: u32,
+    container: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Rate {
+    frames: u64,
+    seconds: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Recording {
+    id: String,
+    member: usize,
+    members: Vec<String>,
+    block_bytes: u64,
+    rate: Option<Rate>,
+    pattern: Option<String>,
+    clocked: bool,
+    on_overrun: String,
+    started_realtime_ns: i64,
+    started_monotonic_ns: i64,
+    started_within_ns: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Result {
+    verdict: String,
+    reason: String,
+    ledger: Account,
+    gaps: Vec<Hole>,
+    skips: Vec<LeftOut>,
+    triggers: Vec<Trigger>,
+    ladder: Vec<Way>,
+    direct_io_proven: bool,
+    worst_stall_ns: i64,
+    buffer_high_water_bytes: u64,
+    buffer_bytes: u64,
+    elapsed_ns: i64,
+    #[serde(default)]
+    ignored_datagrams: BTreeMap<String, u64>,
+    #[serde(default)]
+    missed_triggers: BTreeMap<String, u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Account {
+    produced_bytes: u64,
+    stored_bytes: u64,
+    durable_bytes: u64,
+    in_flight_bytes: u64,
+    in_ring_bytes: u64,
+    in_fifo_bytes: u64,
+    lost_bytes: u64,
+    left_out_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Hole {
+    first_frame: u64,
+    frames: u64,
+    cause: String,
+    found_ns: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LeftOut {
+    first_frame: u64,
+    frames: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Trigger {
+    shot: u64,
+    frame: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Way {
+    name: String,
+    refused: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Capture {
+    #[serde(rename = "core:sample_start")]
+    sample_start: u64,
+    #[serde(rename = "core:global_index", skip_serializing_if = "Option::is_none")]
+    global_index: Option<u64>,
+    #[serde(rename = "core:datetime", skip_serializing_if = "Option::is_none")]
+    datetime: Option<String>,
+    #[serde(rename = "hairspring:frames", skip_serializing_if = "Option::is_none")]
+    frames: Option<u64>,
+}
+
+impl Capture {
+    /// A piece of the file that holds no frame: a block that was meant for it went to another target.
+    fn hole(sample_start: u64, frames: u64) -> Self {
+        Self { sample_start, global_index: None, datetime: None, frames: Some(frames) }
+    }
+}
+
+#[derive(Serialize)]
+struct Annotation {
+    #[serde(rename = "core:sample_start")]
+    sample_start: u64,
+    #[serde(rename = "core:sample_count")]
+    sample_count: u64,
+    #[serde(rename = "core:label")]
+    label: String,
+    #[serde(rename = "core:comment")]
+    comment: String,
+}
+
+/// The metadata of one member as it stands in the file. Without a closing its state is `recording`.
+///
+/// Segments that follow one another in the file and in the source become one.
+pub fn render(about: &About, closing: Option<&Closing>, segments: &[StoredSegment]) -> Vec<u8> {
+    let (datatype, num_channels, frames_per_sample) = datatype(about.layout);
+    let segments = merged(segments);
+    let document = Document {
+        global: Global {
+            version: "1.2.5".to_owned(),
+            datatype: datatype.to_owned(),
+            num_channels,
+            sample_rate: about.rate.map(|rate| rate.as_hz() / frames_per_sample as f64),
+            hardware: about.hardware.clone(),
+            recorder: about.software.clone(),
+            extensions: vec![Extension {
+                name: NAME.to_owned(),
+                version: EXTENSION_VERSION.to_owned(),
+                optional: true,
+            }],
+            state: Some(closing.map_or(RECORDING, |closing| closing.state.name()).to_owned()),
+            layout: Some(Channels {
+                channels: about.layout.channels(),
+                resolution_bits: about.layout.resolution_bits(),
+                container: about.layout.container().to_string(),
+            }),
+            recording: Some(recording_of(about)),
+            result: closing.map(result_of),
+        },
+        captures: captures(about, &segments, frames_per_sample),
+        annotations: closing.map(|closing| annotations(closing, &segments, frames_per_sample)).unwrap_or_default(),
+    };
+    let mut text = serde_json::to_vec_pretty(&document).unwrap_or_else(|_| unreachable!("numbers, texts and lists"));
+    text.push(b'\n');
+    text
+}
+
+fn merged(segments: &[StoredSegment]) -> Vec<StoredSegment> {
+    let mut merged: Vec<StoredSegment> = Vec::with_capacity(segments.len());
+    for segment in segments.iter().filter(|segment| segment.frames.0 > 0) {
+        match merged.last_mut() {
+            Some(last)
+                if last.sample_start.0 + last.frames.0 == segment.sample_start.0
+                    && last.first.0 + last.frames.0 == segment.first.0 =>
+            {
+                last.frames.0 += segment.frames.0;
+            }
+            _ => merged.push(*segment),
+        }
+    }
+    merged
+}
+
+fn captures(about: &About, segments: &[StoredSegment], frames_per_sample: u64) -> Vec<Capture> {
+    let mut captures = Vec::with_capacity(segments.len());
+    let mut next = 0;
+    for segment in segments {
+        if segment.sample_start.0 > next {
+            captures.push(Capture::hole(next / frames_per_sample, segment.sample_start.0 - next));
+        }
+        captures.push(Capture {
+            sample_start: segment.sample_start.0 / frames_per_sample,
+            global_index: Some(segment.first.0 / frames_per_sample),
+            datetime: None,
+            frames: Some(segment.frames.0),
+        });
+        next = segment.sample_start.0 + segment.frames.0;
+    }
+    if captures.is_empty() {
+        captures.push(Capture { sample_start: 0, global_index: None, datetime: None, frames: None });
+    }
+    // By the source's own clock, as far as it is known; of the first frame of all it is the time of the start.
+    let first = segments.first().map_or(Frames(0), |segment| segment.first);
+    let since = match about.rate {
+        Some(rate) => Some(rate.time_of(first)),
+        None => (first.0 == 0).then_some(Nanos::ZERO),
+    };
+    let time =
+        since.and_then(|since| about.started_realtime.count().checked_add(since.count())).zip(about.started_within);
+    if let Some(capture) = captures.iter_mut().find(|capture| segments.is_empty() || capture.global_index.is_some()) {
+        capture.datetime = time.map(|(time, within)| datetime(Nanos::new(time), within));
+    }
+    captures
+}
+
+fn annotations(closing: &Closing, segments: &[StoredSegment], frames_per_sample: u64) -> Vec<Annotation> {
+    let mut by_first: Vec<&StoredSegment> = segments.iter().collect();
+    by_first.sort_by_key(|segment| segment.first);
+    // Where a frame lies in this file.
+    let place = |frame: u64| {
+        let number = by_first.partition_point(|segment| segment.first.0 <= frame).checked_sub(1)?;
+        let segment = by_first.get(number)?;
+        let into = frame - segment.first.0;
+        (into < segment.frames.0).then(|| (segment.sample_start.0 + into) / frames_per_sample)
+    };
+    let gaps = closing.gaps.iter().filter_map(|gap| {
+        let sample_start = place(gap.end().0)?;
+        let comment = format!("{} are missing before this one: {}", gap.frames, gap.cause);
+        Some(Annotation { sample_start, sample_count: 0, label: "gap".to_owned(), comment })
+    });
+    let triggers = closing.triggers.iter().filter_map(|(shot, frame)| {
+        let sample_start = place(frame.0)?;
+        let comment = format!("shot {shot}, frame {} of the source", frame.0);
+        Some(Annotation { sample_start, sample_count: 1, label: "trigger".to_owned(), comment })
+    });
+    let behind = segments.iter().map(|segment| segment.sample_start.0 + segment.frames.0);
+    let holes = std::iter::once(0).chain(behind).zip(segments).filter_map(|(end, segment)| {
+        let sample_count = segment.sample_start.0.checked_sub(end).filter(|frames| *frames > 0)? / frames_per_sample;
+        let comment = "no samples: a block that was meant for this place is in another file".to_owned();
+        Some(Annotation { sample_start: end / frames_per_sample, sample_count, label: "hole".to_owned(), comment })
+    });
+    let all = gaps.take(MOST_ANNOTATIONS).chain(triggers.take(MOST_ANNOTATIONS)).chain(holes.take(MOST_ANNOTATIONS));
+    let mut all: Vec<Annotation> = all.collect();
+    all.sort_by_key(|annotation| annotation.sample_start);
+    all
+}
+
+fn recording_of(about: &About) -> Recording {
+    Recording {
+        id: about.id.to_string(),
+        member: about.member,
+        members: about.members.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        block_bytes: about.block.0,
+        rate: about.rate.map(SampleRate::as_fraction).map(|(frames, seconds)| Rate { frames, seconds }),
+        pattern: about.pattern.clone(),
+        clocked: about.clocked,
+        on_overrun: about.on_overrun.name().to_owned(),
+        started_realtime_ns: about.started_realtime.count(),
+        started_monotonic_ns: about.started_monotonic.count(),
+        started_within_ns: about.started_within.map(Nanos::count),
+    }
+}
+
+fn result_of(closing: &Closing) -> Result {
+    let hole = |gap: &Gap| Hole {
+        first_frame: gap.first.0,
+        frames: gap.frames.0,
+        cause: gap.cause.name().to_owned(),
+        found_ns: gap.found.count(),
+    };
+    let ledger = closing.ledger;
+    Result {
+        verdict: closing.verdict.name().to_owned(),
+        reason: closing.reason.clone(),
+        ledger: Account {
+            produced_bytes: ledger.produced_bytes,
+            stored_bytes: ledger.stored_bytes,
+            durable_bytes: ledger.durable_bytes,
+            in_flight_bytes: ledger.in_flight_bytes,
+            in_ring_bytes: ledger.in_ring_bytes,
+            in_fifo_bytes: ledger.in_fifo_bytes,
+            lost_bytes: ledger.lost_bytes,
+            left_out_bytes: ledger.left_out_bytes,
+        },
+        gaps: closing.gaps.iter().map(hole).collect(),
+        skips: closing.skips.iter().map(|skip| LeftOut { first_frame: skip.first.0, frames: skip.frames.0 }).collect(),
+        triggers: closing.triggers.iter().map(|(shot, frame)| Trigger { shot: *shot, frame: frame.0 }).collect(),
+        ladder: closing
+            .fallbacks
+            .iter()
+            .map(|way| Way { name: way.name.clone(), refused: way.refused.clone() })
+            .collect(),
+        direct_io_proven: closing.direct_io_proven,
+        worst_stall_ns: closing.worst_stall.count(),
+        buffer_high_water_bytes: closing.buffer_high_water.0,
+        buffer_bytes: closing.buffer.0,
+        elapsed_ns: closing.elapsed.count(),
+        ignored_datagrams: closing.ignored.named().map(|(name, count)| (name.to_owned(), count)).into(),
+        missed_triggers: closing.missed.named().map(|(name, count)| (name.to_owned(), count)).into(),
+    }
+}
+
+/// Reads metadata back. Keys that are not known are passed over; what is needed must be there and must fit together.
+///
+/// # Errors
+/// See [`SigmfError`].
+pub fn parse(bytes: &[u8]) -> std::result::Result<(About, Option<Closing>, Vec<StoredSegment>), SigmfError> {
+    let value = |what: &str| SigmfError::Value(what.to_owned());
+    // The version first: of a newer one nothing else need be readable.
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| SigmfError::NotSigmf(error.to_string()))?;
+    let ours = head.global.extensions.into_iter().find(|extension| extension.name == NAME);
+    let version = ours.ok_or(SigmfError::Foreign)?.version;
+    if version.split('.').next() != EXTENSION_VERSION.split('.').next() {
+        return Err(SigmfError::Newer(version));
+    }
+    let document: Document = serde_json::from_slice(bytes).map_err(|error| SigmfError::NotSigmf(error.to_string()))?;
+    let global = document.global;
+    let layout = global.layout.ok_or_else(|| value("it lacks hairspring:layout"))?;
+    let recording = global.recording.ok_or_else(|| value("it lacks hairspring:recording"))?;
+    let state = global.state.ok_or_else(|| value("it lacks hairspring:state"))?;
+    let about = about_of(recording, &layout, global.hardware, global.recorder)?;
+    let (expected, num_channels, frames_per_sample) = datatype(about.layout);
+    if global.datatype != expected || global.num_channels != num_channels {
+        return Err(value("core:datatype and core:num_channels do not fit hairspring:layout"));
+    }
+    let closing = match (global.result, state.as_str()) {
+        (None, RECORDING) => None,
+        (Some(result), state) => Some(closing_of(result, state)?),
+        (None, _) => return Err(value("it has ended, but lacks hairspring:result")),
+    };
+    let segments = segments_of(document.captures, frames_per_sample)?;
+    Ok((about, closing, segments))
+}
+
+#[derive(Deserialize)]
+struct Head {
+    global: HeadGlobal,
+}
+
+#[derive(Deserialize)]
+struct HeadGlobal {
+    #[serde(rename = "core:extensions", default)]
+    extensions: Vec<Extension>,
+}
+
+fn about_of(
+    recording: Recording,
+    layout: &Channels,
+    hardware: String,
+    software: String,
+) -> std::result::Result<About, SigmfError> {
+    let value = |what: String| SigmfError::Value(what);
+    let container = Container::ALL.into_iter().find(|container| container.to_string() == layout.container);
+    let container = container.ok_or_else(|| value(format!("unknown container '{}'", layout.container)))?;
+    let layout = Layout::stored_as(layout.channels, layout.resolution_bits, container)
+        .map_err(|error| value(error.to_string()))?;
+    let rate = match recording.rate {
+        None => None,
+        Some(rate) => Some(
+            SampleRate::new(rate.frames, rate.seconds).ok_or_else(|| value("an impossible sample rate".to_owned()))?,
+        ),
+    };
+    if recording.block_bytes == 0 || !recording.block_bytes.is_multiple_of(layout.grain().bytes) {
+        return Err(value(format!("blocks of {} bytes are not whole frames", recording.block_bytes)));
+    }
+    if recording.member >= recording.members.len() || recording.members.len() > usize::from(u16::MAX) {
+        return Err(value(format!("it says that it is member {} of {}", recording.member, recording.members.len())));
+    }
+    let on_overrun = OnOverrun::ALL.into_iter().find(|policy| policy.name() == recording.on_overrun);
+    Ok(About {
+        id: recording.id.parse().map_err(|error| value(format!("'{}': {error}", recording.id)))?,
+        layout,
+        rate,
+        hardware,
+        pattern: recording.pattern,
+        started_realtime: Nanos::new(recording.started_realtime_ns),
+        started_monotonic: Nanos::new(recording.started_monotonic_ns),
+        started_within: recording.started_within_ns.map(Nanos::new),
+        block: Bytes(recording.block_bytes),
+        members: recording.members.into_iter().map(PathBuf::from).collect(),
+        member: recording.member,
+        on_overrun: on_overrun.ok_or_else(|| value(format!("unknown policy '{}'", recording.on_overrun)))?,
+        clocked: recording.clocked,
+        software,
+    })
+}
+
+fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, SigmfError> {
+    let verdict_of = |name: &str| Verdict::ALL.into_iter().find(|verdict| verdict.name() == name);
+    let unknown = |what: &str, name: &str| SigmfError::Value(format!("unknown {what} '{name}'"));
+    let state = match state {
+        "recovered" => State::Recovered,
+        name => State::Ended(verdict_of(name).ok_or_else(|| unknown("state", name))?),
+    };
+    let mut gaps = Vec::with_capacity(result.gaps.len());
+    for hole in result.gaps {
+        let cause = Cause::ALL.into_iter().find(|cause| cause.name() == hole.cause);
+        gaps.push(Gap {
+            first: Frames(hole.first_frame),
+            frames: Frames(hole.frames),
+            cause: cause.ok_or_else(|| unknown("cause of a gap", &hole.cause))?,
+            found: Nanos::new(hole.found_ns),
+        });
+    }
+    let ledger = result.ledger;
+    // Recordings of older versions do not have them; what a newer one counts besides is passed over.
+    let (datagrams, triggers) = (result.ignored_datagrams, result.missed_triggers);
+    let ignored = Ignored::default().named().map(|(name, _)| datagrams.get(name).copied().unwrap_or(0));
+    let missed = Missed::default().named().map(|(name, _)| triggers.get(name).copied().unwrap_or(0));
+    Ok(Closing {
+        verdict: verdict_of(&result.verdict).ok_or_else(|| unknown("verdict", &result.verdict))?,
+        reason: result.reason,
+        state,
+        ledger: Ledger {
+            produced_bytes: ledger.produced_bytes,
+            stored_bytes: ledger.stored_bytes,
+            durable_bytes: ledger.durable_bytes,
+            in_flight_bytes: ledger.in_flight_bytes,
+            in_ring_bytes: ledger.in_ring_bytes,
+            in_fifo_bytes: ledger.in_fifo_bytes,
+            lost_bytes: ledger.lost_bytes,
+            left_out_bytes: ledger.left_out_bytes,
+        },
+        gaps,
+        skips: result
+            .skips
+            .iter()
+            .map(|skip| Skip { first: Frames(skip.first_frame), frames: Frames(skip.frames) })
+            .collect(),
+        triggers: result.triggers.iter().map(|trigger| (trigger.shot, Frames(trigger.frame))).collect(),
+        fallbacks: result
+            .ladder
+            .into_iter()
+            .map(|way| StoredFallback { name: way.name, refused: way.refused })
+            .collect(),
+        direct_io_proven: result.direct_io_proven,
+        worst_stall: Nanos::new(result.worst_stall_ns),
+        buffer_high_water: Bytes(result.buffer_high_water_bytes),
+        buffer: Bytes(result.buffer_bytes),
+        elapsed: Nanos::new(result.elapsed_ns),
+        ignored: Ignored::of(ignored),
+        missed: Missed::of(missed),
+    })
+}
+
+fn segments_of(captures: Vec<Capture>, frames_per_sample: u64) -> std::result::Result<Vec<StoredSegment>, SigmfError> {
+    let mut segments = Vec::with_capacity(captures.len());
+    let mut next = 0_u64;
+    for capture in captures {
+        // The one capture of a recording that is still empty has no length.
+        let Some(frames) = capture.frames else { continue };
+        let sample_start = capture.sample_start.checked_mul(frames_per_sample);
+        let (Some(end), true) = (next.checked_add(frames), sample_start == Some(next)) else {
+            return Err(SigmfError::Value("its captures do not follow one another".to_owned()));
+        };
+        let Some(first) = capture.global_index else {
+            next = end;
+            continue;
+        };
+        let Some(first) = first.checked_mul(frames_per_sample) else {
+            return Err(SigmfError::Value("its captures do not follow one another".to_owned()));
+        };
+        if first.checked_add(frames).is_none() {
+            return Err(SigmfError::Value("its captures do not follow one another".to_owned()));
+        }
+        segments.push(StoredSegment { sample_start: Frames(next), first: Frames(first), frames: Frames(frames) });
+        next = end;
+    }
+    Ok(segments)
+}

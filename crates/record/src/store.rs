@@ -1,0 +1,331 @@
+//! [`Store`]: the seam to the disk. All data of recorder and player pass through it.
+//!
+//! Operations are submitted with a token and complete later, in any order. Three implementations of equal rank: io_uring,
+//! plain `pwrite`, and a scripted disk in memory that fails, stalls and loses power as a list says.
+//!
+//! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
+//! memory alive until the operation has completed.
+
+#![expect(
+    unsafe_code,
+    reason = "the seam has an unsafe method: who attaches a memory answers for what is done with it"
+)]
+
+pub(crate) mod attached;
+mod files;
+mod folder;
+mod memories;
+pub mod plain;
+#[cfg(any(test, feature = "testing"))]
+pub mod scripted;
+mod system;
+#[cfg(test)]
+mod tests;
+pub mod uring;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hairspring_machine::Nanos;
+
+use hairspring_ring::memory::Memory;
+use hairspring_ring::notifier::Notifier;
+
+/// A memory that was attached to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemoryId(pub u32);
+
+/// A file that a store has opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId(pub u32);
+
+/// What the submitter calls an operation; comes back with its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token(pub u64);
+
+/// A piece of an attached memory. For a mirrored memory it may reach over the seam.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Which memory.
+    pub memory: MemoryId,
+    /// Offset of its first byte.
+    pub at: usize,
+    /// Its length in bytes.
+    pub length: usize,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// A new file for data, written past the page cache where that can be had. It must not exist.
+    CreateData,
+    /// A new file for small appends, through the page cache. It must not exist.
+    CreateJournal,
+    /// An existing file to read, past the page cache where that can be had.
+    ReadData,
+    /// An existing file to read and mend, through the page cache.
+    Mend,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Write a piece at an offset of a file. Completes with the number of bytes written, which may be fewer.
+    Write(FileId, u64, Piece),
+    /// Read into a piece. Completes with the number of bytes read, which may be fewer; 0 at the end of the file.
+    Read(FileId, u64, Piece),
+    /// Force to the device everything of a file that was complete when this was submitted (`fdatasync`).
+    Sync(FileId),
+    /// Reserve space from an offset on, so that writes there need no allocation (`fallocate`): file, offset, length. The file
+    /// becomes as long as that, and says nothing any more about how much was written.
+    Allocate(FileId, u64, u64),
+}
+
+/// The end of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Whose it is.
+    pub token: Token,
+    /// Bytes moved, or the system's error number.
+    pub result: Result<u64, Errno>,
+}
+
+/// An error number of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// What sort of error it is.
+    pub fn kind(self) -> std::io::ErrorKind {
+        std::io::Error::from_raw_os_error(self.0).kind()
+    }
+}
+
+impl std::fmt::Display for Errno {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::io::Error::from_raw_os_error(self.0).fmt(f)
+    }
+}
+
+/// An act that a store could not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreError {
+    /// What was attempted, as a fragment that fits after "failed to".
+    pub attempted: String,
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the system said.
+    pub errno: Errno,
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.attempted, self.path.display(), self.errno)?;
+        self.remedy().map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl StoreError {
+    pub(crate) fn new(attempted: &str, path: &Path, error: &std::io::Error) -> Self {
+        // An error that does not come from the system has no number; the standard library makes none in the calls used here.
+        let errno = Errno(error.raw_os_error().unwrap_or(libc::EIO));
+        Self { attempted: attempted.to_owned(), path: path.to_owned(), errno }
+    }
+
+    /// What to do about it, where that can be told from the error.
+    pub fn remedy(&self) -> Option<&'static str> {
+        Some(match self.errno.0 {
+            libc::EEXIST => "it is not overwritten: choose another name, or move it away",
+            libc::ENOENT => "make the folder first, or mend the path",
+            libc::ENOTDIR => "a part of the path is a file: choose another folder",
+            libc::EISDIR => "this is a folder: choose a name in it",
+            libc::ENOSPC => "free space there, or choose another folder",
+            libc::EDQUOT => "the quota is used up: free space there, or choose another folder",
+            libc::EROFS => "the file system is read-only: choose another folder, or mount it for writing",
+            libc::EACCES | libc::EPERM => "ask for the permission, or choose another folder",
+            libc::EMFILE | libc::ENFILE => "no descriptors are left: raise the limit (ulimit -n)",
+            libc::ENAMETOOLONG => "choose a shorter name",
+            libc::EFBIG => "the file system or a limit (ulimit -f) takes no file that large",
+            libc::EIO => "the device reports an error: see the kernel's log, and use another disk",
+            libc::ENODEV | libc::ENXIO | libc::ESTALE => "the device or the file system went away: attach it again",
+            _ => return None,
+        })
+    }
+}
+
+/// Which of the better ways to the disk may be used. A store falls back automatically where one is unavailable; this switches it off
+/// on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// io_uring instead of plain calls.
+    pub uring: bool,
+    /// Past the page cache.
+    pub direct: bool,
+    /// Memories and files registered with the kernel.
+    pub registered: bool,
+}
+
+impl Ways {
+    /// All of them.
+    pub const ALL: Self = Self { uring: true, direct: true, registered: true };
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+/// The reason that a report gives for a way that [`Ways`] leaves out.
+const LEFT_OUT: &str = "left out on request";
+
+/// The best store that works on this machine: io_uring, else plain calls. `depth` is the most operations in flight.
+pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
+    let refused = if ways.uring {
+        match uring::UringStore::new(depth, ways) {
+            Ok(store) => return Box::new(store),
+            Err(refused) => refused,
+        }
+    } else {
+        Fallback::refused(uring::NAME, LEFT_OUT)
+    };
+    Box::new(plain::PlainStore::below(vec![refused], depth, ways))
+}
+
+/// Bytes that are free for us in the file system of a folder on this machine; `None` if it does not say. May block.
+pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
+    system::free_bytes(folder)
+}
+
+/// Makes the name of a file on this machine durable, where the file system offers that.
+///
+/// # Errors
+/// What the system said.
+pub fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let synced = folder::sync(folder::of(path));
+    synced.map(|_| ()).map_err(|error| std::io::Error::from_raw_os_error(error.errno.0))
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    folder::of(path)
+}
+
+/// One way to the disk: used, or refused with a reason, so that the store fell back from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallback {
+    /// The stable name of what is in use: `io_uring`, `registered_buffers`, `direct`, `pwrite`, ….
+    pub name: &'static str,
+    /// Whether it is in use; if not, why not.
+    pub refused: Option<String>,
+}
+
+impl Fallback {
+    fn used(name: &'static str) -> Self {
+        Self { name, refused: None }
+    }
+
+    fn refused(name: &'static str, why: impl Into<String>) -> Self {
+        Self { name, refused: Some(why.into()) }
+    }
+}
+
+/// What can be known of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Offsets and lengths must be multiples of this; a power of two, 1 if anything goes.
+    pub alignment: u64,
+    /// Addresses in memory must be multiples of this.
+    pub memory_alignment: u64,
+    /// Whether data really go past the page cache, as far as that can be proven: the file was opened so *and* the file
+    /// system states its alignment for direct I/O. tmpfs accepts the flag and does nothing of the kind.
+    pub direct: Direct,
+}
+
+/// Whether data go past the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direct {
+    /// Asked for, accepted, and the file system states that it does it.
+    Proven,
+    /// Accepted, but the file system does not state that it does it.
+    Claimed,
+    /// Through the page cache.
+    No,
+}
+
+/// The seam to the disk.
+///
+/// `submit` may only queue; `flush` hands everything queued to the system. At most [`Store::depth`] operations may be under
+/// way; the submitter counts. Everything else in this trait may block and belongs before or after the stream, not into it.
+pub trait Store: Send {
+    /// Keeps a memory for operations; registered with the kernel where that can be had.
+    ///
+    /// # Safety
+    /// The caller answers for every operation on the memory that is submitted to this store: from its submission to its
+    /// completion nobody has a reference to the bytes of the piece that is read into, nobody has a mutable one to those that
+    /// are written to the disk, and no operation on another store touches them. So whoever attaches a memory keeps the store,
+    /// or the id, to itself.
+    unsafe fn attach(&mut self, memory: Arc<Memory>) -> MemoryId;
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError>;
+
+    /// What is known of it. A file that was opened for direct I/O may fall back to the page cache later; this tells.
+    fn facts(&self, file: FileId) -> FileFacts;
+
+    /// How many operations may be under way at once.
+    fn depth(&self) -> usize;
+
+    /// Queues an operation.
+    ///
+    /// # Panics
+    /// If the memory or the file is not this store's, or the piece reaches out of the memory.
+    fn submit(&mut self, token: Token, op: Op);
+
+    /// Hands what is queued to the system. The store on plain calls does the work here.
+    fn flush(&mut self);
+
+    /// Takes the completions that are there, without waiting.
+    fn reap(&mut self, completions: &mut Vec<Completion>);
+
+    /// Waits until there is a completion, the notifier is set, or it is `until` (`CLOCK_MONOTONIC`). May return early.
+    fn wait(&mut self, notifier: &Notifier, until: Nanos);
+
+    /// Cuts or extends a file to a length. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn truncate(&mut self, file: FileId, length: u64) -> Result<(), StoreError>;
+
+    /// Puts a whole small file in place: either the old content or the new one, never half, also after a power cut
+    /// (temporary file, sync, rename, sync of the folder). Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError>;
+
+    /// Removes a file. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn remove(&mut self, path: &Path) -> Result<(), StoreError>;
+
+    /// Makes the names of files in a folder durable. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError>;
+
+    /// Bytes that are free for us in the file system of a folder; `None` if it does not say.
+    fn free_bytes(&self, folder: &Path) -> Option<u64>;
+
+    /// The ways in use and those that the store fell back from, with the reasons.
+    fn fallbacks(&self) -> Vec<Fallback>;
+}

@@ -1,0 +1,193 @@
+//! The open files of a store on real disks: how each was opened, what is known of it, and where it fell back to the page cache.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::memories::Span;
+use super::{Direct, Fallback, FileFacts, FileId, LEFT_OUT, Open, StoreError, folder, system};
+
+/// Stated block sizes that are believed as alignment where the file system states none; others mean something else (2 MiB
+/// for a tmpfs on huge pages, 1 MiB for a network), and [`ALIGNMENT`] is taken.
+const BELIEVED_BLOCKS: std::ops::RangeInclusive<u64> = 512..=65_536;
+
+/// What suffices for every disk there is.
+const ALIGNMENT: u64 = 4096;
+
+/// Reasons that a report keeps. Further files fell back, too, without one.
+const REASONS: usize = 8;
+
+#[derive(Debug)]
+struct Entry {
+    file: File,
+    path: PathBuf,
+    direct: Direct,
+    alignment: u64,
+    memory_alignment: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Files {
+    entries: Vec<Entry>,
+    may_be_direct: bool,
+    /// Why files that should be direct are not, and whether there are any that should.
+    indirect: Vec<String>,
+    asked_direct: bool,
+    /// Why the names in a folder could not be made durable.
+    folders_unsynced: Option<String>,
+}
+
+impl Files {
+    pub(super) fn new(may_be_direct: bool) -> Self {
+        Self { entries: Vec::new(), may_be_direct, indirect: Vec::new(), asked_direct: false, folders_unsynced: None }
+    }
+
+    /// Opens a file, past the page cache if that is wanted and to be had. The name of a new file is secured first, without
+    /// asking for direct I/O: a file system that refuses that may do so after it has made the file.
+    pub(super) fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {
+        let (creates, writes) = match how {
+            Open::CreateData | Open::CreateJournal => (true, true),
+            Open::Mend => (false, true),
+            Open::ReadData => (false, false),
+        };
+        let attempted = if creates { "create" } else { "open" };
+        let failed = |error: io::Error| StoreError::new(attempted, path, &error);
+        let file = OpenOptions::new().read(true).write(writes).create_new(creates).open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.is_dir() {
+            return Err(failed(io::Error::from_raw_os_error(libc::EISDIR)));
+        }
+        let mut entry = Entry { file, path: path.to_owned(), direct: Direct::No, alignment: 1, memory_alignment: 1 };
+        if matches!(how, Open::CreateData | Open::ReadData) {
+            self.asked_direct = true;
+            if self.may_be_direct
+                && let Err(why) = entry.go_direct(writes)
+            {
+                self.note_indirect(path, &why);
+            }
+        }
+        let id = FileId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+        self.entries.push(entry);
+        Ok(id)
+    }
+
+    /// # Panics
+    /// If the file is not this store's.
+    pub(super) fn file(&self, id: FileId) -> &File {
+        &self.entry(id).file
+    }
+
+    fn entry(&self, id: FileId) -> &Entry {
+        self.entries.get(id.0 as usize).expect("a file that this store has opened")
+    }
+
+    pub(super) fn facts(&self, id: FileId) -> FileFacts {
+        let Entry { file, direct, alignment, memory_alignment, .. } = self.entry(id);
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        FileFacts { size, alignment: *alignment, memory_alignment: *memory_alignment, direct: *direct }
+    }
+
+    pub(super) fn truncate(&self, id: FileId, length: u64) -> Result<(), StoreError> {
+        let entry = self.entry(id);
+        entry.file.set_len(length).map_err(|error| StoreError::new("set the length of", &entry.path, &error))
+    }
+
+    /// Whether a transfer goes past the page cache and is aligned as the file system wants it: then `EINVAL` means that it does
+    /// not do direct I/O after all.
+    pub(super) fn should_work_directly(&self, id: FileId, at: u64, span: &Span<'_>) -> bool {
+        let entry = self.entry(id);
+        entry.direct != Direct::No
+            && at.is_multiple_of(entry.alignment)
+            && (span.length() as u64).is_multiple_of(entry.alignment)
+            && (span.address() as u64).is_multiple_of(entry.memory_alignment)
+    }
+
+    /// Sends a file through the page cache from now on and notes the fallback; whether the system allowed it.
+    pub(super) fn leave_direct(&mut self, id: FileId) -> bool {
+        let entry = self.entry(id);
+        if entry.direct == Direct::No {
+            return true;
+        }
+        if system::leave_direct(&entry.file).is_err() {
+            return false;
+        }
+        let path = entry.path.clone();
+        self.note_indirect(&path, "direct I/O was accepted when the file was opened and refused at a transfer");
+        let entry = &mut self.entries[id.0 as usize];
+        (entry.direct, entry.alignment, entry.memory_alignment) = (Direct::No, 1, 1);
+        true
+    }
+
+    fn note_indirect(&mut self, path: &Path, why: &str) {
+        if self.indirect.len() < REASONS {
+            self.indirect.push(format!("{}: {why}", path.display()));
+        }
+    }
+
+    pub(super) fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
+        let synced = folder::put(path, content)?;
+        self.note_folder(folder::of(path), synced);
+        Ok(())
+    }
+
+    pub(super) fn sync_folder(&mut self, path: &Path) -> Result<(), StoreError> {
+        let synced = folder::sync(path)?;
+        self.note_folder(path, synced);
+        Ok(())
+    }
+
+    fn note_folder(&mut self, path: &Path, synced: folder::Synced) {
+        if synced == folder::Synced::NotOffered {
+            self.folders_unsynced = Some(format!("{}: the file system does not offer it", path.display()));
+        }
+    }
+
+    /// The fallbacks that concern files. A way that was not needed yet is left out.
+    pub(super) fn fallbacks(&self) -> Vec<Fallback> {
+        let mut fallbacks = Vec::new();
+        if self.asked_direct {
+            fallbacks.push(if !self.may_be_direct {
+                Fallback::refused("direct", LEFT_OUT)
+            } else if self.indirect.is_empty() {
+                Fallback::used("direct")
+            } else {
+                Fallback::refused("direct", self.indirect.join("; "))
+            });
+        }
+        fallbacks.extend(self.folders_unsynced.as_ref().map(|why| Fallback::refused("folder_sync", why.clone())));
+        fallbacks
+    }
+
+    /// As a file system that accepts direct I/O, states no alignment, and refuses most transfers.
+    #[cfg(test)]
+    pub(super) fn claim_any_alignment(&mut self, id: FileId) {
+        let entry = &mut self.entries[id.0 as usize];
+        (entry.alignment, entry.memory_alignment) = (1, 1);
+    }
+}
+
+impl Entry {
+    /// Opens the same file once more for direct I/O.
+    fn go_direct(&mut self, writes: bool) -> Result<(), String> {
+        let stated = system::direct_alignment(&self.file);
+        if stated.is_some_and(|(memory, offset)| memory == 0 || offset == 0) {
+            return Err("the file system states that it does no direct I/O on this file".to_owned());
+        }
+        let file = OpenOptions::new().read(true).write(writes).custom_flags(libc::O_DIRECT).open(&self.path);
+        let file = file.map_err(|error| format!("opening for direct I/O: {error}"))?;
+        let [before, after] = [&self.file, &file].map(|file| file.metadata().map(|found| (found.dev(), found.ino())));
+        match (before, after) {
+            (Ok(before), Ok(after)) if before == after => {}
+            _ => return Err("somebody put another file in its place while it was being opened".to_owned()),
+        }
+        (self.memory_alignment, self.alignment) = stated.unwrap_or_else(|| {
+            let block = file.metadata().map_or(ALIGNMENT, |found| found.blksize());
+            let believed = BELIEVED_BLOCKS.contains(&block) && block.is_power_of_two();
+            let alignment = if believed { block } else { ALIGNMENT };
+            (alignment, alignment)
+        });
+        self.direct = if stated.is_some() { Direct::Proven } else { Direct::Claimed };
+        self.file = file;
+        Ok(())
+    }
+}

@@ -1,0 +1,504 @@
+//! The state of a scripted disk: its files, what is under way, its time, and which fault strikes when.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hairspring_machine::Nanos;
+
+use super::content::{Change, Content, Inode};
+use super::image::Image;
+use super::script::{Chance, OpKind, Pace, Script, What, When};
+use crate::store::memories::Memories;
+use crate::store::{Completion, Direct, Errno, FileFacts, FileId, Op, Open, Piece, StoreError, Token, folder, system};
+
+/// How a disk that is gone answers.
+const GONE: Errno = Errno(libc::ENODEV);
+
+#[derive(Clone, Debug)]
+struct OpenFile {
+    path: PathBuf,
+    inode: usize,
+    alignment: u64,
+    writable: bool,
+}
+
+/// What an operation does when it is due.
+#[derive(Clone, Debug)]
+enum Effect {
+    Fail(Errno),
+    /// So many bytes of the piece, which were read at the beginning or are read at the end.
+    Write {
+        piece: Piece,
+        length: u64,
+        read: Option<Vec<u8>>,
+    },
+    Read {
+        piece: Piece,
+        length: u64,
+    },
+    Sync {
+        barrier: u64,
+        failed: Option<Errno>,
+    },
+    Allocate {
+        to: u64,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Flight {
+    store: usize,
+    number: u64,
+    token: Token,
+    due: Nanos,
+    file: FileId,
+    at: u64,
+    effect: Effect,
+    /// Keeps the memory alive.
+    memories: Memories,
+}
+
+/// What the script has for an operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Verdict {
+    error: Option<Errno>,
+    most_bytes: Option<u64>,
+    stall: Nanos,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    script: Script,
+    chance: Chance,
+    now: Nanos,
+    /// When the disk has moved the data of all that was handed to it.
+    idle_from: Nanos,
+    names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    inodes: Vec<Inode>,
+    open: Vec<OpenFile>,
+    flights: Vec<Flight>,
+    /// Completions by store.
+    done: Vec<Vec<Completion>>,
+    operations: u64,
+    /// For each fault the operations and the bytes that it has looked at.
+    seen: Vec<(u64, u64)>,
+    is_crashed: bool,
+}
+
+impl State {
+    pub(super) fn new(mut script: Script, image: Image) -> Self {
+        script.alignment = script.alignment.max(1);
+        let names: BTreeMap<_, _> = image.files.keys().cloned().zip(0..).collect();
+        Self {
+            chance: Chance::new(script.seed),
+            now: Nanos::ZERO,
+            idle_from: Nanos::ZERO,
+            durable_names: names.clone(),
+            names,
+            inodes: image.files.into_values().map(Inode::durable).collect(),
+            open: Vec::new(),
+            flights: Vec::new(),
+            done: Vec::new(),
+            operations: 0,
+            seen: vec![(0, 0); script.faults.len()],
+            is_crashed: false,
+            script,
+        }
+    }
+
+    pub(super) fn add_store(&mut self) -> usize {
+        self.done.push(Vec::new());
+        self.done.len() - 1
+    }
+
+    pub(super) fn pace(&self) -> Pace {
+        self.script.pace
+    }
+
+    pub(super) fn now(&mut self) -> Nanos {
+        self.follow_the_clock();
+        self.now
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    pub(super) fn is_crashed(&self) -> bool {
+        self.is_crashed
+    }
+
+    /// When the next operation of a store, or of any, is due.
+    pub(super) fn next_due(&self, store: Option<usize>) -> Option<Nanos> {
+        let mine = self.flights.iter().filter(|flight| store.is_none_or(|store| flight.store == store));
+        mine.map(|flight| flight.due).min()
+    }
+
+    pub(super) fn follow_the_clock(&mut self) {
+        if self.script.pace == Pace::Real {
+            self.advance(system::now());
+        }
+    }
+
+    pub(super) fn advance(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        let (mut due, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.due <= self.now);
+        self.flights = waiting;
+        due.sort_by_key(|flight| (flight.due, flight.number));
+        for flight in due {
+            let result = self.complete(&flight);
+            self.done[flight.store].push(Completion { token: flight.token, result });
+        }
+    }
+
+    pub(super) fn has_completions(&self, store: usize) -> bool {
+        !self.done[store].is_empty()
+    }
+
+    pub(super) fn reap(&mut self, store: usize, completions: &mut Vec<Completion>) {
+        self.follow_the_clock();
+        completions.append(&mut self.done[store]);
+    }
+
+    /// Counts an operation and finds what the script has for it.
+    fn meet(&mut self, kind: OpKind, path: &Path, bytes: u64) -> Verdict {
+        self.operations += 1;
+        let mut verdict = Verdict::default();
+        let mut struck = false;
+        for (fault, (count, total)) in self.script.faults.clone().iter().zip(&mut self.seen) {
+            let looks_at = fault.kind.is_none_or(|wanted| wanted == kind)
+                && fault.file.as_ref().is_none_or(|part| path.to_string_lossy().contains(part.as_str()));
+            if !looks_at {
+                continue;
+            }
+            *count += 1;
+            let before = *total;
+            *total += bytes;
+            let strikes = match fault.when {
+                When::Nth(n) => *count == n,
+                When::From(n) => *count >= n,
+                When::AfterBytes(limit) => *total > limit.0,
+            };
+            if !strikes || struck {
+                continue;
+            }
+            struck = true;
+            match (fault.what, fault.when) {
+                (What::Error(error), When::AfterBytes(limit)) => {
+                    let room = limit.0.saturating_sub(before);
+                    // What was refused was not moved.
+                    *total = before + room.min(bytes);
+                    match room / self.script.alignment * self.script.alignment {
+                        0 => verdict.error = Some(error),
+                        room => verdict.most_bytes = Some(room),
+                    }
+                }
+                (What::Error(error), _) => verdict.error = Some(error),
+                (What::Short(most), _) => verdict.most_bytes = Some(most),
+                (What::Stall(stall), _) => verdict.stall = stall,
+                (What::Crash, _) => self.is_crashed = true,
+            }
+        }
+        verdict
+    }
+
+    /// Takes an operation.
+    pub(super) fn begin(&mut self, store: usize, token: Token, op: Op, memories: &Memories) {
+        self.follow_the_clock();
+        let (kind, file, at, length) = match op {
+            Op::Write(file, at, piece) => (OpKind::Write, file, at, piece.length as u64),
+            Op::Read(file, at, piece) => (OpKind::Read, file, at, piece.length as u64),
+            Op::Sync(file) => (OpKind::Sync, file, 0, 0),
+            Op::Allocate(file, at, length) => (OpKind::Allocate, file, at, length),
+        };
+        let open = self.file(file).clone();
+        let was_crashed = self.is_crashed;
+        let moved = if kind == OpKind::Allocate { 0 } else { length };
+        let verdict = self.meet(kind, &open.path, moved);
+        let effect = self.effect(op, &open, verdict, memories);
+        let moved = match &effect {
+            Effect::Write { length, .. } | Effect::Read { length, .. } => *length,
+            _ => 0,
+        };
+        let due = self.due(moved, verdict.stall);
+        let memories = memories.clone();
+        let number = self.operations;
+        if was_crashed {
+            self.done[store].push(Completion { token, result: Err(GONE) });
+            return;
+        }
+        self.flights.push(Flight { store, number, token, due, file, at, effect, memories });
+        if self.is_crashed {
+            self.crash();
+        } else if due <= self.now {
+            self.advance(self.now);
+        }
+    }
+
+    fn effect(&mut self, op: Op, open: &OpenFile, verdict: Verdict, memories: &Memories) -> Effect {
+        if let (Some(error), false) = (verdict.error, matches!(op, Op::Sync(_))) {
+            return Effect::Fail(error);
+        }
+        let is_aligned = |at: u64, piece: Piece| (at | piece.length as u64).is_multiple_of(open.alignment);
+        let most = verdict.most_bytes.unwrap_or(u64::MAX);
+        match op {
+            Op::Write(..) | Op::Allocate(..) if !open.writable => Effect::Fail(Errno(libc::EBADF)),
+            Op::Write(_, at, piece) | Op::Read(_, at, piece) if !is_aligned(at, piece) => {
+                Effect::Fail(Errno(libc::EINVAL))
+            }
+            Op::Write(_, at, piece) => {
+                let room = self.room_from(open.inode, at) / open.alignment * open.alignment;
+                let length = (piece.length as u64).min(most).min(room);
+                if length == 0 && piece.length > 0 && most > 0 {
+                    return Effect::Fail(Errno(libc::ENOSPC));
+                }
+                self.reserve(open.inode, at + length);
+                let read = self.chance.coin().then(|| memories.span(piece).first(length as usize).copy_out());
+                Effect::Write { piece, length, read }
+            }
+            Op::Read(_, _, piece) => Effect::Read { piece, length: (piece.length as u64).min(most) },
+            Op::Sync(_) => Effect::Sync { barrier: self.inodes[open.inode].barrier(), failed: verdict.error },
+            Op::Allocate(_, at, length) => {
+                if self.room_from(open.inode, at) < length {
+                    return Effect::Fail(Errno(libc::ENOSPC));
+                }
+                self.reserve(open.inode, at + length);
+                Effect::Allocate { to: at + length }
+            }
+        }
+    }
+
+    fn due(&mut self, moved: u64, stall: Nanos) -> Nanos {
+        let time = self
+            .script
+            .rate
+            .and_then(|rate| rate.time_for(hairspring_ring::units::Bytes(moved)))
+            .unwrap_or(Nanos::ZERO);
+        self.idle_from = Nanos::new(self.idle_from.max(self.now).count() + stall.count() + time.count());
+        let (least, most) = (self.script.least_latency.count(), self.script.most_latency.count());
+        let span = u64::try_from(most - least).unwrap_or(0);
+        let latency = least + self.chance.below(span.saturating_add(1).max(1)).cast_signed();
+        Nanos::new(self.idle_from.count() + latency)
+    }
+
+    fn complete(&mut self, flight: &Flight) -> Result<u64, Errno> {
+        let inode = self.file(flight.file).inode;
+        match &flight.effect {
+            Effect::Fail(error) => Err(*error),
+            Effect::Write { length, .. } => {
+                let change = self.change(flight);
+                self.inodes[inode].change(change);
+                Ok(*length)
+            }
+            Effect::Read { piece, length } => {
+                let bytes = self.inodes[inode].volatile.read(flight.at, *length as usize);
+                flight.memories.span(*piece).copy_in(&bytes);
+                Ok(bytes.len() as u64)
+            }
+            Effect::Sync { barrier, failed: None } => {
+                self.inodes[inode].sync(*barrier);
+                Ok(0)
+            }
+            Effect::Sync { barrier, failed: Some(error) } => {
+                self.inodes[inode].fail_sync(*barrier);
+                Err(*error)
+            }
+            Effect::Allocate { to } => {
+                self.inodes[inode].change(Change::Extend { to: *to });
+                Ok(0)
+            }
+        }
+    }
+
+    /// What a write or an allocation does to its file; reads the memory if that was not done yet.
+    fn change(&self, flight: &Flight) -> Change {
+        match &flight.effect {
+            Effect::Write { length, .. } if self.script.forgetful => Change::Extend { to: flight.at + length },
+            Effect::Write { piece, length, read } => {
+                let read = read.clone();
+                let bytes = read.unwrap_or_else(|| flight.memories.span(*piece).first(*length as usize).copy_out());
+                Change::Write { at: flight.at, bytes: bytes.into() }
+            }
+            Effect::Allocate { to } => Change::Extend { to: *to },
+            Effect::Fail(_) | Effect::Read { .. } | Effect::Sync { .. } => Change::Extend { to: 0 },
+        }
+    }
+
+    pub(super) fn crash(&mut self) {
+        self.is_crashed = true;
+        let mut flights = std::mem::take(&mut self.flights);
+        flights.sort_by_key(|flight| flight.number);
+        let mut chance = Chance::new(self.chance.next());
+        self.half_do(&flights, &mut chance);
+        for flight in flights {
+            self.done[flight.store].push(Completion { token: flight.token, result: Err(GONE) });
+        }
+    }
+
+    /// What is under way when everything ends: done, half done or not done.
+    fn half_do(&mut self, flights: &[Flight], chance: &mut Chance) {
+        for flight in flights {
+            let change = self.change(flight);
+            let inode = self.file(flight.file).inode;
+            self.inodes[inode].change_by_chance(&change, chance);
+        }
+    }
+
+    pub(super) fn image_after_kill(&self, seed: u64) -> Image {
+        let ended = self.ended(&mut Chance::new(seed));
+        let content = |inode: &usize| ended.inodes[*inode].volatile.clone();
+        Image { files: ended.names.iter().map(|(path, inode)| (path.clone(), content(inode))).collect() }
+    }
+
+    pub(super) fn image_after_power_cut(&self, seed: u64) -> Image {
+        let mut chance = Chance::new(seed);
+        let ended = self.ended(&mut chance);
+        let mut names = ended.durable_names.clone();
+        names.retain(|path, _| ended.names.contains_key(path) || chance.coin());
+        for (path, inode) in &ended.names {
+            if names.get(path) != Some(inode) && chance.coin() {
+                names.insert(path.clone(), *inode);
+            }
+        }
+        let contents: Vec<Content> = ended.inodes.iter().map(|inode| inode.after_power_cut(&mut chance)).collect();
+        Image { files: names.into_iter().map(|(path, inode)| (path, contents[inode].clone())).collect() }
+    }
+
+    fn ended(&self, chance: &mut Chance) -> Self {
+        let mut ended = self.clone();
+        let mut flights = std::mem::take(&mut ended.flights);
+        flights.sort_by_key(|flight| flight.number);
+        ended.half_do(&flights, chance);
+        ended
+    }
+
+    /// A blocking act: counted, struck by faults, refused if the disk is gone. How long it stalls.
+    fn act(&mut self, kind: OpKind, attempted: &str, path: &Path) -> Result<(Nanos, bool), StoreError> {
+        self.follow_the_clock();
+        let was_crashed = self.is_crashed;
+        let verdict = self.meet(kind, path, 0);
+        let failed = |errno: Errno| StoreError::new(attempted, path, &io::Error::from_raw_os_error(errno.0));
+        if was_crashed {
+            return Err(failed(GONE));
+        }
+        if self.is_crashed {
+            // The act itself may have been done.
+            self.crash();
+            return Ok((Nanos::ZERO, self.chance.coin()));
+        }
+        if let Some(error) = verdict.error {
+            return Err(failed(error));
+        }
+        if self.script.pace == Pace::Leaping && verdict.stall > Nanos::ZERO {
+            self.advance(Nanos::new(self.now.count() + verdict.stall.count()));
+        }
+        Ok((verdict.stall, true))
+    }
+
+    /// What remains to be said after an act that was or was not done by a disk that may have crashed in it.
+    fn acted(&self, stall: Nanos, attempted: &str, path: &Path) -> Result<Nanos, StoreError> {
+        if self.is_crashed {
+            return Err(StoreError::new(attempted, path, &io::Error::from_raw_os_error(GONE.0)));
+        }
+        Ok(stall)
+    }
+
+    pub(super) fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {
+        let creates = matches!(how, Open::CreateData | Open::CreateJournal);
+        let attempted = if creates { "create" } else { "open" };
+        let (stall, done) = self.act(OpKind::Open, attempted, path)?;
+        let refused = |errno| Err(StoreError::new(attempted, path, &io::Error::from_raw_os_error(errno)));
+        let inode = match self.names.get(path) {
+            Some(_) if creates => return refused(libc::EEXIST),
+            Some(inode) => *inode,
+            None if !creates => return refused(libc::ENOENT),
+            None => {
+                self.inodes.push(Inode::default());
+                if done {
+                    self.names.insert(path.to_owned(), self.inodes.len() - 1);
+                }
+                self.inodes.len() - 1
+            }
+        };
+        self.acted(stall, attempted, path)?;
+        let alignment = if matches!(how, Open::CreateData | Open::ReadData) { self.script.alignment } else { 1 };
+        self.open.push(OpenFile { path: path.to_owned(), inode, alignment, writable: how != Open::ReadData });
+        Ok(FileId(u32::try_from(self.open.len() - 1).unwrap_or(u32::MAX)))
+    }
+
+    fn file(&self, id: FileId) -> &OpenFile {
+        self.open.get(id.0 as usize).expect("a file that a store on this disk has opened")
+    }
+
+    pub(super) fn facts(&self, id: FileId) -> FileFacts {
+        let OpenFile { inode, alignment, .. } = *self.file(id);
+        let direct = if alignment > 1 { Direct::Claimed } else { Direct::No };
+        FileFacts { size: self.inodes[inode].volatile.length, alignment, memory_alignment: alignment, direct }
+    }
+
+    pub(super) fn truncate(&mut self, id: FileId, length: u64) -> Result<Nanos, StoreError> {
+        let OpenFile { path, inode, .. } = self.file(id).clone();
+        let attempted = "set the length of";
+        let (stall, done) = self.act(OpKind::Truncate, attempted, &path)?;
+        if done {
+            self.inodes[inode].change(Change::Truncate { length });
+            self.inodes[inode].reserved = length;
+        }
+        self.acted(stall, attempted, &path)
+    }
+
+    pub(super) fn put(&mut self, path: &Path, content: &[u8]) -> Result<Nanos, StoreError> {
+        let (stall, done) = self.act(OpKind::Put, "write", path)?;
+        if self.free_bytes().is_some_and(|free| free < content.len() as u64) {
+            return Err(StoreError::new("write", path, &io::Error::from_raw_os_error(libc::ENOSPC)));
+        }
+        if done {
+            self.inodes.push(Inode::durable(Content::of(content)));
+            self.names.insert(path.to_owned(), self.inodes.len() - 1);
+            self.make_names_durable(folder::of(path));
+        }
+        self.acted(stall, "write", path)
+    }
+
+    pub(super) fn remove(&mut self, path: &Path) -> Result<Nanos, StoreError> {
+        let (stall, done) = self.act(OpKind::Remove, "remove", path)?;
+        if done && self.names.remove(path).is_none() {
+            return Err(StoreError::new("remove", path, &io::Error::from_raw_os_error(libc::ENOENT)));
+        }
+        self.acted(stall, "remove", path)
+    }
+
+    pub(super) fn sync_folder(&mut self, path: &Path) -> Result<Nanos, StoreError> {
+        let attempted = "make durable the names in";
+        let (stall, done) = self.act(OpKind::SyncFolder, attempted, path)?;
+        if done {
+            self.make_names_durable(if path.as_os_str().is_empty() { Path::new(".") } else { path });
+        }
+        self.acted(stall, attempted, path)
+    }
+
+    fn make_names_durable(&mut self, path: &Path) {
+        self.durable_names.retain(|name, _| folder::of(name) != path);
+        let here = self.names.iter().filter(|(name, _)| folder::of(name) == path);
+        self.durable_names.extend(here.map(|(name, inode)| (name.clone(), *inode)));
+    }
+
+    pub(super) fn free_bytes(&self) -> Option<u64> {
+        let used = self.names.values().map(|inode| self.inodes[*inode].reserved).sum();
+        self.script.capacity.map(|capacity| capacity.0.saturating_sub(used))
+    }
+
+    /// Bytes that can be written to a file from an offset on.
+    fn room_from(&self, inode: usize, at: u64) -> u64 {
+        let Some(free) = self.free_bytes() else { return u64::MAX };
+        (self.inodes[inode].reserved + free).saturating_sub(at)
+    }
+
+    fn reserve(&mut self, inode: usize, to: u64) {
+        let reserved = &mut self.inodes[inode].reserved;
+        *reserved = to.max(*reserved);
+    }
+}

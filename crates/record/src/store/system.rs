@@ -1,0 +1,53 @@
+//! The system calls of the stores that the standard library does not have.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use hairspring_machine::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags, fallocate, fcntl_getfl, fcntl_setfl, statvfs, statx};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Reserves space in a file and makes the file as long as that.
+pub(super) fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::empty(), at, length)?)
+}
+
+/// What the file system states about direct I/O on a file: the alignment of addresses and of offsets. `None` if it states
+/// nothing; (0, 0) if it does none on this file.
+pub(super) fn direct_alignment(file: &File) -> Option<(u64, u64)> {
+    let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    (found.stx_mask & StatxFlags::DIOALIGN.bits() != 0)
+        .then(|| (u64::from(found.stx_dio_mem_align), u64::from(found.stx_dio_offset_align)))
+}
+
+/// Sends all further reads and writes of a file through the page cache.
+pub(super) fn leave_direct(file: &File) -> io::Result<()> {
+    Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::DIRECT)?)
+}
+
+/// Free bytes in the file system of a folder that this process may use.
+pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
+    let found = statvfs(folder).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// `CLOCK_MONOTONIC`.
+pub(super) fn now() -> Nanos {
+    let time = clock_gettime(ClockId::Monotonic);
+    Nanos::new(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+/// How long it is until a moment; zero if it has passed.
+pub(super) fn left(until: Nanos) -> Nanos {
+    Nanos::new(until.count().saturating_sub(now().count()).max(0))
+}
+
+/// Whether a descriptor can be read within a time. A signal ends the wait early.
+pub(super) fn readable(descriptor: &impl AsFd, at_most: Nanos) -> bool {
+    let whole = at_most.count().max(0);
+    let timeout = Timespec { tv_sec: whole / 1_000_000_000, tv_nsec: whole % 1_000_000_000 };
+    poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&timeout)).is_ok_and(|ready| ready > 0)
+}

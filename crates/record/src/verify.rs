@@ -1,0 +1,222 @@
+//! [`verify`]: reads every byte of a recording and compares it with everything that can prove it: the checksum of its block,
+//! the generator if the data can be computed again, the account in the journal, and the metadata.
+
+mod agreement;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+
+use sha2::{Digest, Sha512};
+
+use crate::ledger::{Ledger, Verdict};
+use crate::recording::{Block, BlockReader, Recording, RecordingError, Unproven};
+use crate::store::Store;
+use hairspring_ring::units::Bytes;
+use hairspring_source::pattern::{Mismatch, Pattern};
+
+pub(crate) use agreement::disagreements;
+
+/// What is verified beside the checksums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// Compares the data with the generator, where the recording names one.
+    pub counters: bool,
+    /// Computes SHA-512 of each data file.
+    pub sha512: bool,
+}
+
+/// How far something is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadProgress {
+    /// Done.
+    pub done: Bytes,
+    /// Of so much.
+    pub total: Bytes,
+}
+
+/// A block that is not what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Which, and where it lies.
+    pub block: Block,
+    /// What is wrong with it.
+    pub why: Unproven,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified {
+    /// The recording's own verdict if all is as it says; else `incomplete`, and what is damaged is named; `unaccounted` if
+    /// even that does not explain what is missing.
+    pub verdict: Verdict,
+    /// Blocks that were proven.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// Blocks that were not: the first [`MOST_DAMAGES`] of them …
+    pub damages: Vec<Damage>,
+    /// … and how many there are.
+    pub damaged: u64,
+    /// Bytes of the stored stream that are in no file although no gap says so.
+    pub missing: Bytes,
+    /// The account by the journals and the proven bytes.
+    pub ledger: Ledger,
+    /// Whether it adds up; what is damaged or missing counts as lost.
+    pub ledger_holds: bool,
+    /// What does not agree between data, journals and metadata, in words.
+    pub faults: Vec<String>,
+    /// The generator that the data were compared with.
+    pub pattern: Option<Pattern>,
+    /// The first place where they are something else.
+    pub mismatch: Option<Mismatch>,
+    /// SHA-512 of each member's data file, if asked for; `None` where the blocks do not make up the whole file.
+    pub sha512: Vec<Option<String>>,
+}
+
+/// Damages that are listed.
+pub const MOST_DAMAGES: usize = 1000;
+
+/// Verifies a recording of which all members are there.
+///
+/// # Errors
+/// A member is missing, a file cannot be opened, or another program wrote the recording and states no `core:sha512`: then there is
+/// nothing to compare it with.
+pub fn verify(
+    store: &mut dyn Store,
+    recording: &Recording,
+    options: VerifyOptions,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Verified, RecordingError> {
+    let of = recording.about().members.len();
+    if !recording.missing_members().is_empty() {
+        return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), of));
+    }
+    let stated = recording.stated_sha512();
+    if recording.is_foreign() && stated.is_none() {
+        return Err(RecordingError::Limit(
+            "another program wrote this recording: it has no checksums to verify, and no core:sha512".to_owned(),
+        ));
+    }
+    let mut faults = recording.faults().to_vec();
+    faults.extend(disagreements(recording));
+    let layout = recording.about().layout;
+    let pattern = match &recording.about().pattern {
+        Some(text) if options.counters => text.parse::<Pattern>().map_or_else(
+            |error| {
+                faults.push(error.to_string());
+                None
+            },
+            Some,
+        ),
+        _ => None,
+    };
+    let mut hashes: Vec<Option<(Sha512, u64)>> =
+        vec![(options.sha512 || stated.is_some()).then(|| (Sha512::new(), 0)); of];
+    let total = Bytes(recording.stored_bytes());
+    let (mut blocks, mut done, mut proven) = (0_u64, 0_u64, 0_u64);
+    let (mut damages, mut damaged, mut mismatch) = (Vec::new(), 0_u64, None);
+    let mut reader = BlockReader::new(store, recording)?;
+    while let Some((block, bytes)) = reader.next_block() {
+        done += u64::from(block.length);
+        match bytes {
+            Err(why) => {
+                damaged += 1;
+                if damages.len() < MOST_DAMAGES {
+                    damages.push(Damage { block, why });
+                }
+                hashes[block.member] = None;
+            }
+            Ok(bytes) => {
+                blocks += 1;
+                proven += u64::from(block.length);
+                if let (Some(pattern), None) = (pattern, mismatch) {
+                    mismatch = compare(recording, pattern, &block, bytes);
+                }
+                hashes[block.member] = hashes[block.member].take().and_then(|(mut hash, next)| {
+                    hash.update(bytes);
+                    (next == block.file_offset).then_some((hash, next + u64::from(block.length)))
+                });
+            }
+        }
+        progress(ReadProgress { done: Bytes(done), total });
+    }
+    drop(reader);
+    let sha512 = hashes.into_iter().zip(recording.members()).map(|(hash, member)| {
+        let (hash, length) = hash?;
+        (length == member.data_bytes).then(|| hex(&hash.finalize()))
+    });
+    let sha512: Vec<Option<String>> = sha512.collect();
+    if let Some(stated) = stated {
+        match sha512.first().and_then(Option::as_deref) {
+            Some(found) if found.eq_ignore_ascii_case(stated) => {}
+            Some(_) => faults.push("the data are not those of which core:sha512 was computed".to_owned()),
+            None => faults.push("core:sha512 cannot be compared: the data are not whole frames".to_owned()),
+        }
+    }
+    let missing = recording.holes().iter().filter(|hole| !hole.declared).map(|hole| hole.length).sum::<u64>();
+    let mut ledger = recording.ledger();
+    let damaged_bytes = ledger.stored_bytes - proven;
+    ledger.stored_bytes = proven;
+    ledger.durable_bytes = ledger.durable_bytes.min(proven);
+    ledger.lost_bytes = ledger.lost_bytes.saturating_add(damaged_bytes).saturating_add(missing);
+    if recording.is_foreign() {
+        // Its file is all that is known of it.
+        ledger.produced_bytes = ledger.stored_bytes.saturating_add(damaged_bytes);
+    }
+    let grain = layout.grain().bytes;
+    let ledger_holds = match recording.ended() {
+        Some(_) => ledger.holds(),
+        // Cut off: what was on its way then is lost and counted above, but for less than a grain.
+        None => ledger.unaccounted_bytes().unsigned_abs() < u128::from(grain),
+    };
+    let own = match recording.ended() {
+        Some(ended) => ended.verdict,
+        None if recording.is_foreign() => Verdict::Complete,
+        None => Verdict::Incomplete,
+    };
+    if recording.ended().is_none() && !recording.is_foreign() {
+        faults.push("the recording was cut off; `recover` mends it".to_owned());
+    }
+    let is_sound = faults.is_empty() && damaged == 0 && missing == 0 && mismatch.is_none();
+    let verdict = match (ledger_holds, is_sound) {
+        (false, _) => Verdict::Unaccounted,
+        (true, true) => own,
+        (true, false) => own.max(Verdict::Incomplete),
+    };
+    let (bytes, missing) = (Bytes(proven), Bytes(missing));
+    Ok(Verified {
+        verdict,
+        blocks,
+        bytes,
+        damages,
+        damaged,
+        missing,
+        ledger,
+        ledger_holds,
+        faults,
+        pattern,
+        mismatch,
+        sha512,
+    })
+}
+
+/// The first place in a block that the generator did not produce.
+fn compare(recording: &Recording, pattern: Pattern, block: &Block, bytes: &[u8]) -> Option<Mismatch> {
+    let timeline = recording.timeline();
+    let layout = timeline.layout();
+    timeline.runs_in(block.position, Bytes(block.length.into())).find_map(|run| {
+        let start = (run.position - block.position) as usize;
+        let length = run.length.map_or(0, |length| length.0 as usize);
+        // A frame within a grain means that a gap does not lie where it says, which is among the faults.
+        let is_whole = run.first.0.is_multiple_of(layout.grain().frames);
+        is_whole.then(|| pattern.check(layout, run.first, bytes.get(start..start + length)?)).flatten()
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(128), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,9 @@
+//! The promises of the crate, in one binary of tests.
+
+mod crashes;
+mod gaps;
+mod hardship;
+mod mended;
+mod oracle;
+mod recording;
+mod session;

@@ -1,0 +1,186 @@
+//! Sessions on this machine whose parts fail: a panic anywhere ends the recording with an error, and never hangs.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use hairspring_machine::Nanos;
+use hairspring_record::recording::Recording;
+use hairspring_record::recover;
+use hairspring_record::recover::recover;
+use hairspring_record::session::{Input, RecordConfig, RecordError, Recorded, record};
+use hairspring_record::store::{Ways, best};
+use hairspring_record::verify;
+use hairspring_record::verify::verify;
+use hairspring_record::{Ledger, Verdict};
+use hairspring_ring::Producer;
+use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::layout::Layout;
+use hairspring_ring::memory::Pages;
+use hairspring_ring::units::{Bytes, Frames};
+use hairspring_ring::{End, OnOverrun};
+use hairspring_source::pattern::Pattern;
+use hairspring_source::{Next, Source, SourceCounters, SourceDescription};
+
+/// A session that takes longer has hung.
+const WATCHDOG: Duration = Duration::from_secs(120);
+const PATTERN: Pattern = Pattern::Counter;
+
+/// What goes wrong, after so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Defect {
+    None,
+    SourcePanics(u64),
+    /// The source declares more lost frames than can be counted, on which the recorder's arithmetic panics.
+    RecorderPanics(u64),
+    ProgressPanics(u64),
+}
+
+/// A source without a clock and without an end.
+struct Endless {
+    defect: Defect,
+    produced: u64,
+}
+
+impl Endless {
+    fn layout() -> Layout {
+        Layout::analogue(2, 16).expect("exists")
+    }
+}
+
+impl Source for Endless {
+    fn describe(&self) -> SourceDescription {
+        SourceDescription {
+            layout: Self::layout(),
+            rate: None,
+            clocked: false,
+            fifo: Bytes(0),
+            hardware: "test".to_owned(),
+            pattern: Some(PATTERN),
+        }
+    }
+
+    fn start(&mut self, _now: Nanos) {}
+
+    fn service(&mut self, _now: Nanos, ring: &mut Producer) -> Next {
+        match self.defect {
+            Defect::SourcePanics(at) if self.produced >= at => panic!("the source is broken"),
+            Defect::RecorderPanics(at) if self.produced >= at => {
+                let (first, frames) = (Self::layout().frames_in(Bytes(self.produced)), Frames(u64::MAX - 1000));
+                ring.gap(Gap { first, frames, cause: Cause::Source, found: Nanos::ZERO });
+                self.defect = Defect::None;
+            }
+            _ => {}
+        }
+        let Some(room) = ring.reserve(16 * 1024) else { return Next::Room };
+        PATTERN.fill(Self::layout(), Self::layout().frames_in(Bytes(self.produced)), room);
+        ring.commit(16 * 1024);
+        self.produced += 16 * 1024;
+        Next::Room
+    }
+
+    /// Not before all fits: a source whose recorder is gone would wait for ever.
+    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        match self.service(now, ring) {
+            Next::Room if ring.room() == 0 => Next::Room,
+            _ => Next::Ended(End::Stopped),
+        }
+    }
+
+    fn counters(&self) -> SourceCounters {
+        SourceCounters { produced_bytes: self.produced, ..SourceCounters::default() }
+    }
+}
+
+/// Records until `bytes` are stored. The outcome, or none if it hangs.
+fn recorded(target: &Path, cards: usize, defect: Defect, bytes: u64) -> Result<Vec<Recorded>, RecordError> {
+    let (done, result) = mpsc::channel();
+    let targets: Vec<_> = (0..cards).map(|card| target.with_file_name(format!("card{card}"))).collect();
+    std::thread::spawn(move || {
+        let config = RecordConfig {
+            buffer: Bytes::mib(1),
+            pages: Pages::Small,
+            notify: Bytes::kib(64),
+            on_overrun: OnOverrun::Block,
+            ..RecordConfig::default()
+        };
+        // The first card has the defect.
+        let inputs = targets.into_iter().enumerate().map(|(number, target)| {
+            let defect = if number == 0 { defect } else { Defect::None };
+            Input { source: Box::new(Endless { defect, produced: 0 }), targets: vec![target] }
+        });
+        let stop = Arc::new(AtomicBool::new(false));
+        let stored = AtomicU64::new(0);
+        let outcome = record(inputs.collect(), &config, &stop, &mut |cards| {
+            let least = cards.iter().map(|card| card.status.ledger.stored_bytes).min().unwrap_or(0);
+            stored.fetch_max(least, Ordering::Relaxed);
+            if matches!(defect, Defect::ProgressPanics(at) if least >= at) {
+                panic!("the callback is broken");
+            }
+            stop.fetch_or(least >= bytes, Ordering::Relaxed);
+        });
+        drop(done.send(outcome));
+    });
+    result.recv_timeout(WATCHDOG).expect("the session hangs")
+}
+
+/// What the files of a card say: the verdict of their metadata, none if they say that it is still recorded.
+#[track_caller]
+pub(crate) fn read_back(target: &Path) -> (Option<Verdict>, Ledger) {
+    let mut store = best(4, Ways::default());
+    let paths = [target.to_owned()];
+    let stated = Recording::open_in(&mut *store, &paths).expect("opens").closing().map(|closing| closing.verdict);
+    recover(&mut *store, &paths, recover::RecoverOptions::default(), &mut |_| {}).expect("recovered");
+    let recording = Recording::open_in(&mut *store, &paths).expect("opens");
+    let options = verify::VerifyOptions { counters: true, sha512: false };
+    let verified = verify(&mut *store, &recording, options, &mut |_| {}).expect("verified");
+    assert_eq!((verified.damaged, verified.missing.0, verified.mismatch), (0, 0, None), "{:?}", verified.faults);
+    (stated, verified.ledger)
+}
+
+#[test]
+fn a_session_without_a_defect_ends_in_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = recorded(&folder.path().join("x"), 2, Defect::None, 1 << 20).expect("recorded");
+    for (number, recorded) in all.iter().enumerate() {
+        assert_eq!(recorded.outcome.verdict, Verdict::Stopped, "{}", recorded.outcome.reason);
+        let (stated, ledger) = read_back(&folder.path().join(format!("card{number}")));
+        assert_eq!((stated, ledger.stored_bytes), (Some(Verdict::Stopped), recorded.outcome.ledger.stored_bytes));
+    }
+}
+
+/// Runs a session with a defect in the first of two cards; what the files of both say.
+#[track_caller]
+fn panics(part: &str, said: &str, defect: Defect) -> [(Option<Verdict>, Ledger); 2] {
+    let folder = tempfile::tempdir().expect("a folder");
+    let error = recorded(&folder.path().join("x"), 2, defect, u64::MAX).expect_err("a panic is an error");
+    assert!(matches!(&error, RecordError::Panicked(found, text) if *found == part && text.contains(said)), "{error}");
+    [0, 1].map(|number| read_back(&folder.path().join(format!("card{number}"))))
+}
+
+#[test]
+fn a_source_that_panics_ends_the_session_and_what_it_gave_is_recorded() {
+    let [(stated, ledger), (other, _)] = panics("source", "the source is broken", Defect::SourcePanics(1 << 20));
+    assert_eq!((stated, ledger.stored_bytes), (Some(Verdict::Incomplete), 1 << 20));
+    assert_eq!(other, Some(Verdict::Stopped), "the other card ended in order");
+}
+
+#[test]
+fn a_recorder_that_panics_ends_the_session_and_its_files_are_recoverable() {
+    // Nobody set `done` when the recorder's thread panicked: the caller waited for ever, and so did a source for room.
+    let [(stated, ledger), (other, _)] = panics("recorder", "overflow", Defect::RecorderPanics(1 << 20));
+    assert_eq!(stated, None, "its metadata say that it is still recorded");
+    assert!(ledger.stored_bytes <= 1 << 20, "{ledger:?}");
+    assert_eq!(other, Some(Verdict::Stopped), "the other card ended in order");
+}
+
+#[test]
+fn a_progress_callback_that_panics_ends_the_session_in_order() {
+    // The threads of the session waited that somebody stopped them.
+    let defect = Defect::ProgressPanics(1 << 20);
+    for (stated, ledger) in panics("progress callback", "the callback is broken", defect) {
+        assert_eq!(stated, Some(Verdict::Stopped));
+        assert!(ledger.stored_bytes >= 1 << 20, "{ledger:?}");
+    }
+}

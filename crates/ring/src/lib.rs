@@ -1,0 +1,27 @@
+//! The buffer between what produces a stream and what takes it: memory that is mapped twice in a row, and the cursors in it.
+//!
+//! ```text
+//!  Producer ──→ Ring ──→ Consumer
+//!    │           └─────→ Tap ──→ Monitor
+//!    └─ Gap: first frame, length and cause of what is missing
+//! ```
+//!
+//! The [`ring`](fn@ring) is mapped twice in a row, so that each block is contiguous and goes to the disk without a copy. What does
+//! not fit is a [`Gap`]. Amounts and rates have types ([`Bytes`], [`Frames`], [`SampleRate`]), and a [`Layout`] says how samples lie
+//! in bytes.
+
+mod end;
+pub mod gap;
+pub mod layout;
+pub mod memory;
+pub mod monitor;
+pub mod notifier;
+mod ring;
+pub mod units;
+
+pub use end::{End, OnOverrun};
+pub use gap::{Cause, Gap, Skip};
+pub use layout::{Container, Layout};
+pub use memory::{Memory, Pages};
+pub use ring::{Consumer, Fill, Producer, RingError, Tap, ring};
+pub use units::{ByteRate, Bytes, Frames, SampleRate, Samples};

@@ -1,0 +1,557 @@
+//! The ring between a source and its recorder: bytes in a double-mapped memory, and marks where something is missing.
+//!
+//! One [`Producer`], one [`Consumer`], any number of [`Tap`]s that look on. All pieces are contiguous, also over the seam, so
+//! a source fills and a disk empties the ring in place. Positions count the bytes since the beginning and never wrap; a
+//! position plus the gaps before it tells which frame of the source lies there.
+//!
+//! The producer never waits. Taps take nothing and hold nobody up: they copy, and find out afterwards whether what they have
+//! is whole.
+//!
+//! Real-time behaviour: no call allocates, locks or sleeps; waking the consumer costs one system call each `notify` bytes.
+
+#![expect(unsafe_code, reason = "slices of the mapped memory, owned by the protocol of the cursors")]
+
+mod cursors;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use hairspring_machine::Nanos;
+
+use crate::gap::Gap;
+use crate::memory::{Memory, View};
+use crate::notifier::Notifier;
+use crate::units::{ByteRate, Bytes};
+use crate::{End, OnOverrun};
+
+use cursors::Cursors;
+
+/// Gaps that may be under way between producer and consumer at once. If more come in one ringful, later ones become longer
+/// instead of more: nothing is taken from the source until the oldest was seen.
+///
+/// A consumer that waits for a whole amount of bytes must take the gaps as they come, or that amount may never come. Half of them wake
+/// it, and that half of them were taken wakes the producer.
+const MARKS: usize = 1024;
+
+/// What both ends share.
+#[derive(Debug)]
+struct Shared {
+    cursors: Cursors,
+    memory: Arc<Memory>,
+    notify: u64,
+    on_overrun: OnOverrun,
+    /// Wakes the consumer: data, or the end.
+    data: Notifier,
+    /// Wakes the producer: room.
+    room: Notifier,
+    /// Most bytes that were in the ring at once. Written by the producer only.
+    high_water: AtomicU64,
+    /// Set once, when the stream has ended: how, where, and the gap that comes after the last byte.
+    closed: OnceLock<Closing>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Closing {
+    end: End,
+    position: u64,
+    last: Option<Gap>,
+}
+
+/// How a ring stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill {
+    /// Bytes in it now.
+    pub now: Bytes,
+    /// The most there were.
+    pub high_water: Bytes,
+    /// What it holds.
+    pub capacity: Bytes,
+}
+
+impl Fill {
+    /// How long until it overruns if nothing is taken out any more; `None` if nothing comes in.
+    pub fn time_to_overrun(&self, rate: ByteRate) -> Option<Nanos> {
+        rate.time_for(Bytes(self.capacity.0.saturating_sub(self.now.0)))
+    }
+
+    /// Fill in thousandths.
+    pub fn promille(&self) -> u64 {
+        (u128::from(self.now.0) * 1000 / u128::from(self.capacity.0.max(1))) as u64
+    }
+}
+
+/// Why there is no ring.
+#[derive(Debug)]
+pub enum RingError {
+    /// The memory is not mirrored.
+    NotMirrored,
+    /// The memory is another ring's.
+    InUse,
+    /// The notify size is 0 or larger than the ring.
+    Notify(Bytes, Bytes),
+    /// No descriptor for the bells.
+    Notifier(std::io::Error),
+}
+
+impl std::fmt::Display for RingError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotMirrored => f.write_str("a ring needs a mirrored memory"),
+            Self::InUse => f.write_str("the memory belongs to another ring: give each ring a memory of its own"),
+            Self::Notify(notify, size) => {
+                write!(f, "a notify size of {notify} in a buffer of {size}: choose 1 B to {size}")
+            }
+            Self::Notifier(error) => write!(f, "no descriptor for waking the recorder: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RingError {}
+
+/// A ring in a mirrored memory. `notify` is how many bytes come together before the consumer is woken.
+///
+/// # Errors
+/// See [`RingError`].
+pub fn ring(memory: Arc<Memory>, notify: Bytes, on_overrun: OnOverrun) -> Result<(Producer, Consumer), RingError> {
+    let size = memory.size();
+    if (memory.reach() as u64) < size.0 * 2 {
+        return Err(RingError::NotMirrored);
+    }
+    if notify.0 == 0 || notify > size {
+        return Err(RingError::Notify(notify, size));
+    }
+    let (marks, marked) = rtrb::RingBuffer::new(MARKS);
+    let (data, room) = (Notifier::new().map_err(RingError::Notifier)?, Notifier::new().map_err(RingError::Notifier)?);
+    if !memory.lend() {
+        return Err(RingError::InUse);
+    }
+    let shared = Arc::new(Shared {
+        cursors: Cursors::new(size.0),
+        memory,
+        notify: notify.0,
+        on_overrun,
+        data,
+        room,
+        high_water: AtomicU64::new(0),
+        closed: OnceLock::new(),
+    });
+    let producer = Producer {
+        shared: Arc::clone(&shared),
+        head: 0,
+        reserved: 0,
+        rung: 0,
+        high_water: 0,
+        pending: None,
+        marked: 0,
+        marks,
+    };
+    Ok((producer, Consumer { shared, next: 0, marks: marked }))
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.memory.give_back();
+    }
+}
+
+impl Shared {
+    fn offset(&self, position: u64) -> usize {
+        (position % self.cursors.capacity()) as usize
+    }
+
+    fn fill(&self) -> Fill {
+        let tail = self.cursors.tail();
+        Fill {
+            now: Bytes(self.cursors.head().saturating_sub(tail)),
+            // Relaxed: a figure for people, nothing is ordered by it.
+            high_water: Bytes(self.high_water.load(Ordering::Relaxed)),
+            capacity: Bytes(self.cursors.capacity()),
+        }
+    }
+}
+
+/// The end of a ring into which a source puts its data.
+#[derive(Debug)]
+pub struct Producer {
+    shared: Arc<Shared>,
+    /// What is published.
+    head: u64,
+    /// How far bytes were ever reserved.
+    reserved: u64,
+    /// `head` when the consumer was woken last.
+    rung: u64,
+    high_water: u64,
+    /// The gap that the consumer does not know yet; it lies at `head`.
+    pending: Option<Gap>,
+    /// Gaps handed over since the consumer was woken last.
+    marked: usize,
+    marks: rtrb::Producer<(u64, Gap)>,
+}
+
+impl Producer {
+    /// What to do when data do not fit.
+    pub fn on_overrun(&self) -> OnOverrun {
+        self.shared.on_overrun
+    }
+
+    /// How many bytes come together before the consumer is woken.
+    pub fn notify(&self) -> Bytes {
+        Bytes(self.shared.notify)
+    }
+
+    /// Bytes that can be put in now. 0 while a gap waits for being seen, for data after it would hide it.
+    pub fn room(&mut self) -> u64 {
+        if !self.push_pending() {
+            return 0;
+        }
+        self.shared.cursors.tail() + self.shared.cursors.capacity() - self.head
+    }
+
+    /// Position of the next byte.
+    pub fn position(&self) -> u64 {
+        self.head
+    }
+
+    /// The ring's memory, for a driver that fills it by itself, and the offset in it of a position.
+    pub fn memory(&self) -> (&Arc<Memory>, impl Fn(u64) -> usize + '_) {
+        (&self.shared.memory, |position| self.shared.offset(position))
+    }
+
+    /// The next `length` bytes to be filled; `None` if there is no room for so many. Nothing is published before
+    /// [`Producer::commit`].
+    pub fn reserve(&mut self, length: usize) -> Option<&mut [u8]> {
+        if length as u64 > self.room() {
+            return None;
+        }
+        self.reserved = self.reserved.max(self.head + length as u64);
+        self.shared.cursors.announce(self.reserved);
+        let offset = self.shared.offset(self.head);
+        // SAFETY: the bytes from `head` on, `length` of them, are before `tail + capacity`: by the cursors' protocol they are
+        // this producer's until it publishes them, and there is one producer, borrowed mutably here; `Memory::lend` keeps
+        // other rings off, and who attaches the memory to a store promises to keep off, too. They are within the reach of the memory, for `length` is at most its size and `offset` below it; the memory lives as long as `shared`.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.shared.memory.address().as_ptr().add(offset), length) })
+    }
+
+    /// Makes room for `length` bytes that begin `skip` bytes behind the next one, for a device that fills pieces in any order:
+    /// the offset in the memory where they lie, or `None` if there is no room for so many. They are published, in order,
+    /// with everything before them, by [`Producer::commit`]; until then nobody else touches them.
+    pub fn reserve_ahead(&mut self, skip: u64, length: usize) -> Option<usize> {
+        let end = skip.checked_add(length as u64)?;
+        if end > self.room() {
+            return None;
+        }
+        // The frontier never goes back: a piece further on may be on its way already.
+        self.reserved = self.reserved.max(self.head + end);
+        self.shared.cursors.announce(self.reserved);
+        Some(self.shared.offset(self.head + skip))
+    }
+
+    /// Looks at bytes that were reserved and filled but not published yet.
+    ///
+    /// # Safety
+    /// No device or kernel writes to these bytes while the slice lives.
+    ///
+    /// # Panics
+    /// If they were not reserved.
+    pub unsafe fn ahead(&self, skip: u64, length: usize) -> &[u8] {
+        let begin = self.head + skip;
+        assert!(begin + length as u64 <= self.reserved, "looked at what was not reserved");
+        let offset = self.shared.offset(begin);
+        // SAFETY: the bytes were reserved, so they are before `tail + capacity` (the tail only grows) and not before `head`:
+        // they are this producer's, which is borrowed here. They are within the reach of the memory: `length` is at most its
+        // size, for it was reserved, and `offset` below it. That no device writes there is the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length) }
+    }
+
+    /// Publishes bytes that were filled; wakes the consumer once per `notify` bytes.
+    ///
+    /// # Panics
+    /// If there is no room for so many: they were not reserved.
+    pub fn commit(&mut self, length: usize) {
+        assert!(length as u64 <= self.room(), "committed more than was reserved");
+        self.head += length as u64;
+        self.shared.cursors.publish(self.head);
+        let fill = self.head - self.shared.cursors.tail();
+        if fill > self.high_water {
+            self.high_water = fill;
+            // Relaxed: a figure for people.
+            self.shared.high_water.store(fill, Ordering::Relaxed);
+        }
+        if self.head - self.rung >= self.shared.notify {
+            self.flush();
+        }
+    }
+
+    /// Wakes the consumer now.
+    pub fn flush(&mut self) {
+        (self.rung, self.marked) = (self.head, 0);
+        self.shared.data.notify();
+    }
+
+    /// Declares that frames are missing before the next byte. Gaps that touch become one, with the cause of the first.
+    pub fn gap(&mut self, gap: Gap) {
+        match &mut self.pending {
+            Some(pending) if pending.end() == gap.first => pending.frames.0 += gap.frames.0,
+            pending => {
+                debug_assert!(pending.is_none(), "a gap that does not touch the one before it at the same position");
+                *pending = Some(gap);
+            }
+        }
+    }
+
+    fn push_pending(&mut self) -> bool {
+        let Some(gap) = self.pending else { return true };
+        let pushed = self.marks.push((self.head, gap)).is_ok();
+        if pushed {
+            self.pending = None;
+            self.marked += 1;
+            if self.marked >= MARKS / 2 {
+                self.flush();
+            }
+        }
+        pushed
+    }
+
+    /// Takes the oldest bytes away from the consumer so that `length` fit, if it is not reading them right now; bytes of room
+    /// there are then. Only for the policy [`OnOverrun::Overwrite`]. What is taken is whole multiples of `grain` bytes; the
+    /// consumer sees it and declares the gap.
+    pub fn evict(&mut self, length: u64, grain: u64) -> u64 {
+        let room = self.room();
+        if self.shared.on_overrun != OnOverrun::Overwrite || room >= length || self.pending.is_some() {
+            return room;
+        }
+        let tail = self.shared.cursors.tail();
+        // A notify size at least: the consumer shall not see a thousand small gaps.
+        let taken = (length - room).max(self.shared.notify).div_ceil(grain) * grain;
+        let most = (self.head - tail) / grain * grain;
+        self.shared.cursors.evict(tail + taken.min(most));
+        self.room()
+    }
+
+    /// How the ring stands.
+    pub fn fill(&self) -> Fill {
+        self.shared.fill()
+    }
+
+    /// Set when the consumer has made room.
+    pub fn notifier(&self) -> &Notifier {
+        &self.shared.room
+    }
+
+    /// Says that nothing comes any more, and how it ended. Later calls change nothing.
+    pub fn close(&mut self, end: End) {
+        self.push_pending();
+        // Taken: this is called once more when it is dropped, and what is told here must not be told as a mark, too.
+        let last = self.pending.take();
+        let _ = self.shared.closed.set(Closing { end, position: self.head, last });
+        self.flush();
+    }
+
+    /// A tap for looking on.
+    pub fn tap(&self) -> Option<Tap> {
+        Tap::new(&self.shared)
+    }
+}
+
+impl Drop for Producer {
+    /// A source that is gone without a word has failed; the consumer must not wait for it.
+    fn drop(&mut self) {
+        self.close(End::Failed(0));
+    }
+}
+
+/// The end of a ring from which a recorder takes the data.
+///
+/// Between [`Consumer::next`] and the head lie bytes that it has not taken yet; between the tail and `next` those that it has
+/// taken but that are still in use (on their way to the disk).
+#[derive(Debug)]
+pub struct Consumer {
+    shared: Arc<Shared>,
+    next: u64,
+    marks: rtrb::Consumer<(u64, Gap)>,
+}
+
+impl Consumer {
+    /// Position of the next byte to take.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Position behind the newest byte.
+    pub fn head(&self) -> u64 {
+        self.shared.cursors.head()
+    }
+
+    /// Bytes that can be taken.
+    pub fn available(&self) -> u64 {
+        self.shared.cursors.head().saturating_sub(self.next)
+    }
+
+    /// The next gap that lies at or before a position, if any; it is taken.
+    ///
+    /// Ask after the bytes before that position were seen by [`Consumer::available`]: then all gaps before them are here.
+    pub fn gap_before(&mut self, position: u64) -> Option<(u64, Gap)> {
+        let at = self.marks.peek().ok()?.0;
+        if at > position {
+            return None;
+        }
+        let mark = self.marks.pop().ok();
+        if self.marks.slots() == MARKS / 2 {
+            self.shared.room.notify();
+        }
+        mark
+    }
+
+    /// Where the next gap lies, if one is known.
+    pub fn next_gap_at(&self) -> Option<u64> {
+        self.marks.peek().ok().map(|mark| mark.0)
+    }
+
+    /// How the stream ended and where, and the gap after its last byte, once that is so. Data and gaps may still be waiting.
+    pub fn closed(&self) -> Option<(End, u64, Option<Gap>)> {
+        self.shared.closed.get().map(|closing| (closing.end, closing.position, closing.last))
+    }
+
+    /// Looks at bytes that were not released yet. Where the oldest may be overwritten, [`Consumer::take_held`] does that.
+    ///
+    /// # Panics
+    /// If they are not all between the tail and the head, or the policy is [`OnOverrun::Overwrite`].
+    pub fn view(&self, position: u64, length: usize) -> &[u8] {
+        assert!(
+            self.shared.on_overrun != OnOverrun::Overwrite,
+            "the producer may evict what is looked at: use take_held"
+        );
+        let end = position + length as u64;
+        assert!(
+            position >= self.shared.cursors.tail() && end <= self.shared.cursors.head(),
+            "not the consumer's bytes"
+        );
+        // SAFETY: the bytes are between tail and head: by the cursors' protocol they are this consumer's until it releases
+        // them, for which it must be borrowed mutably, and the producer does not evict them, for the policy is another. They
+        // are within the reach of the memory.
+        unsafe {
+            let offset = self.shared.offset(position);
+            std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length)
+        }
+    }
+
+    /// Takes `length` bytes: `next` moves on, the bytes stay in use until they are released.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn take(&mut self, length: u64) {
+        assert!(length <= self.available(), "took more than there is");
+        self.next += length;
+    }
+
+    /// Takes and gives back everything before a position without looking at it.
+    ///
+    /// # Panics
+    /// If there is not so much.
+    pub fn skip_to(&mut self, position: u64) {
+        self.take(position.saturating_sub(self.next));
+        self.release(position);
+    }
+
+    /// Gives everything before a position back to the producer, and wakes it.
+    ///
+    /// # Panics
+    /// If the position was not taken yet.
+    pub fn release(&mut self, position: u64) {
+        assert!(position <= self.next, "released what was not taken");
+        if self.shared.cursors.give_back(position) {
+            self.shared.room.notify();
+        }
+    }
+
+    /// Takes, uses and releases up to `most` bytes at once, while the producer cannot evict them. First come the bytes that it
+    /// evicted since the last call: `use_them` gets the position where the rest begins, the rest, and tells how many of its
+    /// bytes it used. This is how data are taken where the oldest may be overwritten.
+    pub fn take_held(&mut self, most: usize, use_them: impl FnOnce(u64, &[u8]) -> usize) {
+        self.shared.cursors.hold();
+        let tail = self.shared.cursors.tail();
+        let length = usize::try_from(self.shared.cursors.head() - tail).unwrap_or(usize::MAX).min(most);
+        let offset = self.shared.offset(tail);
+        // SAFETY: the bytes are between tail and head, and the producer does not move the tail while this side holds it, so
+        // they are this consumer's until it lets go below. They are within the reach of the memory.
+        let bytes = unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset), length) };
+        let used = use_them(tail, bytes).min(length);
+        self.next = tail + used as u64;
+        self.shared.cursors.release(self.next);
+        self.shared.cursors.let_go();
+        self.shared.room.notify();
+    }
+
+    /// The ring's memory.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.shared.memory
+    }
+
+    /// The offset in it of a position.
+    pub fn offset(&self, position: u64) -> usize {
+        self.shared.offset(position)
+    }
+
+    /// What to do when data do not fit.
+    pub fn on_overrun(&self) -> OnOverrun {
+        self.shared.on_overrun
+    }
+
+    /// How the ring stands.
+    pub fn fill(&self) -> Fill {
+        self.shared.fill()
+    }
+
+    /// Set when there are data, and at the end.
+    pub fn notifier(&self) -> &Notifier {
+        &self.shared.data
+    }
+
+    /// A tap for looking on.
+    pub fn tap(&self) -> Option<Tap> {
+        Tap::new(&self.shared)
+    }
+}
+
+/// Looks at the newest data of a ring without taking them, and without holding up anybody.
+#[derive(Debug)]
+pub struct Tap {
+    shared: Arc<Shared>,
+    view: View,
+}
+
+impl Tap {
+    fn new(shared: &Arc<Shared>) -> Option<Self> {
+        Some(Self { view: shared.memory.view()?, shared: Arc::clone(shared) })
+    }
+
+    /// Position behind the newest byte.
+    pub fn head(&self) -> u64 {
+        self.shared.cursors.head()
+    }
+
+    /// Copies the bytes from a position on. `false` if they are not there yet, or not any more: then `into` holds rubbish.
+    pub fn copy(&self, position: u64, into: &mut [u8]) -> bool {
+        let capacity = self.shared.cursors.capacity();
+        if into.len() as u64 > capacity || position + into.len() as u64 > self.head() {
+            return false;
+        }
+        self.view.copy(position, into);
+        self.shared.cursors.is_intact(position)
+    }
+
+    /// How the ring stands.
+    pub fn fill(&self) -> Fill {
+        self.shared.fill()
+    }
+
+    /// Whether the stream has ended.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.get().is_some()
+    }
+}
+
+#[cfg(test)]
+mod stress;
+#[cfg(test)]
+mod tests;

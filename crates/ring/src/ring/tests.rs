@@ -1,0 +1,196 @@
+//! The ring, from one thread.
+
+#![expect(unsafe_code, reason = "looks at what was reserved and not published")]
+
+use super::*;
+use crate::gap::Cause;
+use crate::memory::Pages;
+use crate::units::Frames;
+
+fn small(on_overrun: OnOverrun) -> (Producer, Consumer) {
+    let memory = Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB");
+    ring(Arc::new(memory), Bytes(1024), on_overrun).expect("a ring")
+}
+
+fn put(producer: &mut Producer, length: usize, value: u8) {
+    producer.reserve(length).expect("room").fill(value);
+    producer.commit(length);
+}
+
+fn gap(first: u64, frames: u64) -> Gap {
+    Gap { first: Frames(first), frames: Frames(frames), cause: Cause::BufferFull, found: Nanos::ZERO }
+}
+
+#[test]
+fn pieces_over_the_seam_are_contiguous() {
+    let (mut producer, mut consumer) = small(OnOverrun::Stop);
+    put(&mut producer, 3000, 1);
+    consumer.take(3000);
+    consumer.release(3000);
+    put(&mut producer, 3000, 2);
+    assert_eq!(consumer.available(), 3000);
+    assert!(consumer.view(3000, 3000).iter().all(|byte| *byte == 2));
+    assert!(producer.reserve(1097).is_none());
+    assert_eq!(producer.fill().high_water, Bytes(3000));
+}
+
+#[test]
+fn the_bell_rings_each_notify_size_and_at_the_end() {
+    let (mut producer, consumer) = small(OnOverrun::Stop);
+    put(&mut producer, 1023, 1);
+    assert!(!consumer.notifier().clear());
+    put(&mut producer, 1, 1);
+    assert!(consumer.notifier().clear());
+    put(&mut producer, 1, 1);
+    assert!(!consumer.notifier().clear());
+    producer.close(End::Finished);
+    assert!(consumer.notifier().clear());
+    assert_eq!(consumer.closed(), Some((End::Finished, 1025, None)));
+}
+
+#[test]
+fn gaps_lie_where_they_were_declared_and_touching_ones_are_one() {
+    let (mut producer, mut consumer) = small(OnOverrun::Gap);
+    put(&mut producer, 10, 1);
+    producer.gap(gap(10, 5));
+    producer.gap(gap(15, 5));
+    put(&mut producer, 10, 1);
+    producer.gap(gap(30, 1));
+    assert_eq!(consumer.gap_before(9), None);
+    assert_eq!(consumer.gap_before(20), Some((10, gap(10, 10))));
+    assert_eq!(consumer.gap_before(20), None);
+    producer.close(End::Finished);
+    assert_eq!(consumer.gap_before(20), Some((20, gap(30, 1))));
+    assert_eq!(consumer.closed(), Some((End::Finished, 20, None)));
+}
+
+#[test]
+fn too_many_gaps_stop_the_intake_and_are_told_all_the_same() {
+    let (mut producer, mut consumer) = small(OnOverrun::Gap);
+    let mut index = 0;
+    for _ in 0..MARKS {
+        producer.gap(gap(index, 1));
+        put(&mut producer, 1, 0);
+        index += 2;
+    }
+    producer.gap(gap(index, 1));
+    assert_eq!(producer.room(), 0);
+    producer.gap(gap(index + 1, 1));
+    producer.close(End::Finished);
+    let (_, _, last) = consumer.closed().expect("closed");
+    assert_eq!(last, Some(gap(index, 2)));
+    let mut seen = 0;
+    while consumer.gap_before(u64::MAX).is_some() {
+        seen += 1;
+    }
+    assert_eq!(seen, MARKS);
+}
+
+/// A consumer that waited for `notify` bytes was not woken by a list of gaps that filled up before, and the source that waited for room
+/// not when the list was emptied.
+#[test]
+fn half_a_list_of_gaps_wakes_the_consumer_and_that_half_of_it_was_taken_wakes_the_producer() {
+    let (mut producer, mut consumer) = small(OnOverrun::Block);
+    // Touching gaps that are handed over one by one: no byte comes, and no notify size.
+    let declare = |producer: &mut Producer, count: u64| {
+        for index in 0..count {
+            producer.gap(gap(index, 1));
+            assert!(producer.room() > 0);
+        }
+    };
+    declare(&mut producer, 511);
+    assert!(!consumer.notifier().clear());
+    declare(&mut producer, 1);
+    assert!(consumer.notifier().clear());
+    declare(&mut producer, 512);
+    assert!(consumer.notifier().clear());
+    producer.gap(gap(1024, 1));
+    assert_eq!((producer.room(), producer.notifier().clear()), (0, false));
+    for taken in 1..=MARKS {
+        assert!(consumer.gap_before(0).is_some());
+        assert_eq!(producer.notifier().clear(), taken == MARKS / 2, "after {taken}");
+    }
+    assert!(producer.room() > 0);
+    assert_eq!(consumer.gap_before(0), Some((0, gap(1024, 1))));
+}
+
+#[test]
+fn eviction_takes_the_oldest_and_the_consumer_sees_where_the_rest_begins() {
+    let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
+    put(&mut producer, 4096, 1);
+    assert_eq!(producer.evict(10, 6), 1026);
+    put(&mut producer, 1000, 2);
+    let mut begin = 0;
+    consumer.take_held(usize::MAX, |position, bytes| {
+        begin = position;
+        assert_eq!(bytes.len(), 4070);
+        assert_eq!((bytes[0], bytes[3069], bytes[3070]), (1, 1, 2));
+        100
+    });
+    assert_eq!((begin, consumer.next()), (1026, 1126));
+}
+
+#[test]
+#[should_panic(expected = "use take_held")]
+fn what_may_be_evicted_cannot_be_looked_at() {
+    let (mut producer, consumer) = small(OnOverrun::Overwrite);
+    put(&mut producer, 100, 1);
+    consumer.view(0, 100);
+}
+
+/// Two rings on one memory would hand out the same bytes twice, to be written to.
+#[test]
+fn a_memory_is_one_rings_at_a_time() {
+    let memory = Arc::new(Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB"));
+    let first = ring(Arc::clone(&memory), Bytes(1), OnOverrun::Stop).expect("a ring");
+    let tap = first.0.tap();
+    let again = || ring(Arc::clone(&memory), Bytes(1), OnOverrun::Stop);
+    assert!(matches!(again(), Err(RingError::InUse)));
+    drop(first);
+    assert!(matches!(again(), Err(RingError::InUse)), "somebody looks on");
+    drop(tap);
+    assert!(again().is_ok());
+}
+
+#[test]
+fn taps_copy_what_is_there_and_know_what_is_not() {
+    let (mut producer, mut consumer) = small(OnOverrun::Stop);
+    let tap = consumer.tap().expect("a view");
+    put(&mut producer, 100, 7);
+    let mut bytes = [0; 50];
+    assert!(tap.copy(50, &mut bytes) && bytes.iter().all(|byte| *byte == 7));
+    assert!(!tap.copy(51, &mut bytes), "not yet there");
+    consumer.take(100);
+    consumer.release(100);
+    put(&mut producer, 4096, 8);
+    assert!(!tap.copy(50, &mut bytes), "not there any more");
+}
+
+#[test]
+fn a_producer_that_is_dropped_closes_the_stream() {
+    let (producer, consumer) = small(OnOverrun::Stop);
+    drop(producer);
+    assert_eq!(consumer.closed(), Some((End::Failed(0), 0, None)));
+}
+
+#[test]
+fn pieces_that_are_filled_out_of_order_are_published_in_order() {
+    let (mut producer, mut consumer) = small(OnOverrun::Stop);
+    put(&mut producer, 3000, 1);
+    consumer.take(3000);
+    consumer.release(3000);
+    let second = producer.reserve_ahead(2000, 1000).expect("room");
+    let first = producer.reserve_ahead(0, 2000).expect("room");
+    assert_eq!((first, second), (3000, 5000 - 4096));
+    assert!(producer.reserve_ahead(3000, 1097).is_none());
+    let both = producer.reserve(3000).expect("room");
+    both[2000..].fill(3);
+    both[..2000].fill(2);
+    // SAFETY: there is no device.
+    assert!(unsafe { producer.ahead(2000, 1000) }.iter().all(|byte| *byte == 3));
+    assert_eq!(consumer.available(), 0);
+    producer.commit(2000);
+    assert!(consumer.available() == 2000 && consumer.view(3000, 2000).iter().all(|byte| *byte == 2));
+    producer.commit(1000);
+    assert!(consumer.view(5000, 1000).iter().all(|byte| *byte == 3));
+}

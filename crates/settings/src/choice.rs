@@ -1,0 +1,204 @@
+//! [`Choice`]: a tunable with a value, as people write it: `idle=off`, `policy=fifo:80`, `cpu=0+2`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hairspring_machine::{Cpu, CpuSet, Nanos, Policy};
+
+use crate::catalogue::{CATALOGUE, Interface, Tunable};
+
+/// A tunable and the value chosen for it.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    tunable: &'static Tunable,
+    text: String,
+    pub(crate) value: Value,
+}
+
+/// The value, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Slack(Nanos),
+    Policy(Policy),
+    Cpus(CpuSet),
+    Nice(i32),
+    IdleUs(u32),
+    /// What is written to files. The kernel decides whether it is a value.
+    File(String),
+}
+
+/// Why a text is no choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChoiceError {
+    /// The text has no `=`.
+    NoValue(String),
+    /// No setting has this id; the nearest one that has a similar name, if any.
+    Unknown(String, Option<&'static str>),
+    /// The setting is advice: it cannot be applied here. The text says how to apply it.
+    Advice(&'static str, &'static str),
+    /// The setting takes other values.
+    Value(&'static str, String, &'static str),
+}
+
+impl fmt::Display for ChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoValue(text) => write!(f, "`{text}` has no value: write {text}=VALUE"),
+            Self::Unknown(id, near) => {
+                write!(f, "no setting is called `{id}`")?;
+                match near {
+                    Some(near) => write!(f, "; did you mean `{near}`?"),
+                    None => f.write_str("; `hairspring settings` lists them"),
+                }
+            }
+            Self::Advice(id, how) => write!(f, "`{id}` cannot be set for a program: {how}"),
+            Self::Value(id, value, values) => write!(f, "`{value}` is no value for `{id}`: it takes {values}"),
+        }
+    }
+}
+
+impl std::error::Error for ChoiceError {}
+
+impl Choice {
+    /// The setting.
+    pub fn tunable(&self) -> &'static Tunable {
+        self.tunable
+    }
+
+    /// The value as it was written.
+    pub fn value(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.tunable.id, self.text)
+    }
+}
+
+impl FromStr for Choice {
+    type Err = ChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, ChoiceError> {
+        let (id, value) = text.split_once('=').ok_or_else(|| ChoiceError::NoValue(text.to_owned()))?;
+        let tunable = Tunable::find(id).ok_or_else(|| ChoiceError::Unknown(id.to_owned(), nearest(id)))?;
+        let understood = match tunable.interface {
+            Interface::Advice(how) => return Err(ChoiceError::Advice(tunable.id, how)),
+            Interface::Files(_) => file_value(value),
+            Interface::Call(_) => call_value(tunable.id, value),
+        };
+        let wrong = || ChoiceError::Value(tunable.id, value.to_owned(), tunable.values);
+        Ok(Self { tunable, text: value.to_owned(), value: understood.ok_or_else(wrong)? })
+    }
+}
+
+/// One line of printable text, which is all that these files take.
+fn file_value(text: &str) -> Option<Value> {
+    let fits = !text.is_empty() && text.len() <= 4096 && text.chars().all(|char| !char.is_control());
+    fits.then(|| Value::File(text.to_owned()))
+}
+
+fn call_value(id: &str, text: &str) -> Option<Value> {
+    match id {
+        "slack" => span(text).filter(|slack| *slack > Nanos::ZERO).map(Value::Slack),
+        "policy" => policy(text).map(Value::Policy),
+        "cpu" => {
+            let cpus: Option<Vec<Cpu>> = text.split('+').map(|cpu| cpu.parse().ok().map(Cpu)).collect();
+            cpus.map(|cpus| Value::Cpus(CpuSet(cpus)))
+        }
+        "nice" => text.parse().ok().filter(|nice| (-20..=19).contains(nice)).map(Value::Nice),
+        "idle" if text == "off" => Some(Value::IdleUs(0)),
+        "idle" => {
+            let span = span(text)?.count();
+            u32::try_from(span / 1_000).ok().filter(|_| span % 1_000 == 0).map(Value::IdleUs)
+        }
+        _ => None,
+    }
+}
+
+fn policy(text: &str) -> Option<Policy> {
+    let priority = |text: &str| text.parse().ok().filter(|priority| (1..=99).contains(priority));
+    match text.split_once(':') {
+        None => (text == "other").then_some(Policy::Other),
+        Some(("fifo", number)) => priority(number).map(Policy::Fifo),
+        Some(("rr", number)) => priority(number).map(Policy::RoundRobin),
+        Some(_) => None,
+    }
+}
+
+fn span(text: &str) -> Option<Nanos> {
+    text.parse::<Nanos>().ok().filter(|span| !span.is_negative())
+}
+
+/// The id that differs from this one least: at most two letters changed, left out or added.
+fn nearest(id: &str) -> Option<&'static str> {
+    let near = CATALOGUE.iter().map(|tunable| (strsim::levenshtein(id, tunable.id), tunable.id)).min()?;
+    (near.0 <= 2).then_some(near.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<Value, String> {
+        text.parse::<Choice>().map(|choice| choice.value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn choices_are_understood() {
+        let cpus = |cpus: &[u32]| Value::Cpus(CpuSet(cpus.iter().copied().map(Cpu).collect()));
+        for (text, expected) in [
+            ("idle=off", Value::IdleUs(0)),
+            ("idle=10us", Value::IdleUs(10)),
+            ("policy=fifo:80", Value::Policy(Policy::Fifo(80))),
+            ("policy=rr:1", Value::Policy(Policy::RoundRobin(1))),
+            ("policy=other", Value::Policy(Policy::Other)),
+            ("cpu=1", cpus(&[1])),
+            ("cpu=0+2", cpus(&[0, 2])),
+            ("slack=1us", Value::Slack(Nanos::from_micros(1))),
+            ("nice=-5", Value::Nice(-5)),
+            ("rt-throttling=-1", Value::File("-1".to_owned())),
+        ] {
+            assert_eq!(value(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_choice_says_what_would_be_one() {
+        for (text, says) in [
+            ("idle", "write idle=VALUE"),
+            ("idel=off", "did you mean `idle`?"),
+            ("zzzzzzzz=1", "`hairspring settings` lists them"),
+            ("policy=fifo:100", "it takes fifo:1..99, rr:1..99 or other"),
+            ("policy=fifo", "it takes fifo:1..99"),
+            ("slack=0ns", "is no value for `slack`"),
+            ("idle=1ns", "is no value for `idle`"),
+            ("cpu=", "is no value for `cpu`"),
+            ("nice=20", "it takes -20..19"),
+            ("swappiness=", "is no value"),
+            ("swappiness=1\n2", "is no value"),
+            ("firmware=x", "cannot be set for a program"),
+        ] {
+            let error = value(text).expect_err(text);
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_setting_that_can_be_applied_is_understood() {
+        for tunable in CATALOGUE.iter().filter(|tunable| matches!(tunable.interface, Interface::Call(_))) {
+            let some = ["1us", "fifo:1", "1", "off"].iter().any(|text| call_value(tunable.id, text).is_some());
+            assert!(some, "{} takes no value", tunable.id);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_a_choice_or_an_error(text in ".{0,40}") {
+            if let Ok(choice) = text.parse::<Choice>() {
+                proptest::prop_assert_eq!(choice.to_string(), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The value of a setting now: of the calling thread, of the machine.
+
+use std::io;
+use std::path::Path;
+
+use hairspring_machine::{Host, Machine, Policy};
+
+use crate::catalogue::{Interface, Tunable};
+use crate::files;
+use crate::idle::IdleLatency;
+
+/// The value of a setting, as [`Choice`](crate::Choice) would write it: of the calling thread, or of the machine whose files lie under
+/// `root`. Files that differ are listed, each value once.
+///
+/// # Errors
+/// This machine has no such setting, the caller may not read it, or it is advice without a value.
+pub fn current(root: &Path, tunable: &Tunable) -> io::Result<String> {
+    match tunable.interface {
+        Interface::Advice(_) => Err(io::ErrorKind::Unsupported.into()),
+        Interface::Call(_) => of_thread(tunable.id),
+        Interface::Files(pattern) => {
+            let values: io::Result<Vec<String>> =
+                files::expand(root, pattern).iter().map(|path| files::read(path)).collect();
+            let mut values = values?;
+            values.sort();
+            values.dedup();
+            if values.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(values.join(", ")) }
+        }
+    }
+}
+
+fn of_thread(id: &str) -> io::Result<String> {
+    match id {
+        "slack" => Ok(Host.timer_slack().to_string().replace(' ', "")),
+        "policy" => Ok(match Host.policy() {
+            Policy::Other => "other".to_owned(),
+            Policy::Fifo(priority) => format!("fifo:{priority}"),
+            Policy::RoundRobin(priority) => format!("rr:{priority}"),
+            Policy::Unknown(number) => format!("policy {number}"),
+        }),
+        "cpu" => Ok(Host.affinity().0.iter().map(|cpu| cpu.0.to_string()).collect::<Vec<_>>().join("+")),
+        "nice" => Ok(rustix::process::getpriority_process(None)?.to_string()),
+        "idle" => Ok(match IdleLatency::in_force()? {
+            Some(0) => "off".to_owned(),
+            Some(most_us) => format!("{most_us}us"),
+            None => "no limit".to_owned(),
+        }),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CATALOGUE;
+
+    #[test]
+    fn every_call_has_a_value_on_this_machine_or_a_reason() {
+        for tunable in CATALOGUE.iter().filter(|tunable| matches!(tunable.interface, Interface::Call(_))) {
+            match current(Path::new("/"), tunable) {
+                Ok(value) => assert!(!value.is_empty(), "{}", tunable.id),
+                Err(error) => assert_ne!(error.kind(), io::ErrorKind::Unsupported, "{}", tunable.id),
+            }
+        }
+    }
+
+    #[test]
+    fn files_that_differ_are_listed() {
+        let root = tempfile::tempdir().expect("a folder");
+        let tunable = Tunable::find("disk-scheduler").expect("in the catalogue");
+        assert_eq!(current(root.path(), tunable).expect_err("no disk").kind(), io::ErrorKind::NotFound);
+        for (disk, scheduler) in [("a", "[none] bfq"), ("b", "none [bfq]"), ("c", "[none] bfq")] {
+            let folder = root.path().join("sys/block").join(disk).join("queue");
+            std::fs::create_dir_all(&folder).expect("made");
+            std::fs::write(folder.join("scheduler"), scheduler).expect("written");
+        }
+        assert_eq!(current(root.path(), tunable).expect("readable"), "bfq, none");
+    }
+}

@@ -1,0 +1,83 @@
+//! [`IdleLatency`]: keeps idle CPUs from states that take long to leave.
+//!
+//! The kernel's PM QoS interface, `/dev/cpu_dma_latency`: whoever holds the file open with a number of microseconds written to it
+//! limits the exit latency of all CPUs. The lowest number of all holders is in force. The kernel drops the limit when the last
+//! descriptor is closed, so it cannot outlive its holders. Source: Documentation/power/pm_qos_interface.rst of the kernel.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use rustix::io::FdFlags;
+
+/// The device that takes the limit.
+pub const IDLE_DEVICE: &str = "/dev/cpu_dma_latency";
+
+/// A limit on the exit latency of all CPUs, in force until it is dropped.
+#[derive(Debug)]
+pub struct IdleLatency(File);
+
+impl IdleLatency {
+    /// Limits the exit latency of all CPUs to `most_us` microseconds. 0 keeps them out of all idle states: they poll.
+    ///
+    /// # Errors
+    /// The device is missing, or the caller may not write to it: it belongs to root unless a udev rule says otherwise.
+    pub fn hold(most_us: u32) -> io::Result<Self> {
+        Self::hold_at(Path::new(IDLE_DEVICE), most_us)
+    }
+
+    fn hold_at(device: &Path, most_us: u32) -> io::Result<Self> {
+        let mut file = OpenOptions::new().write(true).open(device)?;
+        // The kernel reads a signed number; it knows no limit above 2,000 s.
+        file.write_all(&i32::try_from(most_us).unwrap_or(i32::MAX).to_ne_bytes())?;
+        Ok(Self(file))
+    }
+
+    /// Lets programs that this process starts inherit the limit: it lasts until the last of them has ended.
+    ///
+    /// # Errors
+    /// The system refused to change the descriptor.
+    pub fn let_children_inherit(&self) -> io::Result<()> {
+        Ok(rustix::io::fcntl_setfd(&self.0, FdFlags::empty())?)
+    }
+
+    /// The limit in force now, in microseconds, by whomever; none if the kernel has no limit.
+    ///
+    /// # Errors
+    /// The device is missing, or the caller may not read it.
+    pub fn in_force() -> io::Result<Option<u32>> {
+        let mut bytes = [0; 4];
+        File::open(IDLE_DEVICE)?.read_exact(&mut bytes)?;
+        Ok(limit(i32::from_ne_bytes(bytes)))
+    }
+}
+
+/// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, 2,000 s: what the kernel shows where nobody asked for a limit.
+const NO_LIMIT_US: i32 = 2_000_000_000;
+
+fn limit(shown_us: i32) -> Option<u32> {
+    u32::try_from(shown_us).ok().filter(|_| shown_us != NO_LIMIT_US)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_default_is_no_limit() {
+        assert_eq!(limit(2_000_000_000), None);
+        assert_eq!(limit(0), Some(0));
+        assert_eq!(limit(20), Some(20));
+        assert_eq!(limit(-1), None);
+    }
+
+    #[test]
+    fn the_limit_is_written_as_one_signed_word() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        for (most_us, word) in [(0, 0), (20, 20), (u32::MAX, i32::MAX)] {
+            let held = IdleLatency::hold_at(file.path(), most_us).expect("a file takes it");
+            assert_eq!(std::fs::read(file.path()).expect("readable"), i32::to_ne_bytes(word));
+            drop(held);
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! [`Changes`]: changes of the machine that are undone, also after the process was killed.
+//!
+//! **Problem.** A value that was written to a file of the kernel stays there when the writer dies.
+//!
+//! **Solution.** The old value is written to a journal and synchronized before the new one is written to the file. Whoever finds a
+//! journal that nobody has locked restores what it tells.
+//!
+//! ```text
+//!   lock the journal ─► [ step: path, old, new ─► sync ─► write the file ─► step's result: what the file shows now ]… ─► restore ─► remove
+//!                              (1)                              (2)                                                      (3)
+//! ```
+//!
+//! * Killed before (1): nothing was changed.
+//! * Between (1) and (2), or before the result is in the journal: the file shows the old value, the new one, or what the kernel made of
+//!   the new one. The first needs nothing; the others are written back.
+//! * In (3): steps that were restored show their old value, so to restore them again changes nothing.
+//!
+//! **A value that somebody else changed meanwhile** is left alone and reported. It is recognized by the result in the journal: the
+//! file shows neither the old value nor what it showed after our change. Where the journal has no result, for the process was killed at
+//! that moment, only the new value as it was written is taken for ours.
+//!
+//! **Who owns it.** The lock of the journal file (`flock`) belongs to the process that makes the changes and ends with it. A second
+//! process that wants to change something is refused. The file lies in a folder that a boot empties, as a boot undoes the changes; a
+//! journal of another boot is removed unread.
+//!
+//! The format is one JSON object a line. A line that was cut off at the end is the step that was not made.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+
+/// Where the journal lies.
+pub const JOURNAL: &str = "/run/hairspring/undo.journal";
+
+/// The number of the format.
+const FORMAT: u32 = 1;
+
+/// A line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Header {
+        format: u32,
+        boot_id: String,
+        pid: u32,
+        command: String,
+    },
+    Step {
+        path: PathBuf,
+        old: String,
+        new: String,
+    },
+    /// What the file of the latest step shows after the change.
+    Shows(String),
+}
+
+/// One file that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    path: PathBuf,
+    old: String,
+    /// What the file shows after the change, in so far as it is known; at first what was written.
+    ours: String,
+}
+
+/// What became of one file when it was to be restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The file.
+    pub path: PathBuf,
+    /// The value from before.
+    pub old: String,
+    /// What happened.
+    pub outcome: RestoreOutcome,
+}
+
+/// How a restoration ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoreOutcome {
+    /// The old value was written back, and the file shows it.
+    Done,
+    /// The file had the old value already.
+    WasOld,
+    /// Somebody else has changed the file to this value; it was left alone.
+    ChangedByOthers(String),
+    /// The file could not be read or written, or does not show what was written.
+    Failed(String),
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, old) = (self.path.display(), &self.old);
+        match &self.outcome {
+            RestoreOutcome::Done => write!(f, "{path}: back to `{old}`"),
+            RestoreOutcome::WasOld => write!(f, "{path}: was `{old}` already"),
+            RestoreOutcome::ChangedByOthers(now) => {
+                write!(f, "{path}: left at `{now}`, for somebody else has changed it; it was `{old}`")
+            }
+            RestoreOutcome::Failed(why) => write!(f, "{path}: could not be put back to `{old}`: {why}"),
+        }
+    }
+}
+
+/// Why nothing was changed.
+#[derive(Debug)]
+pub enum ChangesError {
+    /// Another process has changed settings and still runs.
+    Busy(u32, String),
+    /// The journal cannot be written: the path, and what the system said.
+    Journal(PathBuf, io::Error),
+    /// The file is missing or refuses the value.
+    File(PathBuf, String, io::Error),
+    /// The pattern names no file on this machine.
+    NoSuchFile(&'static str),
+}
+
+impl fmt::Display for ChangesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy(pid, command) => {
+                write!(
+                    f,
+                    "change settings of the machine: process {pid} (`{command}`) has changed some; wait until it ends"
+                )
+            }
+            Self::Journal(path, error) => write!(f, "write the undo journal {}: {error}", path.display()),
+            Self::File(path, value, error) => write!(f, "write `{value}` to {}: {error}", path.display()),
+            Self::NoSuchFile(pattern) => write!(f, "change {pattern}: this machine has no such file"),
+        }
+    }
+}
+
+impl std::error::Error for ChangesError {}
+
+/// Changes of the machine that are undone by [`restore`](Changes::restore), when this is dropped, or by the next process that calls
+/// [`begin`](Changes::begin) or [`restore_leftovers`](Changes::restore_leftovers).
+#[derive(Debug)]
+pub struct Changes {
+    root: PathBuf,
+    journal: Journal,
+    steps: Vec<Step>,
+}
+
+impl Changes {
+    /// Takes the right to change settings of this machine for a command of this name. Restores first what a process has left that was
+    /// killed, and returns it.
+    ///
+    /// # Errors
+    /// Another process has that right, or the journal cannot be written.
+    pub fn begin(command: &str) -> Result<(Self, Vec<Restored>), ChangesError> {
+        Self::begin_at(Path::new("/"), Path::new(JOURNAL), command)
+    }
+
+    /// Restores what a process has left that was killed. Returns nothing if there is no journal, or its process still runs.
+    ///
+    /// # Errors
+    /// The journal cannot be read or removed.
+    pub fn restore_leftovers() -> Result<Vec<Restored>, ChangesError> {
+        Self::restore_leftovers_at(Path::new(JOURNAL), FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// The same, once the process that has changed settings now has ended, however it ends. Blocks until then.
+    ///
+    /// # Errors
+    /// As for [`restore_leftovers`](Self::restore_leftovers).
+    pub fn wait_and_restore() -> Result<Vec<Restored>, ChangesError> {
+        Self::restore_leftovers_at(Path::new(JOURNAL), FlockOperation::LockExclusive)
+    }
+
+    fn begin_at(root: &Path, journal: &Path, command: &str) -> Result<(Self, Vec<Restored>), ChangesError> {
+        if let Some(folder) = journal.parent() {
+            fs::create_dir_all(folder).map_err(|error| ChangesError::Journal(folder.to_owned(), error))?;
+        }
+        let journal = Journal::lock(journal, true, FlockOperation::NonBlockingLockExclusive)?;
+        let Some(mut journal) = journal else { unreachable!("a journal that may be created is locked or refused") };
+        let left = journal.replay();
+        journal.empty()?;
+        let header =
+            Line::Header { format: FORMAT, boot_id: boot_id(), pid: std::process::id(), command: command.to_owned() };
+        journal.append(&header)?;
+        Ok((Self { root: root.to_owned(), journal, steps: Vec::new() }, left))
+    }
+
+    fn restore_leftovers_at(journal: &Path, lock: FlockOperation) -> Result<Vec<Restored>, ChangesError> {
+        match Journal::lock(journal, false, lock) {
+            Ok(None) | Err(ChangesError::Busy(..)) => Ok(Vec::new()),
+            Ok(Some(journal)) => {
+                let restored = journal.replay();
+                journal.remove()?;
+                Ok(restored)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a value to all files that the pattern names. Files that hold it already are left alone. Returns each file with what it
+    /// showed before and shows now.
+    ///
+    /// # Errors
+    /// The pattern names no file, a file refuses the value, or the journal cannot be written. What was changed until then is in the
+    /// journal.
+    pub fn set(&mut self, pattern: &'static str, value: &str) -> Result<Vec<(PathBuf, String, String)>, ChangesError> {
+        let paths = files::expand(&self.root, pattern);
+        if paths.is_empty() {
+            return Err(ChangesError::NoSuchFile(pattern));
+        }
+        let mut changed = Vec::new();
+        for path in paths {
+            let refused = |error| ChangesError::File(path.clone(), value.to_owned(), error);
+            let old = files::read(&path).map_err(refused)?;
+            if old == value {
+                changed.push((path, old.clone(), old));
+                continue;
+            }
+            self.journal.append(&Line::Step { path: path.clone(), old: old.clone(), new: value.to_owned() })?;
+            self.steps.push(Step { path: path.clone(), old: old.clone(), ours: value.to_owned() });
+            files::write(&path, value).map_err(refused)?;
+            // What the kernel made of it: a rounded number, another spelling of a mask.
+            let shows = files::read(&path).map_err(refused)?;
+            self.journal.append(&Line::Shows(shows.clone()))?;
+            if let Some(step) = self.steps.last_mut() {
+                step.ours.clone_from(&shows);
+            }
+            changed.push((path, old, shows));
+        }
+        Ok(changed)
+    }
+
+    /// Writes the old values back, the last change first, and removes the journal.
+    pub fn restore(mut self) -> Vec<Restored> {
+        self.undo()
+    }
+
+    fn undo(&mut self) -> Vec<Restored> {
+        let restored = restore(&std::mem::take(&mut self.steps));
+        // A journal that stays tells the next process to restore what is restored already.
+        drop(self.journal.unlink());
+        restored
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        if !self.steps.is_empty() || self.journal.is_linked() {
+            drop(self.undo());
+        }
+    }
+}
+
+fn restore(steps: &[Step]) -> Vec<Restored> {
+    let restore_one = |step: &Step| {
+        let outcome = match files::read(&step.path) {
+            Err(error) => RestoreOutcome::Failed(error.to_string()),
+            Ok(now) if now == step.old => RestoreOutcome::WasOld,
+            Ok(now) if now != step.ours => RestoreOutcome::ChangedByOthers(now),
+            Ok(_) => match files::write(&step.path, &step.old).and_then(|()| files::read(&step.path)) {
+                Ok(now) if now == step.old => RestoreOutcome::Done,
+                Ok(now) => RestoreOutcome::Failed(format!("the file shows `{now}`")),
+                Err(error) => RestoreOutcome::Failed(error.to_string()),
+            },
+        };
+        Restored { path: step.path.clone(), old: step.old.clone(), outcome }
+    };
+    steps.iter().rev().map(restore_one).collect()
+}
+
+/// The journal file, locked.
+#[derive(Debug)]
+struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Opens and locks it; none if there is none and none may be made.
+    fn lock(path: &Path, create: bool, lock: FlockOperation) -> Result<Option<Self>, ChangesError> {
+        let failed = |error| ChangesError::Journal(path.to_owned(), error);
+        loop {
+            // To look for leftovers takes no right to write: an ordinary user is told nothing while the owner still runs.
+            let opened = OpenOptions::new().read(true).append(create).create(create).open(path);
+            let file = match opened {
+                Err(error) if !create && error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                opened => opened.map_err(failed)?,
+            };
+            match rustix::fs::flock(&file, lock) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    let (pid, command) = owner(&fs::read_to_string(path).unwrap_or_default());
+                    return Err(ChangesError::Busy(pid, command));
+                }
+                Err(error) => return Err(failed(error.into())),
+            }
+            // Its owner may have removed it between the opening and the lock.
+            let journal = Self { path: path.to_owned(), file };
+            if journal.is_linked() {
+                return Ok(Some(journal));
+            }
+        }
+    }
+
+    fn is_linked(&self) -> bool {
+        match (self.file.metadata(), fs::metadata(&self.path)) {
+            (Ok(own), Ok(there)) => own.ino() == there.ino() && own.dev() == there.dev(),
+            _ => false,
+        }
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), ChangesError> {
+        let mut text = serde_json::to_string(line).map_err(io::Error::other);
+        if let Ok(text) = &mut text {
+            text.push('\n');
+        }
+        let written = text.and_then(|text| self.file.write_all(text.as_bytes())).and_then(|()| self.file.sync_all());
+        written.map_err(|error| ChangesError::Journal(self.path.clone(), error))
+    }
+
+    /// Restores what it tells.
+    fn replay(&self) -> Vec<Restored> {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        restore(&steps(&text, &boot_id()))
+    }
+
+    fn empty(&mut self) -> Result<(), ChangesError> {
+        self.file.set_len(0).map_err(|error| ChangesError::Journal(self.path.clone(), error))
+    }
+
+    fn unlink(&self) -> io::Result<()> {
+        if self.is_linked() { fs::remove_file(&self.path) } else { Ok(()) }
+    }
+
+    fn remove(self) -> Result<(), ChangesError> {
+        self.unlink().map_err(|error| ChangesError::Journal(self.path.clone(), error))
+    }
+}
+
+/// The process that has the journal, by its header.
+fn owner(text: &str) -> (u32, String) {
+    match text.lines().next().map(serde_json::from_str) {
+        Some(Ok(Line::Header { pid, command, .. })) => (pid, command),
+        _ => (0, "a process that is just beginning".to_owned()),
+    }
+}
+
+/// The steps of a journal; none of another boot, whose changes have ended with it.
+fn steps(text: &str, boot_id: &str) -> Vec<Step> {
+    // A line without its end was being written when the process died: its step was not made.
+    let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    let mut lines = whole.map_while(|line| serde_json::from_str::<Line>(line).ok());
+    match lines.next() {
+        Some(Line::Header { format: FORMAT, boot_id: of_journal, .. }) if of_journal == boot_id => {}
+        _ => return Vec::new(),
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    for line in lines {
+        match line {
+            Line::Header { .. } => {}
+            Line::Step { path, old, new } => steps.push(Step { path, old, ours: new }),
+            Line::Shows(shows) => {
+                if let Some(step) = steps.last_mut() {
+                    step.ours = shows;
+                }
+            }
+        }
+    }
+    steps
+}
+
+/// What the kernel calls this boot; empty where it does not tell.
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! [`Launch`]: starts a program under choices and waits for its end.
+//!
+//! Settings of a thread are applied to a thread of this process that starts the program and then ends: a program inherits them from
+//! the thread that starts it. A limit on idle states is handed to the program as an open descriptor, so it lasts until the last
+//! process that inherited it has ended. Files of the machine are written through [`Changes`], which restores them.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use hairspring_machine::{Host, Machine, Refused};
+
+use crate::catalogue::{Interface, Scope};
+use crate::choice::{Choice, Value};
+use crate::idle::{IDLE_DEVICE, IdleLatency};
+use crate::journal::{Changes, ChangesError, Restored};
+
+/// A program to be started, and the choices it runs under.
+#[derive(Debug)]
+pub struct Launch {
+    command: Command,
+    choices: Vec<Choice>,
+}
+
+/// Why the program was not started. Everything that was changed before has been restored.
+#[derive(Debug)]
+pub enum LaunchError {
+    /// The system refused a setting: the choice, and why.
+    Refused(Choice, Box<Refused>),
+    /// A setting of the machine could not be changed.
+    Changes(ChangesError),
+    /// A setting of the machine was chosen, and machines may not be changed.
+    MachineNotAllowed(Choice),
+    /// The program could not be started.
+    Start(PathBuf, io::Error),
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(choice, refused) => write!(f, "set {choice}: {refused}"),
+            Self::Changes(error) => error.fmt(f),
+            Self::MachineNotAllowed(choice) => {
+                write!(f, "set {choice}: it changes the whole machine; add --allow machine to permit that")
+            }
+            Self::Start(program, error) => write!(f, "start {}: {error}", program.display()),
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+/// A program that runs under its choices.
+#[derive(Debug)]
+pub struct Launched {
+    /// The program.
+    pub child: Child,
+    /// Each choice, with what is in force: the value as the system shows it.
+    pub granted: Vec<(Choice, String)>,
+    /// What a process had left that was killed, and was restored before the start.
+    pub leftovers: Vec<Restored>,
+    changes: Option<Changes>,
+    _idle: Vec<IdleLatency>,
+}
+
+impl Launched {
+    /// Restores the machine, once the program has ended. The settings of the program have ended with it.
+    pub fn restore(mut self) -> Vec<Restored> {
+        self.changes.take().map(Changes::restore).unwrap_or_default()
+    }
+}
+
+impl Launch {
+    /// A program that is to run under these choices. Of two choices of one setting, the later one counts.
+    pub fn new(command: Command, choices: Vec<Choice>) -> Self {
+        let mut kept: Vec<Choice> = Vec::new();
+        for choice in choices {
+            kept.retain(|other| other.tunable().id != choice.tunable().id);
+            kept.push(choice);
+        }
+        Self { command, choices: kept }
+    }
+
+    /// Applies the choices and starts the program. Settings of the machine are changed only if `machine_allowed`.
+    ///
+    /// # Errors
+    /// The first choice that the system refused. Nothing was started, and everything changed before is restored.
+    pub fn start(mut self, machine_allowed: bool) -> Result<Launched, LaunchError> {
+        let program = PathBuf::from(self.command.get_program());
+        let (mut granted, mut idle, mut changes, mut leftovers) = (Vec::new(), Vec::new(), None, Vec::new());
+        for choice in &self.choices {
+            let refused = |refused| LaunchError::Refused(choice.clone(), Box::new(refused));
+            match (&choice.value, choice.tunable().interface) {
+                (Value::IdleUs(most_us), _) => {
+                    idle.push(hold_idle(*most_us).map_err(refused)?);
+                    granted.push((choice.clone(), shown_idle()));
+                }
+                (Value::File(value), Interface::Files(pattern)) => {
+                    if choice.tunable().scope == Scope::Machine && !machine_allowed {
+                        return Err(LaunchError::MachineNotAllowed(choice.clone()));
+                    }
+                    if changes.is_none() {
+                        let (begun, left) =
+                            Changes::begin(&program.display().to_string()).map_err(LaunchError::Changes)?;
+                        (changes, leftovers) = (Some(begun), left);
+                    }
+                    let Some(begun) = &mut changes else { unreachable!("begun above") };
+                    let changed = begun.set(pattern, value).map_err(LaunchError::Changes)?;
+                    let mut shown: Vec<String> = changed.into_iter().map(|(_, _, shows)| shows).collect();
+                    shown.dedup();
+                    granted.push((choice.clone(), shown.join(", ")));
+                }
+                // The rest is of the thread that starts the program.
+                _ => granted.push((choice.clone(), choice.value().to_owned())),
+            }
+        }
+        let (command, choices) = (&mut self.command, &self.choices);
+        let started = std::thread::scope(|scope| scope.spawn(move || start_under(command, choices, program)).join());
+        let child = started.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(Launched { child, granted, leftovers, changes, _idle: idle })
+    }
+}
+
+/// Applies the settings of a thread to this one, which ends afterwards, and starts the program.
+fn start_under(command: &mut Command, choices: &[Choice], program: PathBuf) -> Result<Child, LaunchError> {
+    // The policy last, so that the work before it is not done at high priority.
+    let (policies, others): (Vec<&Choice>, Vec<&Choice>) =
+        choices.iter().partition(|choice| matches!(choice.value, Value::Policy(_)));
+    for choice in others.into_iter().chain(policies) {
+        apply(&choice.value).map_err(|refused| LaunchError::Refused(choice.clone(), Box::new(refused)))?;
+    }
+    command.spawn().map_err(|error| LaunchError::Start(program, error))
+}
+
+fn apply(value: &Value) -> Result<(), Refused> {
+    match value {
+        Value::Slack(slack) => {
+            Host.set_timer_slack(*slack);
+            Ok(())
+        }
+        Value::Policy(policy) => Host.set_policy(*policy),
+        Value::Cpus(cpus) => Host.set_affinity(cpus),
+        // On Linux the nice value is the thread's, and 0 is the caller.
+        Value::Nice(nice) => rustix::process::setpriority_process(None, *nice).map_err(|error| Refused {
+            attempted: format!("set the nice value to {nice}"),
+            said: io::Error::from(error).to_string(),
+            remedy: "run it as root, or raise RLIMIT_NICE".to_owned(),
+        }),
+        Value::IdleUs(_) | Value::File(_) => Ok(()),
+    }
+}
+
+fn hold_idle(most_us: u32) -> Result<IdleLatency, Refused> {
+    let held = IdleLatency::hold(most_us).and_then(|held| held.let_children_inherit().map(|()| held));
+    held.map_err(|error| Refused {
+        attempted: format!("hold {IDLE_DEVICE}"),
+        said: error.to_string(),
+        remedy: "run it as root, or let a group write it by a udev rule: KERNEL==\"cpu_dma_latency\", \
+                 GROUP=\"realtime\", MODE=\"0660\""
+            .to_owned(),
+    })
+}
+
+fn shown_idle() -> String {
+    match IdleLatency::in_force() {
+        Ok(Some(most_us)) => format!("{most_us} µs at most"),
+        Ok(None) => "no limit".to_owned(),
+        Err(error) => format!("in force, but not readable ({error})"),
+    }
+}

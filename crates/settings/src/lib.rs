@@ -1,0 +1,37 @@
+//! Settings that make a machine's timing better or worse: what there is, how to apply it, and how to take it back.
+//!
+//! | noun | what it is |
+//! |---|---|
+//! | [`Tunable`] | one row of the catalogue: what it changes, its [`Scope`], its cost, its traps |
+//! | [`Choice`] | a tunable and a value for it, parsed from `id=value` |
+//! | [`Launch`] | a program that starts under choices |
+//! | [`Changes`] | files of the kernel that were changed, with their old values in an undo journal |
+//!
+//! A setting lives as long as its [`Scope`] says. Settings of a thread, a process or a descriptor end with the program that has
+//! them, also after SIGKILL. Settings of the machine stay, so [`Changes`] writes the old value to a journal first and synchronizes
+//! it. The next command that finds the journal without its owner restores the old values.
+//!
+//! Linux only. Nothing here is real-time safe: every call makes system calls and allocates.
+//!
+//! ```
+//! use hairspring_settings::{Choice, Scope};
+//! let choice: Choice = "slack=1us".parse()?;
+//! assert_eq!(choice.tunable().id, "slack");
+//! assert_eq!(choice.tunable().scope, Scope::Thread);
+//! # Ok::<(), hairspring_settings::ChoiceError>(())
+//! ```
+
+mod catalogue;
+mod choice;
+mod current;
+mod files;
+mod idle;
+mod journal;
+mod launch;
+
+pub use catalogue::{CATALOGUE, Interface, Scope, Tunable};
+pub use choice::{Choice, ChoiceError};
+pub use current::current;
+pub use idle::{IDLE_DEVICE, IdleLatency};
+pub use journal::{Changes, ChangesError, JOURNAL, RestoreOutcome, Restored};
+pub use launch::{Launch, LaunchError, Launched};

@@ -1,0 +1,145 @@
+//! Opening a card: from the text's meaning to a source.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::time::Duration;
+
+use super::{Card, CardError, CardKind};
+use crate::pattern::Pattern;
+use crate::source::Source;
+use crate::source::descriptor::bind_to_group;
+use crate::source::reader::{ReaderSource, StreamInfo};
+use crate::source::udp::UdpSource;
+use crate::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
+use hairspring_ring::units::{Bytes, Frames};
+
+/// How long a connection may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Card {
+    /// Opens the source. It ends after `limit` frames, or after those that the card itself names, if that is less; both are
+    /// rounded up to whole grains.
+    ///
+    /// Names are looked up and `tcp` connects here, which waits for at most ten seconds for each address; nothing else blocks.
+    ///
+    /// # Errors
+    /// What the system refused, with what to do.
+    pub fn open(&self, limit: Option<Frames>) -> Result<Box<dyn Source>, CardError> {
+        let frames = [self.frames, limit].into_iter().flatten().min();
+        let pattern = self.pattern.unwrap_or(Pattern::Noise { seed: 0 });
+        let refused = |remedy| move |error| self.refused(error, remedy);
+        Ok(match (self.kind, self.rate()) {
+            (CardKind::Virtual, Some(rate)) => Box::new(VirtualCard::new(Settings {
+                layout: self.layout,
+                rate,
+                pattern,
+                fifo: self.fifo.unwrap_or(Bytes::mib(64)),
+                jitter: self.jitter,
+                hiccups: self.hiccups.clone(),
+                bus: self.bus,
+                frames,
+            })),
+            (CardKind::Virtual | CardKind::Unpaced, _) => Box::new(UnpacedCard::new(self.layout, pattern, frames)),
+            (CardKind::File, _) => Box::new(ReaderSource::new(self.open_path(false)?, self.about(frames))),
+            (CardKind::Pipe, _) => Box::new(ReaderSource::new(self.open_path(true)?, self.about(frames))),
+            (CardKind::Stdin, _) => {
+                let input = io::stdin().as_fd().try_clone_to_owned().map_err(refused("give this command an input"))?;
+                Box::new(ReaderSource::new(File::from(input), self.about(frames)))
+            }
+            (CardKind::Tcp, _) => {
+                let remedy = "start the sender first, or let this side wait with tcp-listen:";
+                let connected = self.try_addresses(remedy, |address| TcpStream::connect_timeout(&address, PATIENCE))?;
+                Box::new(ReaderSource::connected(connected, self.about(frames)).map_err(refused(remedy))?)
+            }
+            (CardKind::TcpListen, _) => {
+                let remedy = "choose an address of this computer, 0.0.0.0 for all, and a free port";
+                let listener = self.try_addresses(remedy, TcpListener::bind)?;
+                Box::new(ReaderSource::listening(listener, self.about(frames)).map_err(refused(remedy))?)
+            }
+            (CardKind::Udp, _) => {
+                let remedy =
+                    "choose an address of this computer, 0.0.0.0 for all, or a multicast group, and a free port";
+                let socket = self.try_addresses(remedy, |address| self.bind(address))?;
+                let (sequence, header_bytes, from) = (self.sequence, self.header_bytes, self.senders()?);
+                let source = UdpSource::new(socket, sequence, header_bytes, self.fifo, from, self.about(frames));
+                Box::new(source.map_err(refused(remedy))?)
+            }
+        })
+    }
+
+    fn about(&self, frames: Option<Frames>) -> StreamInfo {
+        let hardware = format!("{} {}", self.kind.name(), self.address).trim_end().to_owned();
+        StreamInfo { layout: self.layout, rate: self.rate(), pattern: self.pattern, frames, hardware }
+    }
+
+    fn refused(&self, error: io::Error, remedy: &'static str) -> CardError {
+        CardError::Open { what: format!("{} {}", self.kind.name(), self.address).trim_end().to_owned(), error, remedy }
+    }
+
+    fn open_path(&self, pipe: bool) -> Result<File, CardError> {
+        let remedy = "name a file that exists and may be read";
+        let kind = std::fs::metadata(&self.address).map_err(|error| self.refused(error, remedy))?.file_type();
+        if kind.is_dir() {
+            return Err(self.refused(io::ErrorKind::IsADirectory.into(), remedy));
+        }
+        if kind.is_fifo() != pipe {
+            let remedy = if pipe { "it is no named pipe: write file:" } else { "it is a named pipe: write pipe:" };
+            return Err(self.refused(io::ErrorKind::InvalidInput.into(), remedy));
+        }
+        // Not blocking: opening a pipe would wait for its writer.
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.address);
+        opened.map_err(|error| self.refused(error, remedy))
+    }
+
+    /// The first of the name's addresses with which something succeeds, or the error of the last.
+    fn try_addresses<T>(
+        &self,
+        remedy: &'static str,
+        mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,
+    ) -> Result<T, CardError> {
+        let addresses = self.address.to_socket_addrs();
+        let addresses = addresses.map_err(|error| self.refused(error, "name a host that exists, or its address"))?;
+        let mut last = io::ErrorKind::AddrNotAvailable.into();
+        for address in addresses {
+            match attempt(address) {
+                Ok(opened) => return Ok(opened),
+                Err(error) => last = error,
+            }
+        }
+        Err(self.refused(last, remedy))
+    }
+
+    /// The addresses of the sender that is heard; none if it is the first that comes.
+    fn senders(&self) -> Result<Vec<SocketAddr>, CardError> {
+        let Some(from) = &self.from else { return Ok(Vec::new()) };
+        let found = from.to_socket_addrs().map(Iterator::collect);
+        found.map_err(|error| self.refused(error, "from= names no host that is known: write its address"))
+    }
+
+    /// Binds, and joins if the address is a group's. Bound to the group itself, so that no other datagrams come.
+    fn bind(&self, address: SocketAddr) -> io::Result<UdpSocket> {
+        // Several programs may listen to a group; a sender's datagrams to one listener are that listener's alone.
+        let socket = match address.ip().is_multicast() {
+            true => bind_to_group(address)?,
+            false => UdpSocket::bind(address)?,
+        };
+        match (address.ip(), self.join) {
+            (IpAddr::V4(group), join) if group.is_multicast() => {
+                let interface = match join {
+                    None => Ipv4Addr::UNSPECIFIED,
+                    Some(IpAddr::V4(interface)) => interface,
+                    Some(IpAddr::V6(_)) => return Err(io::ErrorKind::InvalidInput.into()),
+                };
+                socket.join_multicast_v4(&group, &interface)?;
+            }
+            (IpAddr::V6(group), None) if group.is_multicast() => socket.join_multicast_v6(&group, 0)?,
+            (_, None) => {}
+            // An interface is for a group of IPv4.
+            (_, Some(_)) => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+        Ok(socket)
+    }
+}

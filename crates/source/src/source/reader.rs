@@ -1,0 +1,279 @@
+//! [`ReaderSource`]: files, pipes, the standard input and TCP connections as sources.
+//!
+//! None of them is clocked: what is not taken waits, in the file, or at the sender, which back pressure holds up. So nothing
+//! is lost here, whatever the policy of the ring is. What the sender does that cannot wait is beyond what can be seen.
+//!
+//! A read may end within a frame; the rest of it comes with the next. If the end comes within a frame, that frame is a
+//! [`Gap`] of cause `source`: it was begun and never completed. A connection that breaks ends with the system's error number,
+//! an end in order with `finished`.
+//!
+//! **A stop** takes what the kernel holds at that moment, of a pipe or a connection, also of one that has come and was not
+//! accepted. What the sender writes later, or holds back for want of room in the kernel's buffers, is not waited for.
+//!
+//! Data go from the descriptor into the ring without a copy between. It is asked first whether a read would block, so that a
+//! descriptor that is shared with others, like the standard input, need not be switched to not blocking.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use hairspring_machine::Nanos;
+
+use super::descriptor::{is_readable, readable_bytes};
+use super::{End, Next, Source, SourceCounters, SourceDescription};
+use crate::pattern::Pattern;
+use hairspring_ring::Producer;
+use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::layout::Layout;
+use hairspring_ring::units::{Bytes, Frames, SampleRate};
+
+/// Most bytes that one call moves.
+const MOST_PER_CALL: u64 = 4 << 20;
+
+/// Most bytes of one read.
+const MOST_PER_READ: u64 = 1 << 20;
+
+/// How long a wait for data lasts at most.
+const PATIENCE: Nanos = Nanos::from_millis(100);
+
+/// What is known about a stream from elsewhere than from itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamInfo {
+    /// Channels, resolution, container.
+    pub layout: Layout,
+    /// Frames per second.
+    pub rate: Option<SampleRate>,
+    /// What its sender promises that the data are.
+    pub pattern: Option<Pattern>,
+    /// It ends after so many frames, rounded up to whole grains.
+    pub frames: Option<Frames>,
+    /// What it is called.
+    pub hardware: String,
+}
+
+impl StreamInfo {
+    /// Bytes until the end.
+    pub(super) fn total_bytes(&self) -> u64 {
+        let grain = self.layout.grain();
+        self.frames.map_or(u64::MAX, |frames| frames.0.div_ceil(grain.frames).saturating_mul(grain.bytes))
+    }
+}
+
+#[derive(Debug)]
+enum Input {
+    Open(File),
+    Listening(TcpListener),
+}
+
+/// A source that reads from a descriptor.
+#[derive(Debug)]
+pub struct ReaderSource {
+    about: StreamInfo,
+    input: Input,
+    /// Bytes still wanted.
+    wanted: u64,
+    /// The beginning of a grain whose rest was not there yet.
+    begun: Vec<u8>,
+    committed: u64,
+    lost: u64,
+    /// Bytes that the kernel held when it was told to stop and that are still there.
+    stopping: Option<u64>,
+    ended: Option<End>,
+}
+
+impl ReaderSource {
+    /// Reads from a file, a device, a pipe or the like.
+    pub fn new(file: File, about: StreamInfo) -> Self {
+        let begun = Vec::with_capacity(about.layout.grain().bytes as usize);
+        let wanted = about.total_bytes();
+        Self { about, input: Input::Open(file), wanted, begun, committed: 0, lost: 0, stopping: None, ended: None }
+    }
+
+    /// Reads from a connection.
+    ///
+    /// # Errors
+    /// The system does not let it be switched to not blocking.
+    pub fn connected(stream: TcpStream, about: StreamInfo) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self::new(File::from(OwnedFd::from(stream)), about))
+    }
+
+    /// Waits for a connection, and reads from the first that comes.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn listening(listener: TcpListener, about: StreamInfo) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let begun = Vec::with_capacity(about.layout.grain().bytes as usize);
+        let wanted = about.total_bytes();
+        Ok(Self {
+            about,
+            input: Input::Listening(listener),
+            wanted,
+            begun,
+            committed: 0,
+            lost: 0,
+            stopping: None,
+            ended: None,
+        })
+    }
+
+    fn finish(&mut self, end: End, now: Nanos, ring: &mut Producer) -> Next {
+        let grain = self.about.layout.grain();
+        if !self.begun.is_empty() && end != End::Stopped {
+            self.begun.clear();
+            self.lost += grain.bytes;
+            let first = self.about.layout.frames_in(Bytes(self.committed));
+            ring.gap(Gap { first, frames: Frames(grain.frames), cause: Cause::Source, found: now });
+        }
+        self.ended = Some(end);
+        Next::Ended(end)
+    }
+
+    /// What has come and was not taken. A file keeps what is not taken, so nothing of it need be drained.
+    fn held_by_the_kernel(&self) -> u64 {
+        match &self.input {
+            Input::Open(file) if !file.metadata().is_ok_and(|about| about.is_file()) => readable_bytes(file.as_fd()),
+            Input::Open(_) | Input::Listening(_) => 0,
+        }
+    }
+
+    /// Nothing more is there now.
+    fn wait_or_stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        match &self.input {
+            _ if self.stopping.is_some() => self.finish(End::Stopped, now, ring),
+            Input::Open(_) | Input::Listening(_) => Next::Readable(now + PATIENCE),
+        }
+    }
+
+    /// Accepts a connection, if one has come.
+    fn accept(listener: &TcpListener) -> io::Result<File> {
+        let (stream, _) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok(File::from(OwnedFd::from(stream)))
+    }
+}
+
+impl Source for ReaderSource {
+    fn describe(&self) -> SourceDescription {
+        SourceDescription {
+            layout: self.about.layout,
+            rate: self.about.rate,
+            clocked: false,
+            fifo: Bytes(0),
+            hardware: self.about.hardware.clone(),
+            pattern: self.about.pattern,
+        }
+    }
+
+    fn start(&mut self, _now: Nanos) {}
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(match &self.input {
+            Input::Open(file) => file.as_fd(),
+            Input::Listening(listener) => listener.as_fd(),
+        })
+    }
+
+    fn begins_with_data(&self) -> bool {
+        true
+    }
+
+    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        if let Some(end) = self.ended {
+            return Next::Ended(end);
+        }
+        let grain_bytes = self.about.layout.grain().bytes;
+        if ring.fill().capacity.0 < grain_bytes {
+            return self.finish(End::Failed(libc::ENOBUFS), now, ring);
+        }
+        let mut moved = 0;
+        while moved < MOST_PER_CALL {
+            let file = match &mut self.input {
+                Input::Open(file) => file,
+                Input::Listening(listener) => match Self::accept(listener) {
+                    Ok(file) => {
+                        self.input = Input::Open(file);
+                        continue;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        return Next::Readable(now + PATIENCE);
+                    }
+                    Err(error) if is_passing(&error) => continue,
+                    Err(error) => return self.finish(failed(&error), now, ring),
+                },
+            };
+            let room = ring.room() / grain_bytes * grain_bytes;
+            let most = (MOST_PER_READ / grain_bytes).max(1) * grain_bytes;
+            let length = most.min(room).min(self.wanted) as usize;
+            let Some(bytes) = (if length > 0 { ring.reserve(length) } else { None }) else { return Next::Room };
+            if !is_readable(file.as_fd()) {
+                return self.wait_or_stop(now, ring);
+            }
+            let begun = self.begun.len();
+            let most = begun as u64 + self.stopping.unwrap_or(u64::MAX - begun as u64);
+            let bytes = &mut bytes[..length.min(usize::try_from(most).unwrap_or(usize::MAX))];
+            bytes[..begun].copy_from_slice(&self.begun);
+            match file.read(&mut bytes[begun..]) {
+                Ok(0) => return self.finish(End::Finished, now, ring),
+                Ok(read) => {
+                    let there = begun + read;
+                    let whole = there / grain_bytes as usize * grain_bytes as usize;
+                    self.begun.clear();
+                    self.begun.extend_from_slice(&bytes[whole..there]);
+                    ring.commit(whole);
+                    self.committed += whole as u64;
+                    self.wanted -= whole as u64;
+                    moved += read as u64;
+                    self.stopping = self.stopping.map(|left| left.saturating_sub(read as u64));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.wait_or_stop(now, ring),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return self.finish(failed(&error), now, ring),
+            }
+            if self.wanted == 0 {
+                return self.finish(End::Finished, now, ring);
+            }
+            if self.stopping == Some(0) {
+                return self.finish(End::Stopped, now, ring);
+            }
+        }
+        Next::At(now)
+    }
+
+    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        if self.stopping.is_none() && self.ended.is_none() {
+            if let Input::Listening(listener) = &self.input
+                && let Ok(file) = Self::accept(listener)
+            {
+                self.input = Input::Open(file);
+            }
+            self.stopping = Some(self.held_by_the_kernel());
+        }
+        match (self.ended, self.stopping) {
+            (None, Some(1..)) => self.service(now, ring),
+            (end, _) => self.finish(end.unwrap_or(End::Stopped), now, ring),
+        }
+    }
+
+    fn counters(&self) -> SourceCounters {
+        SourceCounters {
+            produced_bytes: self.committed + self.lost,
+            lost_bytes: self.lost,
+            ..SourceCounters::default()
+        }
+    }
+}
+
+/// Errors of accepting that concern one caller only.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
+}
+
+pub(super) fn failed(error: &io::Error) -> End {
+    End::Failed(error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,552 @@
+//! [`UdpSource`]: datagrams as a source. Nobody can make their sender wait: it is clocked.
+//!
+//! A datagram is a header, which may hold its number, and whole grains. What can be known about loss:
+//!
+//! | lost | with numbers | without |
+//! |---|---|---|
+//! | on the network | a gap, cause `source` | **cannot be known**; the description says so |
+//! | by this computer's kernel, whose receive buffer was full | a gap, cause `buffer_full` or `served_late` | the same, by the kernel's count |
+//! | before the first datagram, and on the network after the last | cannot be known | cannot be known |
+//!
+//! A lost datagram's frames are counted by the size that all have; where numbers are given, all but the last must have the
+//! same. Where a loss cannot be counted (the kernel dropped datagrams of a stream whose sizes vary) the source fails rather than
+//! guess.
+//!
+//! **Whom it hears.** The senders that it is bound to, or else the one whose datagram was the first to fit. Others are ignored.
+//!
+//! **What a stray datagram can do.** It is ignored and counted ([`Ignored`]), never the end of the recording: if it comes from
+//! elsewhere, is not whole frames, is larger than the others, or comes late or twice. A shorter one is kept; if others follow,
+//! what it lacks is a gap, for the next one's place is known by its number.
+//!
+//! **Numbers that do not go on.** One that is a little ahead is a loss, and a gap at once. One that lies behind may be late, or
+//! of a sender that began anew; one far ahead may be a long loss, or nonsense. Such datagrams are held until [`CONFIRM`] have
+//! come in a row, each the next of the one before, and none that goes on from the old number:
+//!
+//! ```text
+//!             1 number not due                    3 as many as confirm it
+//!   going on ──────────────────→ held, counting ─────────────────────────→ going on from there, behind a gap
+//!       ↑                            │
+//!       └────────────────────────────┘ 2 a datagram that goes on, or one that is not next: what is held is ignored
+//! ```
+//!
+//! Then the gap is as long as the numbers say if they are ahead and the time since the last datagram has room for so much. If
+//! not, the sender began anew: how much is missing nobody knows, so the gap is as long as the rate says, a grain at least. A
+//! sender that begins anew within its first [`CONFIRM`] numbers looks like one that repeats itself. A sender at another port
+//! of the same computer is taken for the same one, begun anew, if its datagrams are numbered and confirm it in the same way.
+//!
+//! The kernel's receive buffer is the FIFO. What is in it is not counted as produced before it is received. If there is no room
+//! in the ring datagrams are left there, until it overflows.
+
+mod sequence;
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use hairspring_machine::Nanos;
+
+use super::descriptor::{self, Received};
+use super::reader::{StreamInfo, failed};
+use super::{End, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription};
+use hairspring_ring::Producer;
+use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::units::{ByteRate, Bytes};
+
+pub use sequence::{MOST_HEADER_BYTES, Sequence};
+
+/// No datagram is larger.
+const MOST_DATAGRAM_BYTES: usize = 65_536;
+
+/// Most bytes that one call moves.
+const MOST_PER_CALL: u64 = 4 << 20;
+
+/// How long a wait for data lasts at most.
+const PATIENCE: Nanos = Nanos::from_millis(100);
+
+/// When to look for room again.
+const SOON: Nanos = Nanos::from_millis(1);
+
+/// A number so little ahead is a loss. It is no more, so that one wrong number makes no large gap.
+const NEAR: u64 = 64;
+
+/// So many numbers in a row that do not go on from the old ones are the new ones.
+pub const CONFIRM: u32 = 32;
+
+/// A source that receives datagrams.
+#[derive(Debug)]
+pub struct UdpSource {
+    about: StreamInfo,
+    socket: UdpSocket,
+    sequence: Option<Sequence>,
+    header_bytes: usize,
+    fifo: Bytes,
+    peer: Peer,
+    buffer: Vec<u8>,
+    /// Samples that were received and wait for room, in order; the bytes before `placed` are in the ring.
+    ready: Vec<u8>,
+    placed: usize,
+    /// Bytes of samples of the first datagram …
+    payload_bytes: Option<u64>,
+    /// … and whether others had other sizes.
+    varies: bool,
+    /// What the last datagram lacked to that size; of numbered ones.
+    short_bytes: u64,
+    expected: Option<u64>,
+    trial: Trial,
+    /// When the first and the last datagram came that were kept.
+    first_at: Option<Nanos>,
+    last_at: Nanos,
+    /// The kernel's count when the last datagram came that was kept.
+    drops: u32,
+    /// Whether there was no room in the ring since the kernel's buffer was empty last.
+    was_full: bool,
+    committed: u64,
+    lost: u64,
+    ignored: Ignored,
+    /// Bytes that may still be received after it was told to stop.
+    stopping: Option<u64>,
+    ended: Option<End>,
+}
+
+/// Whose datagrams are taken.
+#[derive(Debug)]
+enum Peer {
+    /// Those of the first whose datagram fits.
+    First,
+    /// Those of this one, which was the first.
+    Kept(SocketAddr),
+    /// Those of these; port 0 stands for all ports.
+    Named(Vec<SocketAddr>),
+}
+
+/// Whose a datagram is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sender {
+    Ours,
+    /// From the same computer as ours.
+    Neighbour,
+    Foreign,
+}
+
+impl Peer {
+    fn knows(&self, sender: SocketAddr) -> Sender {
+        let address = sender.ip().to_canonical();
+        let is = |known: &SocketAddr, port: u16| known.ip().to_canonical() == address && known.port() == port;
+        match self {
+            Self::First => Sender::Ours,
+            Self::Kept(known) if is(known, sender.port()) => Sender::Ours,
+            Self::Kept(known) if is(known, known.port()) => Sender::Neighbour,
+            Self::Named(known) if known.iter().any(|one| is(one, sender.port()) || is(one, 0)) => Sender::Ours,
+            Self::Kept(_) | Self::Named(_) => Sender::Foreign,
+        }
+    }
+}
+
+/// Datagrams whose numbers do not go on, held until they are confirmed.
+#[derive(Debug)]
+struct Trial {
+    from: SocketAddr,
+    /// Whether that is where our datagrams come from.
+    ours: bool,
+    /// How far ahead of the number that was due the first of them is.
+    ahead: i64,
+    next: u64,
+    count: u32,
+    samples: Vec<u8>,
+}
+
+/// What to do with a datagram.
+enum Judgement {
+    /// Its samples go into the ring.
+    Keep,
+    /// It was counted, or is held; what is ready goes into the ring.
+    Next,
+    End(End),
+}
+
+impl UdpSource {
+    /// Receives on a socket that is bound, and joined if it is for a group. `fifo` is the wanted size of the kernel's buffer;
+    /// `from` are the senders that are heard, with port 0 for all of a computer's, and if there are none the first is kept.
+    ///
+    /// # Errors
+    /// The system does not let the socket be set up.
+    pub fn new(
+        socket: UdpSocket,
+        sequence: Option<Sequence>,
+        header_bytes: Option<u32>,
+        fifo: Option<Bytes>,
+        from: Vec<SocketAddr>,
+        about: StreamInfo,
+    ) -> io::Result<Self> {
+        descriptor::tell_drops(&socket)?;
+        let header_bytes = header_bytes.unwrap_or_else(|| sequence.map_or(0, Sequence::end)) as usize;
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let held = if sequence.is_some() { CONFIRM as usize * MOST_DATAGRAM_BYTES } else { MOST_DATAGRAM_BYTES };
+        Ok(Self {
+            about,
+            fifo: descriptor::receive_buffer(&socket, fifo),
+            socket,
+            sequence,
+            header_bytes,
+            peer: if from.is_empty() { Peer::First } else { Peer::Named(from) },
+            buffer: vec![0; MOST_DATAGRAM_BYTES],
+            // Address space only, until it is used.
+            ready: Vec::with_capacity(held),
+            placed: 0,
+            payload_bytes: None,
+            varies: false,
+            short_bytes: 0,
+            expected: None,
+            trial: Trial { from: nowhere, ours: false, ahead: 0, next: 0, count: 0, samples: Vec::with_capacity(held) },
+            first_at: None,
+            last_at: Nanos::ZERO,
+            drops: 0,
+            was_full: false,
+            committed: 0,
+            lost: 0,
+            ignored: Ignored::default(),
+            stopping: None,
+            ended: None,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// What is missing until the last frame that is wanted, in bytes.
+    fn wanted(&self) -> u64 {
+        self.about.total_bytes() - self.committed - self.lost
+    }
+
+    fn end(&mut self, end: End) -> Next {
+        self.forget_trial();
+        self.ended = Some(end);
+        Next::Ended(end)
+    }
+
+    /// Declares so many datagrams lost; how it ends, if it does.
+    fn lose(&mut self, datagrams: u64, cause: Cause, now: Nanos, ring: &mut Producer) -> Option<End> {
+        let Some(payload_bytes) = self.payload_bytes.filter(|_| !self.varies) else {
+            return Some(End::Failed(libc::EMSGSIZE));
+        };
+        self.lose_bytes(datagrams.saturating_mul(payload_bytes), cause, now, ring)
+    }
+
+    fn lose_bytes(&mut self, bytes: u64, cause: Cause, now: Nanos, ring: &mut Producer) -> Option<End> {
+        let bytes = bytes.min(self.wanted());
+        let layout = self.about.layout;
+        let first = layout.frames_in(Bytes(self.committed + self.lost));
+        if bytes > 0 {
+            ring.gap(Gap { first, frames: layout.frames_in(Bytes(bytes)), cause, found: now });
+        }
+        self.lost += bytes;
+        let stops = matches!(ring.on_overrun(), OnOverrun::Stop | OnOverrun::Block);
+        if stops { Some(End::Overrun) } else { None }
+    }
+
+    /// Why the kernel dropped something.
+    fn cause(&self) -> Cause {
+        if self.was_full { Cause::BufferFull } else { Cause::ServedLate }
+    }
+
+    /// Looks at the datagram in the buffer, and declares what is missing before it.
+    fn judge(&mut self, (length, drops, from): Received, now: Nanos, ring: &mut Producer) -> Judgement {
+        let sender = self.peer.knows(from);
+        let payload_bytes = length.saturating_sub(self.header_bytes) as u64;
+        let is_whole = payload_bytes > 0 && payload_bytes.is_multiple_of(self.about.layout.grain().bytes);
+        let number = self.sequence.map(|sequence| (sequence, sequence.read(&self.buffer[..length])));
+        let fits = match number {
+            None => is_whole,
+            // Of numbered ones none is larger, for then nobody knew how many frames a missing one has.
+            Some((_, number)) => {
+                is_whole && number.is_some() && self.payload_bytes.is_none_or(|usual| payload_bytes <= usual)
+            }
+        };
+        if sender == Sender::Foreign || sender == Sender::Neighbour && !(fits && number.is_some()) {
+            self.ignored.foreign += 1;
+            return Judgement::Next;
+        }
+        if !fits {
+            self.ignored.malformed += 1;
+            return Judgement::Next;
+        }
+        if matches!(self.peer, Peer::First) {
+            self.peer = Peer::Kept(from);
+        }
+        let dropped = drops.wrapping_sub(self.drops);
+        let lost = match number {
+            Some((sequence, Some(number))) => {
+                let ahead = self.expected.map_or(0, |expected| sequence.ahead(number, expected));
+                let goes_on = u64::try_from(ahead).is_ok_and(|ahead| ahead <= NEAR.max(dropped.into()));
+                if !goes_on || sender == Sender::Neighbour {
+                    return self.hold(length, number, ahead, (from, sender), drops, now, ring);
+                }
+                self.forget_trial();
+                let short_bytes = std::mem::take(&mut self.short_bytes);
+                if short_bytes > 0 {
+                    self.ignored.malformed += 1;
+                    if let Some(end) = self.lose_bytes(short_bytes, Cause::Source, now, ring) {
+                        return Judgement::End(end);
+                    }
+                }
+                self.expected = Some(number.wrapping_add(1));
+                self.short_bytes = self.payload_bytes.map_or(0, |usual| usual - payload_bytes);
+                (ahead.unsigned_abs(), if dropped > 0 { self.cause() } else { Cause::Source })
+            }
+            _ => (u64::from(dropped), self.cause()),
+        };
+        self.drops = drops;
+        // What was dropped before the first of all is not part of the stream.
+        if lost.0 > 0
+            && self.payload_bytes.is_some()
+            && let Some(end) = self.lose(lost.0, lost.1, now, ring)
+        {
+            return Judgement::End(end);
+        }
+        self.varies |= number.is_none() && *self.payload_bytes.get_or_insert(payload_bytes) != payload_bytes;
+        self.payload_bytes.get_or_insert(payload_bytes);
+        self.first_at.get_or_insert(now);
+        self.last_at = now;
+        Judgement::Keep
+    }
+
+    /// Holds a datagram whose number does not go on, until enough of them have come.
+    #[expect(clippy::too_many_arguments, reason = "what is known of one datagram")]
+    fn hold(
+        &mut self,
+        length: usize,
+        number: u64,
+        ahead: i64,
+        (from, sender): (SocketAddr, Sender),
+        drops: u32,
+        now: Nanos,
+        ring: &mut Producer,
+    ) -> Judgement {
+        let is_next = self.trial.count > 0 && (self.trial.from, self.trial.next) == (from, number);
+        if !is_next {
+            self.forget_trial();
+            (self.trial.from, self.trial.ours, self.trial.ahead) = (from, sender == Sender::Ours, ahead);
+        }
+        let samples = &self.buffer[self.header_bytes..length];
+        if Some(samples.len() as u64) != self.payload_bytes {
+            self.forget_trial();
+            self.ignored.malformed += 1;
+            return Judgement::Next;
+        }
+        self.trial.samples.extend_from_slice(samples);
+        self.trial.next = self.sequence.map_or(0, |sequence| sequence.next(number));
+        self.trial.count += 1;
+        if self.trial.count < CONFIRM { Judgement::Next } else { self.adopt(drops, now, ring) }
+    }
+
+    /// Goes on from the numbers on trial.
+    fn adopt(&mut self, drops: u32, now: Nanos, ring: &mut Producer) -> Judgement {
+        let usual = self.payload_bytes.unwrap_or(0);
+        let by_clock = self.bytes_since_last(now);
+        let ahead_bytes = u64::try_from(self.trial.ahead).ok().and_then(|ahead| ahead.checked_mul(usual));
+        let is_loss = |bytes: &u64| *bytes <= by_clock.unwrap_or(0).saturating_mul(2).saturating_add(NEAR * usual);
+        let bytes = match ahead_bytes.filter(|bytes| self.trial.ours && is_loss(bytes)) {
+            Some(bytes) => bytes,
+            None => {
+                self.ignored.restarts += 1;
+                let grain_bytes = self.about.layout.grain().bytes;
+                let by_rate = by_clock.filter(|_| self.about.rate.is_some()).unwrap_or(0);
+                let missing = by_rate.saturating_sub(self.trial.samples.len() as u64);
+                (missing / grain_bytes * grain_bytes).max(grain_bytes)
+            }
+        };
+        // The stream ended short before, and began anew: then nothing is missing of the last datagram.
+        self.short_bytes = 0;
+        if let Some(end) = self.lose_bytes(bytes, Cause::Source, now, ring) {
+            return Judgement::End(end);
+        }
+        if matches!(self.peer, Peer::Kept(_)) {
+            self.peer = Peer::Kept(self.trial.from);
+        }
+        std::mem::swap(&mut self.ready, &mut self.trial.samples);
+        (self.expected, self.trial.count) = (Some(self.trial.next), 0);
+        (self.drops, self.last_at) = (drops, now);
+        Judgement::Next
+    }
+
+    /// What the sender must have sent since the last datagram that was kept: by its rate, or by what it sent until then.
+    fn bytes_since_last(&self, now: Nanos) -> Option<u64> {
+        let layout = self.about.layout;
+        if let Some(rate) = self.about.rate {
+            return Some(layout.bytes_of(rate.frames_after(now - self.last_at)).0);
+        }
+        let rate = ByteRate::of(Bytes(self.committed + self.lost), self.last_at - self.first_at?)?;
+        Some((rate.bytes_per_s() * (now - self.last_at).count() as f64 / 1e9) as u64)
+    }
+
+    /// Counts what is held as ignored.
+    fn forget_trial(&mut self) {
+        let count = u64::from(std::mem::take(&mut self.trial.count));
+        self.trial.samples.clear();
+        *match (self.trial.ours, self.trial.ahead) {
+            (false, _) => &mut self.ignored.foreign,
+            (true, ..0) => &mut self.ignored.repeated,
+            (true, _) => &mut self.ignored.misnumbered,
+        } += count;
+    }
+
+    /// Puts samples into the ring, if there is room for all of them.
+    fn put(&mut self, samples: &[u8], ring: &mut Producer) -> bool {
+        let wanted = usize::try_from(self.wanted()).unwrap_or(usize::MAX);
+        let samples = &samples[..samples.len().min(wanted)];
+        if make_room(samples.len() as u64, self.about.layout.grain().bytes, ring)
+            && let Some(place) = ring.reserve(samples.len())
+        {
+            place.copy_from_slice(samples);
+            ring.commit(samples.len());
+            self.committed += samples.len() as u64;
+            return true;
+        }
+        false
+    }
+
+    /// Puts what is ready into the ring, datagram by datagram; whether all of it is there.
+    fn put_ready(&mut self, ring: &mut Producer) -> bool {
+        let ready = std::mem::take(&mut self.ready);
+        let usual = self.payload_bytes.filter(|_| self.sequence.is_some());
+        let length = usual.map_or(ready.len(), |usual| usual as usize);
+        while self.placed < ready.len() {
+            let end = ready.len().min(self.placed + length);
+            if !self.put(&ready[self.placed..end], ring) {
+                break;
+            }
+            self.placed = end;
+        }
+        let all = self.placed == ready.len();
+        self.ready = ready;
+        if all {
+            self.ready.clear();
+            self.placed = 0;
+        }
+        all
+    }
+
+    /// The kernel has nothing more.
+    fn drained(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        let behind = match self.payload_bytes {
+            Some(_) if self.was_full || self.stopping.is_some() => descriptor::drops(&self.socket),
+            _ => None,
+        };
+        let behind = behind.map_or(0, |drops| drops.wrapping_sub(self.drops));
+        if self.stopping.is_some() {
+            let end = if behind > 0 { self.lose(behind.into(), self.cause(), now, ring) } else { None };
+            return self.end(end.unwrap_or(End::Stopped));
+        }
+        // Those that were dropped at the end of the queue are found with the next datagram; the reason is kept until then.
+        self.was_full &= behind > 0;
+        Next::Readable(now + PATIENCE)
+    }
+
+    /// There is no room.
+    fn full(&mut self, now: Nanos) -> Next {
+        self.was_full = true;
+        if self.stopping.is_some() { Next::Room } else { Next::At(now + SOON) }
+    }
+}
+
+/// Whether so many bytes fit into the ring; makes room by its policy.
+fn make_room(bytes: u64, grain_bytes: u64, ring: &mut Producer) -> bool {
+    ring.room() >= bytes || (ring.on_overrun() == OnOverrun::Overwrite && ring.evict(bytes, grain_bytes) >= bytes)
+}
+
+impl Source for UdpSource {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn describe(&self) -> SourceDescription {
+        let loss = match self.sequence {
+            Some(_) => "",
+            None => "; without numbers: loss on the network cannot be seen",
+        };
+        SourceDescription {
+            layout: self.about.layout,
+            rate: self.about.rate,
+            clocked: true,
+            fifo: self.fifo,
+            hardware: format!("{}{loss}", self.about.hardware),
+            pattern: self.about.pattern,
+        }
+    }
+
+    fn start(&mut self, _now: Nanos) {}
+
+    fn begins_with_data(&self) -> bool {
+        true
+    }
+
+    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        let mut moved = 0;
+        while self.ended.is_none() && moved < MOST_PER_CALL {
+            if self.wanted() == 0 {
+                return self.end(End::Finished);
+            }
+            if !self.put_ready(ring) {
+                let datagram = self.payload_bytes.filter(|_| self.sequence.is_some());
+                if ring.fill().capacity.0 < datagram.unwrap_or(self.ready.len() as u64) {
+                    return self.end(End::Failed(libc::ENOBUFS));
+                }
+                return self.full(now);
+            }
+            if self.stopping == Some(0) {
+                return self.drained(now, ring);
+            }
+            if let Some(usual) = self.payload_bytes
+                && !make_room(usual, self.about.layout.grain().bytes, ring)
+            {
+                return self.full(now);
+            }
+            match descriptor::receive(&self.socket, &mut self.buffer) {
+                Ok(received) => {
+                    let length = received.0.max(1) as u64;
+                    moved += length;
+                    self.stopping = self.stopping.map(|left| left.saturating_sub(length));
+                    match self.judge(received, now, ring) {
+                        Judgement::Keep => {
+                            let buffer = std::mem::take(&mut self.buffer);
+                            let samples = &buffer[self.header_bytes..received.0];
+                            if self.wanted() > 0 && !self.put(samples, ring) {
+                                self.ready.extend_from_slice(samples);
+                            }
+                            self.buffer = buffer;
+                        }
+                        Judgement::Next => {}
+                        Judgement::End(end) => return self.end(end),
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.drained(now, ring),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return self.end(failed(&error)),
+            }
+        }
+        self.ended.map_or(Next::At(now), Next::Ended)
+    }
+
+    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        // What had come until now is at most what the kernel's buffer holds; what goes on coming is not waited for.
+        self.stopping.get_or_insert(self.fifo.0 * 2);
+        self.service(now, ring)
+    }
+
+    fn counters(&self) -> SourceCounters {
+        SourceCounters {
+            produced_bytes: self.committed + self.lost,
+            lost_bytes: self.lost,
+            ignored: self.ignored,
+            ..SourceCounters::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

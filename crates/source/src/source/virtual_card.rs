@@ -1,0 +1,303 @@
+//! [`VirtualCard`]: a card made of a clock. It produces at its rate whether or not anybody takes the data.
+//!
+//! ```text
+//!            rate            bus                room
+//!   clock ─────────▶ FIFO ─────────▶ ring ─────────▶ recorder
+//!                     │ full: the newest is lost
+//! ```
+//!
+//! What has been produced follows from the time alone, in whole grains. The data in the FIFO do not exist as bytes: they are
+//! computed when they move into the ring, at their place, so the card costs as much as a driver that copies. Between two
+//! services nothing moves; what does not fit into the FIFO until then is lost, exactly as many frames as that is.
+//!
+//! With `overwrite` the card asks for the place of the oldest data when its FIFO is more than half full, so that the FIFO is
+//! not what overflows.
+//!
+//! **Disturbances**, as data: late interrupts (`jitter`: each wish to be called is late by a pseudo-random span up to it), a bus
+//! that is busy (`hiccups`), a bus that is slow (`bus`). They are the same in every run with the same times.
+//!
+//! It does not wait, and does not look at a clock: the same calls give the same stream, in virtual time too.
+
+mod fifo;
+mod unpaced;
+
+use hairspring_machine::Nanos;
+
+use super::{End, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription};
+use crate::pattern::{Pattern, splitmix64};
+use hairspring_ring::Producer;
+use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::layout::Layout;
+use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
+
+use fifo::{Fifo, Lost};
+pub use unpaced::UnpacedCard;
+
+/// Most bytes that one call moves: about a millisecond's work.
+const MOST_PER_CALL: u64 = 4 << 20;
+
+/// Bytes that are published at once, so that the consumer can begin while the rest is computed; they stay in the cache.
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// The card is not woken more often than this, but to save a small FIFO.
+const SHORTEST_PERIOD: Nanos = Nanos::from_millis(1);
+
+/// The card is woken at least so often: its counters are what people look at.
+const LONGEST_PERIOD: Nanos = Nanos::from_millis(50);
+
+/// No machine wakes a thread more often than this for long.
+const LEAST_SLEEP: Nanos = Nanos::from_micros(10);
+
+/// A time when the card's bus does not deliver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hiccup {
+    /// When it begins, after the start of the card.
+    pub at: Nanos,
+    /// How long it lasts.
+    pub lasts: Nanos,
+}
+
+/// What a virtual card is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Channels, resolution, container.
+    pub layout: Layout,
+    /// Frames per second.
+    pub rate: SampleRate,
+    /// The data.
+    pub pattern: Pattern,
+    /// Size of the hardware's FIFO; rounded down to whole grains, one at least.
+    pub fifo: Bytes,
+    /// Interrupts are late by up to this.
+    pub jitter: Nanos,
+    /// When the bus does not deliver.
+    pub hiccups: Vec<Hiccup>,
+    /// What the bus carries at most.
+    pub bus: Option<ByteRate>,
+    /// After so many frames the card has finished; rounded up to whole grains.
+    pub frames: Option<Frames>,
+}
+
+/// A clocked source without hardware. Counts in grains.
+#[derive(Debug)]
+pub struct VirtualCard {
+    settings: Settings,
+    grain_frames: u64,
+    grain_bytes: u64,
+    total: u64,
+    start: Option<Nanos>,
+    produced: u64,
+    fifo: Fifo,
+    /// What the bus could have carried until `bus_at` and did not, in bytes.
+    bus_credit: f64,
+    bus_at: Nanos,
+    /// How many times it asked to be called.
+    wakes: u64,
+    /// Nothing is produced any more, and why; the FIFO may still hold data.
+    ending: Option<End>,
+    ended: Option<End>,
+}
+
+impl VirtualCard {
+    /// A card that has not started.
+    pub fn new(settings: Settings) -> Self {
+        let grain = settings.layout.grain();
+        Self {
+            fifo: Fifo::new((settings.fifo.0 / grain.bytes).max(1)),
+            total: settings.frames.map_or(u64::MAX / grain.bytes, |frames| frames.0.div_ceil(grain.frames)),
+            settings,
+            grain_frames: grain.frames,
+            grain_bytes: grain.bytes,
+            start: None,
+            produced: 0,
+            bus_credit: 0.0,
+            bus_at: Nanos::ZERO,
+            wakes: 0,
+            ending: None,
+            ended: None,
+        }
+    }
+
+    /// Lets the FIFO take in what was produced until now.
+    fn arrive(&mut self, now: Nanos, ring: &mut Producer) {
+        if self.ending.is_some() {
+            return;
+        }
+        let start = *self.start.get_or_insert(now);
+        let due = (self.settings.rate.frames_after(now - start).0 / self.grain_frames).min(self.total);
+        let new = due.saturating_sub(self.produced);
+        self.produced += new;
+        let grain_bytes = self.grain_bytes;
+        let lost = self.fifo.arrive(new, now, |lost| {
+            let (room, capacity) = (ring.room(), ring.fill().capacity.0);
+            // A loss larger than any room is nobody's fault but the service's, if the ring was not full.
+            let late = room >= lost.saturating_mul(grain_bytes) || room >= capacity / 2;
+            if late { Cause::ServedLate } else { Cause::BufferFull }
+        });
+        if lost > 0 && matches!(ring.on_overrun(), OnOverrun::Stop | OnOverrun::Block) {
+            self.ending = Some(End::Overrun);
+        }
+        if self.produced == self.total {
+            self.ending.get_or_insert(End::Finished);
+        }
+    }
+
+    /// Moves from the FIFO into the ring; whether more could be moved at once.
+    fn deliver(&mut self, now: Nanos, ring: &mut Producer) -> bool {
+        let bus = self.bus_grains(now);
+        let per_call = (MOST_PER_CALL / self.grain_bytes).max(1);
+        let mut most = per_call.min(bus);
+        while let Some(present) = self.fifo.front() {
+            if present == 0 {
+                let lost = self.fifo.take_lost();
+                self.declare(lost, ring);
+                continue;
+            }
+            let wanted = present.min((PIECE_BYTES / self.grain_bytes).max(1)).min(most);
+            let mut room = ring.room() / self.grain_bytes;
+            if room < wanted && self.ending.is_none() && self.fifo.is_more_than_half_full() {
+                // Of a small ring not everything at once: its newest are worth more than the FIFO's.
+                let most = (ring.fill().capacity.0 / self.grain_bytes / 4).max(1);
+                room = ring.evict(wanted.min(most) * self.grain_bytes, self.grain_bytes) / self.grain_bytes;
+            }
+            let grains = wanted.min(room);
+            let length = (grains * self.grain_bytes) as usize;
+            let Some(bytes) = (if grains > 0 { ring.reserve(length) } else { None }) else {
+                return room > 0 && bus > per_call;
+            };
+            self.settings.pattern.fill(self.settings.layout, Frames(self.fifo.next() * self.grain_frames), bytes);
+            ring.commit(length);
+            self.fifo.take(grains);
+            most -= grains;
+            self.bus_credit -= length as f64;
+        }
+        // An idle bus does not save up.
+        self.bus_credit = 0.0;
+        false
+    }
+
+    fn declare(&self, lost: Option<Lost>, ring: &mut Producer) {
+        let Some(lost) = lost else { return };
+        let (first, frames) = (lost.first * self.grain_frames, lost.grains * self.grain_frames);
+        ring.gap(Gap { first: Frames(first), frames: Frames(frames), cause: lost.cause, found: lost.found });
+    }
+
+    /// What the bus can carry now, in grains.
+    fn bus_grains(&mut self, now: Nanos) -> u64 {
+        if self.hiccup_until(now).is_some() {
+            return 0;
+        }
+        let Some(bus) = self.settings.bus else { return u64::MAX };
+        let from = self.bus_at.max(self.start.unwrap_or(now));
+        let start = self.start.unwrap_or(now);
+        let idle = self.settings.hiccups.iter().map(|hiccup| {
+            let (begin, end) = ((start + hiccup.at).max(from), (start + hiccup.at + hiccup.lasts).min(now));
+            (end - begin).max(Nanos::ZERO)
+        });
+        let busy = now - from - idle.sum();
+        let most = (self.fifo.capacity() * self.grain_bytes) as f64;
+        self.bus_credit = (self.bus_credit + bus.volume_in(busy).0 as f64).min(most);
+        self.bus_at = now;
+        (self.bus_credit / self.grain_bytes as f64) as u64
+    }
+
+    /// Until when the bus does not deliver, if it does not.
+    fn hiccup_until(&self, now: Nanos) -> Option<Nanos> {
+        let start = self.start?;
+        let spans = self.settings.hiccups.iter().map(|hiccup| (start + hiccup.at, start + hiccup.at + hiccup.lasts));
+        spans.filter(|(begin, end)| *begin <= now && now < *end).map(|(_, end)| end).max()
+    }
+
+    /// Moves what there is, and says what it wants.
+    fn move_on(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        if let Some(end) = self.ended {
+            return Next::Ended(end);
+        }
+        if ring.fill().capacity.0 < self.grain_bytes {
+            return self.give_up(now, ring);
+        }
+        let more = self.deliver(now, ring);
+        if let Some(end) = self.ending
+            && self.fifo.front().is_none()
+        {
+            self.ended = Some(end);
+            return Next::Ended(end);
+        }
+        if let Some(until) = self.hiccup_until(now) {
+            return Next::At(until.min(now + LONGEST_PERIOD));
+        }
+        if more {
+            return Next::At(now);
+        }
+        if self.ending.is_some() {
+            let fill = ring.fill();
+            let full = fill.capacity.0 - fill.now.0 < self.grain_bytes;
+            // Not full: then the bus holds it up, or the gaps that wait for being seen.
+            return if full { Next::Room } else { Next::At(now + SHORTEST_PERIOD) };
+        }
+        Next::At(self.next_interrupt(now, ring))
+    }
+
+    /// When enough has come together for the consumer, or the FIFO wants to be emptied, or all is produced.
+    fn next_interrupt(&mut self, now: Nanos, ring: &Producer) -> Nanos {
+        let rate = self.settings.rate;
+        let due = rate.time_of(Frames((ring.notify().0 / self.grain_bytes).saturating_mul(self.grain_frames)));
+        let quarter = rate.time_of(Frames(self.fifo.capacity().saturating_mul(self.grain_frames) / 4));
+        let period = due.max(SHORTEST_PERIOD).min(LONGEST_PERIOD).min(quarter).max(LEAST_SLEEP);
+        let last = self.start.unwrap_or(now) + rate.time_of(Frames(self.total.saturating_mul(self.grain_frames)));
+        self.wakes += 1;
+        let jitter_ns = self.settings.jitter.count().unsigned_abs().saturating_add(1);
+        let late_ns = splitmix64(self.settings.pattern.seed(), self.wakes) % jitter_ns;
+        (now + period).min(last) + Nanos::new(late_ns as i64)
+    }
+
+    /// Not a single grain fits into the ring, ever.
+    fn give_up(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        let lost = self.fifo.give_up(now);
+        self.declare(lost, ring);
+        self.ended = Some(End::Failed(libc::ENOBUFS));
+        Next::Ended(End::Failed(libc::ENOBUFS))
+    }
+}
+
+impl Source for VirtualCard {
+    fn describe(&self) -> SourceDescription {
+        SourceDescription {
+            layout: self.settings.layout,
+            rate: Some(self.settings.rate),
+            clocked: true,
+            fifo: Bytes(self.fifo.capacity() * self.grain_bytes),
+            hardware: "virtual card".to_owned(),
+            pattern: Some(self.settings.pattern),
+        }
+    }
+
+    fn start(&mut self, now: Nanos) {
+        self.start = Some(now);
+        self.bus_at = now;
+    }
+
+    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        self.arrive(now, ring);
+        self.move_on(now, ring)
+    }
+
+    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+        self.arrive(now, ring);
+        self.ending.get_or_insert(End::Stopped);
+        self.move_on(now, ring)
+    }
+
+    fn counters(&self) -> SourceCounters {
+        SourceCounters {
+            ignored: Ignored::default(),
+            produced_bytes: self.produced * self.grain_bytes,
+            lost_bytes: self.fifo.lost() * self.grain_bytes,
+            fifo_bytes: self.fifo.fill() * self.grain_bytes,
+            fifo_high_water_bytes: self.fifo.high_water() * self.grain_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

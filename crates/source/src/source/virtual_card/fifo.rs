@@ -1,0 +1,166 @@
+//! The hardware's FIFO, without its data: which grains are in it, and which were lost between them.
+
+use std::collections::VecDeque;
+
+use hairspring_machine::Nanos;
+
+use hairspring_ring::gap::Cause;
+
+/// Stretches of lost grains that may be in the FIFO at once. If more came, the last grows instead: the FIFO takes nothing in
+/// until the first has left it. So nothing is allocated after the beginning.
+const MOST_RUNS: usize = 256;
+
+/// Grains that follow one another, and the lost ones after them.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    present: u64,
+    lost: u64,
+    cause: Cause,
+    found: Nanos,
+}
+
+/// Grains that were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// The global index of the first.
+    pub(super) first: u64,
+    pub(super) grains: u64,
+    pub(super) cause: Cause,
+    pub(super) found: Nanos,
+}
+
+/// Takes grains in as long as there is room; the others are lost.
+#[derive(Debug)]
+pub(super) struct Fifo {
+    capacity: u64,
+    fill: u64,
+    high_water: u64,
+    lost: u64,
+    /// The global index of the oldest grain that is in it, or of the next to arrive.
+    next: u64,
+    runs: VecDeque<Run>,
+}
+
+impl Fifo {
+    pub(super) fn new(capacity: u64) -> Self {
+        Self { capacity, fill: 0, high_water: 0, lost: 0, next: 0, runs: VecDeque::with_capacity(MOST_RUNS) }
+    }
+
+    /// Takes in what fits; how many are lost. `cause` says why, if these are the first of their stretch.
+    pub(super) fn arrive(&mut self, grains: u64, now: Nanos, cause: impl FnOnce(u64) -> Cause) -> u64 {
+        let mut taken = grains.min(self.capacity - self.fill);
+        let crowded = self.runs.len() == MOST_RUNS;
+        match self.runs.back_mut() {
+            Some(last) if last.lost == 0 => last.present += taken,
+            Some(_) if crowded => taken = 0,
+            _ if taken > 0 => {
+                self.runs.push_back(Run { present: taken, lost: 0, cause: Cause::BufferFull, found: now });
+            }
+            _ => {}
+        }
+        self.fill += taken;
+        self.high_water = self.high_water.max(self.fill);
+        let lost = grains - taken;
+        if lost > 0 {
+            self.lost += lost;
+            match self.runs.back_mut() {
+                Some(last) => {
+                    if last.lost == 0 {
+                        (last.cause, last.found) = (cause(lost), now);
+                    }
+                    last.lost += lost;
+                }
+                None => self.runs.push_back(Run { present: 0, lost, cause: cause(lost), found: now }),
+            }
+        }
+        lost
+    }
+
+    /// Grains that can be taken out before the next lost ones; 0 if lost ones come first; `None` if there is nothing.
+    pub(super) fn front(&self) -> Option<u64> {
+        self.runs.front().map(|run| run.present)
+    }
+
+    /// Takes out so many, not more than [`Fifo::front`].
+    pub(super) fn take(&mut self, grains: u64) {
+        let Some(run) = self.runs.front_mut() else { return };
+        run.present -= grains;
+        self.fill -= grains;
+        self.next += grains;
+        if run.present == 0 && run.lost == 0 {
+            self.runs.pop_front();
+        }
+    }
+
+    /// Takes out the lost ones that come first, if they do.
+    pub(super) fn take_lost(&mut self) -> Option<Lost> {
+        let run = self.runs.pop_front_if(|run| run.present == 0)?;
+        let lost = Lost { first: self.next, grains: run.lost, cause: run.cause, found: run.found };
+        self.next += run.lost;
+        Some(lost)
+    }
+
+    /// Takes out everything, as lost.
+    pub(super) fn give_up(&mut self, now: Nanos) -> Option<Lost> {
+        let first = self.next;
+        let grains = self.fill + self.runs.drain(..).map(|run| run.lost).sum::<u64>();
+        (self.next, self.lost, self.fill) = (first + grains, self.lost + self.fill, 0);
+        (grains > 0).then_some(Lost { first, grains, cause: Cause::BufferFull, found: now })
+    }
+
+    /// The global index of the oldest grain in it, or of the next to arrive.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Grains it holds at most.
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Grains in it.
+    pub(super) fn fill(&self) -> u64 {
+        self.fill
+    }
+
+    /// The most there were.
+    pub(super) fn high_water(&self) -> u64 {
+        self.high_water
+    }
+
+    /// All grains that were lost.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    pub(super) fn is_more_than_half_full(&self) -> bool {
+        self.fill > self.capacity / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_stretches_become_longer_instead_of_more() {
+        let mut fifo = Fifo::new(1000);
+        let late = |_| Cause::ServedLate;
+        assert_eq!(fifo.arrive(1000 + 7, Nanos::ZERO, late), 7);
+        let mut produced = 1007;
+        for _ in 0..2 * MOST_RUNS {
+            fifo.take(1);
+            assert!(fifo.arrive(2, Nanos::ZERO, late) >= 1);
+            produced += 2;
+        }
+        assert_eq!(fifo.runs.len(), MOST_RUNS);
+        let (mut present, mut lost) = (2 * MOST_RUNS as u64, 0);
+        while let Some(front) = fifo.front() {
+            assert_eq!(fifo.next(), present + lost);
+            present += front;
+            fifo.take(front);
+            lost += fifo.take_lost().map_or(0, |lost| lost.grains);
+        }
+        assert_eq!((present + lost, lost, fifo.fill()), (produced, fifo.lost(), 0));
+    }
+}

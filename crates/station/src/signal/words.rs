@@ -1,0 +1,193 @@
+//! [`Words`]: the memory of a signal, from which readers take whole events without a lock.
+//!
+//! **How it works.** Each slot is a sequence lock. The writer stores 0 as the number, then stamp and cycle, then the number. The reader loads
+//! the number, stamp and cycle, and the number again. If the number is unchanged, they belong together. The fences ensure that a reader which
+//! sees a new stamp also sees the 0 or a later number. The model in `loom_checks` fails without the 0. This holds for one writer at a time
+//! in each slot: a second writer gets there only if the first was delayed until all other slots had been written to.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::AtomicU32;
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// So many events wait for one who is busy; later ones take the places of the oldest. The model has less, so that they are overwritten in a
+/// few steps.
+pub const PLACES: u64 = if cfg!(loom) { 2 } else { 63 };
+/// What stands for no cycle.
+const NO_CYCLE: u64 = u64::MAX;
+
+/// One event. Alone in its cache line, so that those who look at one do not slow down who writes the next.
+#[repr(C, align(64))]
+struct Place {
+    /// The number of the event that is here, written last; 0 while it is being written.
+    sequence: AtomicU64,
+    stamp: AtomicU64,
+    cycle: AtomicU64,
+}
+
+/// All of it.
+#[repr(C)]
+pub(super) struct Words {
+    /// Says that this is a signal. None of what the model explores.
+    pub(super) magic: std::sync::atomic::AtomicU64,
+    /// How many were fired: numbers that were given out.
+    fired: AtomicU64,
+    /// Changes with every event; what sleepers sleep on.
+    pub(super) bell: AtomicU32,
+    /// How many sleep.
+    pub(super) sleepers: AtomicU32,
+    places: [Place; PLACES as usize],
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Words>() == super::SIGNAL_BYTES);
+
+/// An event that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found<W> {
+    pub(super) sequence: u64,
+    pub(super) stamp: u64,
+    pub(super) cycle: Option<u64>,
+    /// What the clock said when its number had been seen.
+    pub(super) wake: W,
+}
+
+impl Words {
+    fn place(&self, sequence: u64) -> &Place {
+        &self.places[(sequence % PLACES) as usize]
+    }
+
+    /// How many were fired so far.
+    pub(super) fn fired(&self) -> u64 {
+        // Relaxed: gives out numbers; the place publishes the rest.
+        self.fired.load(Ordering::Relaxed)
+    }
+
+    /// Whether the next event after this one is there, or has been.
+    pub(super) fn is_past(&self, last: u64) -> bool {
+        // Acquire: pairs with the Release of who fired it.
+        self.place(last + 1).sequence.load(Ordering::Acquire) > last
+    }
+
+    /// Stores an event in the next slot, and returns its number.
+    pub(super) fn put(&self, stamp: u64, cycle: Option<u64>) -> u64 {
+        // Relaxed: as above.
+        let sequence = self.fired.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = self.place(sequence);
+        // Nobody takes what is here for one event while it is half another. Release: pairs with the Acquire fence of the look.
+        place.sequence.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let cycle = cycle.unwrap_or(NO_CYCLE);
+        place.stamp.store(stamp, Ordering::Relaxed);
+        place.cycle.store(cycle, Ordering::Relaxed);
+        // Release: pairs with the Acquire of a reader that looks for this number.
+        place.sequence.store(sequence, Ordering::Release);
+        sequence
+    }
+
+    /// The next event after this one that is still there; `None` if it has not been fired. `clock` is asked when its number has been seen.
+    #[inline]
+    pub(super) fn look<W>(&self, last: u64, clock: impl Fn() -> W) -> Option<Found<W>> {
+        let mut next = last + 1;
+        loop {
+            let place = self.place(next);
+            // Acquire: pairs with the Release of who fired it.
+            let here = place.sequence.load(Ordering::Acquire);
+            if here < next {
+                return None;
+            }
+            let wake = clock();
+            let (stamp, cycle) = (place.stamp.load(Ordering::Relaxed), place.cycle.load(Ordering::Relaxed));
+            // Acquire: pairs with the Release fence of who fires. Unchanged means that stamp and cycle are this event's, too.
+            fence(Ordering::Acquire);
+            if here == next && place.sequence.load(Ordering::Relaxed) == here {
+                let cycle = (cycle != NO_CYCLE).then_some(cycle);
+                return Some(Found { sequence: next, stamp, cycle, wake });
+            }
+            // It was overwritten: the oldest that is still there is a round later than the newest number given out.
+            let oldest = self.fired().saturating_sub(PLACES - 1);
+            next = oldest.max(next + 1);
+        }
+    }
+}
+
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_checks {
+    //! All interleavings of those who fire and one who looks, and all orders in which stores may be seen.
+
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// Switches between threads that are not forced.
+    const PREEMPTIONS: usize = 3;
+
+    fn words() -> Words {
+        let place = |()| Place { sequence: AtomicU64::new(0), stamp: AtomicU64::new(0), cycle: AtomicU64::new(0) };
+        Words {
+            magic: std::sync::atomic::AtomicU64::new(0),
+            fired: AtomicU64::new(0),
+            bell: AtomicU32::new(0),
+            sleepers: AtomicU32::new(0),
+            places: [(); PLACES as usize].map(place),
+        }
+    }
+
+    /// Fires so many from each of some threads, and looks meanwhile and at the end.
+    fn explore(firing: &'static [u64]) {
+        let all: u64 = firing.iter().sum();
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(PREEMPTIONS);
+        model.check(move || {
+            let words = Arc::new(words());
+            let threads: Vec<_> = (0..)
+                .zip(firing)
+                .map(|(number, count)| {
+                    let words = Arc::clone(&words);
+                    // The writer, and the index of the event among its own: both in the stamp and in the cycle.
+                    let value = move |of| number * 100 + of;
+                    let fire = move || (1..=*count).for_each(|of| _ = words.put(value(of), Some(value(of))));
+                    thread::spawn(fire)
+                })
+                .collect();
+            let mut last = 0;
+            let mut look = |had: &mut Vec<u64>| {
+                let found = words.look(last, || ());
+                if let Some(Found { sequence, stamp, cycle, .. }) = found {
+                    assert!(sequence > last && sequence <= all, "number {sequence} after {last}");
+                    assert_eq!(cycle, Some(stamp), "half of event {sequence} is that of another");
+                    assert!(!had.contains(&stamp), "event {stamp} came twice");
+                    if firing.len() == 1 {
+                        assert_eq!(stamp, sequence, "the stamp of another event");
+                    }
+                    had.push(stamp);
+                    last = sequence;
+                }
+                found.is_some()
+            };
+            let mut had = Vec::new();
+            // While they fire …
+            look(&mut had);
+            look(&mut had);
+            for thread in threads {
+                thread.join().expect("it does not panic");
+            }
+            // … and what is there at the end.
+            while look(&mut had) {}
+            assert_eq!(last, all, "the last event was not found");
+        });
+    }
+
+    #[test]
+    fn an_event_is_never_half_another_that_takes_its_place() {
+        explore(&[2 * PLACES]);
+    }
+
+    #[test]
+    fn events_of_several_are_told_apart() {
+        explore(&[PLACES / 2, PLACES / 2]);
+    }
+}

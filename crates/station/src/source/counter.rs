@@ -1,0 +1,96 @@
+//! [`Counter`]: an eventfd. What is added to it before it is read is one event and some that were missed.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use hairspring_device::DeviceError;
+use hairspring_machine::Machine;
+use hairspring_time::Timebase;
+
+use super::{EventSource, failed, has_come};
+use crate::calls::{self, Ready};
+use crate::event::{Event, Stamped};
+use crate::stop::Stop;
+
+/// Fires a [`Counter`]. Can be given to any thread.
+#[derive(Clone, Debug)]
+pub struct CounterWriter(Arc<OwnedFd>);
+
+impl CounterWriter {
+    /// Fires it once: a system call.
+    ///
+    /// # Errors
+    /// It was fired 2⁶⁴ times and never read.
+    pub fn fire(&self) -> Result<(), DeviceError> {
+        calls::add_to_counter((*self.0).as_fd(), 1).map_err(|error| failed("fire an eventfd", &error))
+    }
+}
+
+/// Waits for an eventfd.
+#[derive(Debug)]
+pub struct Counter<'t, M: Machine> {
+    counter: Arc<OwnedFd>,
+    /// Whether it is ours: then the stop adds to it, and one system call is enough to wait.
+    is_ours: bool,
+    timebase: &'t Timebase<M>,
+    stop: &'t Stop,
+    last: u64,
+}
+
+impl<'t, M: Machine> Counter<'t, M> {
+    /// One of its own, and what fires it.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn new(timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<(Self, CounterWriter), DeviceError> {
+        let counter = Arc::new(calls::eventfd().map_err(|error| failed("make an eventfd", &error))?);
+        stop.rings(&counter);
+        let firing = CounterWriter(Arc::clone(&counter));
+        Ok((Self { counter, is_ours: true, timebase, stop, last: 0 }, firing))
+    }
+
+    /// That of somebody else: a driver, another process.
+    pub fn of(counter: OwnedFd, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
+        Self { counter: Arc::new(counter), is_ours: false, timebase, stop, last: 0 }
+    }
+
+    /// How much was added; nothing when it was told to stop.
+    fn read(&self) -> Result<u64, DeviceError> {
+        loop {
+            if !self.is_ours {
+                let ready = calls::wait((*self.counter).as_fd(), self.stop.bell());
+                if ready.map_err(|error| failed("wait for an eventfd", &error))? == Ready::Bell {
+                    return Ok(0);
+                }
+            }
+            let mut count = [0; 8];
+            match calls::read((*self.counter).as_fd(), &mut count) {
+                Ok(_) => return Ok(u64::from_ne_bytes(count)),
+                // Somebody else has read it.
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(failed("read an eventfd", &error)),
+            }
+        }
+    }
+}
+
+impl<M: Machine + Send + Sync> EventSource for Counter<'_, M> {
+    fn name(&self) -> String {
+        "eventfd".to_owned()
+    }
+
+    fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
+        let waited = has_come((*self.counter).as_fd())?;
+        let count = if self.stop.is_set() { 0 } else { self.read()? };
+        let wake = self.timebase.now();
+        // One was added by the stop, which may have come with others.
+        let added_by_stop = u64::from(self.is_ours && count > 0 && self.stop.is_set());
+        let count = count - added_by_stop;
+        if count == 0 {
+            return Ok(None);
+        }
+        self.last = self.last.saturating_add(count);
+        let missed = count - 1;
+        Ok(Some(Event { at: wake, stamped: Stamped::Wake, wake, waited, sequence: self.last, missed, cycle: None }))
+    }
+}

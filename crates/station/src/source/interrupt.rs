@@ -1,0 +1,121 @@
+//! [`Interrupts`]: what the kernel's drivers report of a device: a parallel port, the lines of a GPIO chip, a card behind UIO.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use hairspring_device::{DeviceError, GpioEdges, Parport, PciInterrupt};
+use hairspring_machine::{Machine, Nanos};
+use hairspring_time::Timebase;
+
+use super::{EventSource, failed, has_come};
+use crate::calls::{self, Ready};
+use crate::event::{Event, Stamped};
+use crate::stop::Stop;
+
+/// What interrupts.
+#[derive(Debug)]
+pub enum InterruptLine {
+    /// The falling edge of a parallel port's nAck.
+    Parport(Parport),
+    /// Edges of a GPIO chip's lines, of one direction if that is said; the kernel stamps each.
+    Gpio(GpioEdges, Option<EdgeDirection>),
+    /// A card behind UIO. It is allowed to interrupt again when the next event is waited for: by then the action has served it. One that
+    /// has interrupted before anybody waited has not been served, and is allowed to when that event has been handed out.
+    Uio(PciInterrupt),
+}
+
+/// A direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EdgeDirection {
+    /// Low to high.
+    Rising,
+    /// High to low.
+    Falling,
+}
+
+/// What a line has to say when it is readable.
+struct Said {
+    /// How many interrupts came since it was asked before, lost ones included.
+    count: u64,
+    /// When the last of them came, by `CLOCK_MONOTONIC`, where the kernel says so.
+    at: Option<Nanos>,
+}
+
+impl InterruptLine {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Parport(port) => port.as_fd(),
+            Self::Gpio(edges, _) => edges.as_fd(),
+            Self::Uio(interrupt) => interrupt.as_fd(),
+        }
+    }
+
+    fn ask(&mut self) -> Result<Said, DeviceError> {
+        let counted = |count: u32| Said { count: count.into(), at: None };
+        match self {
+            Self::Parport(port) => port.wait_interrupt(Nanos::ZERO).map(counted),
+            Self::Uio(interrupt) => interrupt.wait(Nanos::ZERO).map(counted),
+            Self::Gpio(edges, wanted) => {
+                let before = edges.lost();
+                let Some(edge) = edges.next(Nanos::ZERO)? else { return Ok(Said { count: 0, at: None }) };
+                let is_wanted = wanted.is_none_or(|wanted| (wanted == EdgeDirection::Rising) == edge.rising);
+                // Of those that were lost nobody knows the direction: all of them count.
+                let count = edges.lost() - before + u64::from(is_wanted);
+                Ok(Said { count, at: Some(edge.at).filter(|_| is_wanted) })
+            }
+        }
+    }
+}
+
+/// Waits for interrupts.
+#[derive(Debug)]
+pub struct Interrupts<'t, M: Machine> {
+    line: InterruptLine,
+    name: String,
+    timebase: &'t Timebase<M>,
+    stop: &'t Stop,
+    last: u64,
+    missed: u64,
+}
+
+impl<'t, M: Machine> Interrupts<'t, M> {
+    /// Waits for this line, whose name is for people.
+    pub fn new(line: InterruptLine, name: &str, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
+        Self { line, name: name.to_owned(), timebase, stop, last: 0, missed: 0 }
+    }
+}
+
+impl<M: Machine + Send + Sync> EventSource for Interrupts<'_, M> {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
+        let waited = match &self.line {
+            InterruptLine::Gpio(..) => false,
+            // A card that has interrupted and was not served goes on asking: allowed to, it would interrupt a second time for the same.
+            InterruptLine::Uio(interrupt) => has_come(interrupt.as_fd())? || interrupt.enable()?,
+            InterruptLine::Parport(port) => has_come(port.as_fd())?,
+        };
+        loop {
+            let ready = calls::wait(self.line.as_fd(), self.stop.bell());
+            if ready.map_err(|error| failed(format!("wait for {}", self.name), &error))? == Ready::Bell {
+                return Ok(None);
+            }
+            let wake = self.timebase.now();
+            let Said { count, at } = self.line.ask()?;
+            self.last += count;
+            let is_lost = matches!(self.line, InterruptLine::Gpio(..)) && at.is_none();
+            if count == 0 || is_lost {
+                // An edge of the other direction, perhaps with others lost before it.
+                self.missed += count;
+                continue;
+            }
+            let missed = std::mem::take(&mut self.missed) + count - 1;
+            let (at, stamped) = match at {
+                Some(at) => (wake + (at - wake.as_monotonic()), Stamped::Kernel),
+                None => (wake, Stamped::Wake),
+            };
+            return Ok(Some(Event { at, stamped, wake, waited, sequence: self.last, missed, cycle: None }));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! [`Station`]: a front end: sources, devices, and the units that bind them, each on a thread with its priority and CPU.
+//!
+//! **What a run does.** It opens and initialises the devices, starts a thread for each unit, waits until all are in their places,
+//! and then lets them react until it is told to stop. At the end, however it comes (told to, a unit fails, a unit panics), every
+//! device is told to go to its safe state, and what became of that is in the result.
+//!
+//! **What it cannot do.** A process that is killed (SIGKILL) does nothing any more: its lines stay as they are.
+//!
+//! [`mod@file`] reads a station from TOML.
+
+pub mod file;
+pub mod run;
+
+use std::path::PathBuf;
+
+use hairspring_device::DeviceDescription;
+use hairspring_device::{Lines, Protocol};
+use hairspring_machine::{Cpu, Nanos};
+
+use crate::source::EventSourceDescription;
+
+/// A front end, as described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Station {
+    /// Its devices.
+    pub devices: Vec<DeviceSettings>,
+    /// Its units, in the order in which they begin.
+    pub units: Vec<UnitSettings>,
+}
+
+/// A device of a station.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSettings {
+    /// What units call it.
+    pub name: String,
+    /// What it is.
+    pub driver: DeviceDescription,
+    /// The file of its lock, which all its users share, and the protocol for making it. A virtual board has a lock of its own.
+    pub lock: Option<(PathBuf, Protocol)>,
+}
+
+/// A unit of a station.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitSettings {
+    /// Its name.
+    pub name: String,
+    /// What releases it.
+    pub on: EventSourceDescription,
+    /// Its device, by its place among the station's.
+    pub device: Option<usize>,
+    /// What it does.
+    pub act: Act,
+    /// Its priority under `SCHED_FIFO`; without one, the ordinary policy.
+    pub priority: Option<u8>,
+    /// Its CPU; without one, any.
+    pub cpu: Option<Cpu>,
+    /// Activations that begin later than this after their event are counted as late.
+    pub late_after: Option<Nanos>,
+}
+
+/// What a unit does for an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Reads the input lines.
+    Read,
+    /// Sets those output lines that are in the mask.
+    Write(Lines, Lines),
+    /// Changes a line from low to high and back, in turns.
+    Toggle(u32),
+    /// Makes a pulse of a guaranteed-minimum width.
+    Pulse(u32, Nanos),
+    /// Fires a signal, with the cycle of the event.
+    Fire(PathBuf),
+}
+
+impl Act {
+    /// The output lines that it moves.
+    pub fn outputs(&self) -> Lines {
+        match *self {
+            Self::Write(mask, _) => mask,
+            Self::Toggle(line) | Self::Pulse(line, _) => Lines::one(line),
+            Self::Read | Self::Fire(_) => Lines(0),
+        }
+    }
+
+    /// Whether it takes a device.
+    pub fn takes_device(&self) -> bool {
+        !matches!(self, Self::Fire(_))
+    }
+}
+
+impl std::fmt::Display for Act {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Read => f.write_str("read"),
+            Self::Write(mask, value) => write!(f, "write {value} to {mask}"),
+            Self::Toggle(line) => write!(f, "toggle line {line}"),
+            Self::Pulse(line, width) => write!(f, "pulse of {width} on line {line}"),
+            Self::Fire(path) => write!(f, "fire {}", path.display()),
+        }
+    }
+}

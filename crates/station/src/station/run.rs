@@ -1,0 +1,338 @@
+//! Runs a station: a thread for each unit, until it is told to stop or one of them fails.
+//!
+//! Each unit's thread sets its priority and CPU, reports that, and waits for the start. The start comes when all threads are ready. If
+//! one was refused its place, or the caller has ended, there is no start, and the threads end.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use hairspring_device::pulse::{Pulse, PulseError, delay_for};
+use hairspring_device::refusal::refusal;
+use hairspring_device::{DeviceError, Guarded, Lines};
+use hairspring_machine::{Machine, Nanos, Policy};
+use hairspring_time::{RealTime, Timebase};
+
+use super::{Act, DeviceSettings, Station, UnitSettings};
+use crate::signal::Signal;
+use crate::source::EventSource;
+use crate::stop::Stop;
+use crate::unit::{Action, Activation, Counts, SchedulingUnit, StageLog};
+
+/// Between two looks at what the units have done.
+const LOOK: Duration = Duration::from_millis(100);
+/// Stamps that lie between two looks at least: at 100 kHz.
+const STAMPS: usize = 16_384;
+
+/// A unit that runs, as it is watched.
+#[derive(Debug)]
+pub struct Watched {
+    /// Its name.
+    pub name: String,
+    /// What it has done since the last look.
+    pub log: StageLog,
+}
+
+/// The result of a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitOutcome {
+    /// Its name.
+    pub name: String,
+    /// What became of its events.
+    pub counts: Counts,
+    /// Why it ended before it was told to.
+    pub failed: Option<DeviceError>,
+}
+
+/// The result of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceOutcome {
+    /// Its name.
+    pub name: String,
+    /// The state that its outputs were told to take at the end.
+    pub safe: Lines,
+    /// Why they may not be in it.
+    pub unsafe_because: Option<DeviceError>,
+    /// How often an owner of its lock had died.
+    pub recovered: u64,
+}
+
+/// The result of a station.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StationOutcome {
+    /// Its units, in order.
+    pub units: Vec<UnitOutcome>,
+    /// Its devices, in order.
+    pub devices: Vec<DeviceOutcome>,
+}
+
+impl Station {
+    /// Runs until `stop` is set or a unit fails, which sets it. Calls `watch` some ten times a second, in the calling thread. Starts
+    /// a thread for each unit; they end within the call, and so do the devices' lives: their outputs are safe then.
+    ///
+    /// # Errors
+    /// It did not begin: a device or a source cannot be opened, a priority is refused, a thread cannot be had. No event was acted
+    /// upon.
+    ///
+    /// # Panics
+    /// As `watch` does. The units have ended then, and the devices were told to go to their safe states.
+    pub fn run<M: Machine + Send + Sync + Clone>(
+        &self,
+        timebase: &Timebase<M>,
+        stop: &Stop,
+        watch: &mut dyn FnMut(&mut [Watched]),
+    ) -> Result<StationOutcome, DeviceError> {
+        let driven = |index| self.units.iter().filter(move |unit| unit.device == Some(index));
+        let moved = |index| Lines(driven(index).fold(0, |lines, unit| lines | unit.act.outputs().0));
+        let devices = self.devices.iter().enumerate();
+        let devices = devices.map(|(index, settings)| open(settings, moved(index), timebase, stop));
+        let devices = devices.collect::<Result<Vec<_>, _>>()?;
+        let mut outcome = StationOutcome::default();
+        let ran = {
+            let mut threads = Vec::new();
+            for settings in &self.units {
+                let device = settings.device.and_then(|index| devices.get(index));
+                let source = settings.on.open(timebase, stop)?;
+                threads.push((settings, unit(settings, source, device, timebase, stop)?));
+            }
+            std::thread::scope(|scope| {
+                // However this ends: the scope waits for the units.
+                let _ends_all = EndsAll(stop);
+                let (placed, in_place) = channel();
+                let mut running = Vec::new();
+                let mut waiting = Vec::new();
+                let mut watched = Vec::new();
+                for (settings, (unit, log)) in threads {
+                    let (go, told_to_go) = channel();
+                    waiting.push(go);
+                    watched.push(Watched { name: settings.name.clone(), log });
+                    let placed = placed.clone();
+                    let unit = move || serve(settings, unit, placed, &told_to_go, stop);
+                    let thread = Builder::new().spawn_scoped(scope, unit);
+                    running.push((settings, thread.map_err(|error| no_thread(settings, &error))?));
+                }
+                drop(placed);
+                all_in_place(&in_place, running.len())?;
+                // One that has gone by itself is found out when it is joined.
+                waiting.iter().for_each(|go| drop(go.send(Go)));
+                while !stop.is_set() {
+                    watch(&mut watched);
+                    std::thread::sleep(LOOK);
+                }
+                for (settings, thread) in running {
+                    let name = settings.name.clone();
+                    let ended = thread.join();
+                    let (counts, failed) =
+                        ended.unwrap_or_else(|panic| (Counts::default(), Some(panicked(&name, &*panic))));
+                    outcome.units.push(UnitOutcome { name, counts, failed });
+                }
+                watch(&mut watched);
+                Ok(())
+            })
+        };
+        for (settings, mut device) in self.devices.iter().zip(devices) {
+            let made_safe = device.make_safe();
+            outcome.devices.push(DeviceOutcome {
+                name: settings.name.clone(),
+                safe: device.safe_state(),
+                unsafe_because: made_safe.err(),
+                recovered: device.recovered(),
+            });
+        }
+        ran.map(|()| outcome)
+    }
+}
+
+/// Opens a device whose lines are to be moved, with its lock, and initialises it.
+fn open<'t, M: Machine + Send + Sync>(
+    settings: &DeviceSettings,
+    moved: Lines,
+    timebase: &'t Timebase<M>,
+    stop: &'t Stop,
+) -> Result<Guarded<'t>, DeviceError> {
+    let guarded = settings.driver.open_guarded(moved, settings.lock.as_ref(), timebase)?.cancelled_by(stop.flag());
+    guarded.lock()?.device().init()?;
+    Ok(guarded)
+}
+
+/// A unit, with what it is to do.
+fn unit<'a, 'd, M: Machine + Send + Sync>(
+    settings: &UnitSettings,
+    source: Box<dyn EventSource + 'a>,
+    device: Option<&'a Guarded<'d>>,
+    timebase: &'a Timebase<M>,
+    stop: &'a Stop,
+) -> Result<(SchedulingUnit<'a, 'd, M>, StageLog), DeviceError> {
+    let (unit, log) = SchedulingUnit::new(source, action(&settings.act, timebase, stop)?, device, timebase, STAMPS);
+    let unit = match settings.late_after {
+        Some(late_after) => unit.late_after(late_after),
+        None => unit,
+    };
+    Ok((unit, log))
+}
+
+fn action<'a, M: Machine + Send + Sync>(
+    act: &Act,
+    timebase: &'a Timebase<M>,
+    stop: &'a Stop,
+) -> Result<Box<dyn Action<M> + 'a>, DeviceError> {
+    type Of<'a, 'b, 'c, M> = &'a mut Activation<'b, 'c, M>;
+    Ok(match *act {
+        Act::Read => Box::new(|of: Of<'_, '_, '_, M>| of.device(|device| device.read()).map(drop)),
+        Act::Write(mask, value) => Box::new(move |of: Of<'_, '_, '_, M>| of.device(|device| device.write(mask, value))),
+        Act::Toggle(line) => {
+            let (line, mut value) = (Lines::one(line), Lines(0));
+            Box::new(move |of: Of<'_, '_, '_, M>| {
+                value.0 ^= line.0;
+                of.device(|device| device.write(line, value))
+            })
+        }
+        Act::Pulse(line, width) => {
+            let pulse = Pulse { lines: Lines::one(line), width };
+            let mut long = delay_for(width, timebase, stop.flag());
+            Box::new(move |of: Of<'_, '_, '_, M>| {
+                of.device(|device| pulse.fire_with(device, timebase, long.as_mut()).map(drop).map_err(failed_pulse))
+            })
+        }
+        Act::Fire(ref path) => {
+            let signal = Signal::open(path)?;
+            Box::new(move |of: Of<'_, '_, '_, M>| signal.fire(of.event().cycle, of.timebase()).map(drop))
+        }
+    })
+}
+
+fn failed_pulse(error: PulseError) -> DeviceError {
+    match error {
+        PulseError::Device(error) => error,
+        PulseError::CutShort(cut) => DeviceError {
+            attempted: format!("make a pulse of {}", cut.width),
+            said: format!("it was cut short after {} at most, for the station was told to stop", cut.at_most),
+            remedy: "stop the station between two pulses",
+        },
+        other => DeviceError {
+            attempted: "make a pulse".to_owned(),
+            said: other.to_string(),
+            remedy: "choose another width",
+        },
+    }
+}
+
+/// The word that all are in their places.
+struct Go;
+
+/// Puts the thread into its place, says so, and reacts when it is told to go.
+fn serve<M: Machine>(
+    settings: &UnitSettings,
+    mut unit: SchedulingUnit<'_, '_, M>,
+    placed: Sender<Result<(), DeviceError>>,
+    told_to_go: &Receiver<Go>,
+    stop: &Stop,
+) -> (Counts, Option<DeviceError>) {
+    // Also when the action panics: the others stop then.
+    let _ends_all = EndsAll(stop);
+    let place = RealTime {
+        policy: settings.priority.map(Policy::Fifo),
+        cpu: settings.cpu,
+        lock_memory: settings.priority.is_some(),
+        slack: settings.priority.map(|_| Nanos::new(1)),
+    };
+    let guard = place.apply(unit.machine());
+    let in_place = guard.refused().map_or(Ok(()), |refused| {
+        Err(DeviceError {
+            attempted: format!("{} for the unit {}", refused.attempted, settings.name),
+            said: refused.said.clone(),
+            remedy: "run as root, allow it (ulimit -r), or leave out priority and cpu",
+        })
+    });
+    // Nobody listens only if the caller has gone, who then does not give the word either.
+    drop(placed.send(in_place.clone()));
+    // The listener must not wait for more.
+    drop(placed);
+    if in_place.is_err() || told_to_go.recv().is_err() {
+        return (Counts::default(), in_place.err());
+    }
+    // Caught here, where the account of the events before is still available.
+    let ran = catch_unwind(AssertUnwindSafe(|| unit.run()));
+    let failed = ran.map_or_else(|panic| Some(panicked(&settings.name, &*panic)), Result::err);
+    (unit.counts(), failed)
+}
+
+/// Why a unit that panicked has ended.
+fn panicked(name: &str, panic: &(dyn Any + Send)) -> DeviceError {
+    let said = panic.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    DeviceError {
+        attempted: format!("run the unit {name}"),
+        said: format!("it panicked: {}", said.unwrap_or("without a word")),
+        remedy: "this is a defect of the action: mend it",
+    }
+}
+
+/// Stops everybody when it is dropped.
+struct EndsAll<'s>(&'s Stop);
+
+impl Drop for EndsAll<'_> {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// Waits for so many to be in their places.
+fn all_in_place(placed: &Receiver<Result<(), DeviceError>>, count: usize) -> Result<(), DeviceError> {
+    let gone = || DeviceError {
+        attempted: "put the units into their places".to_owned(),
+        said: "a thread has ended before it was there".to_owned(),
+        remedy: "this is a defect of hairspring: report it",
+    };
+    (0..count).try_for_each(|_| placed.recv().unwrap_or_else(|_| Err(gone())))
+}
+
+/// Why there is no thread for a unit.
+fn no_thread(settings: &UnitSettings, error: &std::io::Error) -> DeviceError {
+    refusal(
+        format!("start a thread for the unit {}", settings.name),
+        error,
+        "allow more threads and memory (ulimit -u, ulimit -v), or take fewer units",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use hairspring_time::Host;
+
+    use super::*;
+    use crate::source::Timer;
+
+    #[test]
+    fn a_panic_ends_everybody_and_leaves_the_account_of_what_went_before() {
+        let timebase = Timebase::calibrate(Host).expect("a time base");
+        let stop = Stop::new().expect("a stop");
+        let timer = Timer::new(Nanos::from_millis(1), &timebase, &stop).expect("a timer");
+        let mut count = 0;
+        let action = |_: &mut Activation<'_, '_, Host>| {
+            count += 1;
+            assert!(count < 3, "at the third");
+            Ok(())
+        };
+        let settings = UnitSettings {
+            name: "x".to_owned(),
+            on: crate::source::EventSourceDescription::Timer(Nanos::from_millis(1)),
+            device: None,
+            act: Act::Read,
+            priority: None,
+            cpu: None,
+            late_after: None,
+        };
+        let (unit, _log) = SchedulingUnit::new(Box::new(timer), Box::new(action), None, &timebase, 8);
+        let ((placed, _in_place), (go, told_to_go)) = (channel(), channel());
+        go.send(Go).expect("somebody listens");
+        let (counts, failed) = serve(&settings, unit, placed, &told_to_go, &stop);
+        // The third had come, and nothing came of it. A busy machine misses some between.
+        let come = counts.events - counts.missed;
+        assert_eq!((come, counts.activations, counts.holds(), stop.is_set()), (3, 2, false, true));
+        let failed = failed.expect("it panicked").to_string();
+        assert!(failed.contains("run the unit x: it panicked: at the third"), "{failed}");
+    }
+}

@@ -1,0 +1,70 @@
+//! [`Stop`]: tells threads that wait for events to stop.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::calls;
+use hairspring_device::DeviceError;
+
+/// A flag for those who look, and a descriptor for those who sleep. Set once; it stays set.
+#[derive(Debug)]
+pub struct Stop {
+    flag: AtomicBool,
+    bell: OwnedFd,
+    /// Counters that threads are blocked on: these get one more.
+    counters: Mutex<Vec<Weak<OwnedFd>>>,
+}
+
+impl Stop {
+    /// One that is not set.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn new() -> Result<Self, DeviceError> {
+        let bell = calls::eventfd().map_err(|error| DeviceError {
+            attempted: "make a descriptor for stopping".to_owned(),
+            said: error.to_string(),
+            remedy: "allow more open files (ulimit -n)",
+        })?;
+        Ok(Self { flag: AtomicBool::new(false), bell, counters: Mutex::default() })
+    }
+
+    /// Sets it: every wait ends, the present ones within 0.1 s. Makes system calls, and waits for a lock that is held for
+    /// microseconds.
+    pub fn set(&self) {
+        // Release: a thread that sees the flag sees what was stored before. Once only: a second ring would look like an event.
+        if self.flag.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        // Fails only if it has been rung for ever.
+        let _ = calls::add_to_counter(self.bell.as_fd(), 1);
+        for counter in counters.iter().filter_map(Weak::upgrade) {
+            let _ = calls::add_to_counter((*counter).as_fd(), 1);
+        }
+    }
+
+    /// Lets a counter get one more when it is set; at once if it is.
+    pub(crate) fn rings(&self, counter: &Arc<OwnedFd>) {
+        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_set() {
+            let _ = calls::add_to_counter((**counter).as_fd(), 1);
+        }
+        counters.push(Arc::downgrade(counter));
+    }
+
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Acquire)
+    }
+
+    /// The flag, for delays that it cancels.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.flag
+    }
+
+    pub(crate) fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}

@@ -1,0 +1,230 @@
+//! [`SchedulingUnit`]: runs an action for every event of a source, and accounts for each.
+//!
+//! **Problem.** An event from outside releases an action that drives a device. Between them lie a wake-up, the thread's priority,
+//! a lock that others want, and the action before. The operator wants to know what became of each event, and where each delay
+//! came from.
+//!
+//! **Solution.** The action runs in the thread that waits for the source: one wake-up lies between event and action, and the
+//! thread's priority is the action's. Each stage is stamped ([`Stages`]) and put into a ring of bounded size, which somebody
+//! else empties; when it is full the stamps are lost, and counted, and nobody waits.
+//!
+//! **What is counted** ([`Counts`]). Every event is either acted upon or missed: `events = activations + missed`. Events are counted by
+//! the numbers of their source, before the action runs; so one that was lost on the way, came twice, or whose action panicked shows. An
+//! activation is *late* if its action began later after the event than allowed, and *overrun* if its event had come before the action
+//! before it had ended: by its stamp, or because it was there when the unit came back to wait for it. Both still run.
+//!
+//! **Real-time behaviour.** A [`step`](SchedulingUnit::step) allocates nothing but what the action does. The thread's policy and
+//! CPU are its caller's business ([`RealTime`](hairspring_time::RealTime)).
+//!
+//! Without threads it is the same: on [`Sim`](hairspring_machine::Sim) a test calls `step` with a source of its own.
+
+mod stages;
+
+pub use stages::{Access, Stages};
+
+use hairspring_device::{Device, DeviceError, Guarded};
+use hairspring_machine::{Machine, Nanos, Ticks};
+use hairspring_time::{Instant, Timebase};
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+
+use crate::event::Event;
+use crate::source::EventSource;
+
+/// So many stages lie in the ring unless another size is given: at 10 kHz, those of 0.4 s.
+pub const RING_USUAL: usize = 4096;
+
+/// The account of a unit's events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Numbers that the source has given out.
+    pub events: u64,
+    /// Actions that were run to their end, whether they succeeded or not.
+    pub activations: u64,
+    /// Events without an action.
+    pub missed: u64,
+    /// Actions that began later than allowed: the late ones.
+    pub delayed: u64,
+    /// Events that came before the action before them had ended.
+    pub overrun: u64,
+    /// Activations whose stamps found the ring full.
+    pub unrecorded: u64,
+}
+
+impl Counts {
+    /// Whether every event is accounted for.
+    pub fn holds(&self) -> bool {
+        self.events == self.activations + self.missed
+    }
+}
+
+/// One release of an action: what it is for, and the way to the device.
+#[derive(Debug)]
+pub struct Activation<'a, 'd, M: Machine> {
+    event: Event,
+    device: Option<&'a Guarded<'d>>,
+    timebase: &'a Timebase<M>,
+    /// Requested, granted, done: turned into instants when the action is over.
+    access: Option<[Ticks; 3]>,
+}
+
+impl<'a, M: Machine> Activation<'a, '_, M> {
+    /// The event that released it.
+    pub fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// The time base.
+    pub fn timebase(&self) -> &'a Timebase<M> {
+        self.timebase
+    }
+
+    /// Does something with the unit's device, under its lock. The first request and the end of the last access are stamped.
+    ///
+    /// # Errors
+    /// The unit has no device, the lock is refused, or what is done fails.
+    pub fn device<R>(&mut self, act: impl FnOnce(&mut dyn Device) -> Result<R, DeviceError>) -> Result<R, DeviceError> {
+        let Some(device) = self.device else {
+            return Err(DeviceError {
+                attempted: "use a device".to_owned(),
+                said: "the unit has none".to_owned(),
+                remedy: "give it one",
+            });
+        };
+        let requested = self.timebase.stamp();
+        let mut held = device.lock()?;
+        let granted = self.timebase.stamp();
+        let result = act(held.device());
+        let done = self.timebase.stamp();
+        drop(held);
+        let [requested, granted, _] = self.access.unwrap_or([requested, granted, done]);
+        self.access = Some([requested, granted, done]);
+        result
+    }
+}
+
+/// What a unit does for each event.
+pub trait Action<M: Machine>: Send {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The device fails: the unit ends.
+    fn run(&mut self, activation: &mut Activation<'_, '_, M>) -> Result<(), DeviceError>;
+}
+
+impl<M: Machine, F: FnMut(&mut Activation<'_, '_, M>) -> Result<(), DeviceError> + Send> Action<M> for F {
+    fn run(&mut self, activation: &mut Activation<'_, '_, M>) -> Result<(), DeviceError> {
+        self(activation)
+    }
+}
+
+/// Where the stages of a unit come out, in order; `next` is `None` as long as there are no new ones. Real-time safe.
+#[derive(Debug)]
+pub struct StageLog(Consumer<Stages>);
+
+impl Iterator for StageLog {
+    type Item = Stages;
+
+    fn next(&mut self) -> Option<Stages> {
+        self.0.pop().ok()
+    }
+}
+
+/// A source, an action, and the account of them.
+pub struct SchedulingUnit<'a, 'd, M: Machine> {
+    source: Box<dyn EventSource + 'a>,
+    action: Box<dyn Action<M> + 'a>,
+    device: Option<&'a Guarded<'d>>,
+    timebase: &'a Timebase<M>,
+    late_after: Option<Nanos>,
+    counts: Counts,
+    /// The number before its first event.
+    before: u64,
+    /// When the action before had ended.
+    last_end: Option<Instant>,
+    ring: Producer<Stages>,
+}
+
+impl<M: Machine> std::fmt::Debug for SchedulingUnit<'_, '_, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SchedulingUnit").field("source", &self.source.name()).finish_non_exhaustive()
+    }
+}
+
+impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
+    /// Binds a source to an action. Its stages come out of the log that is returned, which has room for so many.
+    pub fn new(
+        source: Box<dyn EventSource + 'a>,
+        action: Box<dyn Action<M> + 'a>,
+        device: Option<&'a Guarded<'d>>,
+        timebase: &'a Timebase<M>,
+        ring: usize,
+    ) -> (Self, StageLog) {
+        let (producer, consumer) = RingBuffer::new(ring.max(1));
+        let (before, counts) = (source.begins_after(), Counts::default());
+        let (late_after, last_end, ring) = (None, None, producer);
+        let unit = Self { source, action, device, timebase, late_after, counts, before, last_end, ring };
+        (unit, StageLog(consumer))
+    }
+
+    /// Counts activations as late that begin later than this after their event.
+    #[must_use]
+    pub fn late_after(self, late_after: Nanos) -> Self {
+        Self { late_after: Some(late_after), ..self }
+    }
+
+    /// The machine that it runs on.
+    pub(crate) fn machine(&self) -> &'a M {
+        self.timebase.machine()
+    }
+
+    /// What became of the events so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Waits for an event and runs the action; `false` when the source was told to stop or has ended.
+    ///
+    /// # Errors
+    /// The source or the action fails.
+    pub fn step(&mut self) -> Result<bool, DeviceError> {
+        let Some(event) = self.source.wait()? else { return Ok(false) };
+        // Before it is acted upon: a panic leaves an event that nothing came of.
+        self.counts.events = event.sequence.saturating_sub(self.before);
+        self.counts.missed += event.missed;
+        let mut activation = Activation { event, device: self.device, timebase: self.timebase, access: None };
+        let start = self.timebase.stamp();
+        let result = self.action.run(&mut activation);
+        let end = self.timebase.now();
+        let access = activation.access.map(|stamps| {
+            let [requested, granted, done] = stamps.map(|stamp| self.timebase.instant(stamp));
+            Access { requested, granted, done }
+        });
+        let mut stages = Stages { access, end, ..Stages::begin(&event, self.timebase.instant(start)) };
+        self.account(&mut stages, &event);
+        if let Err(PushError::Full(_)) = self.ring.push(stages) {
+            self.counts.unrecorded += 1;
+        }
+        result.map(|()| true)
+    }
+
+    fn account(&mut self, stages: &mut Stages, event: &Event) {
+        self.counts.activations += 1;
+        let began = stages.start.since(stages.event).ok();
+        stages.late = self.late_after.zip(began).is_some_and(|(allowed, began)| began > allowed);
+        let is_over = |end: Instant| event.waited || end.since(event.at).is_ok_and(|over| over > Nanos::ZERO);
+        stages.overrun = self.last_end.is_some_and(is_over);
+        self.counts.delayed += u64::from(stages.late);
+        self.counts.overrun += u64::from(stages.overrun);
+        self.last_end = Some(stages.end);
+        stages.counts = self.counts;
+    }
+
+    /// Runs until the source ends.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn run(&mut self) -> Result<(), DeviceError> {
+        while self.step()? {}
+        Ok(())
+    }
+}

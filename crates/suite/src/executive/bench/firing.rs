@@ -1,0 +1,123 @@
+//! The source of interrupts: a thread that is no task, on another CPU, which fires when the measuring task has said that it
+//! is ready. A real asynchronous event, never a call.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use hairspring_machine::{Clock as MachineClock, CpuSet, Host, Machine, Nanos, Policy};
+use hairspring_sheet::Absent;
+
+use super::{Bench, Board, Clock, proof_comes};
+use crate::executive::port::{Calls, InterruptTrigger, Port};
+
+/// How often a source that rests looks whether it is to fire.
+const PERIOD: Nanos = Nanos::from_micros(60);
+/// Rests of a rehearsal, and how long each is.
+const RESTS_MOST: u32 = 50;
+const REST: Nanos = Nanos::from_millis(1);
+/// Its priority: above the tasks of any executive, so that no task delays it on its own CPU.
+const PRIORITY: u8 = 90;
+
+/// What measuring task and source say to each other.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Trigger {
+    /// How many firings have been asked for.
+    armed: AtomicU64,
+    ended: AtomicBool,
+}
+
+impl Trigger {
+    /// Asks for the firing with this number. Release pairs with the Acquire in the source's loop.
+    #[inline]
+    pub(crate) fn arm(&self, number: u64) {
+        self.armed.store(number, Ordering::Release);
+    }
+}
+
+/// The thread. Ends when dropped.
+pub(crate) struct FiringThread {
+    trigger: Arc<Trigger>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How the source waits for its orders.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// It sleeps between looks: gentle, for latencies.
+    Rests,
+    /// It polls: quick, for rates.
+    Polls,
+}
+
+impl FiringThread {
+    /// Starts a source for this interrupt. It leaves the stamp of each firing as mark 0.
+    ///
+    /// # Errors
+    /// There is no other CPU to fire from, or no thread.
+    pub(crate) fn start(
+        bench: &Bench,
+        board: &Arc<Board>,
+        interrupt: impl InterruptTrigger,
+        waiting: Waiting,
+    ) -> Result<(Self, Arc<Trigger>), Absent> {
+        let Some(cpu) = bench.place.other else {
+            return Err(Absent::new(
+                "only one CPU may be used, and an interrupt has to come from another",
+                "start it on more CPUs: `taskset -c 0-1 hairspring sheet`, or widen the cpuset of the container",
+            ));
+        };
+        let trigger = Arc::new(Trigger::default());
+        let (placed, ready) = mpsc::channel();
+        let (orders, board, clock) = (Arc::clone(&trigger), Arc::clone(board), bench.clock());
+        let thread = std::thread::Builder::new().name("firing".to_owned()).spawn(move || {
+            // Refused, it runs where and how it is: then it fires later, which no figure contains.
+            let _ = Host.set_affinity(&CpuSet(vec![cpu]));
+            let _ = Host.set_policy(Policy::Fifo(PRIORITY));
+            let _ = placed.send(());
+            let mut fired = 0;
+            // Relaxed: the join that follows orders the rest.
+            while !orders.ended.load(Ordering::Relaxed) {
+                match waiting {
+                    Waiting::Rests => drop(Host.sleep_until(Host.read(MachineClock::Monotonic) + PERIOD)),
+                    Waiting::Polls => Host.relax(),
+                }
+                // Acquire pairs with the Release in `arm`.
+                let armed = orders.armed.load(Ordering::Acquire);
+                if armed > fired {
+                    fired = armed;
+                    board.mark(0, clock.stamp());
+                    interrupt.fire();
+                }
+            }
+        });
+        let thread = thread.map_err(|error| Absent::final_(format!("failed to start a thread: {error}")))?;
+        // In its place before any task runs: one that polls at real-time priority might not let it get there.
+        let _ = ready.recv();
+        Ok((Self { trigger: Arc::clone(&trigger), thread: Some(thread) }, trigger))
+    }
+}
+
+/// Fires once before the measuring, with rests instead of polling, so that every thread on the way gets to its place: one
+/// that is new has no real-time priority yet, and a task that polls would keep it from its CPU. That firing has number 1.
+pub(crate) async fn rehearse<P: Port>(calls: &P::Calls<'_>, board: &Board, trigger: &Trigger, clock: &Clock) -> bool {
+    trigger.arm(1);
+    for _ in 0..RESTS_MOST {
+        if board.proof() == 1 {
+            return true;
+        }
+        calls.delay_until(clock.monotonic() + REST).await;
+        calls.preempt_point().await;
+    }
+    proof_comes::<P>(calls, board, 1, clock).await
+}
+
+impl Drop for FiringThread {
+    fn drop(&mut self) {
+        self.trigger.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! What scenarios share: the clock, the board on which tasks leave stamps and proofs, the samples, the sweep through the
+//! caches, and how samples become a value.
+
+pub(crate) mod firing;
+pub(crate) mod load;
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use hairspring_machine::{Clock as MachineClock, Host, Machine, Nanos, Ticks};
+use hairspring_sheet::{Absent, Method};
+use hairspring_time::Timebase;
+
+use super::port::{Ability, Calls, Placement, Port, RunOutcome};
+use crate::probe::{Reading, Taken};
+use crate::rounds::median;
+
+/// The most samples of a cell.
+const SAMPLES_MOST: usize = 10_000;
+/// Below so many steps of the counter one stamp says little about one event.
+pub(crate) const STEPS_LEAST: f64 = 10.0;
+/// Readings among which the smallest step of the counter is looked for.
+const STEPS_LOOKED_AT: usize = 20_000;
+/// The share of samples without proof above which a cell is absent.
+const UNPROVEN_MOST: f64 = 0.05;
+/// The longest time that a task polls for a proof.
+const PATIENCE: Nanos = Nanos::from_millis(50);
+/// How long a task on another CPU is given to go to sleep: with hot caches, and where it sweeps before.
+const SETTLE: [Nanos; 2] = [Nanos::from_micros(40), Nanos::from_millis(1)];
+/// What a run may take beyond its sampling: what goes wrong must not hang the sheet.
+const RUN_SPARE: Nanos = Nanos::from_millis(500);
+/// Of a slice, the part that is rested after it: more than the 5 % that the kernel leaves to others.
+const REST_PART: i64 = 12;
+/// Rounds of a closed loop between two stamps.
+const ROUNDS: u64 = 32;
+/// A cache line.
+const LINE_BYTES: usize = 64;
+
+/// In which state the caches are before each event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// As the round before left them.
+    Hot,
+    /// After a buffer larger than the second-level cache was written.
+    Dirty,
+}
+
+impl Cache {
+    pub(crate) const ALL: [Self; 2] = [Self::Hot, Self::Dirty];
+
+    pub(crate) fn segment(self) -> &'static str {
+        match self {
+            Self::Hot => "hot",
+            Self::Dirty => "dirty",
+        }
+    }
+}
+
+/// What the rest of the machine does meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundLoad {
+    /// Nothing of ours.
+    Idle,
+    /// A thread on another CPU streams through memory.
+    Loaded,
+}
+
+impl BackgroundLoad {
+    pub(crate) const ALL: [Self; 2] = [Self::Idle, Self::Loaded];
+
+    pub(crate) fn segment(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Loaded => "loaded",
+        }
+    }
+}
+
+/// The workbench: everything that the measuring of a cell needs and that is the same for all executives.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// What stamps are taken from.
+    pub timebase: Timebase<Host>,
+    /// Where executives run.
+    pub place: Placement,
+    /// How long the sampling of one cell lasts.
+    pub slice: Nanos,
+    /// Rounds of a closed loop between two stamps, where caches are hot.
+    pub rounds: u64,
+    /// What is written to make the caches dirty: more than the second-level cache.
+    pub sweep_bytes: usize,
+    /// The smallest step of the counter that two readings show, in nanoseconds.
+    pub step_ns: f64,
+    /// What a pair of ordered stamps shows with nothing between them, in nanoseconds.
+    pub pair_ns: f64,
+}
+
+impl Bench {
+    /// A workbench; measures step and pair of the counter.
+    pub fn new(timebase: Timebase<Host>, place: Placement, slice: Nanos, sweep_bytes: usize) -> Self {
+        let clock = Clock { timebase: timebase.clone() };
+        let pairs = (0..501).map(|_| {
+            let before = clock.stamp();
+            clock.ns_since(before)
+        });
+        let pair_ns = median(&pairs.collect::<Vec<_>>());
+        let steps = (0..STEPS_LOOKED_AT).map(|_| {
+            let before = timebase.stamp();
+            clock.ns(timebase.stamp().since(before))
+        });
+        let step_ns = steps.filter(|step| *step > 0.0).fold(f64::INFINITY, f64::min);
+        Self { timebase, place, slice, rounds: ROUNDS, sweep_bytes, step_ns, pair_ns }
+    }
+
+    /// Rests after a slice: real-time threads must leave the kernel its part of the CPU.
+    pub fn rest(&self) {
+        Host.sleep_until(Host.read(MachineClock::Monotonic) + Nanos::new(self.slice.count() / REST_PART));
+    }
+
+    /// Rounds of a closed loop between two stamps: one where the caches are dirty before each.
+    pub(crate) fn rounds(&self, cache: Cache) -> u64 {
+        if cache == Cache::Hot { self.rounds } else { 1 }
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        Clock { timebase: self.timebase.clone() }
+    }
+
+    /// A sweep for a cell with these caches; one that does nothing where they are hot.
+    pub(crate) fn sweep(&self, cache: Cache) -> Sweep {
+        Sweep { memory: vec![1; if cache == Cache::Dirty { self.sweep_bytes } else { 0 }] }
+    }
+}
+
+/// The stamps of a task.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    timebase: Timebase<Host>,
+}
+
+impl Clock {
+    /// An ordered stamp.
+    #[inline(always)]
+    pub(crate) fn stamp(&self) -> Ticks {
+        self.timebase.stamp_ordered()
+    }
+
+    /// From that stamp until now.
+    #[inline(always)]
+    pub(crate) fn ns_since(&self, earlier: Ticks) -> f64 {
+        self.ns(self.stamp().since(earlier))
+    }
+
+    #[inline]
+    pub(crate) fn ns(&self, ticks: i64) -> f64 {
+        ticks as f64 * 1e9 / self.timebase.calibration().rate_hz
+    }
+
+    /// The stamp so much later than now.
+    pub(crate) fn after(&self, span: Nanos) -> Ticks {
+        self.stamp().plus(self.timebase.ticks_for_at_least(span))
+    }
+
+    /// `CLOCK_MONOTONIC`.
+    #[inline(always)]
+    pub(crate) fn monotonic(&self) -> Nanos {
+        Host.read(MachineClock::Monotonic)
+    }
+
+    /// CPU time of the process.
+    pub(crate) fn process_cpu(&self) -> Nanos {
+        Host.read(MachineClock::ProcessCpu)
+    }
+
+    /// Gives a task on another CPU the time to go to sleep.
+    pub(crate) fn settle(&self, cache: Cache) {
+        let end = self.after(SETTLE[usize::from(cache == Cache::Dirty)]);
+        while end.since(self.stamp()) > 0 {
+            Host.relax();
+        }
+    }
+}
+
+/// Where tasks leave stamps and proofs for each other.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Board {
+    /// The proof: how often the more urgent task came to where it says so.
+    word: AtomicU64,
+    marks: [AtomicU64; 4],
+}
+
+impl Board {
+    /// Leaves a stamp. Relaxed: the proof that follows publishes it.
+    #[inline(always)]
+    pub(crate) fn mark(&self, index: usize, stamp: Ticks) {
+        self.marks[index].store(stamp.raw(), Ordering::Relaxed);
+    }
+
+    /// The stamp left there. Relaxed: read after the proof.
+    #[inline(always)]
+    pub(crate) fn at(&self, index: usize) -> Ticks {
+        Ticks::new(self.marks[index].load(Ordering::Relaxed))
+    }
+
+    /// Gives the proof with this number. Release pairs with the Acquire in `proof`.
+    #[inline(always)]
+    pub(crate) fn prove(&self, number: u64) {
+        self.word.store(number, Ordering::Release);
+    }
+
+    /// The latest proof. Acquire pairs with the Release in `prove`.
+    #[inline(always)]
+    pub(crate) fn proof(&self) -> u64 {
+        self.word.load(Ordering::Acquire)
+    }
+}
+
+/// Polls for a proof and lets other tasks run meanwhile. Returns false if the proof does not come in time.
+pub(crate) async fn proof_comes<P: Port>(calls: &P::Calls<'_>, board: &Board, number: u64, clock: &Clock) -> bool {
+    if board.proof() >= number {
+        return true;
+    }
+    let end = clock.after(PATIENCE);
+    let mut rounds = 0_u32;
+    while board.proof() < number {
+        rounds += 1;
+        if rounds.is_multiple_of(256) && end.since(clock.stamp()) < 0 {
+            return false;
+        }
+        calls.preempt_point().await;
+        Host.relax();
+    }
+    true
+}
+
+/// What every run has: an executive, a board, a tray.
+pub(crate) struct Rig<'b, P: Port> {
+    pub(crate) port: P,
+    pub(crate) board: Arc<Board>,
+    pub(crate) tray: Tray,
+    pub(crate) bench: &'b Bench,
+}
+
+impl<'b, P: Port> Rig<'b, P> {
+    pub(crate) fn new(bench: &'b Bench) -> Result<Self, Absent> {
+        Ok(Self { port: P::make(bench.place)?, board: Arc::default(), tray: Tray::default(), bench })
+    }
+
+    /// Board and clock of one task.
+    pub(crate) fn share(&self) -> (Arc<Board>, Clock) {
+        (Arc::clone(&self.board), self.bench.clock())
+    }
+
+    /// Clock, length of the sampling and tray of the task that measures.
+    pub(crate) fn measuring(&self) -> (Clock, Nanos, Tray) {
+        (self.bench.clock(), self.bench.slice, self.tray.clone())
+    }
+
+    /// Starts the task that measures, runs until it has, and leaves the machine to others for a while, so that the kernel
+    /// has no reason to stall real-time threads.
+    pub(crate) fn run(mut self, measuring: P::Task) -> Result<Sampled, Absent> {
+        self.port.start(measuring)?;
+        let slice = self.bench.slice;
+        let outcome = self.port.run(slice.times(4) + RUN_SPARE);
+        drop(self.port);
+        self.bench.rest();
+        Ok(self.tray.taken(outcome))
+    }
+}
+
+/// Writes through a buffer, so that the caches hold nothing else.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    memory: Vec<u8>,
+}
+
+impl Sweep {
+    #[inline(never)]
+    pub(crate) fn sweep(&mut self) {
+        for line in self.memory.iter_mut().step_by(LINE_BYTES) {
+            *line = line.wrapping_add(1);
+        }
+        black_box(&mut self.memory);
+    }
+}
+
+/// The samples of one run, in as many series as the scenario has quantities.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    series: Vec<Vec<f64>>,
+    pub(crate) attempted: u64,
+    pub(crate) unproven: u64,
+    /// CPU time of the process while it sampled.
+    pub(crate) cpu: Nanos,
+}
+
+impl Samples {
+    /// Room for so many quantities, touched once so that no page fault falls into a measurement.
+    pub(crate) fn new(quantities: usize) -> Self {
+        let room = || {
+            let mut room = vec![0.0; SAMPLES_MOST];
+            room.clear();
+            room
+        };
+        Self { series: (0..quantities).map(|_| room()).collect(), attempted: 0, unproven: 0, cpu: Nanos::ZERO }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.series.iter().any(|series| series.len() == SAMPLES_MOST)
+    }
+
+    /// One sample of each quantity, if it is proven that the more urgent task ran when it should have.
+    #[inline]
+    pub(crate) fn push<const QUANTITIES: usize>(&mut self, proven: bool, values: [f64; QUANTITIES]) {
+        self.attempted += 1;
+        if !proven {
+            self.unproven += 1;
+            return;
+        }
+        for (series, value) in self.series.iter_mut().zip(values) {
+            series.push(value);
+        }
+    }
+}
+
+/// Where the measuring task puts its samples, and the program finds them after the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tray(Arc<Mutex<Option<Samples>>>);
+
+impl Tray {
+    pub(crate) fn put(&self, samples: Samples) {
+        if let Ok(mut tray) = self.0.lock() {
+            *tray = Some(samples);
+        }
+    }
+
+    /// What was put there, with how the run was.
+    pub(crate) fn taken(&self, outcome: RunOutcome) -> Sampled {
+        let samples = self.0.lock().ok().and_then(|mut tray| tray.take());
+        Sampled { samples: samples.unwrap_or_default(), outcome }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub(crate) struct Sampled {
+    pub(crate) samples: Samples,
+    pub(crate) outcome: RunOutcome,
+}
+
+/// What was found for one quantity, or why there is nothing.
+pub(crate) type Found = Result<Series, Absent>;
+
+/// One quantity of a run: its samples, and what is known of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    values: Vec<f64>,
+    pub(crate) attempted: u64,
+    pub(crate) unproven: u64,
+    /// CPU time of the process while it sampled.
+    pub(crate) cpu: Nanos,
+    void: Option<Absent>,
+    caveat: Option<String>,
+}
+
+impl Sampled {
+    /// One quantity.
+    pub(crate) fn series(&self, quantity: usize) -> Series {
+        Series {
+            values: self.samples.series.get(quantity).cloned().unwrap_or_default(),
+            attempted: self.samples.attempted,
+            unproven: self.samples.unproven,
+            cpu: self.samples.cpu,
+            void: self.outcome.void.clone(),
+            caveat: self.outcome.caveat.clone(),
+        }
+    }
+}
+
+impl Series {
+    /// The median, if there are samples.
+    pub(crate) fn median(&self) -> Option<f64> {
+        (!self.values.is_empty()).then(|| median(&self.values))
+    }
+
+    /// Takes the control's median off each sample. A control that is void makes the difference void.
+    pub(crate) fn less(mut self, control: &Self) -> Self {
+        let median = control.median().unwrap_or(0.0);
+        self.values.iter_mut().for_each(|sample| *sample -= median);
+        self.void = self.void.or_else(|| control.void.clone());
+        self
+    }
+
+    /// The samples, if enough of them are proven.
+    pub(crate) fn proven(self) -> Result<Self, Absent> {
+        if let Some(void) = self.void {
+            return Err(void);
+        }
+        let (attempted, unproven) = (self.attempted, self.unproven);
+        if unproven as f64 > attempted as f64 * UNPROVEN_MOST {
+            let reason = format!("{unproven} of {attempted} samples were not preempted before the call returned");
+            return Err(Absent::final_(reason));
+        }
+        if self.values.is_empty() {
+            let remedy = "take the sheet on a machine that is less busy";
+            return Err(Absent::new("the run brought no sample in its time", remedy));
+        }
+        Ok(self)
+    }
+
+    /// What the sheet has of it: samples, or why there are none. A single event that is too short for a stamp has none.
+    pub(crate) fn reading(self, method: Method, bench: &Bench) -> Taken {
+        let series = self.proven()?;
+        let median = median(&series.values);
+        let mut reading = Reading::samples(series.values);
+        if method == Method::Stamp {
+            if median < STEPS_LEAST * bench.step_ns {
+                return Err(Absent::final_(format!(
+                    "too short for a stamp: {median:.0} ns is below {STEPS_LEAST:.0} steps of the counter, and no chain of \
+                     tasks expresses it"
+                )));
+            }
+            reading = reading.with_overhead(bench.pair_ns);
+        }
+        if series.unproven > 0 {
+            let proven = series.attempted - series.unproven;
+            let verdicts = [("proven".to_owned(), proven), ("not_preempted".to_owned(), series.unproven)];
+            reading = reading.with_verdicts(verdicts.into_iter().collect());
+        }
+        Ok(series.caveat.into_iter().fold(reading, Reading::with_caveat))
+    }
+}
+
+/// Whether a quantity is taken by a chain of tasks: where calls are too short for stamps. With dirty caches they never are.
+pub(crate) fn chained<P: Port>(cache: Cache) -> bool {
+    P::BELOW_STAMPS && cache == Cache::Hot && P::unable(Ability::PreemptsCaller).is_none()
+}
+
+/// The same absence for several quantities.
+pub(crate) fn all_absent<const QUANTITIES: usize>(absent: &Absent) -> Vec<Found> {
+    vec![Err(absent.clone()); QUANTITIES]
+}
+
+/// The measuring loop of every scenario, in the body of the task that measures: takes rounds until the slice is over or there is no more
+/// room, puts the samples into the tray and stops the run. A round pushes its sample, or breaks the loop.
+macro_rules! sampling {
+    ($($label:lifetime:)? $calls:ident, ($clock:ident, $slice:ident, $tray:ident), $samples:ident: $quantities:literal => $round:block) => {{
+        let mut $samples = $crate::executive::bench::Samples::new($quantities);
+        let cpu = $clock.process_cpu();
+        let end = $clock.after($slice);
+        $($label:)? while end.since($clock.stamp()) > 0 && !$samples.is_full() $round
+        $samples.cpu = $clock.process_cpu() - cpu;
+        $tray.put($samples);
+        $calls.stop().await;
+    }};
+}
+pub(crate) use sampling;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executive::port::RunOutcome;
+    use hairspring_machine::Cpu;
+    use hairspring_sheet::{Figure, Unit};
+
+    fn bench() -> Bench {
+        let timebase = Timebase::calibrate(Host).expect("the host has a clock");
+        let place = Placement { cpu: Cpu(0), other: None, measure_latency: false };
+        Bench { step_ns: 10.0, pair_ns: 25.0, ..Bench::new(timebase, place, Nanos::from_millis(1), 1 << 20) }
+    }
+
+    fn series(ns: f64, proven: u64, unproven: u64, outcome: RunOutcome) -> Series {
+        let mut samples = Samples::new(1);
+        (0..proven).for_each(|_| samples.push(true, [ns]));
+        (0..unproven).for_each(|_| samples.push(false, [ns]));
+        Sampled { samples, outcome }.series(0)
+    }
+
+    fn figure(series: Series, method: Method) -> Result<Figure, Absent> {
+        series.reading(method, &bench()).map(|reading| reading.figure(Unit::Ns, method))
+    }
+
+    #[track_caller]
+    fn absent(series: Series, method: Method) -> String {
+        figure(series, method).expect_err("there is a figure").reason
+    }
+
+    #[test]
+    fn samples_without_proof_are_dropped_counted_and_make_the_cell_absent_when_they_are_many() {
+        let few =
+            figure(series(500.0, 97, 3, RunOutcome::default()), Method::Stamp).expect("three in a hundred are few");
+        assert_eq!((few.n, few.verdicts["not_preempted"], few.overhead), (97, 3, Some(25.0)));
+        let reason = absent(series(500.0, 90, 10, RunOutcome::default()), Method::Stamp);
+        assert_eq!(reason, "10 of 100 samples were not preempted before the call returned");
+    }
+
+    #[test]
+    fn what_is_below_ten_steps_is_no_stamp_but_may_be_a_difference() {
+        assert!(
+            absent(series(99.0, 50, 0, RunOutcome::default()), Method::Stamp)
+                .starts_with("too short for a stamp: 99 ns")
+        );
+        let figure = figure(series(99.0, 50, 0, RunOutcome::default()), Method::Diff);
+        assert!(figure.is_ok_and(|figure| figure.overhead.is_none()));
+    }
+
+    #[test]
+    fn a_run_that_is_void_or_empty_gives_its_reason() {
+        let void = RunOutcome { void: Some(Absent::final_("not permitted")), ..RunOutcome::default() };
+        assert_eq!(absent(series(500.0, 50, 0, void.clone()), Method::Stamp), "not permitted");
+        assert!(absent(series(500.0, 0, 0, RunOutcome::default()), Method::Stamp).contains("no sample"));
+        let difference = series(500.0, 50, 0, RunOutcome::default()).less(&series(400.0, 50, 0, void));
+        assert_eq!(absent(difference, Method::Diff), "not permitted");
+    }
+}

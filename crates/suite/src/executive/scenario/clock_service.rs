@@ -1,0 +1,231 @@
+//! Clock services: a timer's procedure, a tick with nothing due, and a task that delays.
+//!
+//! Times that begin when something is due begin at the due moment on `CLOCK_MONOTONIC`, and end at a reading of it. The tasks
+//! that wait meanwhile poll with `preempt_point`, which is where fibers serve the clock.
+
+use hairspring_machine::{Nanos, Ticks};
+use hairspring_sheet::Absent;
+
+use super::waitwake::{HIGH, LINKS, LOW};
+use super::{Group, How, Scenario, diagrams, quantity};
+use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, chained, proof_comes, sampling};
+use crate::executive::port::{Ability, Calls, Port};
+
+/// From a call that sets a time to that time: long enough for all to be asleep, with hot caches and with dirty ones.
+const AHEAD: [Nanos; 2] = [Nanos::from_micros(100), Nanos::from_micros(250)];
+/// The timer that is set and not due.
+const FAR: Nanos = Nanos::from_secs(3_000);
+/// Ticks between two stamps.
+const TICKS: u64 = 64;
+
+fn ahead(cache: Cache) -> Nanos {
+    AHEAD[usize::from(cache == Cache::Dirty)]
+}
+
+/// The table of timers: T1 the tick, T2 to the procedure, T3 from it to the task.
+pub(super) fn timers<P: Port>() -> Group {
+    let measures = "the moment a timer is due until its procedure is entered, while a task computes";
+    let quantities = vec![
+        quantity("t1", "T1", How::Diff, "a look at the clock with a timer set and nothing due"),
+        quantity("t2", "T2", How::Stamp, measures),
+        quantity("t3", "T3", How::Stamp, "the timer procedure returns until the interrupted task continues"),
+    ];
+    Group {
+        segment: "timer",
+        title: "Timers",
+        diagram: Some(diagrams::timer()),
+        scenarios: vec![Scenario { quantities, run: ticks_and_procedure::<P> }],
+    }
+}
+
+fn ticks_and_procedure<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
+    if let Some(absent) = P::unable(Ability::Timer) {
+        return all_absent::<3>(&absent);
+    }
+    let tick = match P::unable(Ability::Tick) {
+        Some(absent) => Err(absent),
+        None => ticks::<P>(bench, cache).map(|taken| taken.series(0)),
+    };
+    match procedure::<P>(bench, cache) {
+        Ok(taken) => {
+            let back = P::unable(Ability::PreemptsCaller);
+            vec![tick, Ok(taken.series(0)), back.map_or_else(|| Ok(taken.series(1)), Err)]
+        }
+        Err(absent) => all_absent::<3>(&absent),
+    }
+}
+
+/// Looks at the clock with a timer set that is not due, less the loop.
+fn ticks<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<P>::new(bench)?;
+    let timer = rig.port.timer(|| {})?;
+    let ((clock, slice, tray), mut sweep) = (rig.measuring(), bench.sweep(cache));
+    let (ticks, pair) = (if cache == Cache::Hot { TICKS } else { 1 }, bench.pair_ns);
+    let task = rig.port.spawn("A", LOW, async move |calls| {
+        calls.start_timer(timer, clock.monotonic() + FAR).await;
+        sampling!(calls, (clock, slice, tray), samples: 1 => {
+            sweep.sweep();
+            let before = clock.stamp();
+            for _ in 0..ticks {
+                calls.preempt_point().await;
+            }
+            let taken = clock.ns_since(before);
+            samples.push(true, [(taken - pair) / ticks as f64]);
+        });
+    })?;
+    rig.run(task)
+}
+
+/// T2 and T3 of a timer that goes off.
+fn procedure<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<P>::new(bench)?;
+    let (board, clock) = rig.share();
+    let mut proof = 0;
+    let timer = rig.port.timer(move || {
+        board.mark(0, Ticks::new(clock.monotonic().count().cast_unsigned()));
+        proof += 1;
+        board.mark(1, clock.stamp());
+        board.prove(proof);
+    })?;
+    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let task = rig.port.spawn("A", LOW, async move |calls| {
+        let mut proof = 0;
+        sampling!(calls, (clock, slice, tray), samples: 2 => {
+            sweep.sweep();
+            let due = clock.monotonic() + ahead(cache);
+            calls.start_timer(timer, due).await;
+            proof += 1;
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                break;
+            }
+            let goes_on = clock.stamp();
+            let entered = board.at(0).since(Ticks::new(due.count().cast_unsigned()));
+            samples.push(true, [entered as f64, clock.ns(goes_on.since(board.at(1)))]);
+        });
+    })?;
+    rig.run(task)
+}
+
+/// The table of delays: T1 from the call to the less urgent task, T2 from the due moment to the task that delayed.
+pub(super) fn delays<P: Port>() -> Group {
+    let measures = "the moment a delay is due until its task continues, while a less urgent one computes";
+    let quantities = vec![
+        quantity("t1", "T1", How::Chain, "A calls delay until a less urgent task runs"),
+        quantity("t2", "T2", How::Stamp, measures),
+    ];
+    Group {
+        segment: "delay",
+        title: "Delay",
+        diagram: Some(diagrams::delay()),
+        scenarios: vec![Scenario { quantities, run: leave_and_return::<P> }],
+    }
+}
+
+fn leave_and_return<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
+    if let Some(absent) = P::unable(Ability::Delay).or_else(|| P::unable(Ability::Wake)) {
+        return all_absent::<2>(&absent);
+    }
+    let taken = match delay::<P>(bench, cache) {
+        Ok(taken) => taken,
+        Err(absent) => return all_absent::<2>(&absent),
+    };
+    let leaves = match P::unable(Ability::PreemptsCaller) {
+        Some(absent) => Err(absent),
+        None if chained::<P>(cache) => chain::<P>(bench).map(|taken| taken.series(0)),
+        None => Ok(taken.series(0)),
+    };
+    vec![leaves, Ok(taken.series(1))]
+}
+
+fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<P>::new(bench)?;
+    let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
+    let high = rig.port.spawn("A", HIGH, async move |calls| {
+        let mut proof = 0;
+        loop {
+            calls.wait().await;
+            sweep.sweep();
+            let due = clock.monotonic() + ahead(cache);
+            proof += 1;
+            board.prove(proof);
+            board.mark(0, clock.stamp());
+            calls.delay_until(due).await;
+            let late = clock.monotonic() - due;
+            board.mark(1, Ticks::new(late.count().cast_unsigned()));
+            proof += 1;
+            board.prove(proof);
+        }
+    })?;
+    rig.port.start(high)?;
+    let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
+    let preempts = P::unable(Ability::PreemptsCaller).is_none();
+    let low = rig.port.spawn("X", LOW, async move |calls| {
+        clock.settle(Cache::Hot);
+        let mut proof = 0;
+        sampling!(calls, (clock, slice, tray), samples: 2 => {
+            calls.wake(high).await;
+            let goes_on = clock.stamp();
+            let proven = board.proof() == proof + 1;
+            let left = board.at(0);
+            proof += 2;
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                break;
+            }
+            let late = board.at(1).raw().cast_signed() as f64;
+            samples.push(proven || !preempts, [clock.ns(goes_on.since(left)), late]);
+            if !preempts {
+                clock.settle(Cache::Hot);
+            }
+        });
+    })?;
+    rig.run(low)
+}
+
+/// T1 up a chain: each task delays to the same moment, the most urgent first.
+fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<P>::new(bench)?;
+    let mut next = None;
+    for link in 0..LINKS {
+        let (board, clock) = rig.share();
+        let mut proof = 0;
+        let task = rig.port.spawn("A", HIGH + link, async move |calls| {
+            loop {
+                calls.wait().await;
+                if let Some(next) = next {
+                    calls.wake(next).await;
+                } else {
+                    board.mark(0, clock.stamp());
+                }
+                let due = Nanos::new(board.at(1).raw().cast_signed());
+                calls.delay_until(due).await;
+                if link == LINKS - 1 {
+                    // The least urgent of them comes last.
+                    proof += 1;
+                    board.prove(proof);
+                }
+            }
+        })?;
+        rig.port.start(task)?;
+        next = Some(task);
+    }
+    let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
+    let ((board, _), (clock, slice, tray), pair) = (rig.share(), rig.measuring(), bench.pair_ns);
+    let low = rig.port.spawn("X", LOW, async move |calls| {
+        let mut proof = 0;
+        sampling!(calls, (clock, slice, tray), samples: 1 => {
+            let due = clock.monotonic() + ahead(Cache::Hot);
+            board.mark(1, Ticks::new(due.count().cast_unsigned()));
+            board.mark(0, Ticks::new(0));
+            calls.wake(first).await;
+            let after = clock.stamp();
+            let deepest = board.at(0);
+            let proven = deepest != Ticks::new(0) && board.proof() == proof;
+            proof += 1;
+            samples.push(proven, [(clock.ns(after.since(deepest)) - pair) / f64::from(LINKS)]);
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                break;
+            }
+        });
+    })?;
+    rig.run(low)
+}

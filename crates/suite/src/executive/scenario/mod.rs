@@ -1,0 +1,148 @@
+//! Scenarios: each one object, its quantities and the run that measures them, written once against the [`Port`].
+//!
+//! A [`Group`] is a table of the sheet: the scenarios whose quantities stand in it.
+
+mod clock_service;
+mod compared;
+mod diagrams;
+mod interrupts;
+mod mailbox;
+mod rhealstone;
+mod switching;
+mod thread_metric;
+mod waitwake;
+
+use hairspring_sheet::{Diagram, Method, Unit};
+
+use super::bench::{BackgroundLoad, Bench, Cache, Found, chained};
+use super::port::Port;
+use crate::probe::{Row, Taken};
+
+/// How a quantity is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// By a pair of stamps.
+    Stamp,
+    /// By a loop less another.
+    Diff,
+    /// By a chain of tasks where calls are too short for stamps, else by stamps.
+    Chain,
+    /// By operations over time.
+    Rate,
+}
+
+impl How {
+    /// The method on one executive.
+    pub(crate) fn method<P: Port>(self, cache: Cache) -> Method {
+        match self {
+            Self::Diff => Method::Diff,
+            Self::Chain if chained::<P>(cache) => Method::Diff,
+            Self::Chain | Self::Stamp => Method::Stamp,
+            Self::Rate => Method::Rate,
+        }
+    }
+}
+
+/// A quantity: its segment in ids, its label, what it measures, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantity {
+    pub(crate) segment: &'static str,
+    label: &'static str,
+    measures: &'static str,
+    how: How,
+    /// What the caches are dirty before.
+    dirty_before: &'static str,
+}
+
+/// A quantity whose caches are dirty before each event.
+const fn quantity(segment: &'static str, label: &'static str, how: How, measures: &'static str) -> Quantity {
+    Quantity { segment, label, measures, how, dirty_before: "event" }
+}
+
+impl Quantity {
+    /// The same with caches that are dirty before each round.
+    const fn by_round(self) -> Self {
+        Self { dirty_before: "round", ..self }
+    }
+
+    /// The method on one executive.
+    pub(crate) fn method<P: Port>(&self, cache: Cache) -> Method {
+        self.how.method::<P>(cache)
+    }
+
+    /// Its row with these caches and this load.
+    pub(crate) fn row<P: Port>(&self, cache: Cache, load: BackgroundLoad) -> Row {
+        let (quantity, label, measures) = (self.segment, self.label, self.measures);
+        let between = if quantity.is_empty() { "" } else { "." };
+        let (cache_segment, load_segment) = (cache.segment(), load.segment());
+        let caches = match cache {
+            Cache::Hot => "caches as the round before left them".to_owned(),
+            Cache::Dirty => format!("caches written full before each {}", self.dirty_before),
+        };
+        let rest = match load {
+            BackgroundLoad::Idle => "no load of ours",
+            BackgroundLoad::Loaded => "another CPU streams through memory",
+        };
+        Row::new(
+            format!("{quantity}{between}{cache_segment}.{load_segment}"),
+            format!("{label} {cache_segment}, {load_segment}"),
+            Unit::Ns,
+            self.method::<P>(cache),
+            format!("{measures}; {caches}, {rest}"),
+        )
+    }
+}
+
+/// A scenario: its quantities, and the run that finds them all, in their order.
+pub(crate) struct Scenario {
+    pub(crate) quantities: Vec<Quantity>,
+    pub(crate) run: fn(&Bench, Cache) -> Vec<Found>,
+}
+
+/// The scenarios of one table.
+pub(crate) struct Group {
+    /// Its segment in ids, and its title.
+    pub(crate) segment: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) diagram: Option<Diagram>,
+    pub(crate) scenarios: Vec<Scenario>,
+}
+
+/// A probe without variants: its row, and the run.
+pub(crate) struct Component {
+    pub(crate) segment: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) measures: &'static str,
+    pub(crate) how: How,
+    pub(crate) run: fn(&Bench) -> Found,
+}
+
+impl Component {
+    /// The row on one executive.
+    pub(crate) fn row<P: Port>(&self, unit: Unit) -> Row {
+        Row::new(self.segment, self.label, unit, self.how.method::<P>(Cache::Hot), self.measures)
+    }
+
+    /// What the sheet has of it.
+    pub(crate) fn take<P: Port>(&self, bench: &Bench) -> Taken {
+        (self.run)(bench)?.reading(self.how.method::<P>(Cache::Hot), bench)
+    }
+}
+
+/// All tables of scenarios, in reading order.
+pub(crate) fn groups<P: Port>() -> [Group; 6] {
+    [
+        waitwake::group::<P>(),
+        mailbox::group::<P>(),
+        clock_service::timers::<P>(),
+        clock_service::delays::<P>(),
+        interrupts::group::<P>(),
+        switching::group::<P>(),
+    ]
+}
+
+pub use compared::{Compared, Round};
+pub(crate) use interrupts::longest;
+pub(crate) use rhealstone::components;
+pub(crate) use thread_metric::tests;
+pub(crate) use waitwake::LINKS;

@@ -1,0 +1,162 @@
+//! The six components of Rhealstone, as RTEMS defines them where the article leaves it open; no figure of merit.
+
+use hairspring_sheet::Absent;
+
+use super::waitwake::{HIGH, LOW};
+use super::{Component, How, interrupts, mailbox, switching, waitwake};
+use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, proof_comes, sampling};
+use crate::executive::port::{Ability, Calls, Port};
+
+/// The components: what each measures, and its run.
+pub(crate) fn components<P: Port>() -> [Component; 6] {
+    [
+        Component {
+            segment: "task_switch",
+            label: "task switch",
+            measures: "yield between two equal tasks, the call itself included",
+            how: How::Diff,
+            run: |bench| Ok(switching::yields::<P>(bench, Cache::Hot, true)?.series(0)),
+        },
+        Component {
+            segment: "preemption",
+            label: "preemption",
+            measures: "a task wakes a more urgent one, until that runs on (T3 of wait/wake)",
+            how: How::Chain,
+            run: |bench| waitwake::split::<P>(bench, Cache::Hot).swap_remove(2),
+        },
+        Component {
+            segment: "interrupt_latency",
+            label: "interrupt latency",
+            measures: "an interrupt is fired, until its raw procedure runs (T1 of the ISP handler)",
+            how: How::Stamp,
+            run: interrupts::latency::<P>,
+        },
+        Component {
+            segment: "semaphore_shuffle",
+            label: "semaphore shuffle",
+            measures: "two equal tasks pass a semaphore to and fro: what taking it from its holder adds to their yields, for each taking",
+            how: How::Diff,
+            run: |bench| less(shuffle::<P>, bench),
+        },
+        Component {
+            segment: "deadlock_break",
+            label: "deadlock break",
+            measures: "a task waits for a lock that a less urgent one holds, which inherits its urgency, and gets it: what that adds to the \
+                       same round without the wait",
+            how: How::Diff,
+            run: |bench| less(deadlock::<P>, bench),
+        },
+        Component {
+            segment: "message_latency",
+            label: "message latency",
+            measures: "a message is sent, until the more urgent task that waits for it has it",
+            how: How::Chain,
+            run: mailbox::latency::<P>,
+        },
+    ]
+}
+
+/// A loop with the event, less the same loop without.
+fn less(run: fn(&Bench, bool) -> Result<Sampled, Absent>, bench: &Bench) -> Found {
+    let (with, without) = (run(bench, true)?, run(bench, false)?);
+    Ok(with.series(0).less(&without.series(0)))
+}
+
+/// Two equal tasks, each: take, yield, give, yield; or only the yields.
+fn shuffle<P: Port>(bench: &Bench, with: bool) -> Result<Sampled, Absent> {
+    if let Some(absent) = P::unable(Ability::Semaphore).or_else(|| P::unable(Ability::Yield)) {
+        return Err(absent);
+    }
+    let mut rig = Rig::<P>::new(bench)?;
+    let semaphore = rig.port.semaphore(1)?;
+    let ((board, _), (clock, slice, tray), rounds) = (rig.share(), rig.measuring(), bench.rounds);
+    let first = rig.port.spawn("P", LOW, async move |calls| {
+        sampling!(calls, (clock, slice, tray), samples: 1 => {
+            let already = board.proof();
+            let before = clock.stamp();
+            for _ in 0..rounds {
+                if with {
+                    calls.take(semaphore).await;
+                }
+                calls.yield_now().await;
+                if with {
+                    calls.give(semaphore).await;
+                }
+                calls.yield_now().await;
+            }
+            let taken = clock.ns_since(before);
+            let others = board.proof() - already;
+            // The other keeps step, within the round that is under way at either end.
+            samples.push(others.abs_diff(rounds) <= 1, [taken / (2 * rounds) as f64]);
+        });
+    })?;
+    let (board, _) = rig.share();
+    let other = rig.port.spawn("Q", LOW, async move |calls| {
+        let mut proof = 0;
+        loop {
+            if with {
+                calls.take(semaphore).await;
+            }
+            calls.yield_now().await;
+            if with {
+                calls.give(semaphore).await;
+            }
+            calls.yield_now().await;
+            proof += 1;
+            board.prove(proof);
+        }
+    })?;
+    rig.port.start(other)?;
+    rig.run(first)
+}
+
+/// L locks and wakes M, which wakes H, which wants the lock; or, without, H does not want it.
+fn deadlock<P: Port>(bench: &Bench, with: bool) -> Result<Sampled, Absent> {
+    if let Some(absent) = P::unable(Ability::InheritingLock).or_else(|| P::unable(Ability::Wake)) {
+        return Err(absent);
+    }
+    let mut rig = Rig::<P>::new(bench)?;
+    let lock = rig.port.lock()?;
+    let (board, _) = rig.share();
+    let high = rig.port.spawn("H", HIGH, async move |calls| {
+        let mut proof = 0;
+        loop {
+            calls.wait().await;
+            if with {
+                calls.lock(lock).await;
+                calls.unlock(lock).await;
+            }
+            proof += 1;
+            board.prove(proof);
+        }
+    })?;
+    rig.port.start(high)?;
+    let middle = rig.port.spawn("M", HIGH + 8, async move |calls| {
+        loop {
+            calls.wait().await;
+            calls.wake(high).await;
+        }
+    })?;
+    rig.port.start(middle)?;
+    let ((board, _), (clock, slice, tray), rounds) = (rig.share(), rig.measuring(), bench.rounds);
+    let low = rig.port.spawn("L", LOW, async move |calls| {
+        clock.settle(Cache::Hot);
+        let mut proof = 0;
+        sampling!(calls, (clock, slice, tray), samples: 1 => {
+            let mut unproven = 0;
+            let before = clock.stamp();
+            for _ in 0..rounds {
+                calls.lock(lock).await;
+                calls.wake(middle).await;
+                calls.unlock(lock).await;
+                proof += 1;
+                unproven += u64::from(board.proof() != proof);
+            }
+            samples.push(unproven == 0, [clock.ns_since(before) / rounds as f64]);
+            if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                break;
+            }
+        });
+    })?;
+    rig.run(low)
+}

@@ -1,0 +1,342 @@
+//! What a probe works with: the machine, the time base, its share of the time, and where its figures go.
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos, Policy};
+use hairspring_sheet::{Absent, Figure, Method, Note, NoteKind, Series, Unit, Value};
+use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
+
+use super::list::{Probes, Slot};
+use super::reading::{Reading, Taken};
+use crate::host::system::Means;
+
+/// How much time a sheet may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// A quarter of the normal time.
+    Quick,
+    /// About ten seconds a chapter.
+    Normal,
+    /// As long as it takes, with the long requests.
+    Thorough,
+}
+
+impl Effort {
+    /// Its name in the sheet.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Normal => "normal",
+            Self::Thorough => "thorough",
+        }
+    }
+
+    /// The time that a chapter may take.
+    pub fn chapter_budget(self) -> Nanos {
+        match self {
+            Self::Quick => Nanos::from_millis(2_500),
+            Self::Normal => Nanos::from_millis(10_000),
+            Self::Thorough => Nanos::from_secs(180),
+        }
+    }
+}
+
+/// The two policies under which everything is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Fifo,
+    Other,
+}
+
+impl Class {
+    pub(crate) const ALL: [Self; 2] = [Self::Fifo, Self::Other];
+
+    /// Its segment in ids.
+    pub(crate) fn segment(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Other => "other",
+        }
+    }
+
+    /// The kernel's name for it.
+    pub(crate) fn kernel_name(self) -> &'static str {
+        match self {
+            Self::Fifo => "SCHED_FIFO",
+            Self::Other => "SCHED_OTHER",
+        }
+    }
+}
+
+/// What is measured now and how far the sheet has come.
+#[derive(Clone, Copy, Debug)]
+pub struct SheetProgress<'p> {
+    /// What is being measured.
+    pub measuring: &'p str,
+    /// Time planned for what is done.
+    pub done: Nanos,
+    /// Time planned for the whole sheet.
+    pub total: Nanos,
+}
+
+/// What a probe works with.
+pub(crate) struct Context<'c, M: Machine> {
+    pub(crate) machine: M,
+    pub(crate) timebase: Timebase<M>,
+    pub(crate) effort: Effort,
+    pub(crate) cpu: Cpu,
+    /// Another CPU that the process may use, if there is one.
+    pub(crate) other: Option<Cpu>,
+    pub(crate) priority: u8,
+    /// What the chapters that only this system has work with.
+    pub(crate) means: Means,
+    /// What becomes a process of the matrix, and the one that calls from Rust.
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) interrupted: &'c AtomicBool,
+    pub(crate) progress: &'c mut dyn FnMut(SheetProgress<'_>),
+    /// The rows of the chapter.
+    pub(crate) rows: Rows,
+    pub(crate) series: Vec<Series>,
+    pub(crate) notes: Vec<Note>,
+    /// What must be read before any figure.
+    pub(crate) head: Vec<Note>,
+    /// Planned time: before this chapter, and in all.
+    pub(crate) done: Nanos,
+    pub(crate) total: Nanos,
+    /// When the chapter began.
+    pub(crate) began: Nanos,
+}
+
+/// The rows of a chapter, by slot, with what was found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    all: Vec<Entry>,
+    /// The slots of the probe that runs.
+    running: Vec<Slot>,
+}
+
+/// A row of the chapter and what was found for it.
+#[derive(Debug)]
+struct Entry {
+    id: String,
+    unit: Unit,
+    method: Method,
+    /// Whether the row was asked for.
+    wanted: bool,
+    value: Option<Value>,
+}
+
+impl<M: Machine + Clone + Sync> Context<'_, M> {
+    /// A context on a simulated machine, without rows.
+    #[cfg(test)]
+    pub(super) fn for_test<'c>(
+        machine: &M,
+        interrupted: &'c AtomicBool,
+        progress: &'c mut dyn FnMut(SheetProgress<'_>),
+    ) -> Context<'c, M> {
+        Context {
+            machine: machine.clone(),
+            timebase: Timebase::calibrate(machine.clone()).expect("a simulated machine has a time base"),
+            effort: Effort::Quick,
+            cpu: Cpu(0),
+            other: None,
+            priority: 80,
+            means: Means::default(),
+            program: None,
+            interrupted,
+            progress,
+            rows: Rows::default(),
+            series: Vec::new(),
+            notes: Vec::new(),
+            head: Vec::new(),
+            done: Nanos::ZERO,
+            total: Nanos::ZERO,
+            began: Nanos::ZERO,
+        }
+    }
+
+    /// Begins a chapter, of whose rows these were asked for.
+    pub(crate) fn open(&mut self, probes: &Probes<M>, asked: &[String])
+    where
+        M: 'static,
+    {
+        let entry = |row: &super::RowDeclaration| {
+            let wanted = asked.contains(&row.id);
+            Entry { id: row.id.clone(), unit: row.unit, method: row.method, wanted, value: None }
+        };
+        self.rows = Rows { all: probes.rows().map(entry).collect(), running: Vec::new() };
+        self.began = self.machine.read(Clock::Monotonic);
+    }
+
+    /// Ends the chapter: what was found for the rows that were asked for, by their ids.
+    pub(crate) fn close(&mut self) -> impl Iterator<Item = (String, Option<Value>)> + use<M> {
+        std::mem::take(&mut self.rows.all).into_iter().filter(|row| row.wanted).map(|row| (row.id, row.value))
+    }
+
+    /// The time base, if the machine is this computer.
+    pub(crate) fn host_timebase(&self) -> Option<Timebase<Host>>
+    where
+        M: 'static,
+    {
+        (&self.timebase as &dyn Any).downcast_ref::<Timebase<Host>>().cloned()
+    }
+
+    /// Begins a probe, which fills these slots.
+    pub(super) fn begin(&mut self, slots: &[Slot]) {
+        self.rows.running.clear();
+        self.rows.running.extend_from_slice(slots);
+    }
+
+    /// Whether this row is wanted and has no value yet, and there was no interruption.
+    pub(crate) fn wants(&self, slot: Slot) -> bool {
+        !self.stopped() && self.rows.all.get(slot.0).is_some_and(|row| row.wanted && row.value.is_none())
+    }
+
+    /// Whether any of these rows is wanted.
+    pub(crate) fn wants_any(&self, slots: impl IntoIterator<Item = Slot>) -> bool {
+        slots.into_iter().any(|slot| self.wants(slot))
+    }
+
+    /// The figure of a row, if it has one already.
+    pub(crate) fn figure(&self, slot: Slot) -> Option<&Figure> {
+        match self.rows.all.get(slot.0)?.value.as_ref()? {
+            Value::Figure(figure) => Some(figure),
+            Value::Absent(_) => None,
+        }
+    }
+
+    /// The id of a row.
+    pub(crate) fn id(&self, slot: Slot) -> &str {
+        self.rows.all.get(slot.0).map_or("", |row| row.id.as_str())
+    }
+
+    /// Whether the user has interrupted the run.
+    pub(crate) fn stopped(&self) -> bool {
+        // Relaxed: a plain flag, nothing else is handed over with it.
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Says what is measured from now on.
+    pub(crate) fn say(&mut self, measuring: &str) {
+        let budget = self.effort.chapter_budget();
+        let here = (self.machine.read(Clock::Monotonic) - self.began).min(budget);
+        (self.progress)(SheetProgress { measuring, done: self.done + here, total: self.total });
+    }
+
+    /// Lets the time base age into a smaller bound; what happened to the clocks meanwhile is a warning at the head.
+    pub(crate) fn refine(&mut self) {
+        let refined = self.timebase.refine();
+        self.timebase = refined.timebase;
+        let text = match refined.continuity {
+            Continuity::Continued => return,
+            Continuity::Rerated => "The kernel changed the rate of its clock during the run (NTP).".to_owned(),
+            Continuity::Suspended(span) => format!("The machine was suspended for about {span} during the run."),
+            Continuity::Stepped(step) => format!("Counter and kernel clock parted by {step} during the run."),
+            Continuity::Distrusted => "The kernel gave up the counter as its clock source during the run.".to_owned(),
+        };
+        let remedy = Some("take the sheet again before relying on it".to_owned());
+        self.head.push(Note { kind: NoteKind::Warning, text, remedy });
+    }
+
+    /// A share of the chapter's time.
+    pub(crate) fn share(&self, parts: f64) -> Nanos {
+        Nanos::new((self.effort.chapter_budget().count() as f64 * parts) as i64)
+    }
+
+    /// Enters what a run found for a row. A run that was interrupted before it found anything leaves the row empty.
+    pub(crate) fn enter(&mut self, slot: Slot, taken: Taken) {
+        match taken {
+            Ok(reading) => self.put(slot, reading),
+            Err(absent) if !self.stopped() => self.absent(slot, absent),
+            Err(_) => {}
+        }
+    }
+
+    /// Enters a reading: the figure has the unit and the method of its row.
+    pub(crate) fn put(&mut self, slot: Slot, reading: Reading) {
+        if let Some(row) = self.rows.all.get(slot.0) {
+            let figure = reading.figure(row.unit, row.method);
+            self.store(slot, Value::Figure(figure));
+        }
+    }
+
+    /// Enters the reason for an absence.
+    pub(crate) fn absent(&mut self, slot: Slot, absent: Absent) {
+        self.store(slot, Value::Absent(absent));
+    }
+
+    /// Enters the same absence for those of these rows that have no value yet.
+    pub(crate) fn absent_all(&mut self, slots: impl IntoIterator<Item = Slot>, absent: &Absent) {
+        for slot in slots {
+            if self.rows.all.get(slot.0).is_some_and(|row| row.value.is_none()) {
+                self.absent(slot, absent.clone());
+            }
+        }
+    }
+
+    /// Enters the same absence for every row of the chapter that has no value yet.
+    pub(crate) fn absent_everywhere(&mut self, absent: &Absent) {
+        for row in self.rows.all.iter_mut().filter(|row| row.value.is_none()) {
+            row.value = Some(Value::Absent(absent.clone()));
+        }
+    }
+
+    /// A probe fills its own rows only: a value for another row is a defect, and the head of the sheet says so.
+    fn store(&mut self, slot: Slot, value: Value) {
+        if !self.rows.running.is_empty() && !self.rows.running.contains(&slot) {
+            let owner = self.rows.running.first().map_or_else(String::new, |own| self.id(*own).to_owned());
+            let text = format!(
+                "The probe of `{owner}` gave a value for `{}`, which is not a row of its own: a defect of hairspring.",
+                self.id(slot)
+            );
+            self.head.push(Note { kind: NoteKind::Warning, text, remedy: None });
+            return;
+        }
+        if let Some(row) = self.rows.all.get_mut(slot.0) {
+            row.value = Some(value);
+        }
+    }
+
+    /// Adds a remark below the chapter's tables.
+    pub(crate) fn remark(&mut self, text: impl Into<String>) {
+        self.notes.push(Note { kind: NoteKind::Remark, text: text.into(), remedy: None });
+    }
+
+    /// Adds a remark, unless the chapter has it already.
+    pub(crate) fn remark_once(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.notes.iter().any(|note| note.text == text) {
+            self.remark(text);
+        }
+    }
+
+    /// Adds a warning with its remedy below the chapter's tables.
+    pub(crate) fn warn(&mut self, text: impl Into<String>, remedy: Option<String>) {
+        self.notes.push(Note { kind: NoteKind::Warning, text: text.into(), remedy });
+    }
+
+    /// The settings of one class of measurements: pinned always, at real-time priority and with locked memory if asked.
+    pub(crate) fn settings(&self, class: Class) -> RealTime {
+        match class {
+            Class::Other => RealTime { policy: Some(Policy::Other), cpu: Some(self.cpu), ..RealTime::default() },
+            Class::Fifo => RealTime {
+                policy: Some(Policy::Fifo(self.priority)),
+                cpu: Some(self.cpu),
+                lock_memory: true,
+                slack: None,
+            },
+        }
+    }
+}
+
+/// Why this class cannot be measured here: its policy was refused. Memory that could not be locked is no reason.
+pub(crate) fn policy_refused<M: Machine>(guard: &RealTimeGuard<'_, M>) -> Option<Absent> {
+    guard.grants().iter().find_map(|grant| match grant {
+        hairspring_time::Grant::Refused(setting, refused) if *setting != "lock_memory" => {
+            Some(Absent::new(format!("the system refused to {}: {}", refused.attempted, refused.said), &refused.remedy))
+        }
+        _ => None,
+    })
+}

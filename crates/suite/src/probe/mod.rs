@@ -1,0 +1,27 @@
+//! A probe is one object: its rows and its run.
+//!
+//! A chapter is a list of probes ([`Probes`]). Declaring a row (id, label, unit, method, what it measures) gives a [`Slot`]; a probe is
+//! its slots together with the run that fills them. A run enters values by slots, so an id is written once, and unit and method are
+//! those of the row. What a run leaves empty, and what it enters for a row of another probe, shows in the sheet as a defect.
+//!
+//! ```text
+//! let read = probes.table("reaction.call", "Device calls", "at most 20,000 samples");
+//! probes.one(Setting::Class(Class::Other), read, Row::new("read", "read", Unit::Ns, Method::Stamp, "read the input lines"),
+//!     |context| calls(context, |board| board.read()));
+//! ```
+
+mod context;
+mod list;
+mod reading;
+mod registry;
+mod samples;
+mod setting;
+
+pub(crate) use context::{Class, Context, Rows, policy_refused};
+pub use context::{Effort, SheetProgress};
+pub(crate) use list::{Probes, Row, Slot, TableSlot};
+pub(crate) use reading::{Reading, Taken};
+pub(crate) use registry::chapters;
+pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};
+pub(crate) use samples::Samples;
+pub(crate) use setting::Setting;

@@ -1,0 +1,90 @@
+//! Samples of one row while it is measured: room is made before, so that recording allocates nothing.
+
+use std::collections::BTreeMap;
+
+use hairspring_machine::Nanos;
+use hairspring_sheet::Absent;
+use hairspring_time::{Report, Verdict};
+
+use super::reading::{Reading, Taken};
+use crate::rounds::median;
+
+/// The most samples that one row keeps: more would not make a percentile better, and the sheet is held in memory.
+pub(crate) const SAMPLES_MOST: usize = 20_000;
+
+/// Samples in nanoseconds, with what is counted beside them.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    values: Vec<f64>,
+    early: u64,
+    verdicts: [u64; Verdict::NAMES.len()],
+}
+
+impl Samples {
+    /// Room for [`SAMPLES_MOST`] samples, touched once so that no page fault falls into a measurement.
+    pub(crate) fn new() -> Self {
+        let mut values = vec![0.0; SAMPLES_MOST];
+        values.clear();
+        Self { values, early: 0, verdicts: [0; Verdict::NAMES.len()] }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.values.len() == SAMPLES_MOST
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(crate) fn push(&mut self, value: f64) {
+        if !self.is_full() {
+            self.values.push(value);
+        }
+    }
+
+    pub(crate) fn push_nanos(&mut self, value: Nanos) {
+        self.push(value.count() as f64);
+    }
+
+    /// A delay's lateness, its verdict, and whether it was early by its own account or by the caller's.
+    pub(crate) fn push_delay(&mut self, report: &Report, seen: Nanos) {
+        self.push_nanos(report.late);
+        self.early += u64::from(report.late.is_negative() || seen < report.requested);
+        let name = report.verdict.name();
+        if let Some(index) = Verdict::NAMES.iter().position(|known| *known == name) {
+            self.verdicts[index] += 1;
+        }
+    }
+
+    pub(crate) fn early(&self) -> u64 {
+        self.early
+    }
+
+    /// How often each verdict was given; those that never were are left out.
+    pub(crate) fn verdicts(&self) -> BTreeMap<String, u64> {
+        let named = Verdict::NAMES.iter().zip(self.verdicts);
+        named.filter(|(_, count)| *count > 0).map(|(name, count)| ((*name).to_owned(), count)).collect()
+    }
+
+    /// The samples so far, in nanoseconds.
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The median so far.
+    pub(crate) fn median(&self) -> Option<f64> {
+        (!self.values.is_empty()).then(|| median(&self.values))
+    }
+
+    /// The range so far.
+    pub(crate) fn range(&self) -> Option<(f64, f64)> {
+        let least = self.values().iter().copied().min_by(f64::total_cmp)?;
+        let most = self.values().iter().copied().max_by(f64::total_cmp)?;
+        Some((least, most))
+    }
+
+    /// The reading of these samples, or the reason why there is none.
+    pub(crate) fn taken(self, empty: &Absent) -> Taken {
+        if self.values.is_empty() { Err(empty.clone()) } else { Ok(Reading::samples(self.values)) }
+    }
+}

@@ -1,0 +1,125 @@
+//! Interleaved rounds: every candidate has its turn in each round, in an order of the round's own.
+//!
+//! A slow moment of the machine then falls on no candidate alone, and none always follows the same other. What counts of a round is a
+//! median, and what counts of all rounds is the median of those.
+
+use std::ops::ControlFlow;
+
+/// The turn of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The round, from 0.
+    pub round: usize,
+    /// Whose turn it is.
+    pub candidate: usize,
+    /// Whether the round begins with it.
+    pub first: bool,
+}
+
+/// Gives each of `candidates` its turn in each of `rounds` rounds. Ends early if a turn breaks.
+pub fn interleave<B>(rounds: usize, candidates: usize, mut take: impl FnMut(Turn) -> ControlFlow<B>) -> ControlFlow<B> {
+    let mut random = Random::new();
+    for round in 0..rounds {
+        for (place, candidate) in random.order(candidates).into_iter().enumerate() {
+            take(Turn { round, candidate, first: place == 0 })?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// The median of samples in any order, by the nearest rank: of an even number the lower of the two in the middle, as in a
+/// [`Figure`](hairspring_sheet::Figure). Not a number if there are no samples.
+pub fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The median of the medians of some rounds.
+pub fn median_of_medians<'r>(rounds: impl IntoIterator<Item = &'r [f64]>) -> f64 {
+    median(&rounds.into_iter().map(median).collect::<Vec<_>>())
+}
+
+/// Pseudo-random numbers, the same in every run (xorshift64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Default for Random {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Random {
+    /// The sequence from its beginning.
+    pub fn new() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// A number below `limit`; 0 if that is 0.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.below_u64(limit as u64) as usize
+    }
+
+    /// A number below `limit`; 0 if that is 0. A limit beyond 2⁴⁸ is not reached.
+    #[inline]
+    pub fn below_u64(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % limit.max(1)
+    }
+
+    /// The numbers below `count` in some order.
+    pub fn order(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        for last in (1..count).rev() {
+            order.swap(last, self.below(last + 1));
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_has_every_candidate_once_and_orders_differ() {
+        let mut orders = vec![Vec::new(); 5];
+        let ended = interleave(5, 20, |turn| {
+            assert_eq!(turn.first, orders[turn.round].is_empty());
+            orders[turn.round].push(turn.candidate);
+            ControlFlow::<()>::Continue(())
+        });
+        assert!(ended.is_continue());
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..20).collect::<Vec<_>>());
+        }
+        assert!(orders.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn a_turn_that_breaks_is_the_last() {
+        let mut turns = 0;
+        let ended = interleave(5, 20, |turn| {
+            turns += 1;
+            if turn.round == 2 { ControlFlow::Break(turn.round) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!((ended, turns), (ControlFlow::Break(2), 41));
+    }
+
+    #[test]
+    fn a_median_is_a_sample_and_that_of_a_figure() {
+        for count in 1..9_u32 {
+            let samples: Vec<f64> = (0..count).map(|n| f64::from(n * 7 % 9)).collect();
+            let (unit, method) = (hairspring_sheet::Unit::Ns, hairspring_sheet::Method::Stamp);
+            let figure = hairspring_sheet::Figure::from_samples(unit, method, &mut samples.clone());
+            assert_eq!(figure.median, Some(median(&samples)), "{samples:?}");
+        }
+        assert!(median(&[]).is_nan());
+        assert_eq!(median_of_medians([&[1.0, 2.0, 90.0][..], &[3.0], &[5.0, 5.0]]), 3.0);
+    }
+}

@@ -1,0 +1,104 @@
+//! Journals: of any records, with checksums that are right, a recording is opened, verified and recovered; then it is in order,
+//! and a second recovery finds nothing to do. Of any bytes a reader believes only what it would write itself.
+
+#![no_main]
+
+use std::path::PathBuf;
+
+use hairspring_record::journal::{Journal, RECORD_BYTES, Record, RecordingId};
+use hairspring_record::recording::Recording;
+use hairspring_record::recover;
+use hairspring_record::recover::recover;
+use hairspring_record::sigmf::{About, render};
+use hairspring_ring::OnOverrun;
+use hairspring_record::store::scripted::{Image, Pace, Script, ScriptedDisk};
+use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_ring::{Bytes, Layout};
+use libfuzzer_sys::fuzz_target;
+
+const BASE: &str = "/d/x";
+const BLOCK: Bytes = Bytes(4096);
+
+fn about() -> About {
+    let zero = hairspring_machine::Nanos::ZERO;
+    About {
+        id: RecordingId([3; 16]),
+        layout: Layout::analogue(1, 16).expect("exists"),
+        rate: None,
+        hardware: String::new(),
+        pattern: None,
+        started_realtime: zero,
+        started_monotonic: zero,
+        started_within: None,
+        block: BLOCK,
+        members: vec![BASE.into()],
+        member: 0,
+        on_overrun: OnOverrun::Gap,
+        clocked: false,
+        software: "fuzz".to_owned(),
+    }
+}
+
+/// A start, and behind it the bytes as records: each gets the magic, the number and the checksum that belong at its place.
+fn sealed(bytes: &[u8]) -> Vec<u8> {
+    let start = Record::Start {
+        id: about().id,
+        block_bytes: BLOCK.0 as u32,
+        grain_bytes: 2,
+        grain_frames: 1,
+        member: 0,
+        members: 1,
+        started: hairspring_machine::Nanos::ZERO,
+    };
+    let mut journal = start.encode(0).to_vec();
+    journal.extend_from_slice(bytes);
+    for (number, record) in journal.chunks_exact_mut(RECORD_BYTES).enumerate() {
+        record[..4].copy_from_slice(b"hsJ1");
+        record[8..16].copy_from_slice(&(number as u64).to_le_bytes());
+        let crc = crc32c::crc32c(&record[8..]);
+        record[4..8].copy_from_slice(&crc.to_le_bytes());
+    }
+    journal
+}
+
+fuzz_target!(|input: (bool, u16, &[u8])| {
+    let (seal, data_bytes, bytes) = input;
+    let journal = if seal { sealed(bytes) } else { bytes.to_vec() };
+    let contents = Journal::read(&journal);
+    assert!(contents.valid_bytes <= journal.len() as u64 && contents.valid_bytes.is_multiple_of(RECORD_BYTES as u64));
+    for (record, sequence) in contents.records.iter().zip(&contents.sequences) {
+        let at = *sequence as usize * RECORD_BYTES;
+        let again = Journal::read(&journal[..at + RECORD_BYTES]).records;
+        assert_eq!(again.last(), Some(record));
+        if again.len() > 64 {
+            break;
+        }
+    }
+    if contents.records.len() < 2 {
+        // Nothing in it.
+        return;
+    }
+    let mut image = Image::default();
+    image.put(format!("{BASE}.sigmf-data"), &vec![0; usize::from(data_bytes)]);
+    image.put(format!("{BASE}.sigmf-meta"), &render(&about(), None, &[]));
+    image.put(format!("{BASE}.hairspring-journal"), &journal);
+    let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image);
+    let mut store = disk.store(4);
+    let paths = [PathBuf::from(BASE)];
+    let options = VerifyOptions { counters: true, sha512: false };
+    let Ok(recording) = Recording::open_in(&mut store, &paths) else { return };
+    // Records that match their checksums and cannot all be true are no damage; then nothing may happen but an answer.
+    let contradicts_itself = !recording.faults().is_empty();
+    let _ = verify(&mut store, &recording, options, &mut |_| ());
+    let options_of_recovery = recover::RecoverOptions { cut_journal: true, ..recover::RecoverOptions::default() };
+    let Ok(recovered) = recover(&mut store, &paths, options_of_recovery, &mut |_| ()) else { return };
+    if contradicts_itself {
+        return;
+    }
+    let recording = Recording::open_in(&mut store, &paths).expect("what was recovered is read");
+    let verified = verify(&mut store, &recording, options, &mut |_| ()).expect("what was recovered is verified");
+    assert_eq!((&verified.faults[..], verified.damaged), (&[][..], 0), "{recovered:?}");
+    assert_eq!(verified.verdict, recovered.verdict, "{recovered:?}");
+    let again = recover(&mut store, &paths, options_of_recovery, &mut |_| ()).expect("a second time");
+    assert!(again.changed.is_empty(), "{:?}", again.changed);
+});

@@ -1,0 +1,111 @@
+//! Invariant 9: no two public types share a name.
+//!
+//! Looked at are `pub` structures, enumerations, unions, traits and types of the product, wherever they stand in their crates. One name on
+//! several platforms is one type: of files under `host/` only those of Linux count. [`SHARED`] lists the names that are still shared. It
+//! shrinks: a name that is shared no longer must go from it.
+
+use std::collections::BTreeMap;
+
+use super::{Repository, Violation};
+
+/// Names that two types still share. Rename one of them, and remove the name here.
+const SHARED: &[&str] =
+    &["Block", "Cause", "Device", "Event", "Gaps", "Placement", "Reason", "Scope", "Script", "Source", "Verdict"];
+const KEYWORDS: [&str; 5] = ["struct", "enum", "union", "trait", "type"];
+/// Where the list stands.
+const FILE: &str = "xtask/src/lint/type_names.rs";
+
+pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
+    shared(repository, SHARED)
+}
+
+fn shared(repository: &Repository, allowed: &[&str]) -> Vec<Violation> {
+    let mut places: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
+    for source in &repository.sources {
+        let counts = source.crate_name().is_some() && source.path.contains("/src/") && !source.is_outside_the_product();
+        if !counts || source.path.contains("/host/windows") {
+            continue;
+        }
+        for (line, code) in source.product_lines() {
+            if let Some(name) = declared(code) {
+                places.entry(name).or_default().push((&source.path, line));
+            }
+        }
+    }
+    let is_shared = |name: &str| places.get(name).is_some_and(|places| places.len() > 1);
+    let named = places.iter().filter(|(name, places)| places.len() > 1 && !allowed.contains(name));
+    let mut violations: Vec<Violation> = named
+        .flat_map(|(name, places)| {
+            let (first, line) = places[0];
+            places[1..].iter().map(move |(path, at)| Violation {
+                path: (*path).to_owned(),
+                line: *at,
+                what: format!(
+                    "{name} is a public type in {first}:{line}, too; say in the name what sets this one apart"
+                ),
+            })
+        })
+        .collect();
+    violations.extend(allowed.iter().filter(|name| !is_shared(name)).map(|name| Violation {
+        path: FILE.to_owned(),
+        line: 0,
+        what: format!("the list of shared names has {name}, which only one public type has; remove it"),
+    }));
+    violations
+}
+
+/// The public type that a line declares.
+fn declared(code: &str) -> Option<&str> {
+    let mut words = code.split(|c: char| !super::source::is_name(c)).filter(|word| !word.is_empty());
+    let code = code.trim_start();
+    // `pub(crate)` and the like are not public, and the name in a macro is none.
+    if !code.starts_with("pub ") || code.contains('$') {
+        return None;
+    }
+    words.next();
+    let keyword = words.find(|word| *word != "unsafe")?;
+    KEYWORDS.contains(&keyword).then(|| words.next()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(files: &[(&str, &str)], allowed: &[&str], expected: &[(&str, usize)]) {
+        let found = shared(&Repository::of(files), allowed);
+        let found: Vec<_> = found.iter().map(|violation| (violation.path.as_str(), violation.line)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_name_that_two_public_types_share_is_caught_at_the_second() {
+        let one = ("crates/time/src/a.rs", "\n/// It.\npub struct Source(u8);\n");
+        check(&[one, ("crates/exec/src/b.rs", "pub enum Source<'a> {\n}\n")], &[], &[("crates/exec/src/b.rs", 1)]);
+        check(&[one, ("crates/exec/src/b.rs", "pub unsafe trait Source {\n}\n")], &[], &[("crates/exec/src/b.rs", 1)]);
+        check(&[one, ("crates/exec/src/b.rs", "pub type Source = u8;\n")], &["Source"], &[]);
+    }
+
+    #[test]
+    fn private_types_tests_and_other_platforms_pass() {
+        let one = ("crates/time/src/a.rs", "pub struct Source(u8);\n");
+        for other in [
+            (
+                "crates/exec/src/b.rs",
+                "pub(crate) struct Source;\nstruct Source;\npub fn Source() {}\n// pub struct Source;\n",
+            ),
+            ("crates/exec/src/b/tests.rs", "pub struct Source;\n"),
+            ("crates/time/src/host/windows.rs", "pub struct Source;\n"),
+            ("crates/exec/src/b.rs", "pub struct $Source;\n"),
+            ("crates/exec/src/b.rs", "#[cfg(test)]\nmod tests {\n    pub struct Source;\n}\n"),
+            ("xtask/src/b.rs", "pub struct Source;\n"),
+        ] {
+            check(&[one, other], &[], &[]);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_shared_no_longer_must_go_from_the_list() {
+        check(&[("crates/time/src/a.rs", "pub struct Source(u8);\n")], &["Source"], &[(FILE, 0)]);
+    }
+}
