@@ -83,6 +83,20 @@ impl Method {
     }
 }
 
+/// What one round of a sheet found for a figure. A round is a fresh process that measures every row of the sheet once, so what varies
+/// between rounds is what varies between two runs: placement, pages, layout, and the machine's mood.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FigureRound {
+    /// The median of the round's samples, in the figure's unit.
+    pub median: f64,
+    /// How many samples it had.
+    pub n: u64,
+    /// When it was taken, in seconds from the start of the sheet.
+    pub at_s: f64,
+    /// The process that took it: equal numbers, one process.
+    pub process: u32,
+}
+
 /// A measured quantity with its spread. All numbers are in `unit`; a statistic that `n` does not support is null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
@@ -117,6 +131,23 @@ pub struct Figure {
     /// The limits of a 95 % interval for the median: from order statistics, null below 6 samples; for a derived figure by
     /// the method that its row names.
     pub median_interval: Option<[f64; 2]>,
+    /// What each round found, in the order in which they were taken; empty where the sheet was taken in one go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<FigureRound>,
+    /// How much the rounds vary: the standard deviation of the logarithms of their medians (0.02 is 2 %), or of the medians themselves,
+    /// in `unit`, where one is not positive. Null below 2 rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<f64>,
+    /// The standard error that the samples inside a round give its median, as the mean over the rounds and in the same scale as
+    /// `between`; null where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+    /// What one step of the counter is worth in this figure, in `unit`: no smaller difference means anything. Null where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<f64>,
+    /// As many independent samples would say as much as these do; null where the order of the samples is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_effective: Option<f64>,
     /// The distribution of the samples; null for counts and derived figures.
     pub histogram: Option<Histogram>,
     /// What a reader must know to read this figure rightly; empty most of the time.
@@ -253,6 +284,11 @@ impl Figure {
             method,
             overhead: None,
             median_interval,
+            rounds: Vec::new(),
+            between: None,
+            within: None,
+            quantum: None,
+            n_effective: None,
             histogram: (n > 1).then(|| Histogram::from_sorted(samples)),
             caveats: left_out(all - n),
             verdicts: BTreeMap::new(),

@@ -27,7 +27,7 @@ pub use diagram::{
     CALLS_MAX, Diagram, DiagramCall, DiagramError, DiagramRun, DiagramSpan, LANES_MAX, Origin, RUNS_MAX, SPANS_MAX,
 };
 pub use document::{Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
-pub use figure::{Absent, Centre, Figure, LARGEST, Method, Unit};
+pub use figure::{Absent, Centre, Figure, FigureRound, LARGEST, Method, Unit};
 pub use gate::{ComparisonGate, GateError, GateFailure};
 pub use histogram::{Bucket, Histogram};
 pub use overlay::{KINDS_MAX, MARKERS_MAX, Overlaid, Overlay, OverlayError};
