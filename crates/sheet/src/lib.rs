@@ -20,6 +20,7 @@ mod histogram;
 mod overlay;
 pub mod render;
 mod series;
+pub mod statistics;
 
 pub use compare::{Against, ComparedRow, ComparedSide, Comparison, DifferingFact, RowVerdict, compare};
 pub use conditions::{Conditions, FactValue, SheetFact, ThreadRow};

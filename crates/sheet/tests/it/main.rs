@@ -12,5 +12,6 @@ mod markdown;
 mod overlay;
 mod quantity;
 mod real;
+mod rounds;
 mod statistics;
 mod text;
