@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod calibration;
+mod counter_step;
 mod delay;
 mod goal;
 mod instant;
@@ -58,6 +59,7 @@ mod trust;
 mod verdict;
 
 pub use calibration::{BRACKETS, Bracket, Calibration};
+pub use counter_step::{CounterStep, STEP_READINGS};
 pub use delay::{CONFIRMED_FROM, DelayError, POLL_MOST, REQUEST_MOST, Report};
 pub use hairspring_machine::{Cpu, Host, Machine, Nanos, Policy, Refused, Sim, Ticks};
 pub use instant::{Epoch, EpochMismatch, Instant};

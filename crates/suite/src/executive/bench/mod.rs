@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use hairspring_machine::{Clock as MachineClock, Host, Machine, Nanos, Ticks};
 use hairspring_sheet::{Absent, Method};
-use hairspring_time::Timebase;
+use hairspring_time::{CounterStep, Timebase};
 
 use super::port::{Ability, Calls, Placement, Port, RunOutcome};
 use crate::probe::{Reading, Taken};
@@ -20,8 +20,6 @@ use crate::rounds::median;
 const SAMPLES_MOST: usize = 10_000;
 /// Below so many steps of the counter one stamp says little about one event.
 pub(crate) const STEPS_LEAST: f64 = 10.0;
-/// Readings among which the smallest step of the counter is looked for.
-const STEPS_LOOKED_AT: usize = 20_000;
 /// The share of samples without proof above which a cell is absent.
 const UNPROVEN_MOST: f64 = 0.05;
 /// The longest time that a task polls for a proof.
@@ -90,7 +88,7 @@ pub struct Bench {
     pub rounds: u64,
     /// What is written to make the caches dirty: more than the second-level cache.
     pub sweep_bytes: usize,
-    /// The smallest step of the counter that two readings show, in nanoseconds.
+    /// The step of the counter, in nanoseconds; infinite where it stands still.
     pub step_ns: f64,
     /// What a pair of ordered stamps shows with nothing between them, in nanoseconds.
     pub pair_ns: f64,
@@ -105,11 +103,8 @@ impl Bench {
             clock.ns_since(before)
         });
         let pair_ns = median(&pairs.collect::<Vec<_>>());
-        let steps = (0..STEPS_LOOKED_AT).map(|_| {
-            let before = timebase.stamp();
-            clock.ns(timebase.stamp().since(before))
-        });
-        let step_ns = steps.filter(|step| *step > 0.0).fold(f64::INFINITY, f64::min);
+        let step = CounterStep::measure(&timebase);
+        let step_ns = step.map_or(f64::INFINITY, |step| clock.ns(step.ticks));
         Self { timebase, place, slice, rounds: ROUNDS, sweep_bytes, step_ns, pair_ns }
     }
 
