@@ -11,7 +11,7 @@ use hairspring_record::recover;
 use hairspring_record::recover::recover;
 use hairspring_record::sigmf::{About, render};
 use hairspring_ring::OnOverrun;
-use hairspring_record::store::scripted::{Image, Pace, Script, ScriptedDisk};
+use hairspring_record::store::scripted::{Image, Pace, DiskScript, ScriptedDisk};
 use hairspring_record::verify::{VerifyOptions, verify};
 use hairspring_ring::{Bytes, Layout};
 use libfuzzer_sys::fuzz_target;
@@ -82,7 +82,7 @@ fuzz_target!(|input: (bool, u16, &[u8])| {
     image.put(format!("{BASE}.sigmf-data"), &vec![0; usize::from(data_bytes)]);
     image.put(format!("{BASE}.sigmf-meta"), &render(&about(), None, &[]));
     image.put(format!("{BASE}.hairspring-journal"), &journal);
-    let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image);
+    let disk = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image);
     let mut store = disk.store(4);
     let paths = [PathBuf::from(BASE)];
     let options = VerifyOptions { counters: true, sha512: false };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hairspring_device::{AnalogCard, AnalogInput, Comedi, Device, Inputs, Lines, Pulse};
-use hairspring_record::Verdict;
+use hairspring_record::RecordingVerdict;
 use hairspring_record::recording::Files;
 use hairspring_ring::{Bytes, Frames};
 use hairspring_time::Nanos;
@@ -83,7 +83,7 @@ pub(crate) fn recording(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     let target = PathBuf::from("/tmp/waves");
     let recorded = disks::recorded(Box::new(source), target.clone(), &mut |_| Ok(()))?;
     let outcome = &recorded.outcome;
-    check(outcome.verdict == Verdict::Complete, || format!("{}: {}", outcome.verdict.name(), outcome.reason))?;
+    check(outcome.verdict == RecordingVerdict::Complete, || format!("{}: {}", outcome.verdict.name(), outcome.reason))?;
     waves(&target, findings)
 }
 
@@ -113,7 +113,7 @@ fn waves(target: &Path, findings: &mut Findings) -> Result<(), String> {
     /// The waves repeat after 100 ms.
     const PERIOD: usize = 1_000;
     let verified = disks::verified(target)?;
-    check(verified.verdict == Verdict::Complete, || format!("{verified:?}"))?;
+    check(verified.verdict == RecordingVerdict::Complete, || format!("{verified:?}"))?;
     let bytes = std::fs::read(Files::of(target).data).map_err(text)?;
     let samples: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
     let channel = |number: usize| samples.iter().skip(number).step_by(2).copied().collect::<Vec<u16>>();

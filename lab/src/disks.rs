@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use hairspring_record::Verdict;
+use hairspring_record::RecordingVerdict;
 use hairspring_record::recording::Recording;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_record::store::{Ways, best};
 use hairspring_record::verify::{Verified, VerifyOptions, verify};
-use hairspring_ring::{Bytes, Cause, Pages};
+use hairspring_ring::{Bytes, GapCause, Pages};
 use hairspring_source::{Card, Source};
 
 use crate::Lab;
@@ -70,10 +70,10 @@ pub(crate) fn raid0(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let target = PathBuf::from("/mnt/raid/recording");
     let recorded = recorded(card()?, target.clone(), &mut |_| Ok(()))?;
     let outcome = &recorded.outcome;
-    check(outcome.verdict == Verdict::Complete, || format!("{}: {}", outcome.verdict.name(), outcome.reason))?;
+    check(outcome.verdict == RecordingVerdict::Complete, || format!("{}: {}", outcome.verdict.name(), outcome.reason))?;
     check(outcome.ledger.stored_bytes == FRAMES * FRAME_BYTES, || format!("{:?}", outcome.ledger))?;
     let verified = verified(&target)?;
-    check(verified.verdict == Verdict::Complete && verified.mismatch.is_none(), || format!("{verified:?}"))?;
+    check(verified.verdict == RecordingVerdict::Complete && verified.mismatch.is_none(), || format!("{verified:?}"))?;
     // Both members carry some of it.
     for disk in ["ram0", "ram1"] {
         let state = std::fs::read_to_string(format!("/sys/block/md0/md/dev-{disk}/state")).map_err(text)?;
@@ -127,10 +127,10 @@ pub(crate) fn errors(_lab: &Lab, findings: &mut Findings) -> Result<(), String> 
     let outcome = &recorded.outcome;
     let told = format!("{}: {}; {:?}", outcome.verdict.name(), outcome.reason, outcome.ledger);
     check(failing, || format!("the recording was over before the disk failed: {told}"))?;
-    check(outcome.verdict == Verdict::Incomplete, || format!("a disk that failed was told as {told}"))?;
+    check(outcome.verdict == RecordingVerdict::Incomplete, || format!("a disk that failed was told as {told}"))?;
     let lost = outcome.ledger.lost_bytes;
     check(outcome.ledger.holds() && outcome.ledger.stored_bytes > 0, || told.clone())?;
-    let named = outcome.gaps.iter().any(|gap| gap.cause == Cause::WriteFailed);
+    let named = outcome.gaps.iter().any(|gap| gap.cause == GapCause::WriteFailed);
     check(named && lost > 0, || format!("no gap names what was not written: {told}; {:?}", outcome.gaps))?;
     check(outcome.ledger.stored_bytes < FRAMES * FRAME_BYTES, || told.clone())?;
     findings.exact("verdict", outcome.verdict.name());
@@ -164,7 +164,8 @@ pub(crate) fn dropped(_lab: &Lab, findings: &mut Findings) -> Result<(), String>
         verified.blocks + verified.damaged,
         verified.missing
     );
-    let believed = verified.damaged == 0 && verified.missing == Bytes(0) || verified.verdict == Verdict::Complete;
+    let believed =
+        verified.damaged == 0 && verified.missing == Bytes(0) || verified.verdict == RecordingVerdict::Complete;
     let recorder = recorded.outcome.verdict.name();
     check(!believed, || format!("read back as {told}; the recorder said {recorder}"))?;
     findings.exact("believed", believed);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hairspring_record::Verdict;
+use hairspring_record::RecordingVerdict;
 use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::recover::{Proven, prove};
 use hairspring_record::store;
@@ -51,7 +51,7 @@ fn contents(paths: &[PathBuf], verify: bool) -> Result<Contents, RecordingError>
     let believed = if recording.is_foreign() && !verify {
         // The size of its file is all there is.
         let (blocks, faults) = (recording.blocks().to_vec(), recording.faults().to_vec());
-        Proven { blocks, gaps: Vec::new(), verdict: Verdict::Incomplete, faults }
+        Proven { blocks, gaps: Vec::new(), verdict: RecordingVerdict::Incomplete, faults }
     } else {
         prove(&mut *store, &recording, verify, &mut |_| {})?
     };

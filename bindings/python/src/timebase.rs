@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use hairspring_machine::Clock;
-use hairspring_time::{Continuity, Host, Instant, Machine, Nanos, Source};
+use hairspring_time::{Continuity, Host, Instant, Machine, Nanos, TimeSource};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -268,8 +268,8 @@ impl Trust {
     #[getter]
     fn source(&self) -> &'static str {
         match self.0.source() {
-            Source::Counter => "counter",
-            Source::KernelClock => "kernel_clock",
+            TimeSource::Counter => "counter",
+            TimeSource::KernelClock => "kernel_clock",
         }
     }
 

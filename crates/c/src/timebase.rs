@@ -6,7 +6,7 @@
 use std::ffi::{CString, c_char, c_int};
 use std::sync::Arc;
 
-use hairspring_time::{CalibrationError, Continuity, Host, Instant, Nanos, Reason, Source, Timebase};
+use hairspring_time::{CalibrationError, Continuity, Host, Instant, Nanos, TimeSource, Timebase, TrustReason};
 
 use crate::error::{
     Failure, HS_ABSENT_NS, HS_E_CALIBRATION, HS_E_EPOCH, HS_E_NAN, HS_E_NEGATIVE, HS_E_NOT_FOUND, door,
@@ -125,7 +125,7 @@ impl hs_instant {
 
 fn new_handle(timebase: Timebase<Host>) -> *mut hs_timebase {
     let trust = timebase.trust();
-    let line = |reason: &Reason| format!("{} {}", if reason.supports { "+" } else { "-" }, reason.text);
+    let line = |reason: &TrustReason| format!("{} {}", if reason.supports { "+" } else { "-" }, reason.text);
     let reasons: Vec<String> = trust.reasons.iter().map(line).collect();
     let verdict = if trust.trusted { "trusted" } else { "not trusted" };
     let guest = if trust.guest { ", a guest" } else { "" };
@@ -236,8 +236,8 @@ pub extern "C" fn hs_timebase_trust(timebase: *const hs_timebase, trust: *mut hs
             trusted: verdict.trusted,
             guest: verdict.guest,
             source: match owned.timebase.source() {
-                Source::Counter => HS_SOURCE_COUNTER,
-                Source::KernelClock => HS_SOURCE_KERNEL_CLOCK,
+                TimeSource::Counter => HS_SOURCE_COUNTER,
+                TimeSource::KernelClock => HS_SOURCE_KERNEL_CLOCK,
             },
             reasons: u32::try_from(owned.reasons.len()).unwrap_or(u32::MAX),
             text: owned.trust.as_ptr(),

@@ -1,7 +1,7 @@
 //! [`Sim`]: a computer in virtual time, whose disturbances are scripted.
 //!
 //! Time passes only through what the program does: every call costs what the [`Script`] says. Between its start and its
-//! end a call may be disturbed: each [`Event`] of the script takes place at its moment of true time, in the middle of
+//! end a call may be disturbed: each [`SimEvent`] of the script takes place at its moment of true time, in the middle of
 //! whatever the program is doing then. Two runs with the same script are equal to the last picosecond.
 //!
 //! A `Sim` is cheap to clone; clones are the same machine. It can be shared between threads, but has one thread of its
@@ -29,7 +29,7 @@ use crate::{
     Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
-pub use script::{Costs, Disturbance, Event, Script};
+pub use script::{Costs, Disturbance, Script, SimEvent};
 use state::State;
 
 /// What a look at a word in memory costs, in picoseconds. Little, but not nothing: a disturbance can fall into it.
@@ -76,7 +76,7 @@ impl Sim {
 
     /// Adds an event to the script while it runs; one in the past takes place at once.
     pub fn disturb(&self, at: Nanos, disturbance: Disturbance) {
-        self.state().add(Event { at, disturbance });
+        self.state().add(SimEvent { at, disturbance });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -30,7 +30,7 @@ use serde::Deserialize;
 
 use super::link::{Bus, Link, LinkState, PAYLOAD_LEAST_BYTES, PAYLOAD_MOST_BYTES, Speed};
 use super::position::{Step, position};
-use super::topology::{Device, DeviceKind, MEMORY, Segment, SegmentKind, Topology, TopologyError, listed};
+use super::topology::{BusDevice, DeviceKind, MEMORY, Segment, SegmentKind, Topology, TopologyError, listed};
 use hairspring_ring::units::{ByteRate, Bytes};
 
 /// The form of the file that this version reads.
@@ -180,7 +180,7 @@ impl Topology {
             let kinds = DeviceKind::ALL.map(DeviceKind::name).join(", ");
             ("kind", format!("'{}' is no kind of device: write one of {kinds}", form.kind))
         })?;
-        let device = Device {
+        let device = BusDevice {
             name: form.name,
             kind,
             place,

@@ -18,9 +18,11 @@ mod written;
 use hairspring_machine::Nanos;
 
 pub use flows::{Flow, FlowError, Load, Loads};
-pub use reasons::Reason;
+pub use reasons::PlanReason;
 pub use sizes::{Fit, MemoryRoom, Stall, Sustainable};
-pub use topology::{Capacity, Device, DeviceKind, MEMORY, Move, Place, Segment, SegmentKind, Topology, TopologyError};
+pub use topology::{
+    BusDevice, Capacity, DeviceKind, MEMORY, Move, Place, Segment, SegmentKind, Topology, TopologyError,
+};
 pub use written::{Written, exact, rounded};
 
 use hairspring_ring::units::{ByteRate, Bytes};
@@ -147,7 +149,7 @@ pub struct Plan {
     /// Whether the set-up can do it: the worst of its reasons.
     pub verdict: Fits,
     /// Why, the worst first.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<PlanReason>,
     /// All streams together.
     pub rate: ByteRate,
     /// What they make in the time that was asked for.
@@ -318,7 +320,7 @@ impl Topology {
             if topology.device(&name).is_some() || topology.segment(&name).is_some() {
                 continue;
             }
-            topology.add_device(Device {
+            topology.add_device(BusDevice {
                 name: name.clone(),
                 kind: DeviceKind::Card,
                 place: Place::Unknown,

@@ -20,7 +20,7 @@ use hairspring_machine::Nanos;
 
 pub use recordings::{Doing, ProbeError, Recordings};
 
-use hairspring_ring::gap::Cause;
+use hairspring_ring::gap::GapCause;
 use hairspring_ring::units::{ByteRate, Bytes};
 
 /// How to search.
@@ -57,7 +57,7 @@ pub struct Probe {
     /// How much.
     pub volume: Bytes,
     /// The first loss, if there was one.
-    pub lost: Option<Cause>,
+    pub lost: Option<GapCause>,
     /// How full the buffer was at most, in thousandths.
     pub high_water_promille: u64,
     /// The longest that a write took.
@@ -210,7 +210,7 @@ mod tests {
             purpose,
             elapsed: Nanos::from_secs(10),
             volume: rate.volume_in(Nanos::from_secs(10)),
-            lost: (!lossless).then_some(Cause::BufferFull),
+            lost: (!lossless).then_some(GapCause::BufferFull),
             high_water_promille: 100,
             worst_stall: Nanos::from_millis(1),
             read_back: (purpose == Purpose::Confirm).then_some(true),

@@ -1,18 +1,18 @@
 //! The reasons of a plan's verdict, as sentences: what limits, what is not known, and what to do about it.
 
-use super::topology::{Capacity, Device, Place, SegmentKind, Topology};
+use super::topology::{BusDevice, Capacity, Place, SegmentKind, Topology};
 use super::{Direction, Fits, Load, Plan, Request, Target, exact, rounded};
 
 /// One reason, or a remark that decides nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
+pub struct PlanReason {
     /// What it says about the plan; `None` for a remark.
     pub fits: Option<Fits>,
     /// The sentence.
     pub text: String,
 }
 
-impl Reason {
+impl PlanReason {
     fn new(fits: Fits, text: String) -> Self {
         Self { fits: Some(fits), text }
     }
@@ -23,7 +23,7 @@ impl Reason {
 }
 
 /// All reasons, the worst first, remarks last.
-pub(super) fn of(plan: &Plan, request: &Request, topology: &Topology) -> Vec<Reason> {
+pub(super) fn of(plan: &Plan, request: &Request, topology: &Topology) -> Vec<PlanReason> {
     let mut reasons = Vec::new();
     reasons.extend(limit(plan, request));
     reasons.extend(unknown_links(plan, request));
@@ -40,7 +40,7 @@ pub(super) fn of(plan: &Plan, request: &Request, topology: &Topology) -> Vec<Rea
 }
 
 /// What the limiting segment says, and every other that is not enough.
-fn limit(plan: &Plan, request: &Request) -> Vec<Reason> {
+fn limit(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     let limiting = plan.loads.limiting();
     let written = request.written;
     let used = plan.loads.loads.iter().filter(|load| load.is_used());
@@ -66,13 +66,13 @@ fn limit(plan: &Plan, request: &Request) -> Vec<Reason> {
             Some(most) => format!(": it is full with {} of streams", written.rate(most)),
             None => String::new(),
         };
-        Some(Reason::new(load.fits(), format!("{carries} {of}{twice}{through}")))
+        Some(PlanReason::new(load.fits(), format!("{carries} {of}{twice}{through}")))
     });
     reasons.collect()
 }
 
 /// Segments of unknown capacity on the way. What a disk has been shown to sustain has passed its own links.
-fn unknown_links(plan: &Plan, request: &Request) -> Vec<Reason> {
+fn unknown_links(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     let used = plan.loads.loads.iter().filter(|load| load.is_used());
     let reasons = used.filter_map(|load| {
         let Capacity::Unknown(why) = &load.capacity else { return None };
@@ -83,15 +83,15 @@ fn unknown_links(plan: &Plan, request: &Request) -> Vec<Reason> {
         let text = format!("what {} carries is not known: {why}", load.name);
         let proven = request.sustainable.is_ok() && of_cards.bytes_per_s() == 0.0;
         Some(match proven {
-            true => Reason::remark(format!("{text}; what was measured went over it")),
-            false => Reason::new(Fits::Unknown, text),
+            true => PlanReason::remark(format!("{text}; what was measured went over it")),
+            false => PlanReason::new(Fits::Unknown, text),
         })
     });
     reasons.collect()
 }
 
 /// What the disks sustain.
-fn disks(plan: &Plan, request: &Request, topology: &Topology) -> Vec<Reason> {
+fn disks(plan: &Plan, request: &Request, topology: &Topology) -> Vec<PlanReason> {
     if request.targets.is_empty() {
         return Vec::new();
     }
@@ -112,10 +112,10 @@ fn disks(plan: &Plan, request: &Request, topology: &Topology) -> Vec<Reason> {
             let needed = format!("{} are to be {does}", written.rate(plan.rate));
             let there =
                 format!("{share:.0} % of the {} that {} shows", written.rate(sustainable.rate), sustainable.source);
-            vec![Reason::new(fits, format!("{needed}, {there}: {words}"))]
+            vec![PlanReason::new(fits, format!("{needed}, {there}: {words}"))]
         }
         Err(why) => {
-            let states = |device: Option<&Device>| {
+            let states = |device: Option<&BusDevice>| {
                 device.is_some_and(|device| match request.direction {
                     Direction::Record => device.takes.is_some(),
                     Direction::Play => device.gives.is_some(),
@@ -126,14 +126,14 @@ fn disks(plan: &Plan, request: &Request, topology: &Topology) -> Vec<Reason> {
             match known && disks.all(|disk| states(topology.device(disk))) {
                 // Then the disks are among the loads.
                 true => Vec::new(),
-                false => vec![Reason::new(Fits::Unknown, format!("what the disks sustain is not known: {why}"))],
+                false => vec![PlanReason::new(Fits::Unknown, format!("what the disks sustain is not known: {why}"))],
             }
         }
     }
 }
 
 /// The room on the targets.
-fn room(plan: &Plan, request: &Request) -> Option<Reason> {
+fn room(plan: &Plan, request: &Request) -> Option<PlanReason> {
     let written = request.written;
     if request.targets.is_empty() || request.direction == Direction::Play {
         return None;
@@ -142,8 +142,8 @@ fn room(plan: &Plan, request: &Request) -> Option<Reason> {
         let unknown = request.targets.iter().find(|target| target.free.is_none())?;
         let text = format!("the room on {} is not known", unknown.name);
         return Some(match request.span {
-            Some(_) => Reason::new(Fits::Unknown, text),
-            None => Reason::remark(text),
+            Some(_) => PlanReason::new(Fits::Unknown, text),
+            None => PlanReason::remark(text),
         });
     };
     let (span, volume) = (request.span?, plan.volume?);
@@ -151,9 +151,11 @@ fn room(plan: &Plan, request: &Request) -> Option<Reason> {
     let lasts_text = format!("the room on {} lasts for {}", names(&request.targets), rounded(lasts));
     let margin = lasts.as_secs_f64() * super::sizes::MARGIN;
     Some(match span {
-        _ if span > lasts => Reason::new(Fits::No, format!("{needs}, but {lasts_text}: free more, or add a folder")),
-        _ if span.as_secs_f64() > margin => Reason::new(Fits::Tight, format!("{needs}, and {lasts_text}")),
-        _ => Reason::new(Fits::WithMargin, format!("{needs}, and {lasts_text}")),
+        _ if span > lasts => {
+            PlanReason::new(Fits::No, format!("{needs}, but {lasts_text}: free more, or add a folder"))
+        }
+        _ if span.as_secs_f64() > margin => PlanReason::new(Fits::Tight, format!("{needs}, and {lasts_text}")),
+        _ => PlanReason::new(Fits::WithMargin, format!("{needs}, and {lasts_text}")),
     })
 }
 
@@ -162,14 +164,14 @@ fn names(targets: &[Target]) -> String {
 }
 
 /// The memory for the buffers.
-fn memory(plan: &Plan, request: &Request) -> Vec<Reason> {
+fn memory(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     let written = request.written;
     let mut reasons = Vec::new();
     let budget = rounded(request.stall.budget());
     match (plan.memory_for_buffers, plan.buffer_lasts()) {
         (Some(room), Some(lasts)) if plan.sizes.iter().any(|sizes| sizes.buffer < sizes.wanted) => {
             let wanted = plan.sizes.iter().fold(0_u64, |sum, sizes| sum.saturating_add(sizes.wanted.0));
-            reasons.push(Reason::new(
+            reasons.push(PlanReason::new(
                 if plan.buffer() > room { Fits::No } else { Fits::Tight },
                 format!(
                     "to outlast {budget} takes buffers of {}, but a quarter of the memory, or what is free of it, is {}: \
@@ -182,23 +184,23 @@ fn memory(plan: &Plan, request: &Request) -> Vec<Reason> {
             ));
         }
         (None, _) => {
-            reasons.push(Reason::remark("the memory is not known: check the buffers against it".into()));
+            reasons.push(PlanReason::remark("the memory is not known: check the buffers against it".into()));
         }
         _ => {}
     }
     if request.stall_is_assumed && !request.targets.is_empty() {
         let worst = request.stall.worst;
         let text = format!("the worst stall of the disks is assumed as {worst}: measure it, and state it with --stall");
-        reasons.push(Reason::remark(text));
+        reasons.push(PlanReason::remark(text));
     }
     reasons
 }
 
 /// Devices of which nobody says where they are.
-fn places(plan: &Plan, request: &Request) -> Vec<Reason> {
+fn places(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     let reasons = plan.loads.unplaced.iter().map(|name| {
         let card = request.streams.iter().any(|stream| stream.card == *name);
-        Reason::remark(match card {
+        PlanReason::remark(match card {
             true => format!(
                 "the way of {name} to memory is left out, for its place is not known: put it somewhere with --what-if \
                  \"move {name} to SEGMENT\""
@@ -210,7 +212,7 @@ fn places(plan: &Plan, request: &Request) -> Vec<Reason> {
 }
 
 /// What striping does and does not do.
-fn stripes(request: &Request, topology: &Topology) -> Vec<Reason> {
+fn stripes(request: &Request, topology: &Topology) -> Vec<PlanReason> {
     let mut reasons = Vec::new();
     let mut disks: Vec<&String> = request.targets.iter().flat_map(|target| &target.disks).collect();
     let uses = disks.len();
@@ -219,10 +221,10 @@ fn stripes(request: &Request, topology: &Topology) -> Vec<Reason> {
     let count = disks.len();
     if uses > count {
         let text = "several folders are on one disk: striping over them gains nothing";
-        reasons.push(Reason::remark(text.to_owned()));
+        reasons.push(PlanReason::remark(text.to_owned()));
     }
     if count > 1 && request.direction == Direction::Record {
-        reasons.push(Reason::remark(format!(
+        reasons.push(PlanReason::remark(format!(
             "the data are striped over {count} disks without redundancy: the failure of any one loses the recording, which \
              is about {count} times as likely as with one"
         )));
@@ -234,18 +236,18 @@ fn stripes(request: &Request, topology: &Topology) -> Vec<Reason> {
     let first = disks.first().and_then(segment);
     if let Some(shared) = first.filter(|_| count > 1 && disks.iter().all(|disk| segment(disk) == first)) {
         let name = &topology.segments()[shared].name;
-        reasons.push(Reason::remark(format!("all {count} disks are behind {name} and share what it carries")));
+        reasons.push(PlanReason::remark(format!("all {count} disks are behind {name} and share what it carries")));
     }
     reasons
 }
 
 /// Links on the way that run below their best.
-fn resting(plan: &Plan, topology: &Topology) -> Vec<Reason> {
+fn resting(plan: &Plan, topology: &Topology) -> Vec<PlanReason> {
     let mut reasons = Vec::new();
     for (load, segment) in plan.loads.loads.iter().zip(topology.segments()) {
         let SegmentKind::Pcie(state) = &segment.kind else { continue };
         if let (true, Some(now), Some(best)) = (load.is_used() && state.is_below_its_best(), state.now, state.best) {
-            reasons.push(Reason::remark(format!(
+            reasons.push(PlanReason::remark(format!(
                 "the link at {} runs as {now}, and both ends could do {best}: downtrained or idle, re-read under load",
                 segment.name
             )));
@@ -255,13 +257,13 @@ fn resting(plan: &Plan, topology: &Topology) -> Vec<Reason> {
 }
 
 /// Devices of one stream that are near to different memory.
-fn nodes(request: &Request, topology: &Topology) -> Option<Reason> {
+fn nodes(request: &Request, topology: &Topology) -> Option<PlanReason> {
     let cards = request.streams.iter().map(|stream| &stream.card);
     let disks = request.targets.iter().flat_map(|target| &target.disks);
     let node = |name: &String| Some((name.clone(), topology.device(name)?.numa_node?));
     let nodes: Vec<(String, u32)> = cards.chain(disks).filter_map(node).collect();
     let (first, other) = nodes.iter().find_map(|a| Some((a, nodes.iter().find(|b| b.1 != a.1)?)))?;
-    Some(Reason::remark(format!(
+    Some(PlanReason::remark(format!(
         "{} is near to memory node {} and {} to node {}: the data cross between the processors",
         first.0, first.1, other.0, other.1
     )))

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::link::{Link, LinkState, Speed};
-use super::topology::{Device, DeviceKind, Place, Segment, SegmentKind, Topology};
+use super::topology::{BusDevice, DeviceKind, Place, Segment, SegmentKind, Topology};
 
 /// How many layers of volumes a folder's disk is looked for under: a mapped volume on an array on partitions is three.
 const LAYERS_MOST: u32 = 8;
@@ -55,10 +55,11 @@ impl Topology {
                     true => (Place::Unknown, format!("on USB, controller {}", function.address())),
                     false => (place, format!("controller {}", function.address())),
                 };
-                let _ = topology.add_device(Device { numa_node, ..bare(&disk.name, DeviceKind::Disk, place, detail) });
+                let _ =
+                    topology.add_device(BusDevice { numa_node, ..bare(&disk.name, DeviceKind::Disk, place, detail) });
             }
             if !disks.iter().any(|disk| disk.function.as_deref() == Some(function.address())) {
-                let _ = topology.add_device(Device { numa_node, ..bare(function.address(), kind, place, detail) });
+                let _ = topology.add_device(BusDevice { numa_node, ..bare(function.address(), kind, place, detail) });
             }
         }
         for disk in disks.iter().filter(|disk| disk.function.is_none()) {
@@ -81,9 +82,9 @@ impl Topology {
     }
 }
 
-fn bare(name: &str, kind: DeviceKind, place: Place, detail: String) -> Device {
+fn bare(name: &str, kind: DeviceKind, place: Place, detail: String) -> BusDevice {
     let name = name.to_owned();
-    Device { name, kind, place, takes: None, gives: None, free: None, detail, numa_node: None }
+    BusDevice { name, kind, place, takes: None, gives: None, free: None, detail, numa_node: None }
 }
 
 /// The kind of the segment below a bridge.

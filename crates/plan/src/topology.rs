@@ -37,7 +37,7 @@ pub struct Topology {
     pub note: String,
     /// Each stands behind the one that it is below.
     segments: Vec<Segment>,
-    devices: Vec<Device>,
+    devices: Vec<BusDevice>,
 }
 
 /// A link or bus below the memory or another segment.
@@ -73,7 +73,7 @@ pub enum SegmentKind {
 
 /// What stands on a segment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Device {
+pub struct BusDevice {
     /// What it is called.
     pub name: String,
     /// What it is.
@@ -203,7 +203,7 @@ impl Topology {
     ///
     /// # Errors
     /// As for a segment.
-    pub fn add_device(&mut self, device: Device) -> Result<(), TopologyError> {
+    pub fn add_device(&mut self, device: BusDevice) -> Result<(), TopologyError> {
         self.check_name(&device.name)?;
         if matches!(device.place, Place::On(segment) if segment >= self.segments.len()) {
             return Err(TopologyError::new("a device stands on a segment that exists"));
@@ -236,7 +236,7 @@ impl Topology {
     }
 
     /// All devices.
-    pub fn devices(&self) -> &[Device] {
+    pub fn devices(&self) -> &[BusDevice] {
         &self.devices
     }
 
@@ -246,7 +246,7 @@ impl Topology {
     }
 
     /// The device of this name.
-    pub fn device(&self, name: &str) -> Option<&Device> {
+    pub fn device(&self, name: &str) -> Option<&BusDevice> {
         self.devices.iter().find(|device| device.name == name)
     }
 
@@ -272,7 +272,7 @@ impl Topology {
     }
 
     /// The kernel's sentence about the links from a device up to the memory; `None` if one is not known.
-    pub fn available(&self, device: &Device) -> Option<String> {
+    pub fn available(&self, device: &BusDevice) -> Option<String> {
         let path = self.path(device.place)?;
         let links = path.iter().filter_map(|segment| match &self.segments[*segment].kind {
             SegmentKind::Pcie(state) => Some(state),

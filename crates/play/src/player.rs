@@ -9,7 +9,7 @@
 //! right. The sink's half takes them as its clock asks. The ring is filled before the clock starts (preroll).
 //!
 //! What is not there when it is due is missing from the output and counted, frame by frame; the rest is played at its own time.
-//! Gaps of the recording are replayed as they were recorded, or as [`Gaps`] says; a damaged block is a gap, too.
+//! Gaps of the recording are replayed as they were recorded, or as [`GapFill`] says; a damaged block is a gap, too.
 //!
 //! Two threads: the caller's reads, another serves the sink, and ends within the call.
 
@@ -25,8 +25,8 @@ use hairspring_machine::Nanos;
 
 use crate::sink;
 use crate::sink::feed::Extent;
-use crate::sink::{Feed, Gaps, Sink, Underrun};
-use hairspring_record::ledger::Verdict;
+use crate::sink::{Feed, GapFill, Sink, Underrun};
+use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::store::{Errno, Fallback, Store, StoreError};
 use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
@@ -37,7 +37,7 @@ use driver::Driver;
 use reader::{Reader, Shared, Way};
 
 pub use driver::play;
-pub use track::{Block, Track};
+pub use track::{Track, TrackBlock};
 
 /// How a recording is played.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct PlayConfig {
     /// How full the buffer must be before the clock starts, in thousandths.
     pub preroll_promille: u64,
     /// What is played in gaps.
-    pub gaps: Gaps,
+    pub gaps: GapFill,
     /// How often the recording is played; `None` until it is stopped.
     pub rounds: Option<u64>,
 }
@@ -63,7 +63,7 @@ impl Default for PlayConfig {
             pages: Pages::Huge2M,
             depth: 8,
             preroll_promille: 1000,
-            gaps: Gaps::Zero,
+            gaps: GapFill::Zero,
             rounds: Some(1),
         }
     }
@@ -174,7 +174,7 @@ pub struct PlayProgress {
 #[derive(Clone, Debug)]
 pub struct Played {
     /// What it is worth.
-    pub verdict: Verdict,
+    pub verdict: RecordingVerdict,
     /// How it ended.
     pub end: End,
     /// Frames of the whole output; `None` if it had no end.
@@ -230,7 +230,7 @@ struct Player {
     reader: Reader,
     driver: Driver,
     granted: Granted,
-    gaps: Gaps,
+    gaps: GapFill,
 }
 
 impl Player {
@@ -254,14 +254,14 @@ impl Player {
         let (producer, consumer) = ring(Arc::new(memory), Bytes(1), OnOverrun::Block).map_err(PlayError::Ring)?;
         let (padding, padded) = rtrb::RingBuffer::new(PADDINGS);
         let shared = Arc::new(Shared::default());
-        let each = if config.gaps == Gaps::Skip { track.stored_frames() } else { round };
+        let each = if config.gaps == GapFill::Skip { track.stored_frames() } else { round };
         let length = config.rounds.map(|rounds| Frames(rounds.saturating_mul(each.0)));
         let extent = Extent { layout: track.layout, origin: track.origin(), round, length };
         let feed = Feed::new(consumer, padded, extent, config.gaps, Arc::clone(&shared));
         let way = Way {
             rounds: config.rounds,
             // Where gaps are left out, the place of a block in the output is known only when all before it is.
-            leaves_out_late: config.gaps != Gaps::Skip && sink.describe().rate.is_some(),
+            leaves_out_late: config.gaps != GapFill::Skip && sink.describe().rate.is_some(),
             depth: config.depth,
         };
         let reader = Reader::new(store, producer, padding, track.clone(), &way, Arc::clone(&shared))?;
@@ -287,8 +287,8 @@ impl Player {
         let output = counters.recorded_frames + counters.filled_frames + counters.missing_frames;
         let length = driver.feed.length().map(|length| match self.gaps {
             // Damage that would have been left out, but came to light only when its frames had been due, is missing.
-            Gaps::Skip => length.max(Frames(output)),
-            Gaps::Zero | Gaps::Hold => length,
+            GapFill::Skip => length.max(Frames(output)),
+            GapFill::Zero | GapFill::Hold => length,
         });
         let unaccounted_frames = match (end, length) {
             // All of the output's frames were played or missing; and what was missing came too late or never.
@@ -301,11 +301,11 @@ impl Player {
         };
         let lost = counters.missing_frames + read.bad_frames;
         let verdict = match end {
-            _ if unaccounted_frames != 0 => Verdict::Unaccounted,
-            _ if lost > 0 => Verdict::Incomplete,
-            End::Finished => Verdict::Complete,
-            End::Stopped => Verdict::Stopped,
-            End::Overrun | End::Failed(_) => Verdict::Incomplete,
+            _ if unaccounted_frames != 0 => RecordingVerdict::Unaccounted,
+            _ if lost > 0 => RecordingVerdict::Incomplete,
+            End::Finished => RecordingVerdict::Complete,
+            End::Stopped => RecordingVerdict::Stopped,
+            End::Overrun | End::Failed(_) => RecordingVerdict::Incomplete,
         };
         let taken = Frames(counters.recorded_frames + counters.filled_frames - counters.fifo_frames);
         Played {

@@ -22,7 +22,7 @@ use hairspring_machine::Nanos;
 use hairspring_ring::End;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
-pub use feed::{Feed, FeedPiece, Gaps};
+pub use feed::{Feed, FeedPiece, GapFill};
 pub use output::{Checked, Checker, Null, Output, Writer};
 pub use unclocked::Unclocked;
 pub use virtual_output::VirtualOutput;

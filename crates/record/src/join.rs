@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::disk::Disk;
 use crate::recording::{Block, BlockReader, Files, Recording, RecordingError};
 use crate::recover::mend::{encoded, metadata, records};
@@ -24,7 +24,7 @@ pub struct JoinOptions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
     /// What the new recording is worth.
-    pub verdict: Verdict,
+    pub verdict: RecordingVerdict,
     /// Its account.
     pub ledger: Ledger,
     /// Its gaps.
@@ -137,12 +137,13 @@ fn copy(
 mod tests {
     use super::*;
     use crate::recording::testing::Spec;
-    use crate::store::scripted::{Fault, Image, Pace, Script, ScriptedDisk};
+    use crate::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
     use crate::verify;
     use crate::verify::verify;
 
     fn joined(image: &Image, options: JoinOptions, faults: Vec<Fault>) -> (Result<Joined, RecordingError>, Image) {
-        let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, faults, ..Script::default() }, image.clone());
+        let disk =
+            ScriptedDisk::with(DiskScript { pace: Pace::Leaping, faults, ..DiskScript::default() }, image.clone());
         let (mut from, mut to) = (disk.store(8), disk.store(8));
         let result = Recording::open_in(&mut from, &[Spec::base(0)])
             .and_then(|recording| join(&mut from, &recording, &mut to, Path::new("/j/x"), options, &mut |_| {}));
@@ -151,8 +152,8 @@ mod tests {
 
     /// The joined recording is sound, and has every byte.
     #[track_caller]
-    fn check_sound(spec: &Spec, image: &Image, verdict: Verdict) {
-        let mut store = ScriptedDisk::with(Script::default(), image.clone()).store(8);
+    fn check_sound(spec: &Spec, image: &Image, verdict: RecordingVerdict) {
+        let mut store = ScriptedDisk::with(DiskScript::default(), image.clone()).store(8);
         let recording = Recording::open_in(&mut store, &["/j/x".into()]).expect("opens");
         let options = verify::VerifyOptions { counters: true, sha512: false };
         let verified = verify(&mut store, &recording, options, &mut |_| {}).expect("verified");
@@ -171,7 +172,7 @@ mod tests {
             let spec = Spec { members, gaps: vec![(0, 2), (9000, 3)], ..Spec::plain() };
             let (result, image) = joined(&spec.make(), JoinOptions::default(), Vec::new());
             assert_eq!(result.expect("joined").gaps.len(), 2);
-            check_sound(&spec, &image, Verdict::Incomplete);
+            check_sound(&spec, &image, RecordingVerdict::Incomplete);
             assert_eq!(image.read("/j/x.sigmf-data").expect("data"), spec.content(0, spec.stored));
         }
     }
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(left.paths().filter(|path| path.starts_with("/j")).count(), 0, "nothing is left behind");
         let (result, after) = joined(&image, JoinOptions { declare_gaps: true }, Vec::new());
         assert_eq!(result.expect("joined").gaps.len(), 1);
-        check_sound(&spec, &after, Verdict::Incomplete);
+        check_sound(&spec, &after, RecordingVerdict::Incomplete);
         let mut without = Image::default();
         for path in image.paths().filter(|path| !path.starts_with("/d2")) {
             without.put(path, &image.read(path).expect("a file"));
@@ -196,8 +197,8 @@ mod tests {
         let (refused, _) = joined(&without, JoinOptions::default(), Vec::new());
         assert!(matches!(refused, Err(RecordingError::MembersMissing(..))));
         let (result, after) = joined(&without, JoinOptions { declare_gaps: true }, Vec::new());
-        assert_eq!(result.expect("joined").verdict, Verdict::Incomplete);
-        check_sound(&spec, &after, Verdict::Incomplete);
+        assert_eq!(result.expect("joined").verdict, RecordingVerdict::Incomplete);
+        check_sound(&spec, &after, RecordingVerdict::Incomplete);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use std::str::FromStr;
 
 use hairspring_machine::Nanos;
 
-use crate::ledger::Verdict;
+use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::Frames;
 
@@ -86,7 +86,7 @@ impl std::error::Error for NotAnId {}
 /// of the blocks in it are known.
 ///
 /// A block of which no record stands in any journal is not in the recording. Positions count on through it: nothing behind a
-/// lost block is renumbered. A gap says so ([`Cause::is_in_stream`](hairspring_ring::Cause::is_in_stream): a block that could not be
+/// lost block is renumbered. A gap says so ([`GapCause::is_in_stream`](hairspring_ring::GapCause::is_in_stream): a block that could not be
 /// written, or is damaged); all other gaps lie *between* two bytes of the stored stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record {
@@ -177,7 +177,7 @@ pub enum Record {
     /// The last record of a recording that was ended in order, or mended.
     End {
         /// What the recording is worth.
-        verdict: Verdict,
+        verdict: RecordingVerdict,
         /// Whether `recover` wrote this.
         recovered: bool,
         /// What the source produced; for a mended recording what is known of it.

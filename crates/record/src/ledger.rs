@@ -56,7 +56,7 @@ impl Ledger {
 
 /// What a recording is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum RecordingVerdict {
     /// Everything that was asked for is there.
     Complete,
     /// Ended early by its user, in order; everything until then is there.
@@ -67,7 +67,7 @@ pub enum Verdict {
     Unaccounted,
 }
 
-impl Verdict {
+impl RecordingVerdict {
     /// Every verdict, best first.
     pub const ALL: [Self; 4] = [Self::Complete, Self::Stopped, Self::Incomplete, Self::Unaccounted];
 

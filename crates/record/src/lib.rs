@@ -31,5 +31,5 @@ pub mod store;
 pub mod timeline;
 pub mod verify;
 
-pub use ledger::{Ledger, Verdict};
+pub use ledger::{Ledger, RecordingVerdict};
 pub use store::Store;

@@ -46,12 +46,12 @@ use hairspring_machine::Nanos;
 
 use crate::beginning::Beginning;
 use crate::journal::{Record, RecordingId};
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::MOST_BLOCK;
 use crate::store::{Completion, Direct, Fallback, MemoryId, Store};
 use crate::timeline::Timeline;
 use hairspring_ring::Consumer;
-use hairspring_ring::gap::{Cause, Gap, Skip};
+use hairspring_ring::gap::{Gap, GapCause, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{End, OnOverrun};
 use hairspring_source::trigger::{Gate, Missed};
@@ -66,7 +66,7 @@ use writes::Write;
 
 /// Where a block goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
+pub enum BlockPlacement {
     /// To the target with the least under way: a slow disk gets fewer blocks.
     #[default]
     LeastLoaded,
@@ -74,7 +74,7 @@ pub enum Placement {
     Static,
 }
 
-impl Placement {
+impl BlockPlacement {
     /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ pub struct Setup {
     /// Writes under way at once, 1–256.
     pub depth: usize,
     /// Where blocks go.
-    pub placement: Placement,
+    pub placement: BlockPlacement,
     /// How much will be recorded, if that is known: space for it is reserved before the start.
     pub volume: Option<Bytes>,
     /// Time between two syncs.
@@ -150,7 +150,7 @@ pub struct Status {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// What it is worth.
-    pub verdict: Verdict,
+    pub verdict: RecordingVerdict,
     /// Why, in a sentence.
     pub reason: String,
     /// How the source ended.
@@ -502,7 +502,7 @@ impl Recorder {
     }
 
     /// What was lost between two ring positions on this side of the ring, gaps of the source between them included.
-    fn lose(&mut self, to: u64, cause: Cause, now: Nanos) {
+    fn lose(&mut self, to: u64, cause: GapCause, now: Nanos) {
         while self.position < to || self.consumer.next_gap_at().is_some_and(|at| at <= to) {
             let until = self.consumer.next_gap_at().map_or(to, |at| at.min(to));
             let bytes = until - self.position;

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use hairspring_machine::Nanos;
 
 use crate::journal::{FailedOperation, JournalContents};
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use crate::sigmf::{About, Closing, SigmfError, StoredSegment};
 use crate::store::{Store, StoreError, Ways};
 use crate::timeline::Timeline;
@@ -138,7 +138,7 @@ impl Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// What the recording is worth.
-    pub verdict: Verdict,
+    pub verdict: RecordingVerdict,
     /// Whether it was mended.
     pub recovered: bool,
     /// What the source produced.

@@ -31,7 +31,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::{Block, BlockReader, Recording, RecordingError, Unproven, frames_agree};
 use crate::store::Store;
 use crate::verify::ReadProgress;
@@ -78,7 +78,7 @@ pub struct Recovered {
     /// The account as it is now.
     pub ledger: Ledger,
     /// What the recording is worth now.
-    pub verdict: Verdict,
+    pub verdict: RecordingVerdict,
     /// What was changed, or would be; nothing if all was in order.
     pub changed: Vec<String>,
 }
@@ -122,7 +122,7 @@ pub struct Proven {
     /// What is not there, in order: the gaps that the recording knows of, and one for each piece that is missing or damaged.
     pub gaps: Vec<Gap>,
     /// What the recording is worth.
-    pub verdict: Verdict,
+    pub verdict: RecordingVerdict,
     /// Why the recording is not in order, in words; [`recover`] puts it in order. Empty if it is.
     pub faults: Vec<String>,
 }

@@ -22,7 +22,7 @@ use hairspring_time::{CalibrationError, Timebase};
 
 use crate::beginning::Beginning;
 use crate::journal::RecordingId;
-use crate::recorder::{Outcome, Placement, Recorder, RecorderError, Setup, Status, Step};
+use crate::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, Setup, Status, Step};
 use crate::store::{Ways, best};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
@@ -47,7 +47,7 @@ pub struct RecordConfig {
     /// Writes under way at once, for each card.
     pub depth: usize,
     /// Which target gets a block.
-    pub placement: Placement,
+    pub placement: BlockPlacement,
     /// Which ways to the disk may be used.
     pub ways: Ways,
     /// How much will be recorded of each card, if it is known: space is reserved for it.
@@ -73,7 +73,7 @@ impl Default for RecordConfig {
             notify: Bytes::mib(4),
             on_overrun: OnOverrun::Stop,
             depth: 8,
-            placement: Placement::LeastLoaded,
+            placement: BlockPlacement::LeastLoaded,
             ways: Ways::default(),
             volume: None,
             length: None,

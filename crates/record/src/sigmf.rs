@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use hairspring_machine::Nanos;
 
 use crate::journal::RecordingId;
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use crate::store::Fallback;
 use hairspring_ring::OnOverrun;
 use hairspring_ring::gap::{Gap, Skip};
@@ -73,7 +73,7 @@ pub struct About {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closing {
     /// What it is worth.
-    pub verdict: Verdict,
+    pub verdict: RecordingVerdict,
     /// Why it ended, for people.
     pub reason: String,
     /// How it stands.
@@ -123,7 +123,7 @@ impl From<Fallback> for StoredFallback {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Ended in order, with this verdict.
-    Ended(Verdict),
+    Ended(RecordingVerdict),
     /// Mended after a crash or damage.
     Recovered,
 }

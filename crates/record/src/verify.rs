@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha512};
 
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::{Block, BlockReader, Recording, RecordingError, Unproven};
 use crate::store::Store;
 use hairspring_ring::units::Bytes;
@@ -49,7 +49,7 @@ pub struct Damage {
 pub struct Verified {
     /// The recording's own verdict if all is as it says; else `incomplete`, and what is damaged is named; `unaccounted` if
     /// even that does not explain what is missing.
-    pub verdict: Verdict,
+    pub verdict: RecordingVerdict,
     /// Blocks that were proven.
     pub blocks: u64,
     /// Their bytes.
@@ -172,17 +172,17 @@ pub fn verify(
     };
     let own = match recording.ended() {
         Some(ended) => ended.verdict,
-        None if recording.is_foreign() => Verdict::Complete,
-        None => Verdict::Incomplete,
+        None if recording.is_foreign() => RecordingVerdict::Complete,
+        None => RecordingVerdict::Incomplete,
     };
     if recording.ended().is_none() && !recording.is_foreign() {
         faults.push("the recording was cut off; `recover` mends it".to_owned());
     }
     let is_sound = faults.is_empty() && damaged == 0 && missing == 0 && mismatch.is_none();
     let verdict = match (ledger_holds, is_sound) {
-        (false, _) => Verdict::Unaccounted,
+        (false, _) => RecordingVerdict::Unaccounted,
         (true, true) => own,
-        (true, false) => own.max(Verdict::Incomplete),
+        (true, false) => own.max(RecordingVerdict::Incomplete),
     };
     let (bytes, missing) = (Bytes(proven), Bytes(missing));
     Ok(Verified {

@@ -9,7 +9,7 @@ use crate::units::Frames;
 /// Why samples were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Cause {
+pub enum GapCause {
     /// The buffer was full: the disk was slower than the source for longer than the buffer lasts.
     BufferFull = 1,
     /// There was room in the buffer, but nobody emptied the hardware's FIFO in time: the machine was busy or stalled.
@@ -26,7 +26,7 @@ pub enum Cause {
     Resumed = 7,
 }
 
-impl Cause {
+impl GapCause {
     /// Every cause.
     pub const ALL: [Self; 7] = [
         Self::BufferFull,
@@ -63,7 +63,7 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for GapCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::BufferFull => "the buffer was full",
@@ -85,7 +85,7 @@ pub struct Gap {
     /// How many are lost.
     pub frames: Frames,
     /// Why.
-    pub cause: Cause,
+    pub cause: GapCause,
     /// When it was found, on `CLOCK_MONOTONIC`.
     pub found: Nanos,
 }
@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn causes_are_read_back_by_their_number() {
-        for cause in Cause::ALL {
-            assert_eq!(Cause::from_number(cause as u8), Some(cause));
+        for cause in GapCause::ALL {
+            assert_eq!(GapCause::from_number(cause as u8), Some(cause));
         }
-        assert_eq!(Cause::from_number(0), None);
-        assert_eq!(Cause::from_number(8), None);
+        assert_eq!(GapCause::from_number(0), None);
+        assert_eq!(GapCause::from_number(8), None);
     }
 }

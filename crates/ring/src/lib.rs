@@ -20,7 +20,7 @@ mod ring;
 pub mod units;
 
 pub use end::{End, OnOverrun};
-pub use gap::{Cause, Gap, Skip};
+pub use gap::{Gap, GapCause, Skip};
 pub use layout::{Container, Layout};
 pub use memory::{Memory, Pages};
 pub use ring::{Consumer, Fill, Producer, RingError, Tap, ring};

@@ -5,7 +5,7 @@
 
 /// How far a setting reaches, and what ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum SettingScope {
     /// One thread and those it starts. Ends with them.
     Thread,
     /// One process and those it starts. Ends with them.
@@ -20,7 +20,7 @@ pub enum Scope {
     Host,
 }
 
-impl Scope {
+impl SettingScope {
     /// Its name as it stands in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ pub struct Tunable {
     /// What it changes, as a fragment.
     pub changes: &'static str,
     /// How far it reaches.
-    pub scope: Scope,
+    pub scope: SettingScope,
     /// How it is changed.
     pub interface: Interface,
     /// Which values it takes; empty for advice.
@@ -100,7 +100,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "slack",
         changes: "how late the kernel may wake an ordinary thread to save wake-ups (50 µs by default)",
-        scope: Scope::Thread,
+        scope: SettingScope::Thread,
         interface: Interface::Call("prctl(PR_SET_TIMERSLACK)"),
         values: "a span: 1ns, 50us",
         needs: NOTHING,
@@ -111,7 +111,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "policy",
         changes: "the scheduling policy, with its priority",
-        scope: Scope::Thread,
+        scope: SettingScope::Thread,
         interface: Interface::Call("sched_setscheduler"),
         values: "fifo:1..99, rr:1..99 or other",
         needs: NICE,
@@ -122,7 +122,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "cpu",
         changes: "the CPUs that the threads may run on",
-        scope: Scope::Thread,
+        scope: SettingScope::Thread,
         interface: Interface::Call("sched_setaffinity"),
         values: "a CPU or a list joined by +: 1, 0+2",
         needs: NOTHING,
@@ -133,7 +133,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "nice",
         changes: "the share of the CPU among ordinary programs",
-        scope: Scope::Thread,
+        scope: SettingScope::Thread,
         interface: Interface::Call("setpriority"),
         values: "-20..19",
         needs: "below 0: CAP_SYS_NICE or RLIMIT_NICE",
@@ -144,7 +144,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "memory-lock",
         changes: "whether pages of the program may be taken away",
-        scope: Scope::Process,
+        scope: SettingScope::Process,
         interface: Interface::Advice(
             "the program calls mlockall itself (RealTime::lock_memory in the library): a lock does not survive exec",
         ),
@@ -157,7 +157,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "deadline",
         changes: "a reserved budget of CPU time in each period (SCHED_DEADLINE)",
-        scope: Scope::Thread,
+        scope: SettingScope::Thread,
         interface: Interface::Advice("chrt --deadline, or sched_setattr in the program"),
         values: "",
         needs: "CAP_SYS_NICE",
@@ -168,7 +168,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "idle",
         changes: "how long a CPU may take to leave an idle state, for all CPUs",
-        scope: Scope::Descriptor,
+        scope: SettingScope::Descriptor,
         interface: Interface::Call("/dev/cpu_dma_latency, held open"),
         values: "off (no idle states), or a span: 10us",
         needs: "write permission on /dev/cpu_dma_latency (root, or a udev rule for a group)",
@@ -179,7 +179,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "idle-governor",
         changes: "how the kernel chooses idle states",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/sys/devices/system/cpu/cpuidle/current_governor"),
         values: "one of available_governors: menu, teo, ladder, haltpoll",
         needs: ROOT,
@@ -190,7 +190,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "halt-poll",
         changes: "how long an idle virtual CPU polls before it halts, in nanoseconds",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/sys/module/haltpoll/parameters/guest_halt_poll_ns"),
         values: "nanoseconds: 200000",
         needs: "root, and the idle governor haltpoll",
@@ -201,7 +201,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "rt-throttling",
         changes: "how many microseconds of each second real-time threads may run; -1 is no limit",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/kernel/sched_rt_runtime_us"),
         values: "-1, or microseconds: 950000",
         needs: ROOT,
@@ -212,7 +212,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "workqueue-cpus",
         changes: "the CPUs that serve the kernel's unbound work, as a mask in hexadecimal",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/sys/devices/virtual/workqueue/cpumask"),
         values: "a mask: 1",
         needs: ROOT,
@@ -223,7 +223,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "stat-interval",
         changes: "how often the kernel gathers memory statistics, in seconds",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/vm/stat_interval"),
         values: "seconds: 120",
         needs: ROOT,
@@ -234,7 +234,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "writeback-interval",
         changes: "how often the kernel looks for old unwritten pages, in hundredths of a second; 0 is never",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/vm/dirty_writeback_centisecs"),
         values: "hundredths of a second: 1500",
         needs: ROOT,
@@ -245,7 +245,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "timer-migration",
         changes: "whether timers of idle CPUs move to busy ones",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/kernel/timer_migration"),
         values: "0 or 1",
         needs: ROOT,
@@ -256,7 +256,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "huge-pages",
         changes: "how many pages of 2 MiB are set aside",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/vm/nr_hugepages"),
         values: "a count: 72",
         needs: ROOT,
@@ -267,7 +267,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "transparent-huge-pages",
         changes: "which memory gets pages of 2 MiB unasked",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/sys/kernel/mm/transparent_hugepage/enabled"),
         values: "always, madvise or never",
         needs: ROOT,
@@ -278,7 +278,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "swappiness",
         changes: "how readily the kernel swaps program memory out",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/vm/swappiness"),
         values: "0..200",
         needs: ROOT,
@@ -289,7 +289,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "compaction",
         changes: "how much the kernel compacts memory in advance",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/vm/compaction_proactiveness"),
         values: "0..100",
         needs: ROOT,
@@ -300,7 +300,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "numa-balancing",
         changes: "whether the kernel moves pages towards the CPU that uses them",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/kernel/numa_balancing"),
         values: "0 or 1",
         needs: ROOT,
@@ -311,7 +311,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "nmi-watchdog",
         changes: "whether the kernel looks for hanging CPUs with a performance counter",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/proc/sys/kernel/nmi_watchdog"),
         values: "0 or 1",
         needs: ROOT,
@@ -322,7 +322,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "disk-scheduler",
         changes: "the scheduler of every disk",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/sys/block/*/queue/scheduler"),
         values: "one that the disks list: none, mq-deadline, kyber, bfq",
         needs: ROOT,
@@ -333,7 +333,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "frequency-governor",
         changes: "how the kernel chooses the frequency of every CPU",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/sys/devices/system/cpu/cpufreq/*/scaling_governor"),
         values: "one of scaling_available_governors: performance, powersave, schedutil",
         needs: ROOT,
@@ -344,7 +344,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "turbo",
         changes: "whether the CPUs may run above their nominal frequency",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/sys/devices/system/cpu/cpufreq/boost"),
         values: "0 or 1",
         needs: ROOT,
@@ -355,7 +355,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "preemption",
         changes: "where the kernel may be interrupted for a more urgent task",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Files("/sys/kernel/debug/sched/preempt"),
         values: "none, voluntary, lazy or full",
         needs: "root, debugfs mounted, a kernel with PREEMPT_DYNAMIC",
@@ -366,7 +366,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "isolation",
         changes: "CPUs that the scheduler leaves to programs that ask for them",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Advice(
             "cgroup v2: cpuset.cpus and cpuset.cpus.partition=isolated; or boot with isolcpus=domain,managed_irq,N",
         ),
@@ -379,7 +379,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "interrupt-cpus",
         changes: "the CPUs that serve device interrupts",
-        scope: Scope::Machine,
+        scope: SettingScope::Machine,
         interface: Interface::Advice(
             "/proc/irq/N/smp_affinity_list; stop irqbalance, which undoes it; or boot with irqaffinity=",
         ),
@@ -392,7 +392,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "busy-poll",
         changes: "whether a socket polls its network card",
-        scope: Scope::Process,
+        scope: SettingScope::Process,
         interface: Interface::Advice("SO_BUSY_POLL and SO_PREFER_BUSY_POLL in the program"),
         values: "",
         needs: "CAP_NET_ADMIN to raise it",
@@ -403,7 +403,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "tickless",
         changes: "whether a CPU with one runnable task gets timer interrupts",
-        scope: Scope::Boot,
+        scope: SettingScope::Boot,
         interface: Interface::Advice("boot with nohz_full=N, on a kernel with CONFIG_NO_HZ_FULL"),
         values: "",
         needs: "root and a reboot",
@@ -414,7 +414,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "rcu-callbacks",
         changes: "where the kernel frees what it no longer needs",
-        scope: Scope::Boot,
+        scope: SettingScope::Boot,
         interface: Interface::Advice("boot with rcu_nocbs=N and move the rcuo threads"),
         values: "",
         needs: "root and a reboot",
@@ -425,7 +425,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "idle-at-boot",
         changes: "idle states, from boot on",
-        scope: Scope::Boot,
+        scope: SettingScope::Boot,
         interface: Interface::Advice("boot with intel_idle.max_cstate=1 or idle=poll"),
         values: "",
         needs: "root and a reboot",
@@ -436,7 +436,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "threaded-interrupts",
         changes: "whether interrupt handlers are threads with a priority",
-        scope: Scope::Boot,
+        scope: SettingScope::Boot,
         interface: Interface::Advice("boot with threadirqs, then chrt the irq/ threads"),
         values: "",
         needs: "root and a reboot",
@@ -447,7 +447,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "virtual-cpus",
         changes: "what the host does with the virtual CPUs",
-        scope: Scope::Host,
+        scope: SettingScope::Host,
         interface: Interface::Advice(
             "on the host: pin the virtual CPUs, no overcommit, cpu-pm=on, huge pages, no ballooning",
         ),
@@ -460,7 +460,7 @@ pub const CATALOGUE: &[Tunable] = &[
     Tunable {
         id: "firmware",
         changes: "interrupts of the firmware (SMI), C1E, SpeedStep",
-        scope: Scope::Host,
+        scope: SettingScope::Host,
         interface: Interface::Advice("firmware setup: USB legacy support, ECC scrubbing, power management"),
         values: "",
         needs: "access to the firmware setup",
@@ -496,7 +496,7 @@ mod tests {
     fn only_files_of_the_machine_are_written() {
         for tunable in CATALOGUE {
             if let Interface::Files(pattern) = tunable.interface {
-                assert_eq!(tunable.scope, Scope::Machine, "{}", tunable.id);
+                assert_eq!(tunable.scope, SettingScope::Machine, "{}", tunable.id);
                 assert!(pattern.starts_with("/sys/") || pattern.starts_with("/proc/sys/"), "{}", tunable.id);
                 assert!(pattern.matches('*').count() <= 1, "{}", tunable.id);
             }

@@ -11,7 +11,7 @@ use std::process::{Child, Command};
 
 use hairspring_machine::{Host, Machine, Refused};
 
-use crate::catalogue::{Interface, Scope};
+use crate::catalogue::{Interface, SettingScope};
 use crate::choice::{Choice, Value};
 use crate::idle::{IDLE_DEVICE, IdleLatency};
 use crate::journal::{Changes, ChangesError, Restored};
@@ -97,7 +97,7 @@ impl Launch {
                     granted.push((choice.clone(), shown_idle()));
                 }
                 (Value::File(value), Interface::Files(pattern)) => {
-                    if choice.tunable().scope == Scope::Machine && !machine_allowed {
+                    if choice.tunable().scope == SettingScope::Machine && !machine_allowed {
                         return Err(LaunchError::MachineNotAllowed(choice.clone()));
                     }
                     if changes.is_none() {

@@ -2,22 +2,22 @@
 //!
 //! | noun | what it is |
 //! |---|---|
-//! | [`Tunable`] | one row of the catalogue: what it changes, its [`Scope`], its cost, its traps |
+//! | [`Tunable`] | one row of the catalogue: what it changes, its [`SettingScope`], its cost, its traps |
 //! | [`Choice`] | a tunable and a value for it, parsed from `id=value` |
 //! | [`Launch`] | a program that starts under choices |
 //! | [`Changes`] | files of the kernel that were changed, with their old values in an undo journal |
 //!
-//! A setting lives as long as its [`Scope`] says. Settings of a thread, a process or a descriptor end with the program that has
+//! A setting lives as long as its [`SettingScope`] says. Settings of a thread, a process or a descriptor end with the program that has
 //! them, also after SIGKILL. Settings of the machine stay, so [`Changes`] writes the old value to a journal first and synchronizes
 //! it. The next command that finds the journal without its owner restores the old values.
 //!
 //! Linux only. Nothing here is real-time safe: every call makes system calls and allocates.
 //!
 //! ```
-//! use hairspring_settings::{Choice, Scope};
+//! use hairspring_settings::{Choice, SettingScope};
 //! let choice: Choice = "slack=1us".parse()?;
 //! assert_eq!(choice.tunable().id, "slack");
-//! assert_eq!(choice.tunable().scope, Scope::Thread);
+//! assert_eq!(choice.tunable().scope, SettingScope::Thread);
 //! # Ok::<(), hairspring_settings::ChoiceError>(())
 //! ```
 
@@ -29,7 +29,7 @@ mod idle;
 mod journal;
 mod launch;
 
-pub use catalogue::{CATALOGUE, Interface, Scope, Tunable};
+pub use catalogue::{CATALOGUE, Interface, SettingScope, Tunable};
 pub use choice::{Choice, ChoiceError};
 pub use current::current;
 pub use idle::{IDLE_DEVICE, IdleLatency};

@@ -131,8 +131,8 @@ pub enum Next {
 ///   `Stop` → moves what it has, declares what it lost until now, ends with [`End::Overrun`]; `Gap` → declares it and goes on;
 ///   `Overwrite` → asks [`Producer::evict`] for room first, and loses only what that does not give.
 /// - Who asks for [`OnOverrun::Block`] is refused before it starts; a clocked source that meets it all the same acts as by `Stop`.
-/// - The cause of a gap is [`Cause::ServedLate`](hairspring_ring::Cause::ServedLate) if the ring had room for it when it was found,
-///   else [`Cause::BufferFull`](hairspring_ring::Cause::BufferFull).
+/// - The cause of a gap is [`GapCause::ServedLate`](hairspring_ring::GapCause::ServedLate) if the ring had room for it when it was found,
+///   else [`GapCause::BufferFull`](hairspring_ring::GapCause::BufferFull).
 pub trait Source: Send {
     /// What the stream is.
     fn describe(&self) -> SourceDescription;

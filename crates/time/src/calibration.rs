@@ -30,7 +30,7 @@
 use hairspring_machine::{Clock, Machine, Nanos, Ticks};
 
 use crate::scale::Scale;
-use crate::trust::Source;
+use crate::trust::TimeSource;
 
 /// Brackets taken at each end. Fifty take 3 µs, and one of them is as narrow as the machine can make it.
 pub const BRACKETS: u32 = 50;
@@ -54,19 +54,19 @@ impl Bracket {
     ///
     /// A counter that stands still across a reading of the clock counts in steps, so its reading may be as old as one: the
     /// bracket is as much wider.
-    pub fn narrowest<M: Machine>(machine: &M, source: Source, clock: Clock) -> Self {
+    pub fn narrowest<M: Machine>(machine: &M, source: TimeSource, clock: Clock) -> Self {
         Self::narrowest_and_lag(machine, source, clock).0
     }
 
     /// The narrowest bracket, and by how many ticks a reading can be older than the one tick that every reading may be.
-    fn narrowest_and_lag<M: Machine>(machine: &M, source: Source, clock: Clock) -> (Self, i64) {
+    fn narrowest_and_lag<M: Machine>(machine: &M, source: TimeSource, clock: Clock) -> (Self, i64) {
         let best = Self::narrowest_of(machine, source, clock, BRACKETS);
         let lag = if best.width() == 0 { (step(machine, source) - 1).max(0) } else { 0 };
         (Self { after: best.after.plus(lag), ..best }, lag)
     }
 
     /// Takes so many brackets (at least one) and keeps the narrowest.
-    pub(crate) fn narrowest_of<M: Machine>(machine: &M, source: Source, clock: Clock, brackets: u32) -> Self {
+    pub(crate) fn narrowest_of<M: Machine>(machine: &M, source: TimeSource, clock: Clock, brackets: u32) -> Self {
         let mut best = Self::take(machine, source, clock);
         for _ in 1..brackets {
             let next = Self::take(machine, source, clock);
@@ -78,7 +78,7 @@ impl Bracket {
     }
 
     #[inline]
-    fn take<M: Machine>(machine: &M, source: Source, clock: Clock) -> Self {
+    fn take<M: Machine>(machine: &M, source: TimeSource, clock: Clock) -> Self {
         let before = raw_ordered(machine, source);
         let clock = machine.read(clock);
         let after = raw_ordered(machine, source);
@@ -104,20 +104,20 @@ impl Bracket {
 
 /// Reads what time is taken from, unordered.
 #[inline(always)]
-pub(crate) fn raw<M: Machine>(machine: &M, source: Source) -> Ticks {
+pub(crate) fn raw<M: Machine>(machine: &M, source: TimeSource) -> Ticks {
     match source {
-        Source::Counter => machine.ticks(),
-        Source::KernelClock => Ticks::new(machine.read(Clock::Monotonic).count().cast_unsigned()),
+        TimeSource::Counter => machine.ticks(),
+        TimeSource::KernelClock => Ticks::new(machine.read(Clock::Monotonic).count().cast_unsigned()),
     }
 }
 
 /// Reads what time is taken from, after all earlier instructions.
 #[inline(always)]
-pub(crate) fn raw_ordered<M: Machine>(machine: &M, source: Source) -> Ticks {
+pub(crate) fn raw_ordered<M: Machine>(machine: &M, source: TimeSource) -> Ticks {
     match source {
-        Source::Counter => machine.ticks_ordered(),
+        TimeSource::Counter => machine.ticks_ordered(),
         // The kernel orders its own read.
-        Source::KernelClock => raw(machine, source),
+        TimeSource::KernelClock => raw(machine, source),
     }
 }
 
@@ -127,7 +127,7 @@ const STEP_LOOKS: u32 = 4_096;
 const STEP_TRIES: u32 = 3;
 
 /// How many ticks the source moves at a time, as far as its readings show; 1 if it does not move while it is looked at.
-fn step<M: Machine>(machine: &M, source: Source) -> i64 {
+fn step<M: Machine>(machine: &M, source: TimeSource) -> i64 {
     let next = |from: Ticks| {
         let mut readings = (0..STEP_LOOKS).map(|_| raw_ordered(machine, source));
         readings.find(|reading| reading.since(from) != 0)
@@ -147,7 +147,7 @@ fn step<M: Machine>(machine: &M, source: Source) -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     /// What time is taken from; with the kernel's clock the rate is 1 GHz and exact by definition.
-    pub source: Source,
+    pub source: TimeSource,
     /// The rate, in hertz.
     pub rate_hz: f64,
     /// How wrong the rate can be against the kernel's clock during the baseline, in parts per million. A hard bound.
@@ -163,9 +163,9 @@ pub struct Calibration {
 impl Calibration {
     /// The rate between two pairs of brackets, (monotonic, raw) at each end. None if they are not in order.
     /// `step` is that of the kernel's clock.
-    pub(crate) fn between(source: Source, step: Nanos, first: Anchor, last: Anchor) -> Option<(Self, Scale)> {
+    pub(crate) fn between(source: TimeSource, step: Nanos, first: Anchor, last: Anchor) -> Option<(Self, Scale)> {
         let nanos = last.monotonic.clock - first.monotonic.clock;
-        if source == Source::KernelClock {
+        if source == TimeSource::KernelClock {
             let origin = (Ticks::new(last.monotonic.clock.count().cast_unsigned()), last.monotonic.clock);
             let calibration =
                 Self { source, rate_hz: 1e9, bound_ppm: 0.0, baseline: nanos, discipline_ppm: 0.0, bound: 0 };
@@ -218,7 +218,7 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    pub(crate) fn take<M: Machine>(machine: &M, source: Source) -> Self {
+    pub(crate) fn take<M: Machine>(machine: &M, source: TimeSource) -> Self {
         let raw = Bracket::narrowest(machine, source, Clock::MonotonicRaw);
         let (monotonic, lag) = Bracket::narrowest_and_lag(machine, source, Clock::Monotonic);
         Self { monotonic, raw, lag, suspended: suspended(machine) }

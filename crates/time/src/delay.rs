@@ -38,7 +38,7 @@ use crate::goal::Goal;
 use crate::instant::Instant;
 use crate::poll::{Polled, Watch, poll};
 use crate::timebase::Timebase;
-use crate::trust::Source;
+use crate::trust::TimeSource;
 use crate::verdict::Verdict;
 
 /// The longest delay that polls without having been asked to: longer, and the machine seems to hang.
@@ -180,7 +180,7 @@ impl<M: Machine> Timebase<M> {
         }
         let is_short = request < CONFIRMED_FROM && budget >= request;
         // Where time is taken from the kernel's clock, every reading confirms.
-        if is_short || (self.source() == Source::KernelClock && budget >= request) {
+        if is_short || (self.source() == TimeSource::KernelClock && budget >= request) {
             return self.poll_short(request);
         }
         self.poll_long(request, budget)

@@ -69,5 +69,5 @@ pub use profile::{Ordering, Profile, Start, Summary};
 pub use real_time::{Grant, RealTime, RealTimeGuard};
 pub use skew::{Skew, SkewError};
 pub use timebase::{CalibrationError, Continuity, Cost, FIRST_BASELINE, Refined, SKEW_UNMEASURED, Timebase};
-pub use trust::{Reason, Source, TRAPPED_READ_COST, Trust};
+pub use trust::{TRAPPED_READ_COST, TimeSource, Trust, TrustReason};
 pub use verdict::{Cause, GAP_LEAST, Gaps, Verdict};

@@ -34,7 +34,7 @@ use std::marker::PhantomData;
 use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy, Ticks};
 
 use crate::timebase::Timebase;
-use crate::trust::Source;
+use crate::trust::TimeSource;
 use crate::verdict::{Cause, Verdict};
 
 /// Rounds between looks at the kernel's clock, in case the counter does not get anywhere: some 100 µs.
@@ -309,7 +309,7 @@ pub(crate) fn poll<M: Machine>(
     let machine = timebase.machine();
     let mut deadline = deadline;
     let mut skew_ticks = match timebase.source() {
-        Source::Counter if skew > Nanos::ZERO => timebase.ticks_for_at_least(skew),
+        TimeSource::Counter if skew > Nanos::ZERO => timebase.ticks_for_at_least(skew),
         _ => 0,
     };
     // The last steps are made without a pause, which would be the longest part of them.

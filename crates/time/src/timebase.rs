@@ -31,7 +31,7 @@ use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos, Ticks};
 use crate::calibration::{Anchor, Calibration, raw, raw_ordered};
 use crate::instant::{Epoch, Instant};
 use crate::scale::Scale;
-use crate::trust::{Source, Trust};
+use crate::trust::{TimeSource, Trust};
 use crate::verdict::{Cause, GAP_LEAST};
 
 /// The first baseline: long enough for a bound below 20 ppm where a bracket is narrower than 80 ns.
@@ -52,7 +52,7 @@ const SUSPEND_LEAST: Nanos = Nanos::from_millis(1);
 pub struct Timebase<M: Machine = Host> {
     machine: M,
     scale: Scale,
-    source: Source,
+    source: TimeSource,
     epoch: Epoch,
     calibration: Calibration,
     trust: Trust,
@@ -144,7 +144,7 @@ impl<M: Machine + Clone> Timebase<M> {
         Ok(timebase)
     }
 
-    fn calibrate_by(machine: M, trust: Trust, source: Source) -> Result<Self, CalibrationError> {
+    fn calibrate_by(machine: M, trust: Trust, source: TimeSource) -> Result<Self, CalibrationError> {
         let first = Anchor::take(&machine, source);
         let until = first.monotonic.clock + FIRST_BASELINE;
         while machine.read(Clock::Monotonic) < until {
@@ -211,7 +211,7 @@ impl<M: Machine + Clone> Timebase<M> {
             + 2 * self.machine.clock_step().count();
         let allowance = self.drift_in(elapsed).count() + half_widths;
         let suspended = now.suspended - self.last.suspended;
-        let believed = self.source == Source::KernelClock
+        let believed = self.source == TimeSource::KernelClock
             || self.machine.clocksource().is_ok_and(|name| crate::trust::is_kept_with_the_counter(&name));
         let trouble = if !believed {
             Some(Continuity::Distrusted)
@@ -254,7 +254,7 @@ impl<M: Machine + Clone> Timebase<M> {
         let fresh = Self::calibrate_by(self.machine.clone(), trust.clone(), trust.source());
         let fresh = fresh.or_else(|_| {
             let trust = Trust { trusted: false, ..trust };
-            Self::calibrate_by(self.machine.clone(), trust, Source::KernelClock)
+            Self::calibrate_by(self.machine.clone(), trust, TimeSource::KernelClock)
         });
         match fresh {
             Ok(fresh) => Self { epoch: self.epoch_after(fresh.epoch), skew: self.skew, cost: self.cost, ..fresh },
@@ -334,7 +334,7 @@ impl<M: Machine> Timebase<M> {
     }
 
     /// What time is taken from.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> TimeSource {
         self.source
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn is_kept_with_the_counter(clocksource: &str) -> bool {
 
 /// What time is taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum TimeSource {
     /// The CPU's counter.
     Counter,
     /// `CLOCK_MONOTONIC`, because the counter is not trusted: right, but slower to read and coarser.
@@ -32,12 +32,12 @@ pub struct Trust {
     /// Whether the machine is a guest, where time can be stolen unseen.
     pub guest: bool,
     /// Each piece of evidence, for and against.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<TrustReason>,
 }
 
 /// One piece of evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
+pub struct TrustReason {
     /// Whether it speaks for the counter.
     pub supports: bool,
     /// The evidence, as a sentence fragment.
@@ -52,7 +52,7 @@ impl Trust {
         let name = evidence.name;
         let mut reasons = Vec::new();
         let mut weigh = |supports: bool, yes: String, no: String| {
-            reasons.push(Reason { supports, text: if supports { yes } else { no } });
+            reasons.push(TrustReason { supports, text: if supports { yes } else { no } });
         };
         weigh(
             evidence.invariant,
@@ -84,8 +84,8 @@ impl Trust {
     }
 
     /// What time is taken from under this verdict.
-    pub fn source(&self) -> Source {
-        if self.trusted { Source::Counter } else { Source::KernelClock }
+    pub fn source(&self) -> TimeSource {
+        if self.trusted { TimeSource::Counter } else { TimeSource::KernelClock }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hairspring_machine::{Clock, Host, Machine};
 use hairspring_sheet::{Figure, Method, Unit};
-use hairspring_time::{Bracket, Nanos, Source, Timebase};
+use hairspring_time::{Bracket, Nanos, TimeSource, Timebase};
 use serde_json::{Value, json};
 
 use crate::report::statistics;
@@ -54,7 +54,7 @@ pub(crate) fn once(candidate: &str, before_main: Nanos) -> Result<(), String> {
 
 /// How long a candidate takes the baseline to be, and how long the kernel's clock says it was.
 fn span(nanos: &dyn Fn(u64, u64) -> f64) -> (f64, f64) {
-    let look = || Bracket::narrowest(&Host, Source::Counter, Clock::Monotonic);
+    let look = || Bracket::narrowest(&Host, TimeSource::Counter, Clock::Monotonic);
     let before = look();
     std::thread::sleep(BASELINE);
     let after = look();

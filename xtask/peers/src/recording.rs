@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use hairspring_record::ledger::Verdict;
+use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recording::{Files, Recording};
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_record::store::{Ways, best};
@@ -161,7 +161,7 @@ fn verified(base: &Path, counters: bool) -> Result<f64, String> {
     let before = std::time::Instant::now();
     let verified = verify(&mut *store, &recording, options, &mut |_| ()).map_err(|error| error.to_string())?;
     let took = before.elapsed();
-    if verified.verdict != Verdict::Complete {
+    if verified.verdict != RecordingVerdict::Complete {
         return Err(format!("verify what was recorded: {}", verified.verdict.name()));
     }
     Ok(verified.bytes.count() as f64 / took.as_secs_f64())

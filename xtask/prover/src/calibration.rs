@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hairspring_machine::Clock;
-use hairspring_time::{BRACKETS, Bracket, Host, Machine, Nanos, Source, Timebase};
+use hairspring_time::{BRACKETS, Bracket, Host, Machine, Nanos, TimeSource, Timebase};
 use serde_json::{Map, Value, json};
 
 use super::Verdict;
@@ -129,7 +129,7 @@ pub(crate) fn child(seconds: u32) -> Verdict {
     Verdict { passed: true, figures }
 }
 
-fn narrowest(source: Source) -> Bracket {
+fn narrowest(source: TimeSource) -> Bracket {
     let mut best = Bracket::narrowest(&Host, source, Clock::Monotonic);
     for _ in 1..TRUTH_BRACKETS / BRACKETS {
         let next = Bracket::narrowest(&Host, source, Clock::Monotonic);

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hairspring_record::journal::{Journal, Record};
-use hairspring_record::ledger::Verdict as Worth;
+use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recording::{Files, Recording};
 use hairspring_record::recover;
 use hairspring_record::recover::recover;
@@ -205,7 +205,7 @@ fn proven(recording: &Recording) -> Result<Verified, String> {
         let (mismatch, faults) = (&verified.mismatch, &verified.faults);
         return Err(format!("{} blocks are damaged, {mismatch:?}, {faults:?}", verified.damaged));
     }
-    if verified.pattern.is_none() || verified.verdict == Worth::Unaccounted {
+    if verified.pattern.is_none() || verified.verdict == RecordingVerdict::Unaccounted {
         return Err(format!("it could not be proven: {}", verified.verdict.name()));
     }
     Ok(verified)

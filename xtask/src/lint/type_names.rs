@@ -1,25 +1,15 @@
 //! Invariant 9: no two public types share a name.
 //!
 //! Looked at are `pub` structures, enumerations, unions, traits and types of the product, wherever they stand in their crates. One name on
-//! several platforms is one type: of files under `host/` only those of Linux count. [`SHARED`] lists the names that are still shared. It
-//! shrinks: a name that is shared no longer must go from it.
+//! several platforms is one type: of files under `host/` only those of Linux count.
 
 use std::collections::BTreeMap;
 
 use super::{Repository, Violation};
 
-/// Names that two types still share. Rename one of them, and remove the name here.
-const SHARED: &[&str] =
-    &["Block", "Cause", "Device", "Event", "Gaps", "Placement", "Reason", "Scope", "Script", "Source", "Verdict"];
 const KEYWORDS: [&str; 5] = ["struct", "enum", "union", "trait", "type"];
-/// Where the list stands.
-const FILE: &str = "xtask/src/lint/type_names.rs";
 
 pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
-    shared(repository, SHARED)
-}
-
-fn shared(repository: &Repository, allowed: &[&str]) -> Vec<Violation> {
     let mut places: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
     for source in &repository.sources {
         let counts = source.crate_name().is_some() && source.path.contains("/src/") && !source.is_outside_the_product();
@@ -32,9 +22,8 @@ fn shared(repository: &Repository, allowed: &[&str]) -> Vec<Violation> {
             }
         }
     }
-    let is_shared = |name: &str| places.get(name).is_some_and(|places| places.len() > 1);
-    let named = places.iter().filter(|(name, places)| places.len() > 1 && !allowed.contains(name));
-    let mut violations: Vec<Violation> = named
+    let shared = places.iter().filter(|(_, places)| places.len() > 1);
+    shared
         .flat_map(|(name, places)| {
             let (first, line) = places[0];
             places[1..].iter().map(move |(path, at)| Violation {
@@ -45,13 +34,7 @@ fn shared(repository: &Repository, allowed: &[&str]) -> Vec<Violation> {
                 ),
             })
         })
-        .collect();
-    violations.extend(allowed.iter().filter(|name| !is_shared(name)).map(|name| Violation {
-        path: FILE.to_owned(),
-        line: 0,
-        what: format!("the list of shared names has {name}, which only one public type has; remove it"),
-    }));
-    violations
+        .collect()
 }
 
 /// The public type that a line declares.
@@ -72,8 +55,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(files: &[(&str, &str)], allowed: &[&str], expected: &[(&str, usize)]) {
-        let found = shared(&Repository::of(files), allowed);
+    fn check(files: &[(&str, &str)], expected: &[(&str, usize)]) {
+        let found = find(&Repository::of(files));
         let found: Vec<_> = found.iter().map(|violation| (violation.path.as_str(), violation.line)).collect();
         assert_eq!(found, expected);
     }
@@ -81,9 +64,9 @@ mod tests {
     #[test]
     fn a_name_that_two_public_types_share_is_caught_at_the_second() {
         let one = ("crates/time/src/a.rs", "\n/// It.\npub struct Source(u8);\n");
-        check(&[one, ("crates/exec/src/b.rs", "pub enum Source<'a> {\n}\n")], &[], &[("crates/exec/src/b.rs", 1)]);
-        check(&[one, ("crates/exec/src/b.rs", "pub unsafe trait Source {\n}\n")], &[], &[("crates/exec/src/b.rs", 1)]);
-        check(&[one, ("crates/exec/src/b.rs", "pub type Source = u8;\n")], &["Source"], &[]);
+        check(&[one, ("crates/exec/src/b.rs", "pub enum Source<'a> {\n}\n")], &[("crates/exec/src/b.rs", 1)]);
+        check(&[one, ("crates/exec/src/b.rs", "pub unsafe trait Source {\n}\n")], &[("crates/exec/src/b.rs", 1)]);
+        check(&[one, ("crates/exec/src/b.rs", "pub type Source = u8;\n")], &[("crates/exec/src/b.rs", 1)]);
     }
 
     #[test]
@@ -100,12 +83,7 @@ mod tests {
             ("crates/exec/src/b.rs", "#[cfg(test)]\nmod tests {\n    pub struct Source;\n}\n"),
             ("xtask/src/b.rs", "pub struct Source;\n"),
         ] {
-            check(&[one, other], &[], &[]);
+            check(&[one, other], &[]);
         }
-    }
-
-    #[test]
-    fn a_name_that_is_shared_no_longer_must_go_from_the_list() {
-        check(&[("crates/time/src/a.rs", "pub struct Source(u8);\n")], &["Source"], &[(FILE, 0)]);
     }
 }

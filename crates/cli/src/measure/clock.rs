@@ -4,7 +4,7 @@ use clap::Args;
 use hairspring_machine::{Clock, Host, Machine};
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::{quantity, quantity_with_digits};
-use hairspring_time::{Nanos, Source, Timebase};
+use hairspring_time::{Nanos, TimeSource, Timebase};
 use serde_json::json;
 
 use crate::arguments::{Plain, duration};
@@ -88,10 +88,10 @@ fn text(timebase: &Timebase, fresh_bound_ppm: f64, fresh_baseline: Nanos) -> Str
     text
 }
 
-fn source(source: Source) -> &'static str {
+fn source(source: TimeSource) -> &'static str {
     match source {
-        Source::Counter => "counter",
-        Source::KernelClock => "CLOCK_MONOTONIC",
+        TimeSource::Counter => "counter",
+        TimeSource::KernelClock => "CLOCK_MONOTONIC",
     }
 }
 
@@ -102,7 +102,7 @@ fn json(timebase: &Timebase) -> String {
         trust.reasons.iter().map(|reason| json!({ "supports": reason.supports, "text": reason.text })).collect();
     let value = json!({
         "schema": "hairspring.clock/1",
-        "source": match timebase.source() { Source::Counter => "counter", Source::KernelClock => "clock_monotonic" },
+        "source": match timebase.source() { TimeSource::Counter => "counter", TimeSource::KernelClock => "clock_monotonic" },
         "rate_hz": calibration.rate_hz,
         "bound_ppm": calibration.bound_ppm,
         "baseline_ns": calibration.baseline.count(),

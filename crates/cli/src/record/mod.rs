@@ -15,7 +15,7 @@ pub(crate) mod verify;
 pub(crate) mod way;
 
 use clap::Subcommand;
-use hairspring_record::Verdict;
+use hairspring_record::RecordingVerdict;
 use hairspring_ring::Frames;
 
 use crate::exit::{Exit, Failure};
@@ -87,12 +87,12 @@ impl Command {
     }
 }
 
-impl From<Verdict> for Exit {
-    fn from(verdict: Verdict) -> Self {
+impl From<RecordingVerdict> for Exit {
+    fn from(verdict: RecordingVerdict) -> Self {
         match verdict {
-            Verdict::Complete | Verdict::Stopped => Self::Success,
-            Verdict::Incomplete => Self::Loss,
-            Verdict::Unaccounted => Self::Unreadable,
+            RecordingVerdict::Complete | RecordingVerdict::Stopped => Self::Success,
+            RecordingVerdict::Incomplete => Self::Loss,
+            RecordingVerdict::Unaccounted => Self::Unreadable,
         }
     }
 }

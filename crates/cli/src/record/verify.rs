@@ -85,7 +85,7 @@ fn reason(recorded: &Recording, verified: &Verified) -> String {
     }
     if reasons.is_empty() {
         reasons.push("every byte is what was written".to_owned());
-        let own = recorded.closing().filter(|closing| closing.verdict != hairspring_record::Verdict::Complete);
+        let own = recorded.closing().filter(|closing| closing.verdict != hairspring_record::RecordingVerdict::Complete);
         reasons.extend(own.map(|closing| closing.reason.clone()));
     }
     reasons.join("; ")

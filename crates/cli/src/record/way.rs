@@ -1,7 +1,7 @@
 //! How data go from cards to disks: arguments that every recording has, and default sizes.
 
 use clap::{Args, ValueEnum};
-use hairspring_record::recorder::{MOST_DEPTH, Placement};
+use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH};
 use hairspring_record::session::RecordConfig;
 use hairspring_record::store::Ways;
 use hairspring_ring::memory::{Pages, free_memory};
@@ -75,7 +75,7 @@ pub(crate) enum PlacementName {
     Static,
 }
 
-impl From<PlacementName> for Placement {
+impl From<PlacementName> for BlockPlacement {
     fn from(name: PlacementName) -> Self {
         match name {
             PlacementName::LeastLoaded => Self::LeastLoaded,

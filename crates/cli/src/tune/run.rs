@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 
 use clap::{Args, ValueEnum};
-use hairspring_settings::{Choice, IDLE_DEVICE, JOURNAL, Launch, LaunchError, Launched, Scope};
+use hairspring_settings::{Choice, IDLE_DEVICE, JOURNAL, Launch, LaunchError, Launched, SettingScope};
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let launch = Launch::new(command, arguments.set.clone());
     let mut launched = launch.start(arguments.allow == Some(Allowed::Machine)).map_err(|error| not_started(&error))?;
     restore::tell(&launched.leftovers);
-    if launched.granted.iter().any(|(choice, _)| choice.tunable().scope == Scope::Machine) {
+    if launched.granted.iter().any(|(choice, _)| choice.tunable().scope == SettingScope::Machine) {
         start_guardian();
     }
     if !arguments.quiet {

@@ -28,7 +28,7 @@ pub struct Script {
     /// Whether the kernel shares an area with the thread (rseq): both the sentinel and the number of the CPU come from it.
     pub sentinel: bool,
     /// What happens, in any order.
-    pub events: Vec<Event>,
+    pub events: Vec<SimEvent>,
 }
 
 /// What each call costs, in picoseconds of true time.
@@ -48,7 +48,7 @@ pub struct Costs {
 
 /// One thing that happens at one moment of true time since the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct SimEvent {
     /// When.
     pub at: Nanos,
     /// What.
@@ -115,7 +115,7 @@ impl Script {
     /// The script with one more event.
     #[must_use]
     pub fn with(mut self, at: Nanos, disturbance: Disturbance) -> Self {
-        self.events.push(Event { at, disturbance });
+        self.events.push(SimEvent { at, disturbance });
         self
     }
 }

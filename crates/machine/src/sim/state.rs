@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::script::{Costs, Disturbance, Event, Script};
+use super::script::{Costs, Disturbance, Script, SimEvent};
 use crate::{Clock, Cpu, CpuCounters, CpuSet, Nanos, Policy, ThreadUsage, Ticks, Woken};
 
 const PICOS: u64 = 1_000;
@@ -21,7 +21,7 @@ const WAKE_TRIES: u32 = 64;
 pub(super) struct State {
     script: Script,
     /// Events to come, ascending.
-    events: VecDeque<Event>,
+    events: VecDeque<SimEvent>,
     /// True time since the beginning.
     elapsed_ps: u128,
     /// Counter: raw value and the fraction of a tick (in 1/10¹²) reached so far.
@@ -145,7 +145,7 @@ impl State {
         self.cpu
     }
 
-    pub(super) fn add(&mut self, event: Event) {
+    pub(super) fn add(&mut self, event: SimEvent) {
         let place = self.events.partition_point(|other| other.at <= event.at);
         self.events.insert(place, event);
     }

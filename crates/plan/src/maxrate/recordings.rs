@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::Nanos;
 
 use super::{Probe, Purpose};
-use hairspring_record::ledger::Verdict;
+use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::session::{Input, RecordConfig, RecordError, RecordProgress, Recorded, record};
 use hairspring_record::store::best;
 use hairspring_record::verify;
 use hairspring_record::verify::{VerifyOptions, verify};
 use hairspring_ring::OnOverrun;
-use hairspring_ring::gap::Cause;
+use hairspring_ring::gap::GapCause;
 use hairspring_ring::units::{ByteRate, Bytes, SampleRate};
 use hairspring_source::Source;
 use hairspring_source::card::{Card, CardError, CardKind};
@@ -120,7 +120,7 @@ impl Recordings {
         self.remove();
         let recorded = recorded?;
         let outcome = &recorded.outcome;
-        if !matches!(outcome.verdict, Verdict::Complete | Verdict::Stopped) {
+        if !matches!(outcome.verdict, RecordingVerdict::Complete | RecordingVerdict::Stopped) {
             return Err(ProbeError::Failed(outcome.reason.clone()));
         }
         let rate = ByteRate::of(Bytes(outcome.ledger.stored_bytes), recorded.finished);
@@ -148,14 +148,14 @@ impl Recordings {
         let source = card.open(Some(layout.frames_in(volume))).map_err(ProbeError::Open)?;
         let result =
             self.one(source, &self.config(OnOverrun::Stop, Some(volume)), stop, progress).and_then(|recorded| {
-                let is_proof = purpose == Purpose::Confirm && recorded.outcome.verdict == Verdict::Complete;
+                let is_proof = purpose == Purpose::Confirm && recorded.outcome.verdict == RecordingVerdict::Complete;
                 let read_back = if is_proof { Some(self.is_readable(stop, progress)?) } else { None };
                 Ok((recorded, read_back))
             });
         self.remove();
         let (Recorded { outcome, elapsed, .. }, read_back) = result?;
         let lost = outcome.gaps.first().map(|gap| gap.cause);
-        if lost == Some(Cause::WriteFailed) || (lost.is_none() && outcome.verdict != Verdict::Complete) {
+        if lost == Some(GapCause::WriteFailed) || (lost.is_none() && outcome.verdict != RecordingVerdict::Complete) {
             return Err(ProbeError::Failed(outcome.reason));
         }
         Ok(Probe {
@@ -225,7 +225,7 @@ impl Recordings {
         if stop.load(Ordering::Relaxed) {
             return Err(ProbeError::Stopped);
         }
-        Ok(verified.verdict == Verdict::Complete && verified.pattern.is_some())
+        Ok(verified.verdict == RecordingVerdict::Complete && verified.pattern.is_some())
     }
 
     fn remove(&self) {

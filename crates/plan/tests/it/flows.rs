@@ -1,6 +1,6 @@
 //! What flows make on shared segments.
 
-use hairspring_plan::{Capacity, Device, DeviceKind, Fits, Move, Place, Segment, SegmentKind, Topology};
+use hairspring_plan::{BusDevice, Capacity, DeviceKind, Fits, Move, Place, Segment, SegmentKind, Topology};
 use proptest::prelude::*;
 
 use super::{flow, load, loads, mb_per_s, named};
@@ -61,9 +61,9 @@ fn shared_link(shared: bool) -> Topology {
     topology
 }
 
-fn device(name: &str, kind: DeviceKind, place: Place) -> Device {
+fn device(name: &str, kind: DeviceKind, place: Place) -> BusDevice {
     let (name, detail) = (name.to_owned(), String::new());
-    Device { name, kind, place, takes: None, gives: None, free: None, detail, numa_node: None }
+    BusDevice { name, kind, place, takes: None, gives: None, free: None, detail, numa_node: None }
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn other_flows_take_their_part() {
 #[test]
 fn what_a_device_does_by_itself_is_a_limit_too() {
     let mut topology = shared_link(false);
-    let disk = Device { takes: Some(mb_per_s(60.0)), ..device("slow", DeviceKind::Disk, Place::Memory) };
+    let disk = BusDevice { takes: Some(mb_per_s(60.0)), ..device("slow", DeviceKind::Disk, Place::Memory) };
     topology.add_device(disk).expect("new");
     let loads = loads(&topology, &[flow("card0", "slow", 70.0)]);
     let limit = loads.limiting().expect("known");

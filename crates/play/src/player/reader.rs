@@ -19,14 +19,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hairspring_machine::Nanos;
 
-use super::track::{Block, Stretch, Track};
+use super::track::{Stretch, Track, TrackBlock};
 use super::{Bad, BadBlock, MOST_BAD_BLOCKS, PlayError};
 use crate::sink::feed::Padding;
 use hairspring_record::store::{Completion, Errno, FileId, MemoryId, Op, Open, Piece, Store, Token};
 use hairspring_record::timeline::Run;
 use hairspring_ring::End;
 use hairspring_ring::Producer;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
 
 /// How often a block is read again after the system only said that it was interrupted.
@@ -61,7 +61,7 @@ enum State {
     /// There, with the right checksum.
     Good,
     /// Not to be played; without a cause if the recording itself says that it is missing.
-    Lost(Option<Cause>),
+    Lost(Option<GapCause>),
 }
 
 /// A stretch between its submission and its publication.
@@ -154,8 +154,8 @@ impl Reader {
         for (number, path) in track.files.iter().enumerate() {
             let mut file = store.open(path, Open::ReadData).map_err(PlayError::Store)?;
             let wanted = store.facts(file).alignment.max(store.facts(file).memory_alignment).max(1);
-            let end = |block: &Block| block.position + u64::from(block.length);
-            let unaligned = |block: &Block| {
+            let end = |block: &TrackBlock| block.position + u64::from(block.length);
+            let unaligned = |block: &TrackBlock| {
                 let last = end(block) >= track.stored.0;
                 block.file == number
                     && (!block.offset.is_multiple_of(wanted)
@@ -254,7 +254,7 @@ impl Reader {
             for completion in std::mem::take(&mut self.completions) {
                 // Not read again, whatever came of it.
                 if let Some(flight) = self.flights.iter_mut().find(|flight| flight.token == completion.token) {
-                    flight.state = State::Lost(Some(Cause::ServedLate));
+                    flight.state = State::Lost(Some(GapCause::ServedLate));
                 }
             }
         }
@@ -286,16 +286,16 @@ impl Reader {
     }
 
     /// Declares that the frames before `until` in the output are missing.
-    fn miss_until(&mut self, until: u64, cause: Option<Cause>, now: Nanos) {
+    fn miss_until(&mut self, until: u64, cause: Option<GapCause>, now: Nanos) {
         let frames = until.saturating_sub(self.at);
         if frames == 0 {
             return;
         }
         let (first, frames) = (Frames(self.at), Frames(frames));
-        self.producer.gap(Gap { first, frames, cause: cause.unwrap_or(Cause::Source), found: now });
+        self.producer.gap(Gap { first, frames, cause: cause.unwrap_or(GapCause::Source), found: now });
         match cause {
             None => self.counters.gap_frames += frames.0,
-            Some(Cause::ServedLate) => self.counters.unread_frames += frames.0,
+            Some(GapCause::ServedLate) => self.counters.unread_frames += frames.0,
             Some(_) => {
                 self.counters.bad_frames += frames.0;
                 // Relaxed: seen by the sink with the bytes behind the gap, which are published later.
@@ -316,7 +316,7 @@ impl Reader {
             let mut flight = Flight {
                 token: Token(self.tokens),
                 stretch,
-                state: State::Lost((!stretch.declared).then_some(Cause::Damaged)),
+                state: State::Lost((!stretch.declared).then_some(GapCause::Damaged)),
                 position: self.producer.position() + self.reserved,
                 slot: 0,
                 tries: 0,
@@ -329,7 +329,7 @@ impl Reader {
                 // Relaxed: a hint; a block that is read in vain is thrown away by the sink.
                 let due = self.shared.due.load(Ordering::Relaxed);
                 if self.leaves_out_late && self.output_index(self.round, last) <= due {
-                    flight.state = State::Lost(Some(Cause::ServedLate));
+                    flight.state = State::Lost(Some(GapCause::ServedLate));
                 } else {
                     flight.slot = stretch.length.next_multiple_of(self.alignment);
                     if self.producer.reserve_ahead(self.reserved, flight.slot as usize).is_none() {
@@ -382,7 +382,7 @@ impl Reader {
             Err(errno) => Some(Bad::Unreadable(errno)),
         };
         if let Some(why) = bad {
-            self.flights[number].state = State::Lost(Some(Cause::Damaged));
+            self.flights[number].state = State::Lost(Some(GapCause::Damaged));
             self.counters.bad_blocks += 1;
             if self.counters.bad.len() < MOST_BAD_BLOCKS {
                 let first = self.track.timeline.frame_at(stretch.position);
@@ -404,7 +404,7 @@ impl Reader {
     }
 
     /// Compares the checksum of a block that is there.
-    fn check(&mut self, number: usize, block: Block) -> Option<Bad> {
+    fn check(&mut self, number: usize, block: TrackBlock) -> Option<Bad> {
         let flight = &mut self.flights[number];
         // SAFETY: the reads of this block are complete, and none is begun before its state says so.
         let bytes = unsafe { self.producer.ahead(flight.position - self.producer.position(), block.length as usize) };

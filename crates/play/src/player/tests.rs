@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::sink::{Checked, Checker, Late, SinkNext, Unclocked, VirtualOutput, Writer};
-use hairspring_record::store::scripted::{Fault, Image, OpKind, Pace, Script, ScriptedDisk, What};
+use hairspring_record::store::scripted::{DiskScript, Fault, Image, OpKind, Pace, ScriptedDisk, What};
 use hairspring_record::timeline::Timeline;
 use hairspring_ring::layout::{Container, Layout};
 use hairspring_source::pattern::Pattern;
@@ -29,7 +29,7 @@ fn recording(layout: Layout, frames: u64, holes: &[(u64, u64)]) -> (Track, Image
     for (number, block) in bytes.chunks(BLOCK as usize).enumerate() {
         let (file, length) = (number % 2, block.len() as u32);
         let (position, offset) = (number as u64 * BLOCK, files[file].len() as u64);
-        blocks.push(Block { position, length, crc: Some(crc32c::crc32c(block)), file, offset });
+        blocks.push(TrackBlock { position, length, crc: Some(crc32c::crc32c(block)), file, offset });
         files[file].extend_from_slice(block);
     }
     let mut image = Image::default();
@@ -76,12 +76,12 @@ fn found(checked: &Arc<Mutex<Checked>>) -> Checked {
 }
 
 fn disk(image: Image, latency: Nanos, faults: Vec<Fault>) -> ScriptedDisk {
-    let script = Script {
+    let script = DiskScript {
         seed: 3,
         least_latency: Nanos::new(latency.count() / 4),
         most_latency: latency,
         faults,
-        ..Script::default()
+        ..DiskScript::default()
     };
     ScriptedDisk::with(script, image)
 }
@@ -103,7 +103,7 @@ fn a_recording_is_played_from_the_first_to_the_last_frame() {
         let (track, image) = recording(layout, frames, &[]);
         let (sink, checked) = clocked(&track, 1_000_000);
         let played = run(&track, sink, &disk(image, FAST, vec![]), &small());
-        assert_eq!(played.verdict, Verdict::Complete, "{layout}: {played:?}");
+        assert_eq!(played.verdict, RecordingVerdict::Complete, "{layout}: {played:?}");
         let found = found(&checked);
         assert_eq!((found.right, found.wrong, found.in_order), (frames, None, true), "{layout}");
         assert_eq!((played.counters.recorded_frames, played.counters.fifo_frames), (frames, 0));
@@ -120,7 +120,7 @@ fn recorded_gaps_are_replayed_where_and_as_long_as_they_were() {
     assert_eq!(track.gaps().map(|gap| gap.1.0).collect::<Vec<_>>(), [5, 12_345, 3]);
     let (sink, checked) = clocked(&track, 1_000_000);
     let played = run(&track, sink, &disk(image, FAST, vec![]), &small());
-    assert_eq!((played.verdict, played.gap_frames), (Verdict::Complete, Frames(12_353)));
+    assert_eq!((played.verdict, played.gap_frames), (RecordingVerdict::Complete, Frames(12_353)));
     let found = found(&checked);
     assert_eq!((found.right, found.filled, found.wrong, found.in_order), (10_000, 12_353, None, true));
 }
@@ -146,7 +146,9 @@ fn gaps_are_filled_with_zeros_or_the_last_frame_or_left_out() {
     let mut all = vec![0; 8012];
     NOISE.fill(track.layout, Frames(0), &mut all);
     let stored = [&all[..1000], &all[1012..]];
-    for (gaps, filling) in [(Gaps::Zero, vec![0; 12]), (Gaps::Hold, all[998..1000].repeat(6)), (Gaps::Skip, vec![])] {
+    for (gaps, filling) in
+        [(GapFill::Zero, vec![0; 12]), (GapFill::Hold, all[998..1000].repeat(6)), (GapFill::Skip, vec![])]
+    {
         for clocked in [true, false] {
             let (tape, rate) = (Tape::default(), SampleRate::hz(48_000).expect("possible"));
             let writer = Writer::new(tape.clone(), track.layout, "tape");
@@ -157,7 +159,7 @@ fn gaps_are_filled_with_zeros_or_the_last_frame_or_left_out() {
             };
             let config = PlayConfig { gaps, rounds: Some(2), ..small() };
             let played = run(&track, sink, &disk(image.clone(), FAST, vec![]), &config);
-            assert_eq!(played.verdict, Verdict::Complete, "{gaps} {played:?}");
+            assert_eq!(played.verdict, RecordingVerdict::Complete, "{gaps} {played:?}");
             let round = [stored[0], &filling, stored[1]].concat();
             assert!(*tape.0.lock().expect("whole") == round.repeat(2), "{gaps}");
         }
@@ -174,7 +176,7 @@ fn a_recording_is_played_several_times_without_a_break() {
         let config = PlayConfig { rounds: Some(5), ..small() };
         let played = run(&track, sink, &disk(image, FAST, vec![]), &config);
         let found = found(&checked);
-        assert_eq!((played.verdict, found.right, found.filled), (Verdict::Complete, 5 * frames, 5 * 7));
+        assert_eq!((played.verdict, found.right, found.filled), (RecordingVerdict::Complete, 5 * frames, 5 * 7));
         assert_eq!((found.wrong, found.in_order, played.length), (None, true, Some(Frames(5 * (frames + 7)))));
     }
 }
@@ -186,7 +188,10 @@ fn a_stall_of_the_disk_is_a_hole_in_the_output_and_never_a_delay() {
     let stall = Fault::nth(OpKind::Read, 20, What::Stall(Nanos::from_millis(60)));
     let (sink, checked) = clocked(&track, 1_000_000);
     let played = run(&track, sink, &disk(image, FAST, vec![stall]), &small());
-    assert_eq!((played.verdict, played.end, played.unaccounted_frames), (Verdict::Incomplete, End::Finished, 0));
+    assert_eq!(
+        (played.verdict, played.end, played.unaccounted_frames),
+        (RecordingVerdict::Incomplete, End::Finished, 0)
+    );
     let found = found(&checked);
     assert_eq!((found.wrong, found.in_order), (None, true), "what is played is where it belongs");
     assert_eq!(found.right + found.missing, 100_000);
@@ -203,7 +208,7 @@ fn a_stall_of_the_disk_is_a_hole_in_the_output_and_never_a_delay() {
 #[test]
 fn a_disk_that_is_too_slow_for_ever_loses_frames_and_never_the_time() {
     let (track, image) = recording(mono(), 50_000, &[(20_000, 1000)]);
-    let script = Script { rate: hairspring_ring::units::ByteRate::new(1e6), ..Script::default() };
+    let script = DiskScript { rate: hairspring_ring::units::ByteRate::new(1e6), ..DiskScript::default() };
     let disk = ScriptedDisk::with(script, image);
     let (sink, checked) = clocked(&track, 1_000_000);
     let played = run(&track, sink, &disk, &small());
@@ -243,13 +248,13 @@ fn a_damaged_block_is_a_gap_and_never_played() {
     track.blocks[3].crc = Some(0);
     // A block that the journal does not know is missing, too.
     track.blocks.remove(7);
-    for gaps in Gaps::ALL {
+    for gaps in GapFill::ALL {
         let (sink, checked) = clocked(&track, 1_000_000);
         let played = run(&track, sink, &disk(image.clone(), FAST, vec![]), &PlayConfig { gaps, ..small() });
         let found = found(&checked);
         assert_eq!((found.right, found.wrong, found.in_order), (20_000 - 4096, None, true), "{gaps}");
-        assert_eq!(found.filled, if gaps == Gaps::Skip { 0 } else { 4096 }, "{gaps}");
-        assert_eq!((played.verdict, played.unaccounted_frames), (Verdict::Incomplete, 0), "{gaps}");
+        assert_eq!(found.filled, if gaps == GapFill::Skip { 0 } else { 4096 }, "{gaps}");
+        assert_eq!((played.verdict, played.unaccounted_frames), (RecordingVerdict::Incomplete, 0), "{gaps}");
         assert_eq!((played.bad_frames, played.bad_blocks), (Frames(4096), 1));
         assert_eq!((played.bad[0].first, played.bad[0].why), (Frames(3 * 2048), Bad::Checksum));
     }
@@ -260,12 +265,12 @@ fn what_the_recording_itself_says_is_missing_is_a_gap_like_others() {
     let (mut track, image) = recording(mono(), 20_000, &[]);
     track.blocks.remove(7);
     track.declared = vec![(7 * BLOCK, BLOCK)];
-    for gaps in Gaps::ALL {
+    for gaps in GapFill::ALL {
         let (sink, checked) = clocked(&track, 1_000_000);
         let played = run(&track, sink, &disk(image.clone(), FAST, vec![]), &PlayConfig { gaps, ..small() });
         assert_eq!(
             (played.verdict, played.bad_frames, played.gap_frames),
-            (Verdict::Complete, Frames(0), Frames(2048))
+            (RecordingVerdict::Complete, Frames(0), Frames(2048))
         );
         assert_eq!((found(&checked).right, found(&checked).wrong), (20_000 - 2048, None), "{gaps}");
     }
@@ -277,7 +282,7 @@ fn a_recording_that_was_opened_is_played() {
     let spec = Spec { members: 2, gaps: vec![(1000, 9)], unwritten: vec![4], ..Spec::plain() };
     let image = spec.make();
     // Opening waits for the disk, so this one's time moves on by itself.
-    let leaping = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image.clone());
+    let leaping = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone());
     let opened =
         hairspring_record::recording::Recording::open_in(&mut leaping.store(1), &[Spec::base(0)]).expect("opens");
     let disk = disk(image, FAST, vec![]);
@@ -321,7 +326,8 @@ fn a_truncated_file_is_a_gap_to_its_end() {
 fn the_clock_starts_when_the_buffer_is_as_full_as_was_asked_for() {
     let (track, image) = recording(mono(), 100_000, &[]);
     for (promille, least, most) in [(0, 0, 0), (500, 4, 5), (1000, 8, 8)] {
-        let disk = ScriptedDisk::with(Script { rate: ByteRate::new(4096e3), ..Script::default() }, image.clone());
+        let disk =
+            ScriptedDisk::with(DiskScript { rate: ByteRate::new(4096e3), ..DiskScript::default() }, image.clone());
         let (sink, _) = clocked(&track, 1_000_000);
         let config = PlayConfig { preroll_promille: promille, ..small() };
         let played = run(&track, sink, &disk, &config);
@@ -357,7 +363,7 @@ fn more_gaps_than_find_a_place_at_once_are_all_replayed() {
     let played = run(&track, sink, &disk(image, FAST, vec![]), &small());
     let found = found(&checked);
     assert_eq!((found.right, found.filled, found.wrong, found.missing), (3000, 2999, None, 0), "{played:?}");
-    assert_eq!(played.verdict, Verdict::Complete);
+    assert_eq!(played.verdict, RecordingVerdict::Complete);
 }
 
 proptest! {
@@ -406,7 +412,7 @@ proptest! {
             Some(rate) => Box::new(VirtualOutput::new(checker, layout, rate, Bytes(1024))),
             None => Box::new(Unclocked::new(checker)),
         };
-        let config = PlayConfig { gaps: Gaps::ALL[gaps], rounds: Some(rounds), ..small() };
+        let config = PlayConfig { gaps: GapFill::ALL[gaps], rounds: Some(rounds), ..small() };
         let played = run(&track, sink, &disk(image, Nanos::from_micros(latency_us), vec![]), &config);
         let found = found(&checked);
         prop_assert_eq!((found.wrong, found.in_order, played.unaccounted_frames), (None, true, 0));
@@ -443,9 +449,15 @@ fn threads_play_real_files() {
         (played.expect("played"), found(&checked), seen)
     };
     let (played, found, seen) = play_it(Some(1), Arc::default());
-    assert_eq!((played.verdict, found.right, found.filled, found.wrong), (Verdict::Complete, 300_000, 50, None));
+    assert_eq!(
+        (played.verdict, found.right, found.filled, found.wrong),
+        (RecordingVerdict::Complete, 300_000, 50, None)
+    );
     assert_eq!(seen, 300_000);
     let (played, found, _) = play_it(None, Arc::default());
-    assert_eq!((played.verdict, played.end, found.wrong, found.in_order), (Verdict::Stopped, End::Stopped, None, true));
+    assert_eq!(
+        (played.verdict, played.end, found.wrong, found.in_order),
+        (RecordingVerdict::Stopped, End::Stopped, None, true)
+    );
     assert!(found.right > 400_000);
 }

@@ -9,7 +9,7 @@ use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
 /// A block of the stored stream in one of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct TrackBlock {
     /// Where its bytes are in the stored stream.
     pub position: u64,
     /// Their number.
@@ -36,7 +36,7 @@ pub struct Track {
     /// The files.
     pub files: Vec<PathBuf>,
     /// The blocks, in the order of their positions. What lies in none of them is missing.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<TrackBlock>,
     /// Pieces of the stored stream that the recording itself says are in no file, for they could not be written or were
     /// damaged when it was mended: position and length. They are gaps like others; what is in no block and not among them is
     /// damage.
@@ -49,7 +49,7 @@ pub(super) struct Stretch {
     pub(super) position: u64,
     pub(super) length: u64,
     /// `None` if no block holds them.
-    pub(super) block: Option<Block>,
+    pub(super) block: Option<TrackBlock>,
     /// Whether the recording itself says that they are missing.
     pub(super) declared: bool,
 }
@@ -61,7 +61,7 @@ impl Track {
         let block = |block: &hairspring_record::recording::Block| {
             let file = files.iter().position(|number| *number == block.member)?;
             let (position, offset) = (block.position, block.file_offset);
-            Some(Block { position, length: block.length, crc: block.crc, file, offset })
+            Some(TrackBlock { position, length: block.length, crc: block.crc, file, offset })
         };
         let holes = recording.holes();
         let ends = recording.blocks().iter().map(hairspring_record::recording::Block::end);

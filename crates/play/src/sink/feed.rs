@@ -14,7 +14,7 @@ use hairspring_ring::{Consumer, Fill};
 
 /// What is played where the recording has a gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Gaps {
+pub enum GapFill {
     /// Zeros, for as long as the gap is: what follows comes at its own time.
     #[default]
     Zero,
@@ -24,7 +24,7 @@ pub enum Gaps {
     Skip,
 }
 
-impl Gaps {
+impl GapFill {
     /// Every way.
     pub const ALL: [Self; 3] = [Self::Zero, Self::Hold, Self::Skip];
 
@@ -38,13 +38,13 @@ impl Gaps {
     }
 }
 
-impl fmt::Display for Gaps {
+impl fmt::Display for GapFill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Gaps {
+impl FromStr for GapFill {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -90,10 +90,10 @@ pub struct Feed {
     consumer: Consumer,
     padding: rtrb::Consumer<Padding>,
     extent: Extent,
-    gaps: Gaps,
+    gaps: GapFill,
     /// The index in the output of the next frame.
     at: u64,
-    /// The same with the frames that were left out under [`Gaps::Skip`].
+    /// The same with the frames that were left out under [`GapFill::Skip`].
     frame: u64,
     /// Missing frames that come next.
     hole: u64,
@@ -109,7 +109,7 @@ impl Feed {
         consumer: Consumer,
         padding: rtrb::Consumer<Padding>,
         extent: Extent,
-        gaps: Gaps,
+        gaps: GapFill,
         shared: Arc<Shared>,
     ) -> Self {
         let grain = extent.layout.grain().bytes;
@@ -130,7 +130,7 @@ impl Feed {
     /// How many frames the whole output has; `None` if it has no end.
     pub fn length(&self) -> Option<Frames> {
         let length = self.extent.length?;
-        if self.gaps != Gaps::Skip {
+        if self.gaps != GapFill::Skip {
             return Some(length);
         }
         // Known gaps are not counted in it from the beginning; damage comes to light only now. Relaxed: it is told before the
@@ -192,7 +192,7 @@ impl Feed {
             self.hole -= frames;
         } else {
             let next = self.consumer.next();
-            if self.gaps == Gaps::Hold && length > 0 {
+            if self.gaps == GapFill::Hold && length > 0 {
                 // Kept before it is given back; there may be a gap behind it.
                 let grain = self.extent.layout.grain().bytes as usize;
                 let last = self.consumer.view(next + (length - grain) as u64, grain);
@@ -281,8 +281,8 @@ impl Feed {
     /// Frames are missing next.
     fn miss(&mut self, frames: Frames) {
         match self.gaps {
-            Gaps::Zero | Gaps::Hold => self.hole += frames.0,
-            Gaps::Skip => self.frame += frames.0,
+            GapFill::Zero | GapFill::Hold => self.hole += frames.0,
+            GapFill::Skip => self.frame += frames.0,
         }
     }
 }

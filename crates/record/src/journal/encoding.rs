@@ -22,8 +22,8 @@ use std::fmt;
 use hairspring_machine::Nanos;
 
 use super::{FailedOperation, RECORD_BYTES, Record, RecordingId};
-use crate::ledger::Verdict;
-use hairspring_ring::gap::{Cause, Gap, Skip};
+use crate::ledger::RecordingVerdict;
+use hairspring_ring::gap::{Gap, GapCause, Skip};
 use hairspring_ring::units::Frames;
 
 /// The first bytes of every record: the format and its version.
@@ -132,7 +132,7 @@ impl Record {
             },
             8 => {
                 let ([verdict], [recovered]) = (input.take(), input.take());
-                let verdict = Verdict::ALL.into_iter().find(|known| number_of(*known) == verdict);
+                let verdict = RecordingVerdict::ALL.into_iter().find(|known| number_of(*known) == verdict);
                 Self::End {
                     verdict: verdict.ok_or(DecodeError::Value("an unknown verdict"))?,
                     recovered: recovered != 0,
@@ -150,12 +150,12 @@ impl Record {
 }
 
 /// The verdict's number in the file.
-fn number_of(verdict: Verdict) -> u8 {
+fn number_of(verdict: RecordingVerdict) -> u8 {
     match verdict {
-        Verdict::Complete => 1,
-        Verdict::Stopped => 2,
-        Verdict::Incomplete => 3,
-        Verdict::Unaccounted => 4,
+        RecordingVerdict::Complete => 1,
+        RecordingVerdict::Stopped => 2,
+        RecordingVerdict::Incomplete => 3,
+        RecordingVerdict::Unaccounted => 4,
     }
 }
 
@@ -219,7 +219,7 @@ impl In<'_> {
     fn gap(&mut self) -> Result<Gap, DecodeError> {
         let (first, frames) = (Frames(self.number()), Frames(self.number()));
         let [cause] = self.take();
-        let cause = Cause::from_number(cause).ok_or(DecodeError::Value("an unknown cause of a gap"))?;
+        let cause = GapCause::from_number(cause).ok_or(DecodeError::Value("an unknown cause of a gap"))?;
         Ok(Gap { first, frames, cause, found: self.time() })
     }
 
@@ -242,8 +242,8 @@ pub(super) mod tests {
     pub(crate) fn any_record() -> impl Strategy<Value = Record> {
         let time = || any::<i64>().prop_map(Nanos::new);
         let numbers = any::<[u64; 4]>();
-        let cause = prop::sample::select(Cause::ALL.to_vec());
-        let verdict = prop::sample::select(Verdict::ALL.to_vec());
+        let cause = prop::sample::select(GapCause::ALL.to_vec());
+        let verdict = prop::sample::select(RecordingVerdict::ALL.to_vec());
         (0..9_u8, numbers, any::<[u32; 2]>(), time(), time(), cause, verdict, any::<[u8; 16]>()).prop_map(
             |(kind, n, small, at, found, cause, verdict, id)| match kind {
                 0 => Record::Start {

@@ -3,11 +3,11 @@
 use hairspring_machine::Nanos;
 
 use crate::journal::Record;
-use crate::ledger::Verdict;
+use crate::ledger::RecordingVerdict;
 use crate::sigmf;
 use crate::store::{Direct, Errno, Store, StoreError};
 use hairspring_ring::End;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Grain;
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
@@ -167,7 +167,7 @@ impl Recorder {
         let runs: Vec<_> = self.timeline.runs_in(begin, Bytes(end - begin)).collect();
         for run in runs {
             let frames = self.timeline.layout().frames_in(run.length.unwrap_or_default());
-            let gap = Gap { first: run.first, frames, cause: Cause::WriteFailed, found: now };
+            let gap = Gap { first: run.first, frames, cause: GapCause::WriteFailed, found: now };
             self.record_all(&Record::Gap { position: run.position, gap });
             self.declare(gap);
         }
@@ -184,7 +184,7 @@ impl Recorder {
     }
 
     /// What the recording is worth now, and why.
-    pub(super) fn verdict(&self, counters: SourceCounters) -> (Verdict, String) {
+    pub(super) fn verdict(&self, counters: SourceCounters) -> (RecordingVerdict, String) {
         let ledger = self.ledger(counters);
         let end = self.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
         let lost = ledger.lost_bytes > 0;
@@ -206,10 +206,13 @@ impl Recorder {
         let because = reasons.join("; ");
         if !ledger.holds() {
             let difference = ledger.unaccounted_bytes();
-            return (Verdict::Unaccounted, format!("{difference} bytes are unaccounted for; {because}"));
+            return (RecordingVerdict::Unaccounted, format!("{difference} bytes are unaccounted for; {because}"));
         }
         if self.misplaced > 0 {
-            return (Verdict::Unaccounted, format!("{} gaps are not where the source says; {because}", self.misplaced));
+            return (
+                RecordingVerdict::Unaccounted,
+                format!("{} gaps are not where the source says; {because}", self.misplaced),
+            );
         }
         let shots_done = self.setup.gate.as_ref().is_some_and(hairspring_source::trigger::Gate::is_done);
         let uncertain = ledger.stored_bytes - ledger.durable_bytes;
@@ -225,15 +228,15 @@ impl Recorder {
         let because = reasons.join("; ");
         let failed = self.failed.is_some() || matches!(end, End::Failed(_) | End::Overrun);
         if lost || failed || uncertain > 0 || !in_order {
-            (Verdict::Incomplete, because)
+            (RecordingVerdict::Incomplete, because)
         } else if end == End::Stopped && !shots_done {
             let how = if self.beginning.is_some() { "without loss" } else { "before any data came" };
             let more = if because.is_empty() { String::new() } else { format!("; {because}") };
-            (Verdict::Stopped, format!("ended by its user, {how}{more}"))
+            (RecordingVerdict::Stopped, format!("ended by its user, {how}{more}"))
         } else if !because.is_empty() {
-            (Verdict::Complete, format!("everything is there, though {because}"))
+            (RecordingVerdict::Complete, format!("everything is there, though {because}"))
         } else {
-            (Verdict::Complete, "everything that the source produced is there".to_owned())
+            (RecordingVerdict::Complete, "everything that the source produced is there".to_owned())
         }
     }
 
@@ -250,7 +253,7 @@ impl Recorder {
         let mut this = self;
         let (mut verdict, mut reason) = this.verdict(counters);
         if let Err(failure) = this.describe_all(verdict, &reason, now, counters) {
-            verdict = verdict.max(Verdict::Incomplete);
+            verdict = verdict.max(RecordingVerdict::Incomplete);
             reason = format!("failed to {failure}: `hairspring recover` puts the files in order; {reason}");
             // The first failure is told; another says nothing new.
             drop(this.describe_all(verdict, &reason, now, counters));
@@ -283,7 +286,7 @@ impl Recorder {
     /// Writes the metadata of all members, or as many as can be; the first failure.
     fn describe_all(
         &mut self,
-        verdict: Verdict,
+        verdict: RecordingVerdict,
         reason: &str,
         now: Nanos,
         counters: SourceCounters,

@@ -5,7 +5,7 @@ use hairspring_machine::Nanos;
 use crate::journal::Record;
 use crate::store::attached::Scratch;
 use crate::store::{MemoryId, Piece, Store};
-use hairspring_ring::gap::{Cause, Skip};
+use hairspring_ring::gap::{GapCause, Skip};
 use hairspring_ring::memory::{Memory, MemoryError, Pages};
 use hairspring_ring::units::{Bytes, Frames};
 
@@ -205,7 +205,7 @@ impl Recorder {
         });
         if tail != expected {
             staging.decided = None;
-            self.lose(tail, Cause::Overwritten, now);
+            self.lose(tail, GapCause::Overwritten, now);
             return true;
         }
         if let Some((frame, shot)) = triggered {
@@ -282,7 +282,7 @@ impl Recorder {
         let head = self.consumer.head();
         // One gap's worth at a time: the journal's buffer is finite.
         let limit = self.consumer.next_gap_at().map_or(head, |at| at.min(head));
-        self.lose(limit, Cause::WriteFailed, now);
+        self.lose(limit, GapCause::WriteFailed, now);
         self.consumer.skip_to(limit);
         if closed.is_some() && limit == head && self.consumer.next_gap_at().is_none() {
             if let Some((_, _, Some(gap))) = closed {

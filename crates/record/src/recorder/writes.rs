@@ -7,7 +7,7 @@ use crate::store::{Completion, Errno, Op, Piece};
 use hairspring_source::SourceCounters;
 
 use super::member::{MOST_REPEATS, Purpose};
-use super::{Placement, Recorder};
+use super::{BlockPlacement, Recorder};
 
 /// So often in a row a write may move less than a sector before it has failed: the blocks of a file system can be smaller than that, and
 /// one that is full or fails would go on like this for ever.
@@ -95,8 +95,8 @@ impl Recorder {
     fn choose_member(&self, index: u64) -> Option<usize> {
         let alive: Vec<usize> = (0..self.members.len()).filter(|number| self.members[*number].is_alive).collect();
         match self.setup.placement {
-            Placement::Static => alive.get((index % alive.len().max(1) as u64) as usize).copied(),
-            Placement::LeastLoaded => alive
+            BlockPlacement::Static => alive.get((index % alive.len().max(1) as u64) as usize).copied(),
+            BlockPlacement::LeastLoaded => alive
                 .into_iter()
                 .min_by_key(|number| (self.members[*number].in_flight_bytes, self.members[*number].data_end)),
         }

@@ -6,13 +6,13 @@ use hairspring_machine::Nanos;
 
 use super::Files;
 use crate::journal::{Record, RecordingId};
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use crate::sigmf;
 use crate::sigmf::{About, Closing, State};
 use crate::store::scripted::Image;
 use crate::timeline::Timeline;
 use hairspring_ring::OnOverrun;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 use hairspring_source::pattern::Pattern;
@@ -149,7 +149,7 @@ impl Spec {
                 lost_bytes,
                 ..Ledger::default()
             };
-            let verdict = if all.is_empty() { Verdict::Complete } else { Verdict::Incomplete };
+            let verdict = if all.is_empty() { RecordingVerdict::Complete } else { RecordingVerdict::Incomplete };
             let closing = Closing {
                 verdict,
                 reason: "made".to_owned(),
@@ -198,7 +198,7 @@ impl Spec {
 
     fn gap(&self, position: u64, frames: u64) -> Gap {
         let end = self.timeline().frame_at(position);
-        Gap { first: Frames(end.0 - frames), frames: Frames(frames), cause: Cause::BufferFull, found: Nanos::ZERO }
+        Gap { first: Frames(end.0 - frames), frames: Frames(frames), cause: GapCause::BufferFull, found: Nanos::ZERO }
     }
 
     /// What the metadata of a member say.

@@ -3,7 +3,7 @@
 use hairspring_machine::Nanos;
 
 use crate::journal::{RECORD_BYTES, Record};
-use crate::ledger::Verdict;
+use crate::ledger::RecordingVerdict;
 use crate::recording::disk::{Disk, PIECE};
 use crate::recording::{Block, Files, Member, Recording, RecordingError};
 use crate::sigmf;
@@ -256,7 +256,7 @@ pub(crate) fn metadata(
         verdict: plan.verdict,
         reason: match (before, plan.verdict) {
             (Some(closing), verdict) if verdict == closing.verdict && plan.lost_nothing() => closing.reason.clone(),
-            (_, Verdict::Incomplete) => format!("recovered; {lost} are missing in {} gaps", plan.gaps.len()),
+            (_, RecordingVerdict::Incomplete) => format!("recovered; {lost} are missing in {} gaps", plan.gaps.len()),
             _ => "recovered; nothing was lost".to_owned(),
         },
         state: if recovered { State::Recovered } else { State::Ended(plan.verdict) },

@@ -1,9 +1,9 @@
 //! What is to be mended, from what was proven; decides, and touches nothing.
 
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::{Block, Files, Recording, holes_between};
 use crate::verify::disagreements;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
 
 use super::{Lost, Recovered};
@@ -17,7 +17,7 @@ pub(crate) struct Plan {
     pub(crate) gaps: Vec<(u64, Gap)>,
     /// The account.
     pub(crate) ledger: Ledger,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: RecordingVerdict,
     /// What is to be changed, in words.
     pub(crate) changes: Vec<String>,
     lost: Lost,
@@ -55,9 +55,9 @@ impl Plan {
             ..Ledger::default()
         };
         let verdict = match ended {
-            None => Verdict::Incomplete,
+            None => RecordingVerdict::Incomplete,
             Some(ended) if newly_lost == 0 => ended.verdict,
-            Some(ended) => ended.verdict.max(Verdict::Incomplete),
+            Some(ended) => ended.verdict.max(RecordingVerdict::Incomplete),
         };
         let lost = match ended {
             Some(ended) if !ended.recovered || newly_lost == 0 => Lost::Known(Bytes(newly_lost)),
@@ -100,14 +100,14 @@ fn declare(recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)>
     let found = recording.blocks().iter().map(|block| block.at).max().unwrap_or_default();
     let first = timeline.frame_at(position);
     let end = Frames(first.0.saturating_add(layout.frames_in(Bytes(length)).0));
-    let of_cause = |cause: Cause| recording.gaps().iter().map(|(_, gap)| *gap).filter(move |gap| gap.cause == cause);
-    let mut known: Vec<Gap> = of_cause(Cause::WriteFailed).collect();
+    let of_cause = |cause: GapCause| recording.gaps().iter().map(|(_, gap)| *gap).filter(move |gap| gap.cause == cause);
+    let mut known: Vec<Gap> = of_cause(GapCause::WriteFailed).collect();
     known.sort_by_key(|gap| gap.first);
     let at = |frame: Frames| position.saturating_add(layout.bytes_of(Frames(frame.0 - first.0)).0);
     let damaged = |from: Frames, to: Frames| {
         let frames = Frames(to.0 - from.0);
-        let before = of_cause(Cause::Damaged).find(|gap| gap.first == from && gap.frames == frames);
-        (at(from), before.unwrap_or(Gap { first: from, frames, cause: Cause::Damaged, found }))
+        let before = of_cause(GapCause::Damaged).find(|gap| gap.first == from && gap.frames == frames);
+        (at(from), before.unwrap_or(Gap { first: from, frames, cause: GapCause::Damaged, found }))
     };
     let (mut gaps, mut here) = (Vec::new(), first);
     for gap in known {

@@ -9,13 +9,13 @@ use super::*;
 use crate::journal::Journal;
 use crate::recording::Files;
 use crate::recording::testing::{PATTERN, Spec};
-use crate::store::scripted::{Fault, Image, Pace, Script, ScriptedDisk};
+use crate::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
 use crate::verify;
 use crate::verify::verify;
-use hairspring_ring::gap::Cause;
+use hairspring_ring::gap::GapCause;
 
 fn disk(image: &Image, faults: Vec<Fault>) -> ScriptedDisk {
-    ScriptedDisk::with(Script { pace: Pace::Leaping, faults, ..Script::default() }, image.clone())
+    ScriptedDisk::with(DiskScript { pace: Pace::Leaping, faults, ..DiskScript::default() }, image.clone())
 }
 
 fn run(disk: &ScriptedDisk, options: RecoverOptions) -> Result<Recovered, RecordingError> {
@@ -34,7 +34,7 @@ fn check(spec: &Spec, image: &Image, options: RecoverOptions) -> (Recovered, Ima
     assert_eq!(planned, recovered, "a dry run says what will be");
     let after = disk.image_after_power_cut(1);
     check_sound(spec, &after, Some(&recovered));
-    let again = run(&ScriptedDisk::with(Script::default(), after.clone()), ALL).expect("again");
+    let again = run(&ScriptedDisk::with(DiskScript::default(), after.clone()), ALL).expect("again");
     assert_eq!((again.changed, again.verdict), (Vec::new(), recovered.verdict), "a second run finds nothing to do");
     (recovered, after)
 }
@@ -81,7 +81,7 @@ fn a_killed_recording_loses_only_what_never_completed() {
     assert_eq!(recovered.lost, Lost::AtLeast(Bytes(0)));
     assert_eq!(recovered.durable.0 + recovered.proven.0, spec.stored);
     assert!(recovered.durable.0 > 0 && recovered.proven.0 > 0);
-    assert_eq!((recovered.verdict, recovered.gaps), (Verdict::Incomplete, vec![]));
+    assert_eq!((recovered.verdict, recovered.gaps), (RecordingVerdict::Incomplete, vec![]));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_block_that_was_under_way_becomes_a_gap_and_later_ones_stay() {
     let (recovered, image) = check(&spec, &spec.make(), RecoverOptions::default());
     assert_eq!(recovered.lost, Lost::AtLeast(Bytes(4096)));
     let [gap] = recovered.gaps[..] else { panic!("{:?}", recovered.gaps) };
-    assert_eq!((gap.first.0, gap.frames.0, gap.cause), (8 * 1024, 1024, Cause::Damaged));
+    assert_eq!((gap.first.0, gap.frames.0, gap.cause), (8 * 1024, 1024, GapCause::Damaged));
     assert_eq!(image.length(Files::of(&Spec::base(0)).data), Some(spec.stored - 4096));
 }
 
@@ -156,17 +156,17 @@ fn what_is_offered_of_a_recording_that_is_not_in_order_is_what_was_written() {
     for members in 1..4 {
         let reserved = Spec { members, reserved: 1 << 20, gaps: vec![(9000, 3)], ..Spec::killed() };
         let (proven, offered) = check_proven(&reserved, &reserved.make(), false);
-        assert_eq!((offered, proven.verdict), (reserved.stored, Verdict::Incomplete));
+        assert_eq!((offered, proven.verdict), (reserved.stored, RecordingVerdict::Incomplete));
         assert!(proven.faults[0].contains("cut off"), "{:?}", proven.faults);
         let unwritten = Spec { unwritten: vec![2, 8], ..reserved };
         assert_eq!(check_proven(&unwritten, &unwritten.make(), false).1, unwritten.stored - 2 * 4096);
         // In order, with a gap that it names itself: nothing is wrong with it.
         let whole = Spec { members, gaps: vec![(9000, 3)], ..Spec::plain() };
         let (proven, offered) = check_proven(&whole, &whole.make(), true);
-        assert_eq!((proven.faults, proven.verdict, offered), (vec![], Verdict::Incomplete, whole.stored));
+        assert_eq!((proven.faults, proven.verdict, offered), (vec![], RecordingVerdict::Incomplete, whole.stored));
         // A bit that turned is found where every block is read.
         let (proven, offered) = check_proven(&whole, &damaged(&whole, &[1]), true);
-        assert_eq!((proven.verdict, offered), (Verdict::Incomplete, whole.stored - 4096));
+        assert_eq!((proven.verdict, offered), (RecordingVerdict::Incomplete, whole.stored - 4096));
     }
 }
 
@@ -179,7 +179,7 @@ fn a_file_that_was_cut_is_not_complete_whatever_its_metadata_say() {
         let bytes = image.read(&path).expect("data");
         image.put(&path, &bytes[..length as usize]);
         let (proven, offered) = check_proven(&spec, &image, false);
-        assert_eq!((proven.verdict, offered), (Verdict::Incomplete, length / 4096 * 4096));
+        assert_eq!((proven.verdict, offered), (RecordingVerdict::Incomplete, length / 4096 * 4096));
         assert!(proven.faults.iter().any(|fault| fault.contains("behind the end")), "{:?}", proven.faults);
     }
 }
@@ -416,7 +416,7 @@ proptest! {
             crate::journal::Record::Gap {
                 position: file_offset,
                 gap: Gap {
-                    first: hairspring_ring::Frames(index), frames: hairspring_ring::Frames(rest), cause: Cause::Resumed,
+                    first: hairspring_ring::Frames(index), frames: hairspring_ring::Frames(rest), cause: GapCause::Resumed,
                     found: hairspring_machine::Nanos::ZERO,
                 },
             },
@@ -424,7 +424,7 @@ proptest! {
                 position: rest, skip: hairspring_ring::Skip { first: hairspring_ring::Frames(produced_bytes), frames: hairspring_ring::Frames(index) },
             },
             crate::journal::Record::End {
-                verdict: Verdict::Stopped, recovered: false, produced_bytes, stored_bytes: index, lost_bytes: rest,
+                verdict: RecordingVerdict::Stopped, recovered: false, produced_bytes, stored_bytes: index, lost_bytes: rest,
                 left_out_bytes: file_offset,
             },
         ];

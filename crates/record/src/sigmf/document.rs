@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::datetime::datetime;
 use super::{About, Closing, EXTENSION_VERSION, SigmfError, State, StoredFallback, StoredSegment, datatype};
-use crate::ledger::{Ledger, Verdict};
+use crate::ledger::{Ledger, RecordingVerdict};
 use hairspring_ring::OnOverrun;
-use hairspring_ring::gap::{Cause, Gap, Skip};
+use hairspring_ring::gap::{Gap, GapCause, Skip};
 use hairspring_ring::layout::{Container, Layout};
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 use hairspring_source::Ignored;
@@ -446,7 +446,7 @@ fn about_of(
 }
 
 fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, SigmfError> {
-    let verdict_of = |name: &str| Verdict::ALL.into_iter().find(|verdict| verdict.name() == name);
+    let verdict_of = |name: &str| RecordingVerdict::ALL.into_iter().find(|verdict| verdict.name() == name);
     let unknown = |what: &str, name: &str| SigmfError::Value(format!("unknown {what} '{name}'"));
     let state = match state {
         "recovered" => State::Recovered,
@@ -454,7 +454,7 @@ fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, Sigmf
     };
     let mut gaps = Vec::with_capacity(result.gaps.len());
     for hole in result.gaps {
-        let cause = Cause::ALL.into_iter().find(|cause| cause.name() == hole.cause);
+        let cause = GapCause::ALL.into_iter().find(|cause| cause.name() == hole.cause);
         gaps.push(Gap {
             first: Frames(hole.first_frame),
             frames: Frames(hole.frames),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use hairspring_ring::gap::Cause;
+use hairspring_ring::gap::GapCause;
 use hairspring_ring::layout::Container;
 
 /// Anything that a recorder could know when it begins.
@@ -35,14 +35,14 @@ fn any_about() -> impl Strategy<Value = About> {
 
 /// Anything that it could know at the end.
 fn any_closing() -> impl Strategy<Value = Closing> {
-    let cause = prop::sample::select(Cause::ALL.to_vec());
+    let cause = prop::sample::select(GapCause::ALL.to_vec());
     let gap = (any::<[u32; 2]>(), cause, any::<i64>()).prop_map(|([first, frames], cause, found)| Gap {
         first: Frames(first.into()),
         frames: Frames(frames.into()),
         cause,
         found: Nanos::new(found),
     });
-    let verdict = prop::sample::select(Verdict::ALL.to_vec());
+    let verdict = prop::sample::select(RecordingVerdict::ALL.to_vec());
     let gaps = prop::collection::vec(gap, 0..5);
     (verdict, any::<bool>(), any::<[u64; 8]>(), gaps, "\\PC{0,20}", any::<[i64; 2]>()).prop_map(
         |(verdict, recovered, n, gaps, reason, [stall, elapsed])| Closing {

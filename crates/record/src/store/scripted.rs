@@ -3,7 +3,7 @@
 //! **Problem.** What a recorder does when the disk is full, slow, broken or without power can neither be waited for nor be
 //! repeated on real disks.
 //!
-//! **Solution.** A disk whose behaviour is data: a [`Script`] with a seed, latencies and [`Fault`]s. The same script and the
+//! **Solution.** A disk whose behaviour is data: a [`DiskScript`] with a seed, latencies and [`Fault`]s. The same script and the
 //! same operations give the same end, always. It has two images of each file:
 //!
 //! ```text
@@ -21,7 +21,7 @@
 //! A real disk reads memory at any time until it completes. This one reads it when a write is handed over for half of the
 //! writes and when it completes for the other half, by seed: whoever reuses memory too early is found out.
 //!
-//! **Limits.** Contents are kept in memory, but for zeros, and but with [`Script::forgetful`]. Folders are not modelled: each
+//! **Limits.** Contents are kept in memory, but for zeros, and but with [`DiskScript::forgetful`]. Folders are not modelled: each
 //! exists. Real file systems lose less in most power cuts than this one.
 //!
 //! This module is part of the library, for the tests of other crates and for asking what would happen on a slower disk.
@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hairspring_machine::Nanos;
 
 pub use image::Image;
-pub use script::{Fault, OpKind, Pace, Script, What, When};
+pub use script::{DiskScript, Fault, OpKind, Pace, What, When};
 
 use super::memories::Memories;
 use super::{Completion, Fallback, FileFacts, FileId, MemoryId, Op, Open, Store, StoreError, Token, system};
@@ -55,12 +55,12 @@ pub struct ScriptedDisk {
 
 impl ScriptedDisk {
     /// An empty disk.
-    pub fn new(script: Script) -> Self {
+    pub fn new(script: DiskScript) -> Self {
         Self::with(script, Image::default())
     }
 
     /// A disk on which files are already, durably.
-    pub fn with(script: Script, image: Image) -> Self {
+    pub fn with(script: DiskScript, image: Image) -> Self {
         Self { state: Arc::new(Mutex::new(State::new(script, image))) }
     }
 

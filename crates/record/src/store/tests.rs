@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hairspring_machine::Nanos;
 
 use super::plain::PlainStore;
-use super::scripted::{Pace, Script, ScriptedDisk};
+use super::scripted::{DiskScript, Pace, ScriptedDisk};
 use super::uring::UringStore;
 use super::{Completion, Direct, Errno, Fallback, FileId, MemoryId, Op, Open, Piece, Store, Token, Ways, system};
 use hairspring_ring::memory::{Memory, Pages};
@@ -138,7 +138,7 @@ fn on_all(test: &str, promise: impl Fn(&mut Bench)) {
     }
     for seed in 0..4 {
         let most_latency = Nanos::from_micros(100);
-        let disk = ScriptedDisk::new(Script { seed, pace: Pace::Leaping, most_latency, ..Script::default() });
+        let disk = ScriptedDisk::new(DiskScript { seed, pace: Pace::Leaping, most_latency, ..DiskScript::default() });
         promise(&mut Bench::new(Box::new(disk.store(8)), temporary()));
     }
 }

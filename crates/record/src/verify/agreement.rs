@@ -2,7 +2,7 @@
 
 use crate::recording::{Files, Member, Recording};
 use crate::sigmf::segments;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
 
 /// Everything that does not fit together in a recording that has ended; for one that was cut off only what a crash does not
@@ -83,10 +83,10 @@ fn metadata(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
 }
 
 /// Gaps in order, where those of one cause that touch are one: the metadata list them so, and a journal has a record for each piece.
-fn joined(gaps: impl Iterator<Item = Gap>) -> Vec<(Frames, Frames, Cause)> {
+fn joined(gaps: impl Iterator<Item = Gap>) -> Vec<(Frames, Frames, GapCause)> {
     let mut gaps: Vec<Gap> = gaps.collect();
     gaps.sort_by_key(|gap| (gap.first, gap.frames));
-    let mut joined: Vec<(Frames, Frames, Cause)> = Vec::with_capacity(gaps.len());
+    let mut joined: Vec<(Frames, Frames, GapCause)> = Vec::with_capacity(gaps.len());
     for gap in gaps {
         match joined.last_mut() {
             Some((_, end, cause)) if *end == gap.first && *cause == gap.cause => *end = gap.end(),

@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::recording::Files;
 use crate::recording::testing::Spec;
-use crate::store::scripted::{Image, Pace, Script, ScriptedDisk};
+use crate::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 use hairspring_ring::layout::{Container, Layout};
 
 const ALL: VerifyOptions = VerifyOptions { counters: true, sha512: true };
 
 fn disk(image: &Image) -> ScriptedDisk {
-    ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image.clone())
+    ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone())
 }
 
 fn verified(image: &Image) -> Result<Verified, RecordingError> {
@@ -21,7 +21,7 @@ fn verified(image: &Image) -> Result<Verified, RecordingError> {
 }
 
 #[track_caller]
-fn check_sound(spec: &Spec, verdict: Verdict) {
+fn check_sound(spec: &Spec, verdict: RecordingVerdict) {
     let found = verified(&spec.make()).expect("a recording");
     assert_eq!((found.verdict, found.faults.as_slice(), found.damaged), (verdict, &[] as &[String], 0));
     assert_eq!((found.bytes.0, found.mismatch, found.ledger_holds), (spec.stored, None, true));
@@ -31,15 +31,15 @@ fn check_sound(spec: &Spec, verdict: Verdict) {
 #[test]
 fn a_sound_recording_keeps_its_verdict() {
     let gaps = vec![(0, 5), (4096, 3), (10_000, 7), (43_008, 1)];
-    check_sound(&Spec::plain(), Verdict::Complete);
-    check_sound(&Spec { gaps: gaps.clone(), ..Spec::plain() }, Verdict::Incomplete);
-    check_sound(&Spec { members: 3, ..Spec::plain() }, Verdict::Complete);
-    check_sound(&Spec { members: 3, gaps, ..Spec::plain() }, Verdict::Incomplete);
+    check_sound(&Spec::plain(), RecordingVerdict::Complete);
+    check_sound(&Spec { gaps: gaps.clone(), ..Spec::plain() }, RecordingVerdict::Incomplete);
+    check_sound(&Spec { members: 3, ..Spec::plain() }, RecordingVerdict::Complete);
+    check_sound(&Spec { members: 3, gaps, ..Spec::plain() }, RecordingVerdict::Incomplete);
     let packed = Layout::stored_as(3, 12, Container::Packed12).expect("exists");
     let spec = Spec { layout: packed, block: 9 * 512, stored: 9 * 5000, gaps: vec![(9 * 700, 4)], ..Spec::plain() };
-    check_sound(&spec, Verdict::Incomplete);
+    check_sound(&spec, RecordingVerdict::Incomplete);
     let lines = Layout::digital(20).expect("exists");
-    check_sound(&Spec { layout: lines, block: 3072, stored: 30_000, ..Spec::plain() }, Verdict::Complete);
+    check_sound(&Spec { layout: lines, block: 3072, stored: 30_000, ..Spec::plain() }, RecordingVerdict::Complete);
 }
 
 /// The promise of the whole module: no single bit may turn without being told.
@@ -57,7 +57,7 @@ fn no_flipped_bit_anywhere_passes() {
         damaged.put(&path, &bytes);
         let found = verified(&damaged).expect("a recording");
         prop_assert!(found.damaged > 0 || !found.faults.is_empty(), "{:?} bit {}", path, bit);
-        prop_assert!(found.verdict >= Verdict::Incomplete);
+        prop_assert!(found.verdict >= RecordingVerdict::Incomplete);
     });
 }
 
@@ -86,7 +86,7 @@ fn data_from_another_place_are_seen_by_the_generator() {
     let found = verified(&image).expect("a recording");
     assert_eq!(found.damaged, 0);
     assert_eq!(found.mismatch.map(|mismatch| mismatch.frame), Some(hairspring_ring::Frames(0)));
-    assert_eq!(found.verdict, Verdict::Incomplete);
+    assert_eq!(found.verdict, RecordingVerdict::Incomplete);
 }
 
 #[test]
@@ -98,7 +98,11 @@ fn a_truncated_file_and_bytes_behind_the_end_are_told() {
         data.resize(length, 0);
         image.put(&files.data, &data);
         let found = verified(&image).expect("a recording");
-        assert_eq!((found.verdict, found.blocks, found.ledger_holds), (Verdict::Incomplete, blocks, true), "{length}");
+        assert_eq!(
+            (found.verdict, found.blocks, found.ledger_holds),
+            (RecordingVerdict::Incomplete, blocks, true),
+            "{length}"
+        );
         assert!(!found.faults.is_empty());
     }
 }
@@ -121,7 +125,7 @@ fn a_missing_member_is_named_with_what_to_do() {
     let mut store = disk(&without).store(8);
     let paths = ["/elsewhere/x.sigmf-data".into(), Spec::base(2)];
     let recording = Recording::open_in(&mut store, &paths).expect("found").whole().expect("all");
-    assert_eq!(verify(&mut store, &recording, ALL, &mut |_| {}).expect("verified").verdict, Verdict::Complete);
+    assert_eq!(verify(&mut store, &recording, ALL, &mut |_| {}).expect("verified").verdict, RecordingVerdict::Complete);
     let twice = Recording::open_in(&mut store, &["/d0/x".into(), "/d0/x.sigmf-meta".into(), "/d2/x".into()]);
     assert!(twice.is_ok(), "one member by two of its names");
     let nothing = Recording::open_in(&mut store, &["/d0/y".into()]).expect_err("nothing there").to_string();
@@ -131,7 +135,7 @@ fn a_missing_member_is_named_with_what_to_do() {
 #[test]
 fn a_recording_that_was_cut_off_is_incomplete_and_sent_to_recover() {
     let found = verified(&Spec::killed().make()).expect("a recording");
-    assert_eq!((found.verdict, found.damaged, found.ledger_holds), (Verdict::Incomplete, 0, true));
+    assert_eq!((found.verdict, found.damaged, found.ledger_holds), (RecordingVerdict::Incomplete, 0, true));
     assert!(found.faults.iter().any(|fault| fault.contains("recover")), "{:?}", found.faults);
 }
 
@@ -154,14 +158,17 @@ fn the_digest_that_another_program_states_is_compared() {
     };
     let key = format!(r#""core:sha512": "{stated}""#);
     let found = foreign(&data, &key).expect("verified");
-    assert_eq!((found.verdict, &found.faults[..], found.ledger_holds), (Verdict::Complete, &[] as &[String], true));
+    assert_eq!(
+        (found.verdict, &found.faults[..], found.ledger_holds),
+        (RecordingVerdict::Complete, &[] as &[String], true)
+    );
     let mut flipped = data.clone();
     flipped[31_000] ^= 4;
     // A byte that belongs to no frame is not read, but the digest is of the whole file.
     let longer = [&data[..], &[0]].concat();
     for other in [&flipped[..], &data[..39_000], &data[..39_999], &longer[..]] {
         let found = foreign(other, &key).expect("verified");
-        assert_eq!((found.verdict, found.faults.len()), (Verdict::Incomplete, 1), "{:?}", found.faults);
+        assert_eq!((found.verdict, found.faults.len()), (RecordingVerdict::Incomplete, 1), "{:?}", found.faults);
     }
     assert!(foreign(&data, r#""core:hw": "x""#).is_err(), "nothing to compare it with");
 }

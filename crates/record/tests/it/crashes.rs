@@ -9,11 +9,11 @@ use std::sync::Arc;
 use hairspring_machine::Nanos;
 use hairspring_record::beginning::Beginning;
 use hairspring_record::journal::RecordingId;
-use hairspring_record::ledger::Verdict;
-use hairspring_record::recorder::{MOST_DEPTH, Outcome, Placement, Recorder, Setup, Step};
+use hairspring_record::ledger::RecordingVerdict;
+use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, Outcome, Recorder, Setup, Step};
 use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{Fault, OpKind, Pace, Script, ScriptedDisk, What, When};
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, SampleRate};
@@ -61,14 +61,14 @@ struct Case {
     block: u64,
     depth: usize,
     members: usize,
-    placement: Placement,
+    placement: BlockPlacement,
     on_overrun: OnOverrun,
     volume: Option<Bytes>,
     /// The source loses a grain after each run of so many.
     storm: Option<u64>,
     /// Bytes that the source has ready at each of its turns.
     burst: u64,
-    script: Script,
+    script: DiskScript,
 }
 
 fn errno(dice: &mut Dice) -> What {
@@ -119,7 +119,7 @@ impl Case {
             block,
             depth: depth.min(MOST_DEPTH),
             members,
-            placement: dice.one_of(&[Placement::LeastLoaded, Placement::Static]),
+            placement: dice.one_of(&[BlockPlacement::LeastLoaded, BlockPlacement::Static]),
             on_overrun: dice.one_of(&[
                 OnOverrun::Stop,
                 OnOverrun::Gap,
@@ -130,13 +130,13 @@ impl Case {
             volume: (dice.below(3) == 0).then_some(Bytes(bytes)),
             storm: (dice.below(4) == 0).then(|| 1 + dice.below(400)),
             burst: 1 + dice.below(if deep { 400_000 } else { 60_000 }),
-            script: Script {
+            script: DiskScript {
                 seed,
                 pace: Pace::Leaping,
                 most_latency: Nanos::from_micros(dice.below(3000).cast_signed()),
                 rate: (dice.below(3) == 0).then(|| ByteRate::new(1e6 + dice.below(20_000_000) as f64)).flatten(),
                 faults,
-                ..Script::default()
+                ..DiskScript::default()
             },
         }
     }
@@ -156,7 +156,7 @@ impl Feeder {
         SourceCounters { produced_bytes: self.produced, lost_bytes: self.lost, ..SourceCounters::default() }
     }
 
-    fn lose(&mut self, bytes: u64, cause: Cause, now: Nanos) {
+    fn lose(&mut self, bytes: u64, cause: GapCause, now: Nanos) {
         let (first, frames) =
             (self.case.layout.frames_in(Bytes(self.produced)), self.case.layout.frames_in(Bytes(bytes)));
         self.producer.gap(Gap { first, frames, cause, found: now });
@@ -185,10 +185,10 @@ impl Feeder {
                 match self.case.on_overrun {
                     OnOverrun::Block => {}
                     OnOverrun::Stop => {
-                        self.lose(length, Cause::BufferFull, now);
+                        self.lose(length, GapCause::BufferFull, now);
                         self.end(End::Overrun);
                     }
-                    OnOverrun::Gap | OnOverrun::Overwrite => self.lose(length, Cause::BufferFull, now),
+                    OnOverrun::Gap | OnOverrun::Overwrite => self.lose(length, GapCause::BufferFull, now),
                 }
                 return;
             };
@@ -197,7 +197,7 @@ impl Feeder {
             self.produced += length;
             left = left.saturating_sub(length);
             if self.case.storm.is_some() && self.produced < self.case.bytes {
-                self.lose(grain, Cause::Source, now);
+                self.lose(grain, GapCause::Source, now);
             }
         }
     }
@@ -293,10 +293,10 @@ fn check(seed: u64) {
 fn settled(outcome: &Outcome, case: &Case) {
     let ledger = outcome.ledger;
     assert!(ledger.holds() && ledger.is_settled(), "{ledger:?}");
-    assert_ne!(outcome.verdict, Verdict::Unaccounted, "{}", outcome.reason);
+    assert_ne!(outcome.verdict, RecordingVerdict::Unaccounted, "{}", outcome.reason);
     let lost: u64 = outcome.gaps.iter().map(|gap| case.layout.bytes_of(gap.frames).0).sum();
     assert_eq!(lost, ledger.lost_bytes, "{:?}", outcome.gaps);
-    if outcome.verdict <= Verdict::Stopped {
+    if outcome.verdict <= RecordingVerdict::Stopped {
         assert_eq!((ledger.lost_bytes, ledger.durable_bytes), (0, ledger.stored_bytes), "{}", outcome.reason);
     }
 }
@@ -323,7 +323,7 @@ fn left(case: &Case, run: &Run, seed: u64, crashed: bool) {
                 outcome.verdict,
                 outcome.reason
             );
-            if outcome.verdict <= Verdict::Stopped {
+            if outcome.verdict <= RecordingVerdict::Stopped {
                 assert_eq!(said, vec![Some(outcome.verdict); names.len()], "{}", outcome.reason);
             }
         }
@@ -352,17 +352,17 @@ fn a_crash_while_durable_blocks_are_withdrawn_leaves_what_is_still_called_durabl
         block: 4096,
         depth: 4,
         members: 2,
-        placement: Placement::Static,
+        placement: BlockPlacement::Static,
         on_overrun: OnOverrun::Block,
         volume: None,
         storm: None,
         burst: 60_000,
-        script: Script {
+        script: DiskScript {
             pace: Pace::Leaping,
             least_latency: Nanos::from_micros(20),
             most_latency: Nanos::from_micros(30),
             faults: vec![data(NAMES[0], 1, libc::EINTR), data(NAMES[1], 4, libc::EIO)],
-            ..Script::default()
+            ..DiskScript::default()
         },
     };
     let mut were_durable = 0;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use hairspring_machine::Nanos;
 use hairspring_record::beginning::Beginning;
 use hairspring_record::journal::RecordingId;
-use hairspring_record::ledger::Verdict;
-use hairspring_record::recorder::{Outcome, Placement, Recorder, Setup, Step};
+use hairspring_record::ledger::RecordingVerdict;
+use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, Setup, Step};
 use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{Fault, OpKind, Pace, Script, ScriptedDisk, What, When};
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
@@ -79,7 +79,7 @@ impl Link {
         SourceCounters { produced_bytes: self.produced, lost_bytes: self.lost, ..SourceCounters::default() }
     }
 
-    fn lose(&mut self, bytes: u64, cause: Cause) {
+    fn lose(&mut self, bytes: u64, cause: GapCause) {
         self.producer.gap(Gap { first: Frames(self.produced), frames: Frames(bytes), cause, found: Nanos::ZERO });
         self.produced += bytes;
         self.lost += bytes;
@@ -101,14 +101,14 @@ impl Link {
                     self.producer.commit(RUN as usize);
                     self.produced += RUN;
                     for _ in 0..self.touching {
-                        self.lose(1, Cause::Source);
+                        self.lose(1, GapCause::Source);
                         let _ = self.producer.room();
                     }
                     self.gaps -= 1;
                 }
                 None if self.on_overrun == OnOverrun::Block => return,
                 None => {
-                    self.lose(RUN, Cause::BufferFull);
+                    self.lose(RUN, GapCause::BufferFull);
                     if self.on_overrun == OnOverrun::Stop {
                         self.producer.close(End::Overrun);
                         self.ended = true;
@@ -126,7 +126,7 @@ fn run(case: &Case) -> (Outcome, ScriptedDisk) {
 
 /// The same where the disk may crash before there is a recorder.
 fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
-    let script = Script { pace: Pace::Leaping, faults: case.faults.clone(), ..Script::default() };
+    let script = DiskScript { pace: Pace::Leaping, faults: case.faults.clone(), ..DiskScript::default() };
     let disk = ScriptedDisk::new(script);
     let memory = Memory::mirrored(Bytes(4 * LARGE), Bytes(4 * LARGE), Pages::Small).expect("memory");
     let (producer, consumer) = ring(Arc::new(memory), Bytes(case.block), case.on_overrun).expect("a ring");
@@ -147,7 +147,7 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
         id: RecordingId([3; 16]),
         block: Bytes(case.block),
         depth: 2,
-        placement: Placement::LeastLoaded,
+        placement: BlockPlacement::LeastLoaded,
         volume: None,
         sync_every: Nanos::from_millis(5),
         sync_bytes: Bytes::mib(1),
@@ -190,7 +190,7 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
 fn agree(outcome: &Outcome, disk: &ScriptedDisk) {
     let ledger = outcome.ledger;
     assert!(ledger.holds() && ledger.is_settled(), "{ledger:?}");
-    assert_ne!(outcome.verdict, Verdict::Unaccounted, "{}", outcome.reason);
+    assert_ne!(outcome.verdict, RecordingVerdict::Unaccounted, "{}", outcome.reason);
     let lost: u64 = outcome.gaps.iter().map(|gap| gap.frames.0).sum();
     assert_eq!(lost, ledger.lost_bytes);
     let image = disk.image_after_kill(0);
@@ -263,7 +263,7 @@ fn bytes_before_a_gap_that_was_entered_ahead_are_accounted_for_when_the_last_tar
             let outcome = run(&case).0;
             let ledger = outcome.ledger;
             assert!(ledger.holds() && ledger.is_settled(), "{case:?}: {ledger:?}");
-            assert_ne!(outcome.verdict, Verdict::Unaccounted, "{case:?}: {}", outcome.reason);
+            assert_ne!(outcome.verdict, RecordingVerdict::Unaccounted, "{case:?}: {}", outcome.reason);
             let lost: u64 = outcome.gaps.iter().map(|gap| gap.frames.0).sum();
             assert_eq!(lost, ledger.lost_bytes, "{case:?}");
         }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::Nanos;
-use hairspring_record::Verdict;
+use hairspring_record::RecordingVerdict;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::layout::Layout;
@@ -84,7 +84,7 @@ fn recorded(targets: Vec<PathBuf>, tell: bool) -> Recorded {
     });
     let recorded = all.expect("recorded").remove(0);
     assert!(recorded.outcome.ledger.holds() && recorded.outcome.ledger.is_settled(), "{:?}", recorded.outcome.ledger);
-    assert_ne!(recorded.outcome.verdict, Verdict::Unaccounted, "{}", recorded.outcome.reason);
+    assert_ne!(recorded.outcome.verdict, RecordingVerdict::Unaccounted, "{}", recorded.outcome.reason);
     recorded
 }
 
@@ -102,7 +102,7 @@ fn with_64_open_files_three_targets_are_recorded_and_read_back() {
     let base = told_target();
     let targets: Vec<PathBuf> = (0..3).map(|number| base.with_file_name(format!("x{number}"))).collect();
     let recorded = recorded(targets, false);
-    assert!(recorded.outcome.verdict <= Verdict::Incomplete, "{}", recorded.outcome.reason);
+    assert!(recorded.outcome.verdict <= RecordingVerdict::Incomplete, "{}", recorded.outcome.reason);
     assert_eq!(recorded.outcome.files.len(), 9);
 }
 
@@ -151,7 +151,11 @@ fn a_process_that_is_stopped_in_any_stage_names_what_it_missed() {
         let (stated, ledger) = read_back(&target);
         assert!(ledger.holds(), "{at}: {ledger:?}");
         let lost = ledger.lost_bytes > 0;
-        assert_eq!(stated, Some(if lost { Verdict::Incomplete } else { Verdict::Stopped }), "{at}: {ledger:?}");
+        assert_eq!(
+            stated,
+            Some(if lost { RecordingVerdict::Incomplete } else { RecordingVerdict::Stopped }),
+            "{at}: {ledger:?}"
+        );
         assert!(lost || at != "streaming", "three times the buffer passed while it was stopped");
     }
 }

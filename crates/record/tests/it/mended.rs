@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hairspring_record::recording::Recording;
 use hairspring_record::recover;
 use hairspring_record::recover::{Recovered, recover};
-use hairspring_record::store::scripted::{Image, Pace, Script, ScriptedDisk};
+use hairspring_record::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 use hairspring_record::verify;
 use hairspring_record::verify::{Verified, verify};
 
@@ -16,7 +16,7 @@ use hairspring_record::verify::{Verified, verify};
 /// If anything is wrong: then a test has failed.
 #[track_caller]
 pub(crate) fn check(image: &Image, names: &[&str], least: u64) -> (Recovered, Verified) {
-    let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image.clone());
+    let disk = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone());
     let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
     let mut store = disk.store(8);
     let recovered = recover(&mut store, &paths, recover::RecoverOptions::default(), &mut |_| {});

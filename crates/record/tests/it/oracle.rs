@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hairspring_record::journal::{Journal, Record};
-use hairspring_record::ledger::Verdict;
+use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recording::Recording;
 use hairspring_record::sigmf;
-use hairspring_record::store::scripted::{Image, Pace, Script, ScriptedDisk};
+use hairspring_record::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 use hairspring_record::verify;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames};
@@ -138,7 +138,12 @@ fn check_block(bytes: &[u8], start: u64, holes: &[(u64, u64, u64, bool)], layout
 ///
 /// # Panics
 /// If one is not: frames that are not what the source produced, space that holds none, or losses that are not named.
-pub(crate) fn true_metadata(image: &Image, bases: &[&str], pattern: Pattern, power_cut: bool) -> Vec<Option<Verdict>> {
+pub(crate) fn true_metadata(
+    image: &Image,
+    bases: &[&str],
+    pattern: Pattern,
+    power_cut: bool,
+) -> Vec<Option<RecordingVerdict>> {
     let mut verdicts = Vec::new();
     for base in bases {
         let meta = image.read(format!("{base}.sigmf-meta")).unwrap_or_default();
@@ -150,7 +155,7 @@ pub(crate) fn true_metadata(image: &Image, bases: &[&str], pattern: Pattern, pow
         verdicts.push(Some(closing.verdict));
         let ledger = closing.ledger;
         assert!(ledger.holds() && ledger.is_settled(), "{base}: {ledger:?}");
-        let is_whole = closing.verdict <= Verdict::Stopped;
+        let is_whole = closing.verdict <= RecordingVerdict::Stopped;
         if is_whole {
             assert_eq!((ledger.lost_bytes, closing.gaps.len()), (0, 0), "{base}: whole, and something is lost");
             assert_eq!(ledger.durable_bytes, ledger.stored_bytes, "{base}: whole, and not certainly on the device");
@@ -174,7 +179,7 @@ pub(crate) fn true_metadata(image: &Image, bases: &[&str], pattern: Pattern, pow
             assert_eq!(data.len(), end, "{base}: {} and space behind the last frame", closing.verdict.name());
         }
         // All blocks are in the journals and prove themselves.
-        let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image.clone());
+        let disk = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone());
         let (mut store, paths) = (disk.store(8), bases.iter().map(PathBuf::from).collect::<Vec<_>>());
         let recording = Recording::open_in(&mut store, &paths).and_then(Recording::whole).expect("opens");
         let options = verify::VerifyOptions { counters: true, sha512: false };

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use hairspring_machine::Nanos;
 use hairspring_record::beginning::Beginning;
 use hairspring_record::journal::{Journal, Record, RecordingId};
-use hairspring_record::ledger::Verdict;
-use hairspring_record::recorder::{MOST_DEPTH, Outcome, Placement, Recorder, RecorderError, Setup, Step};
+use hairspring_record::ledger::RecordingVerdict;
+use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, Outcome, Recorder, RecorderError, Setup, Step};
 use hairspring_record::recording::{MOST_BLOCK, Recording};
 use hairspring_record::recover::{self, recover};
 use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{Fault, OpKind, Pace, Script, ScriptedDisk, What, When};
-use hairspring_ring::gap::Cause;
+use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
+use hairspring_ring::gap::GapCause;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
@@ -36,9 +36,9 @@ struct Case {
     notify: u64,
     depth: usize,
     members: usize,
-    placement: Placement,
+    placement: BlockPlacement,
     on_overrun: OnOverrun,
-    script: Script,
+    script: DiskScript,
     trigger: Option<(&'static str, u64, u64, Shots)>,
     stop_at: Option<Nanos>,
 }
@@ -54,9 +54,9 @@ impl Default for Case {
             notify: 24 * 1024,
             depth: 4,
             members: 1,
-            placement: Placement::LeastLoaded,
+            placement: BlockPlacement::LeastLoaded,
             on_overrun: OnOverrun::Gap,
-            script: Script { pace: Pace::Leaping, ..Script::default() },
+            script: DiskScript { pace: Pace::Leaping, ..DiskScript::default() },
             trigger: None,
             stop_at: None,
         }
@@ -174,10 +174,10 @@ fn agree(outcome: &Outcome, contents: &Contents, layout: Layout) {
     assert_eq!(contents.stored, outcome.ledger.stored_bytes);
     assert_eq!(layout.bytes_of(Frames(contents.lost)).0, outcome.ledger.lost_bytes, "{:?}", outcome.gaps);
     assert_eq!(layout.bytes_of(Frames(contents.left_out)).0, outcome.ledger.left_out_bytes);
-    assert_ne!(outcome.verdict, Verdict::Unaccounted, "{}", outcome.reason);
+    assert_ne!(outcome.verdict, RecordingVerdict::Unaccounted, "{}", outcome.reason);
     let lost: u64 = outcome.gaps.iter().map(|gap| gap.frames.0).sum();
     assert_eq!(lost, contents.lost);
-    assert_eq!(outcome.verdict == Verdict::Complete, contents.lost == 0 && outcome.end == End::Finished);
+    assert_eq!(outcome.verdict == RecordingVerdict::Complete, contents.lost == 0 && outcome.end == End::Finished);
 }
 
 #[test]
@@ -185,12 +185,12 @@ fn a_fast_disk_takes_everything_and_the_recording_is_complete() {
     let case = Case::default();
     let (outcome, contents, disk) = run(&case, in_turn());
     agree(&outcome, &contents, case.layout);
-    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    assert_eq!(outcome.verdict, RecordingVerdict::Complete, "{}", outcome.reason);
     assert_eq!(outcome.ledger.produced_bytes, 1_200_000);
     assert_eq!(outcome.ledger.durable_bytes, 1_200_000);
     let image = disk.image_after_power_cut(1);
     let (recovered, verified) = mended::check(&image, &["a/x"], 1_200_000);
-    assert_eq!((recovered.changed, verified.verdict), (vec![], Verdict::Complete), "nothing needs mending");
+    assert_eq!((recovered.changed, verified.verdict), (vec![], RecordingVerdict::Complete), "nothing needs mending");
     let after = oracle::check(&image, &["a/x"], case.layout, PATTERN, false);
     assert_eq!(after.stored, 1_200_000, "a finished recording survives a power cut");
     assert!(oracle::meta_says(&image, "a/x", "complete"));
@@ -200,22 +200,22 @@ fn a_fast_disk_takes_everything_and_the_recording_is_complete() {
 #[test]
 fn a_slow_disk_makes_gaps_and_the_gaps_say_how_much_is_missing() {
     let rate = ByteRate::new(2e6);
-    let case = Case { script: Script { rate, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let case = Case { script: DiskScript { rate, pace: Pace::Leaping, ..DiskScript::default() }, ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
     agree(&outcome, &contents, case.layout);
-    assert_eq!(outcome.verdict, Verdict::Incomplete);
+    assert_eq!(outcome.verdict, RecordingVerdict::Incomplete);
     assert!(contents.lost > 10_000, "{contents:?}");
-    assert!(outcome.gaps.iter().all(|gap| gap.cause == Cause::BufferFull), "{:?}", outcome.gaps);
+    assert!(outcome.gaps.iter().all(|gap| gap.cause == GapCause::BufferFull), "{:?}", outcome.gaps);
 }
 
 #[test]
 fn policy_stop_ends_at_the_first_loss_and_keeps_all_before_it() {
     let rate = ByteRate::new(2e6);
-    let script = Script { rate, pace: Pace::Leaping, ..Script::default() };
+    let script = DiskScript { rate, pace: Pace::Leaping, ..DiskScript::default() };
     let case = Case { script, on_overrun: OnOverrun::Stop, ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
     agree(&outcome, &contents, case.layout);
-    assert_eq!((outcome.verdict, outcome.end), (Verdict::Incomplete, End::Overrun));
+    assert_eq!((outcome.verdict, outcome.end), (RecordingVerdict::Incomplete, End::Overrun));
     assert_eq!(outcome.gaps.len(), 1);
     assert_eq!(case.layout.bytes_of(outcome.gaps[0].first).0, contents.stored, "nothing before it is missing");
 }
@@ -223,11 +223,11 @@ fn policy_stop_ends_at_the_first_loss_and_keeps_all_before_it() {
 #[test]
 fn policy_overwrite_loses_the_oldest_and_keeps_the_newest() {
     let stall = Fault::nth(OpKind::Write, 3, What::Stall(Nanos::from_millis(120)));
-    let script = Script { faults: vec![stall], pace: Pace::Leaping, ..Script::default() };
+    let script = DiskScript { faults: vec![stall], pace: Pace::Leaping, ..DiskScript::default() };
     let case = Case { script, on_overrun: OnOverrun::Overwrite, ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
     agree(&outcome, &contents, case.layout);
-    assert!(outcome.gaps.iter().all(|gap| gap.cause == Cause::Overwritten), "{:?}", outcome.gaps);
+    assert!(outcome.gaps.iter().all(|gap| gap.cause == GapCause::Overwritten), "{:?}", outcome.gaps);
     let (first, last) = (outcome.gaps[0].first, outcome.gaps.last().expect("gaps").end());
     // The stall ends about 120 ms in; what the ring held then, the newest, is there.
     assert!(last.0 < 120_000 && first.0 > 10_000, "{first:?} {last:?}");
@@ -237,13 +237,13 @@ fn policy_overwrite_loses_the_oldest_and_keeps_the_newest() {
 fn a_full_disk_ends_the_recording_in_order_and_says_so() {
     for members in 1..=2 {
         let faults = vec![Fault::full_after(Bytes(400_000)).on(".sigmf-data")];
-        let case =
-            Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, members, ..Case::default() };
+        let script = DiskScript { faults, pace: Pace::Leaping, ..DiskScript::default() };
+        let case = Case { script, members, ..Case::default() };
         let (outcome, contents, disk) = run(&case, in_turn());
         agree(&outcome, &contents, case.layout);
-        assert_eq!(outcome.verdict, Verdict::Incomplete);
+        assert_eq!(outcome.verdict, RecordingVerdict::Incomplete);
         assert!(outcome.reason.contains("No space left"), "{}", outcome.reason);
-        assert!(outcome.gaps.iter().any(|gap| gap.cause == Cause::WriteFailed), "{:?}", outcome.gaps);
+        assert!(outcome.gaps.iter().any(|gap| gap.cause == GapCause::WriteFailed), "{:?}", outcome.gaps);
         assert!(contents.stored > 200_000, "{contents:?}");
         assert!(oracle::meta_says(&disk.image_after_kill(0), "a/x", "incomplete"));
     }
@@ -251,7 +251,7 @@ fn a_full_disk_ends_the_recording_in_order_and_says_so() {
 
 #[test]
 fn a_volume_that_does_not_fit_is_refused_before_anything_is_reserved() {
-    let script = Script { capacity: Some(Bytes::mib(1)), pace: Pace::Leaping, ..Script::default() };
+    let script = DiskScript { capacity: Some(Bytes::mib(1)), pace: Pace::Leaping, ..DiskScript::default() };
     let disk = ScriptedDisk::new(script.clone());
     let case = Case { script, ..Case::default() };
     let refused = open(&case, &disk, Some(Bytes::mib(2))).err().expect("no room");
@@ -270,17 +270,17 @@ fn a_target_that_dies_gives_its_blocks_to_the_others() {
         when: When::From(5),
         what: What::Error(Errno(libc::EIO)),
     };
-    let script = Script {
+    let script = DiskScript {
         faults: vec![dies],
         pace: Pace::Leaping,
         least_latency: Nanos::from_micros(10),
         most_latency: Nanos::from_millis(2),
-        ..Script::default()
+        ..DiskScript::default()
     };
     let case = Case { script, members: 3, ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
     agree(&outcome, &contents, case.layout);
-    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    assert_eq!(outcome.verdict, RecordingVerdict::Complete, "{}", outcome.reason);
     assert!(outcome.reason.contains("b/x"), "{}", outcome.reason);
 }
 
@@ -295,9 +295,9 @@ fn a_block_that_a_target_gives_up_when_the_last_one_is_written_finds_a_place() {
             when: When::From(1),
             what: What::Error(Errno(libc::EINTR)),
         };
-        let script = Script { faults: vec![dies], pace: Pace::Leaping, ..Script::default() };
+        let script = DiskScript { faults: vec![dies], pace: Pace::Leaping, ..DiskScript::default() };
         // Five blocks and a part of one; while the first, third and fifth are tried again and again the others are written.
-        let placement = Placement::Static;
+        let placement = BlockPlacement::Static;
         let case = Case { frames: 22_000, members: 2, placement, on_overrun, script, ..Case::default() };
         let (outcome, contents, _) = run(&case, in_turn());
         agree(&outcome, &contents, case.layout);
@@ -309,17 +309,17 @@ fn a_block_that_a_target_gives_up_when_the_last_one_is_written_finds_a_place() {
 
 #[test]
 fn the_hole_in_the_file_of_a_target_that_died_is_closed_by_recovery() {
-    let dies = Fault::nth(OpKind::Write, 3, What::Error(Errno(libc::EIO))).on("b/x.sigmf-data");
+    let faults = vec![Fault::nth(OpKind::Write, 3, What::Error(Errno(libc::EIO))).on("b/x.sigmf-data")];
     // So slow that blocks behind the one that fails are under way already.
     let (least_latency, most_latency) = (Nanos::from_millis(20), Nanos::from_millis(25));
-    let script = Script { faults: vec![dies], pace: Pace::Leaping, least_latency, most_latency, ..Script::default() };
-    let case = Case { script, members: 2, depth: 6, placement: Placement::Static, ..Case::default() };
+    let script = DiskScript { faults, pace: Pace::Leaping, least_latency, most_latency, ..DiskScript::default() };
+    let case = Case { script, members: 2, depth: 6, placement: BlockPlacement::Static, ..Case::default() };
     let (outcome, contents, disk) = run(&case, in_turn());
     agree(&outcome, &contents, case.layout);
-    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    assert_eq!(outcome.verdict, RecordingVerdict::Complete, "{}", outcome.reason);
     let (recovered, _) = mended::check(&disk.image_after_kill(0), &["a/x", "b/x"], contents.stored);
     assert!(recovered.changed.iter().any(|change| change.contains("a hole")), "{:?}", recovered.changed);
-    assert_eq!(recovered.verdict, Verdict::Complete);
+    assert_eq!(recovered.verdict, RecordingVerdict::Complete);
 }
 
 #[test]
@@ -330,18 +330,18 @@ fn short_and_interrupted_writes_are_finished() {
         Fault::nth(OpKind::Write, 5, What::Error(Errno(libc::EAGAIN))),
         Fault::nth(OpKind::Write, 7, What::Short(512)),
     ];
-    let case = Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let case = Case { script: DiskScript { faults, pace: Pace::Leaping, ..DiskScript::default() }, ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
     agree(&outcome, &contents, case.layout);
-    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    assert_eq!(outcome.verdict, RecordingVerdict::Complete, "{}", outcome.reason);
 }
 
 #[test]
 fn after_a_failed_sync_nothing_is_called_durable_any_more() {
     let faults = vec![Fault::nth(OpKind::Sync, 3, What::Error(Errno(libc::EIO))).on(".sigmf-data")];
-    let case = Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let case = Case { script: DiskScript { faults, pace: Pace::Leaping, ..DiskScript::default() }, ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
-    assert_eq!(outcome.verdict, Verdict::Incomplete, "{}", outcome.reason);
+    assert_eq!(outcome.verdict, RecordingVerdict::Incomplete, "{}", outcome.reason);
     assert_eq!(contents.stored, 1_200_000);
     assert!(outcome.ledger.durable_bytes < 1_200_000);
     assert_eq!(contents.durable, outcome.ledger.durable_bytes);
@@ -352,10 +352,10 @@ fn a_disk_that_never_syncs_again_ends_the_recording() {
     // Found in the lab on a disk that fails: the error of the last sync was entered behind the end, which asked for one more sync.
     let faults = vec![Fault { when: When::From(3), ..Fault::nth(OpKind::Sync, 3, What::Error(Errno(libc::EIO))) }];
     for members in [1, 3] {
-        let script = Script { faults: faults.clone(), pace: Pace::Leaping, ..Script::default() };
+        let script = DiskScript { faults: faults.clone(), pace: Pace::Leaping, ..DiskScript::default() };
         let case = Case { script, members, ..Case::default() };
         let (outcome, contents, _) = run(&case, in_turn());
-        assert_eq!(outcome.verdict, Verdict::Incomplete, "{}", outcome.reason);
+        assert_eq!(outcome.verdict, RecordingVerdict::Incomplete, "{}", outcome.reason);
         assert_eq!(contents.stored, outcome.ledger.stored_bytes);
     }
 }
@@ -364,10 +364,10 @@ fn a_disk_that_never_syncs_again_ends_the_recording() {
 fn writes_that_never_get_a_sector_further_have_failed() {
     let faults =
         vec![Fault { when: When::From(4), ..Fault::nth(OpKind::Write, 4, What::Short(100)) }.on(".sigmf-data")];
-    let case = Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let case = Case { script: DiskScript { faults, pace: Pace::Leaping, ..DiskScript::default() }, ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
-    assert_eq!(outcome.verdict, Verdict::Incomplete, "{}", outcome.reason);
-    assert!(outcome.gaps.iter().any(|gap| gap.cause == Cause::WriteFailed), "{:?}", outcome.gaps);
+    assert_eq!(outcome.verdict, RecordingVerdict::Incomplete, "{}", outcome.reason);
+    assert!(outcome.gaps.iter().any(|gap| gap.cause == GapCause::WriteFailed), "{:?}", outcome.gaps);
     assert_eq!(contents.stored, outcome.ledger.stored_bytes);
 }
 
@@ -379,9 +379,9 @@ fn a_journal_that_cannot_be_written_ends_the_recording_with_what_it_knows() {
         when: When::From(4),
         what: What::Error(Errno(libc::EIO)),
     }];
-    let case = Case { script: Script { faults, pace: Pace::Leaping, ..Script::default() }, ..Case::default() };
+    let case = Case { script: DiskScript { faults, pace: Pace::Leaping, ..DiskScript::default() }, ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
-    assert_eq!(outcome.verdict, Verdict::Incomplete, "{}", outcome.reason);
+    assert_eq!(outcome.verdict, RecordingVerdict::Incomplete, "{}", outcome.reason);
     assert!(outcome.ledger.holds(), "{:?}", outcome.ledger);
     assert_eq!(contents.stored, outcome.ledger.stored_bytes);
 }
@@ -391,7 +391,7 @@ fn a_target_that_turns_read_only_is_lost_and_the_recording_goes_on() {
     // The usual death of a disk: its file system turns read-only, and data, journal and syncs fail alike. An error of a journal
     // used to end the whole recording.
     for members in 1..=3 {
-        let script = Script {
+        let script = DiskScript {
             faults: vec![Fault {
                 kind: None,
                 file: Some("b/x.".to_owned()),
@@ -400,17 +400,17 @@ fn a_target_that_turns_read_only_is_lost_and_the_recording_goes_on() {
             }],
             pace: Pace::Leaping,
             most_latency: Nanos::from_micros(300),
-            ..Script::default()
+            ..DiskScript::default()
         };
         let case = Case { script, members, ..Case::default() };
         let (outcome, contents, _) = run(&case, in_turn());
         assert!(outcome.ledger.holds() && outcome.ledger.is_settled(), "{:?}", outcome.ledger);
         assert_eq!(contents.stored, outcome.ledger.stored_bytes);
         if members == 1 {
-            assert_eq!(outcome.verdict, Verdict::Complete, "no such target: {}", outcome.reason);
+            assert_eq!(outcome.verdict, RecordingVerdict::Complete, "no such target: {}", outcome.reason);
             continue;
         }
-        assert_eq!((outcome.verdict, outcome.end), (Verdict::Incomplete, End::Finished), "{}", outcome.reason);
+        assert_eq!((outcome.verdict, outcome.end), (RecordingVerdict::Incomplete, End::Finished), "{}", outcome.reason);
         assert!(outcome.reason.contains("b/x") && outcome.reason.contains("recover"), "{}", outcome.reason);
         // At most what was under way to that target when it died: a depth of blocks, and those whose record was not written yet.
         assert!(outcome.ledger.lost_bytes <= 2 * 4 * outcome.block.0, "{:?}: {}", outcome.ledger, outcome.reason);
@@ -420,13 +420,13 @@ fn a_target_that_turns_read_only_is_lost_and_the_recording_goes_on() {
 #[test]
 fn blocks_are_never_larger_than_readers_take() {
     // With a notify size of 128 MiB blocks were recorded that verification refused.
-    let script = Script { pace: Pace::Leaping, ..Script::default() };
+    let script = DiskScript { pace: Pace::Leaping, ..DiskScript::default() };
     let (ring, notify) = (512 << 20, 128 << 20);
     let case = Case { ring, notify, script: script.clone(), ..Case::default() };
     let (recorder, ..) = open(&case, &ScriptedDisk::new(script), None).expect("a recorder");
     assert!(recorder.block() <= MOST_BLOCK && recorder.block().0 > MOST_BLOCK.0 / 2, "{}", recorder.block());
     // Whole frames that suit a disk of large sectors can be larger than that; then it is said at once.
-    let script = Script { alignment: 65_536, ..Script::default() };
+    let script = DiskScript { alignment: 65_536, ..DiskScript::default() };
     let layout = Layout::analogue(4095, 8).expect("exists");
     let case = Case { layout, ring: 1 << 20, script: script.clone(), ..Case::default() };
     let disk = ScriptedDisk::new(script);
@@ -445,9 +445,9 @@ fn a_call_that_is_interrupted_for_ever_has_failed() {
             when: When::From(6),
             what: What::Error(Errno(errno)),
         };
-        let script = Script { faults: vec![forever], pace: Pace::Leaping, ..Script::default() };
+        let script = DiskScript { faults: vec![forever], pace: Pace::Leaping, ..DiskScript::default() };
         let (outcome, _, _) = run(&Case { script, ..Case::default() }, in_turn());
-        assert_eq!(outcome.verdict, Verdict::Incomplete, "{}", outcome.reason);
+        assert_eq!(outcome.verdict, RecordingVerdict::Incomplete, "{}", outcome.reason);
         assert!(outcome.ledger.holds() && outcome.ledger.stored_bytes > 0, "{:?}", outcome.ledger);
     }
 }
@@ -456,7 +456,7 @@ fn a_call_that_is_interrupted_for_ever_has_failed() {
 fn a_stop_drains_what_was_produced_until_then() {
     let case = Case { stop_at: Some(Nanos::from_millis(77)), ..Case::default() };
     let (outcome, contents, _) = run(&case, in_turn());
-    assert_eq!((outcome.verdict, outcome.end), (Verdict::Stopped, End::Stopped), "{}", outcome.reason);
+    assert_eq!((outcome.verdict, outcome.end), (RecordingVerdict::Stopped, End::Stopped), "{}", outcome.reason);
     assert_eq!(contents.stored, outcome.ledger.produced_bytes);
     assert!(contents.stored >= 77_000 * 6);
 }
@@ -464,7 +464,7 @@ fn a_stop_drains_what_was_produced_until_then() {
 /// Metadata that are written before the first data cannot say when frame 0 was taken, and a recording that was cut off had no time.
 #[test]
 fn the_time_of_frame_0_survives_a_crash() {
-    let script = Script { pace: Pace::Leaping, ..Script::default() };
+    let script = DiskScript { pace: Pace::Leaping, ..DiskScript::default() };
     let case = Case { members: 2, ..Case::default() };
     let disk = ScriptedDisk::new(script);
     let (mut recorder, mut producer, mut card) = open(&case, &disk, None).expect("a recorder");
@@ -482,7 +482,7 @@ fn the_time_of_frame_0_survives_a_crash() {
     }
     let image = disk.image_after_power_cut(3);
     assert!(!oracle::meta_says(&image, "a/x", "1700000003000000007"), "the metadata are from before");
-    let disk = ScriptedDisk::with(Script { pace: Pace::Leaping, ..Script::default() }, image);
+    let disk = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image);
     let (mut store, paths) = (disk.store(8), ["a/x".into(), "b/x".into()]);
     let check = |recording: &Recording| {
         let about = recording.about();
@@ -509,7 +509,7 @@ fn shots_are_kept_with_what_came_before_them_and_the_rest_is_left_out() {
     let (outcome, contents, _) = run(&case, in_turn());
     agree_without_verdict(&outcome, &contents, case.layout);
     assert_eq!(outcome.triggers.len(), 3, "{}", outcome.reason);
-    assert_eq!(outcome.verdict, Verdict::Complete, "{}", outcome.reason);
+    assert_eq!(outcome.verdict, RecordingVerdict::Complete, "{}", outcome.reason);
     assert_eq!(contents.lost, 0);
     let most = 3 * 3000 * 6;
     assert!(contents.stored <= most && contents.stored >= 3 * 2000 * 6, "{contents:?}");
@@ -521,7 +521,7 @@ fn agree_without_verdict(outcome: &Outcome, contents: &Contents, layout: Layout)
     let lost: u64 = outcome.gaps.iter().map(|gap| gap.frames.0).sum();
     assert_eq!(layout.bytes_of(Frames(lost)).0, outcome.ledger.lost_bytes, "{:?}", outcome.gaps);
     if journal_failed(outcome) {
-        assert_eq!(outcome.verdict, Verdict::Incomplete);
+        assert_eq!(outcome.verdict, RecordingVerdict::Incomplete);
         return;
     }
     assert_eq!(contents.stored, outcome.ledger.stored_bytes);
@@ -568,15 +568,15 @@ fn any_case() -> impl Strategy<Value = Case> {
             notify: 20 * 1024,
             depth,
             members,
-            placement: if fixed { Placement::Static } else { Placement::LeastLoaded },
+            placement: if fixed { BlockPlacement::Static } else { BlockPlacement::LeastLoaded },
             on_overrun,
-            script: Script {
+            script: DiskScript {
                 seed,
                 pace: Pace::Leaping,
                 most_latency: Nanos::from_micros(latency_us),
                 rate,
                 faults,
-                ..Script::default()
+                ..DiskScript::default()
             },
             trigger: trigger.filter(|_| !digital),
             ..Case::default()
@@ -595,6 +595,6 @@ proptest! {
         let mut at = 0;
         let (outcome, contents, _) = run(&case, || { at += 1; schedule[at % schedule.len()].min(if at % 7 == 0 { 1 } else { 3 }) });
         agree_without_verdict(&outcome, &contents, case.layout);
-        prop_assert_ne!(outcome.verdict, Verdict::Unaccounted, "{}", outcome.reason);
+        prop_assert_ne!(outcome.verdict, RecordingVerdict::Unaccounted, "{}", outcome.reason);
     }
 }

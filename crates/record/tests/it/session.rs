@@ -13,9 +13,9 @@ use hairspring_record::session::{Input, RecordConfig, RecordError, Recorded, rec
 use hairspring_record::store::{Ways, best};
 use hairspring_record::verify;
 use hairspring_record::verify::verify;
-use hairspring_record::{Ledger, Verdict};
+use hairspring_record::{Ledger, RecordingVerdict};
 use hairspring_ring::Producer;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::Pages;
 use hairspring_ring::units::{Bytes, Frames};
@@ -68,7 +68,7 @@ impl Source for Endless {
             Defect::SourcePanics(at) if self.produced >= at => panic!("the source is broken"),
             Defect::RecorderPanics(at) if self.produced >= at => {
                 let (first, frames) = (Self::layout().frames_in(Bytes(self.produced)), Frames(u64::MAX - 1000));
-                ring.gap(Gap { first, frames, cause: Cause::Source, found: Nanos::ZERO });
+                ring.gap(Gap { first, frames, cause: GapCause::Source, found: Nanos::ZERO });
                 self.defect = Defect::None;
             }
             _ => {}
@@ -127,7 +127,7 @@ fn recorded(target: &Path, cards: usize, defect: Defect, bytes: u64) -> Result<V
 
 /// What the files of a card say: the verdict of their metadata, none if they say that it is still recorded.
 #[track_caller]
-pub(crate) fn read_back(target: &Path) -> (Option<Verdict>, Ledger) {
+pub(crate) fn read_back(target: &Path) -> (Option<RecordingVerdict>, Ledger) {
     let mut store = best(4, Ways::default());
     let paths = [target.to_owned()];
     let stated = Recording::open_in(&mut *store, &paths).expect("opens").closing().map(|closing| closing.verdict);
@@ -144,15 +144,18 @@ fn a_session_without_a_defect_ends_in_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let all = recorded(&folder.path().join("x"), 2, Defect::None, 1 << 20).expect("recorded");
     for (number, recorded) in all.iter().enumerate() {
-        assert_eq!(recorded.outcome.verdict, Verdict::Stopped, "{}", recorded.outcome.reason);
+        assert_eq!(recorded.outcome.verdict, RecordingVerdict::Stopped, "{}", recorded.outcome.reason);
         let (stated, ledger) = read_back(&folder.path().join(format!("card{number}")));
-        assert_eq!((stated, ledger.stored_bytes), (Some(Verdict::Stopped), recorded.outcome.ledger.stored_bytes));
+        assert_eq!(
+            (stated, ledger.stored_bytes),
+            (Some(RecordingVerdict::Stopped), recorded.outcome.ledger.stored_bytes)
+        );
     }
 }
 
 /// Runs a session with a defect in the first of two cards; what the files of both say.
 #[track_caller]
-fn panics(part: &str, said: &str, defect: Defect) -> [(Option<Verdict>, Ledger); 2] {
+fn panics(part: &str, said: &str, defect: Defect) -> [(Option<RecordingVerdict>, Ledger); 2] {
     let folder = tempfile::tempdir().expect("a folder");
     let error = recorded(&folder.path().join("x"), 2, defect, u64::MAX).expect_err("a panic is an error");
     assert!(matches!(&error, RecordError::Panicked(found, text) if *found == part && text.contains(said)), "{error}");
@@ -162,8 +165,8 @@ fn panics(part: &str, said: &str, defect: Defect) -> [(Option<Verdict>, Ledger);
 #[test]
 fn a_source_that_panics_ends_the_session_and_what_it_gave_is_recorded() {
     let [(stated, ledger), (other, _)] = panics("source", "the source is broken", Defect::SourcePanics(1 << 20));
-    assert_eq!((stated, ledger.stored_bytes), (Some(Verdict::Incomplete), 1 << 20));
-    assert_eq!(other, Some(Verdict::Stopped), "the other card ended in order");
+    assert_eq!((stated, ledger.stored_bytes), (Some(RecordingVerdict::Incomplete), 1 << 20));
+    assert_eq!(other, Some(RecordingVerdict::Stopped), "the other card ended in order");
 }
 
 #[test]
@@ -172,7 +175,7 @@ fn a_recorder_that_panics_ends_the_session_and_its_files_are_recoverable() {
     let [(stated, ledger), (other, _)] = panics("recorder", "overflow", Defect::RecorderPanics(1 << 20));
     assert_eq!(stated, None, "its metadata say that it is still recorded");
     assert!(ledger.stored_bytes <= 1 << 20, "{ledger:?}");
-    assert_eq!(other, Some(Verdict::Stopped), "the other card ended in order");
+    assert_eq!(other, Some(RecordingVerdict::Stopped), "the other card ended in order");
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn a_progress_callback_that_panics_ends_the_session_in_order() {
     // The threads of the session waited that somebody stopped them.
     let defect = Defect::ProgressPanics(1 << 20);
     for (stated, ledger) in panics("progress callback", "the callback is broken", defect) {
-        assert_eq!(stated, Some(Verdict::Stopped));
+        assert_eq!(stated, Some(RecordingVerdict::Stopped));
         assert!(ledger.stored_bytes >= 1 << 20, "{ledger:?}");
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::gap::Cause;
+use crate::gap::GapCause;
 use crate::memory::Pages;
 use crate::units::Frames;
 
@@ -103,7 +103,7 @@ fn gaps_and_bytes_add_up_where_the_producer_drops_what_does_not_fit() {
                         let gap = Gap {
                             first: Frames(index),
                             frames: Frames(length),
-                            cause: Cause::BufferFull,
+                            cause: GapCause::BufferFull,
                             found: Nanos::ZERO,
                         };
                         producer.gap(gap);

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "looks at what was reserved and not published")]
 
 use super::*;
-use crate::gap::Cause;
+use crate::gap::GapCause;
 use crate::memory::Pages;
 use crate::units::Frames;
 
@@ -18,7 +18,7 @@ fn put(producer: &mut Producer, length: usize, value: u8) {
 }
 
 fn gap(first: u64, frames: u64) -> Gap {
-    Gap { first: Frames(first), frames: Frames(frames), cause: Cause::BufferFull, found: Nanos::ZERO }
+    Gap { first: Frames(first), frames: Frames(frames), cause: GapCause::BufferFull, found: Nanos::ZERO }
 }
 
 #[test]

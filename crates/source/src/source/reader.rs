@@ -24,7 +24,7 @@ use super::descriptor::{is_readable, readable_bytes};
 use super::{End, Next, Source, SourceCounters, SourceDescription};
 use crate::pattern::Pattern;
 use hairspring_ring::Producer;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
@@ -125,7 +125,7 @@ impl ReaderSource {
             self.begun.clear();
             self.lost += grain.bytes;
             let first = self.about.layout.frames_in(Bytes(self.committed));
-            ring.gap(Gap { first, frames: Frames(grain.frames), cause: Cause::Source, found: now });
+            ring.gap(Gap { first, frames: Frames(grain.frames), cause: GapCause::Source, found: now });
         }
         self.ended = Some(end);
         Next::Ended(end)

@@ -49,7 +49,7 @@ use super::descriptor::{self, Received};
 use super::reader::{StreamInfo, failed};
 use super::{End, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription};
 use hairspring_ring::Producer;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{ByteRate, Bytes};
 
 pub use sequence::{MOST_HEADER_BYTES, Sequence};
@@ -230,14 +230,14 @@ impl UdpSource {
     }
 
     /// Declares so many datagrams lost; how it ends, if it does.
-    fn lose(&mut self, datagrams: u64, cause: Cause, now: Nanos, ring: &mut Producer) -> Option<End> {
+    fn lose(&mut self, datagrams: u64, cause: GapCause, now: Nanos, ring: &mut Producer) -> Option<End> {
         let Some(payload_bytes) = self.payload_bytes.filter(|_| !self.varies) else {
             return Some(End::Failed(libc::EMSGSIZE));
         };
         self.lose_bytes(datagrams.saturating_mul(payload_bytes), cause, now, ring)
     }
 
-    fn lose_bytes(&mut self, bytes: u64, cause: Cause, now: Nanos, ring: &mut Producer) -> Option<End> {
+    fn lose_bytes(&mut self, bytes: u64, cause: GapCause, now: Nanos, ring: &mut Producer) -> Option<End> {
         let bytes = bytes.min(self.wanted());
         let layout = self.about.layout;
         let first = layout.frames_in(Bytes(self.committed + self.lost));
@@ -250,8 +250,8 @@ impl UdpSource {
     }
 
     /// Why the kernel dropped something.
-    fn cause(&self) -> Cause {
-        if self.was_full { Cause::BufferFull } else { Cause::ServedLate }
+    fn cause(&self) -> GapCause {
+        if self.was_full { GapCause::BufferFull } else { GapCause::ServedLate }
     }
 
     /// Looks at the datagram in the buffer, and declares what is missing before it.
@@ -290,13 +290,13 @@ impl UdpSource {
                 let short_bytes = std::mem::take(&mut self.short_bytes);
                 if short_bytes > 0 {
                     self.ignored.malformed += 1;
-                    if let Some(end) = self.lose_bytes(short_bytes, Cause::Source, now, ring) {
+                    if let Some(end) = self.lose_bytes(short_bytes, GapCause::Source, now, ring) {
                         return Judgement::End(end);
                     }
                 }
                 self.expected = Some(number.wrapping_add(1));
                 self.short_bytes = self.payload_bytes.map_or(0, |usual| usual - payload_bytes);
-                (ahead.unsigned_abs(), if dropped > 0 { self.cause() } else { Cause::Source })
+                (ahead.unsigned_abs(), if dropped > 0 { self.cause() } else { GapCause::Source })
             }
             _ => (u64::from(dropped), self.cause()),
         };
@@ -362,7 +362,7 @@ impl UdpSource {
         };
         // The stream ended short before, and began anew: then nothing is missing of the last datagram.
         self.short_bytes = 0;
-        if let Some(end) = self.lose_bytes(bytes, Cause::Source, now, ring) {
+        if let Some(end) = self.lose_bytes(bytes, GapCause::Source, now, ring) {
             return Judgement::End(end);
         }
         if matches!(self.peer, Peer::Kept(_)) {

@@ -26,7 +26,7 @@ use hairspring_machine::Nanos;
 use super::{End, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription};
 use crate::pattern::{Pattern, splitmix64};
 use hairspring_ring::Producer;
-use hairspring_ring::gap::{Cause, Gap};
+use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
 
@@ -132,7 +132,7 @@ impl VirtualCard {
             let (room, capacity) = (ring.room(), ring.fill().capacity.0);
             // A loss larger than any room is nobody's fault but the service's, if the ring was not full.
             let late = room >= lost.saturating_mul(grain_bytes) || room >= capacity / 2;
-            if late { Cause::ServedLate } else { Cause::BufferFull }
+            if late { GapCause::ServedLate } else { GapCause::BufferFull }
         });
         if lost > 0 && matches!(ring.on_overrun(), OnOverrun::Stop | OnOverrun::Block) {
             self.ending = Some(End::Overrun);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use hairspring_machine::{Clock, Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
-use hairspring_time::{Source, Timebase};
+use hairspring_time::{TimeSource, Timebase};
 
 use crate::probe::{Context, Effort, Probes, Reading, Row, Samples, Setting, Slot, Taken};
 
@@ -188,7 +188,7 @@ impl Calibrations {
             let errors = rates.iter().map(|rate| ((rate / calibration.rate_hz - 1.0) * 1e6).abs());
             context.put(self.error_start, Reading::samples(errors.collect()));
         }
-        if calibration.source == Source::KernelClock {
+        if calibration.source == TimeSource::KernelClock {
             let own = Absent::final_("time is taken from the kernel's clock itself, since the counter is not trusted");
             context.absent(self.raw, own.clone());
             context.absent(self.published, own);

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use hairspring_play::player::{PlayConfig, Track, play};
 use hairspring_play::sink::{Null, Sink, Unclocked, VirtualOutput};
-use hairspring_record::ledger::Verdict;
+use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recording::Recording;
 use hairspring_record::store::{Ways, best};
 use hairspring_ring::{ByteRate, Bytes, Layout};
@@ -47,7 +47,7 @@ fn highest(cell: Cell, layout: Layout, disks: &Disks) -> Result<ByteRate, Absent
             continue;
         };
         let played = run(Box::new(VirtualOutput::new(Null, layout, rate, cell.hardware)))?;
-        if played.verdict == Verdict::Complete {
+        if played.verdict == RecordingVerdict::Complete {
             return Ok(layout.byte_rate(rate));
         }
     }

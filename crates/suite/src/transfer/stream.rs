@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use hairspring_machine::{Machine, Nanos};
-use hairspring_record::ledger::Verdict;
+use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recording::Files;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_ring::{ByteRate, Bytes, Frames, Layout, OnOverrun};
@@ -183,7 +183,7 @@ fn sample(cell: Cell, disks: &Disks) -> Sample {
             frames: Some(frames),
         };
         let recorded = one_recording(cell, Box::new(VirtualCard::new(settings)), disks)?;
-        if recorded.outcome.verdict == Verdict::Complete {
+        if recorded.outcome.verdict == RecordingVerdict::Complete {
             return Ok(layout.byte_rate(rate));
         }
     }

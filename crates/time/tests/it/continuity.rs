@@ -2,7 +2,7 @@
 
 use hairspring_machine::Clock;
 use hairspring_machine::sim::{Disturbance, Script};
-use hairspring_time::{Continuity, Machine, Nanos, Sim, Source, Timebase};
+use hairspring_time::{Continuity, Machine, Nanos, Sim, TimeSource, Timebase};
 
 use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
 
@@ -151,7 +151,7 @@ fn a_step_of_the_clock_begins_a_new_epoch_and_says_how_far_it_went() {
 #[test]
 fn a_counter_that_the_kernel_gives_up_is_given_up_here() {
     let (sim, before, after, continuity) = refined_after(Disturbance::DistrustCounter);
-    assert_eq!((continuity, after.source()), (Continuity::Distrusted, Source::KernelClock));
+    assert_eq!((continuity, after.source()), (Continuity::Distrusted, TimeSource::KernelClock));
     assert!(!after.trust().trusted);
     check_new_epoch(&sim, &before, &after);
     // And that is that: the next look finds nothing new.

@@ -134,7 +134,7 @@ fn a_deadline_that_has_passed_returns_at_once_with_its_lateness() {
 fn an_untrusted_counter_leaves_the_kernels_clock_and_delays_are_never_early_by_it() {
     let script = Script { counter_trusted: false, costs: ODD_COSTS, kernel_drift_ppb: 400_000, ..Script::default() };
     let (sim, timebase) = calibrated(script);
-    assert_eq!(timebase.source(), hairspring_time::Source::KernelClock);
+    assert_eq!(timebase.source(), hairspring_time::TimeSource::KernelClock);
     assert!(!timebase.trust().trusted);
     for request in requests() {
         let before = sim.read(hairspring_machine::Clock::Monotonic);

@@ -164,7 +164,7 @@ fn probe(probe: &Probe) -> Value {
         },
         "elapsed_ns": probe.elapsed.count(),
         "volume_bytes": probe.volume.0,
-        "lost": probe.lost.map(hairspring_ring::gap::Cause::name),
+        "lost": probe.lost.map(hairspring_ring::gap::GapCause::name),
         "high_water_promille": probe.high_water_promille,
         "worst_stall_ns": probe.worst_stall.count(),
         "read_back": probe.read_back,

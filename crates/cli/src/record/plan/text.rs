@@ -1,6 +1,6 @@
 //! A plan as text: the verdict first, then the reasons, then the tables.
 
-use hairspring_plan::{Capacity, Fits, Load, Plan, Reason, Written, exact, rounded};
+use hairspring_plan::{Capacity, Fits, Load, Plan, PlanReason, Written, exact, rounded};
 
 use super::Shown;
 use crate::table::{Side, item, table, wrapped};
@@ -47,7 +47,7 @@ pub(crate) fn text(shown: &Shown, width: usize) -> String {
 }
 
 /// The verdict and its reasons, without those that the other plan has given already.
-fn verdict(heading: &str, plan: &Plan, said: &[Reason], width: usize) -> String {
+fn verdict(heading: &str, plan: &Plan, said: &[PlanReason], width: usize) -> String {
     let words = match plan.verdict {
         Fits::WithMargin => "fits, with a margin",
         Fits::Tight => "tight: fits, but without the usual margin",

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hairspring_play::player::{PlayConfig, PlayError, PlayProgress, Track, play};
-use hairspring_play::sink::Gaps;
+use hairspring_play::sink::GapFill;
 use hairspring_record::recorder::MOST_DEPTH;
 use hairspring_ring::{Bytes, Frames, SampleRate};
 
@@ -53,8 +53,8 @@ pub(crate) struct Arguments {
     #[arg(allow_hyphen_values = true)]
     speed: Option<Speed>,
     /// What to play where the recording has a gap: zero, hold (the last frame), or skip
-    #[arg(long, value_name = "WHAT", value_parser = parsed::<Gaps>, default_value = "zero")]
-    gaps: Gaps,
+    #[arg(long, value_name = "WHAT", value_parser = parsed::<GapFill>, default_value = "zero")]
+    gaps: GapFill,
     /// How often to play it: a number, or forever
     #[arg(long = "loop", value_name = "N", value_parser = parsed::<Rounds>, default_value = "1")]
     #[arg(allow_hyphen_values = true)]

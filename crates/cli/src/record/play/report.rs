@@ -1,7 +1,7 @@
 //! The report of playing, as text and as JSON.
 
 use hairspring_play::player::{Played, Track};
-use hairspring_record::Verdict;
+use hairspring_record::RecordingVerdict;
 use hairspring_ring::ByteRate;
 use hairspring_ring::End;
 use serde_json::{Value, json};
@@ -138,7 +138,7 @@ pub(super) fn json(played: &Played, track: &Track) -> String {
         "schema": "hairspring.played/1",
         "verdict": played.verdict.name(),
         "reason": reason(played),
-        "is_sound": matches!(played.verdict, Verdict::Complete | Verdict::Stopped),
+        "is_sound": matches!(played.verdict, RecordingVerdict::Complete | RecordingVerdict::Stopped),
         "length_frames": played.length.map(|length| length.0),
         "played_frames": counters.recorded_frames,
         "filled_frames": counters.filled_frames,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
-use hairspring_record::Verdict;
+use hairspring_record::RecordingVerdict;
 use hairspring_record::recorder::RecorderError;
 use hairspring_record::session;
 use hairspring_record::session::{RecordError, Recorded};
@@ -177,12 +177,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 /// Whether the time of `--wait` passed before the first data of a card came.
 fn waited_in_vain(arguments: &Arguments, recorded: &[Recorded], was_stopped: bool) -> bool {
     let nothing_came = recorded.iter().any(|card| card.began.is_none());
-    arguments.wait.is_some() && !was_stopped && nothing_came && worst(recorded) == Verdict::Stopped
+    arguments.wait.is_some() && !was_stopped && nothing_came && worst(recorded) == RecordingVerdict::Stopped
 }
 
 /// The worst verdict of all cards.
-fn worst(recorded: &[Recorded]) -> Verdict {
-    recorded.iter().map(|card| card.outcome.verdict).max().unwrap_or(Verdict::Complete)
+fn worst(recorded: &[Recorded]) -> RecordingVerdict {
+    recorded.iter().map(|card| card.outcome.verdict).max().unwrap_or(RecordingVerdict::Complete)
 }
 
 /// The failure with the exit code that suits the error.

@@ -8,7 +8,7 @@ use hairspring_machine::Nanos;
 
 use super::content::{Change, Content, Inode};
 use super::image::Image;
-use super::script::{Chance, OpKind, Pace, Script, What, When};
+use super::script::{Chance, DiskScript, OpKind, Pace, What, When};
 use crate::store::memories::Memories;
 use crate::store::{Completion, Direct, Errno, FileFacts, FileId, Op, Open, Piece, StoreError, Token, folder, system};
 
@@ -69,7 +69,7 @@ struct Verdict {
 
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    script: Script,
+    script: DiskScript,
     chance: Chance,
     now: Nanos,
     /// When the disk has moved the data of all that was handed to it.
@@ -88,7 +88,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(mut script: Script, image: Image) -> Self {
+    pub(super) fn new(mut script: DiskScript, image: Image) -> Self {
         script.alignment = script.alignment.max(1);
         let names: BTreeMap<_, _> = image.files.keys().cloned().zip(0..).collect();
         Self {

@@ -1,13 +1,13 @@
-//! [`Script`]: what a scripted disk is like, and what goes wrong on it.
+//! [`DiskScript`]: what a scripted disk is like, and what goes wrong on it.
 
 use hairspring_machine::Nanos;
 
 use crate::store::Errno;
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// What a disk is like. `Script::default()` is one that does everything at once, never fails, and wants pieces of 512 bytes.
+/// What a disk is like. `DiskScript::default()` is one that does everything at once, never fails, and wants pieces of 512 bytes.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub struct DiskScript {
     /// Everything that is left to chance follows from it.
     pub seed: u64,
     /// What moves the disk's time.
@@ -29,7 +29,7 @@ pub struct Script {
     pub faults: Vec<Fault>,
 }
 
-impl Default for Script {
+impl Default for DiskScript {
     fn default() -> Self {
         Self {
             seed: 0,

@@ -17,7 +17,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(script: Script) -> Self {
+    fn new(script: DiskScript) -> Self {
         Self::on(&ScriptedDisk::new(script))
     }
 
@@ -80,7 +80,7 @@ const WHOLE: Result<u64, Errno> = Ok(BLOCK as u64);
 
 #[track_caller]
 fn writes(faults: Vec<Fault>, expected: &[Result<u64, Errno>]) -> Bench {
-    let mut bench = Bench::new(Script { faults, ..Script::default() });
+    let mut bench = Bench::new(DiskScript { faults, ..DiskScript::default() });
     let file = bench.create("d/x");
     let ops: Vec<Op> = (0..expected.len()).map(|index| bench.write(file, index)).collect();
     assert_eq!(bench.all(&ops), expected);
@@ -114,7 +114,7 @@ fn a_disk_that_is_thinner_than_it_says_is_full_in_the_middle_of_a_write() {
 #[test]
 fn a_full_disk_refuses_space_at_once_and_writes_at_its_end() {
     let capacity = Some(Bytes(BLOCK as u64 * 3));
-    let mut bench = Bench::new(Script { capacity, ..Script::default() });
+    let mut bench = Bench::new(DiskScript { capacity, ..DiskScript::default() });
     let file = bench.create("x");
     assert_eq!(bench.all(&[Op::Allocate(file, 0, 1 << 20)]), [Err(FULL)]);
     assert_eq!(bench.all(&[Op::Allocate(file, 0, BLOCK as u64 * 2)]), [Ok(0)]);
@@ -133,7 +133,8 @@ fn a_full_disk_refuses_space_at_once_and_writes_at_its_end() {
 fn blocking_acts_fail_as_scripted_and_change_nothing() {
     let path = Path::new("x");
     for kind in [OpKind::Open, OpKind::Put, OpKind::Truncate, OpKind::SyncFolder, OpKind::Remove] {
-        let mut bench = Bench::new(Script { faults: vec![Fault::nth(kind, 2, What::Error(IO))], ..Script::default() });
+        let mut bench =
+            Bench::new(DiskScript { faults: vec![Fault::nth(kind, 2, What::Error(IO))], ..DiskScript::default() });
         let file = bench.create("x");
         let mut acts = || -> Result<(), StoreError> {
             bench.store.truncate(file, 10)?;
@@ -163,7 +164,7 @@ fn blocking_acts_fail_as_scripted_and_change_nothing() {
 fn a_stall_holds_up_the_whole_disk_and_time_goes_on_while_one_waits() {
     let stall = Nanos::from_secs(3);
     let faults = vec![Fault::nth(OpKind::Write, 2, What::Stall(stall))];
-    let mut bench = Bench::new(Script { faults, pace: Pace::Leaping, ..Script::default() });
+    let mut bench = Bench::new(DiskScript { faults, pace: Pace::Leaping, ..DiskScript::default() });
     let file = bench.create("x");
     for index in 0..3 {
         bench.store.submit(Token(index), bench.write(file, index as usize));
@@ -185,7 +186,7 @@ fn a_stall_holds_up_the_whole_disk_and_time_goes_on_while_one_waits() {
 fn completions_come_when_they_are_due_in_any_order_and_the_same_each_time() {
     let run = |seed| {
         let most_latency = Nanos::from_millis(10);
-        let mut bench = Bench::new(Script { seed, most_latency, ..Script::default() });
+        let mut bench = Bench::new(DiskScript { seed, most_latency, ..DiskScript::default() });
         let file = bench.create("x");
         for index in 0..8 {
             bench.store.submit(Token(index), bench.write(file, index as usize));
@@ -203,7 +204,8 @@ fn completions_come_when_they_are_due_in_any_order_and_the_same_each_time() {
 #[test]
 fn a_real_pace_follows_the_clock() {
     let latency = Nanos::from_millis(20);
-    let script = Script { pace: Pace::Real, least_latency: latency, most_latency: latency, ..Script::default() };
+    let script =
+        DiskScript { pace: Pace::Real, least_latency: latency, most_latency: latency, ..DiskScript::default() };
     let mut bench = Bench::new(script);
     let file = bench.create("x");
     let begin = system::now();
@@ -223,7 +225,7 @@ fn memory_that_is_reused_before_a_write_completes_is_found_out() {
     let wrong = (0..32)
         .filter(|&seed| {
             let latency = Nanos::from_millis(1);
-            let script = Script { seed, least_latency: latency, most_latency: latency, ..Script::default() };
+            let script = DiskScript { seed, least_latency: latency, most_latency: latency, ..DiskScript::default() };
             let mut bench = Bench::new(script);
             let file = bench.create("x");
             bench.fill(0, 1);
@@ -241,7 +243,7 @@ fn memory_that_is_reused_before_a_write_completes_is_found_out() {
 /// Two blocks that were synced, two that were not, one that is under way.
 fn half_synced() -> (Bench, FileId) {
     let latency = Nanos::from_millis(1);
-    let mut bench = Bench::new(Script { least_latency: latency, most_latency: latency, ..Script::default() });
+    let mut bench = Bench::new(DiskScript { least_latency: latency, most_latency: latency, ..DiskScript::default() });
     let file = bench.create("d/x");
     bench.store.sync_folder(Path::new("d")).expect("a folder");
     (0..5).for_each(|index| bench.fill(index, index as u8 + 1));
@@ -296,7 +298,7 @@ fn a_kill_keeps_what_was_complete_and_of_what_was_under_way_all_some_or_nothing(
 #[test]
 fn what_a_failed_sync_was_to_cover_is_never_made_durable_by_a_later_one() {
     let faults = vec![Fault::nth(OpKind::Sync, 1, What::Error(IO))];
-    let mut bench = Bench::new(Script { faults, ..Script::default() });
+    let mut bench = Bench::new(DiskScript { faults, ..DiskScript::default() });
     let file = bench.create("d/x");
     bench.store.sync_folder(Path::new("d")).expect("a folder");
     (0..8).for_each(|index| bench.fill(index, index as u8 + 1));
@@ -326,7 +328,7 @@ fn names_are_durable_after_a_sync_of_their_folder_and_not_before() {
     let survives = |bench: &Bench, path: &str| {
         (0..64).filter(|&seed| bench.disk.image_after_power_cut(seed).length(path).is_some()).count()
     };
-    let mut bench = Bench::new(Script::default());
+    let mut bench = Bench::new(DiskScript::default());
     bench.create("d/x");
     bench.create("e/y");
     assert!((1..64).contains(&survives(&bench, "d/x")));
@@ -342,7 +344,7 @@ fn names_are_durable_after_a_sync_of_their_folder_and_not_before() {
 #[test]
 fn at_every_step_a_crash_leaves_what_was_synced_and_either_the_old_or_the_new_small_file() {
     let run = |faults: Vec<Fault>| {
-        let disk = ScriptedDisk::new(Script { faults, ..Script::default() });
+        let disk = ScriptedDisk::new(DiskScript { faults, ..DiskScript::default() });
         let mut bench = Bench::on(&disk);
         let mut durable = 0;
         let mut acts = || -> Result<(), StoreError> {
@@ -388,7 +390,7 @@ fn an_image_can_be_written_to_a_folder_and_be_put_on_another_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     image.write_to(folder.path()).expect("room for 32 KiB");
     assert_eq!(std::fs::read(folder.path().join("d/x")).ok(), image.read("d/x"));
-    let disk = ScriptedDisk::with(Script::default(), image.clone());
+    let disk = ScriptedDisk::with(DiskScript::default(), image.clone());
     assert_eq!(disk.image_after_power_cut(3), image);
     let mut store = disk.store(1);
     let file = store.open(Path::new("d/x"), Open::ReadData).expect("it is there");
@@ -398,7 +400,7 @@ fn an_image_can_be_written_to_a_folder_and_be_put_on_another_disk() {
 #[test]
 fn a_disk_without_contents_tells_how_long_more_than_memory_holds_would_take() {
     let rate = ByteRate::new(64.0 * 1024.0 * 1000.0);
-    let mut bench = Bench::new(Script { rate, forgetful: true, pace: Pace::Leaping, ..Script::default() });
+    let mut bench = Bench::new(DiskScript { rate, forgetful: true, pace: Pace::Leaping, ..DiskScript::default() });
     let file = bench.create("x");
     let notifier = Notifier::new().expect("a descriptor");
     let length = 64 << 10;

@@ -62,7 +62,7 @@ fn a_frame_that_is_cut_off_at_the_end_is_a_gap() {
     let mut reader = ReaderSource::new(File::from(OwnedFd::from(read)), about());
     assert_eq!(hear_out(&mut reader, &mut ring, &mut listener), End::Finished);
     let [gap] = &listener.gaps[..] else { panic!("{:?}", listener.gaps) };
-    assert_eq!((gap.first, gap.frames, gap.cause), (Frames(20), Frames(2), Cause::Source));
+    assert_eq!((gap.first, gap.frames, gap.cause), (Frames(20), Frames(2), GapCause::Source));
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Line {
     }
 
     /// First frame, frames and cause of each gap, in datagrams.
-    fn gaps(&self) -> Vec<(u64, u64, Cause)> {
+    fn gaps(&self) -> Vec<(u64, u64, GapCause)> {
         let gaps = self.listener.gaps.iter();
         gaps.map(|gap| (gap.first.0 / FRAMES, gap.frames.0 / FRAMES, gap.cause)).collect()
     }
@@ -132,7 +132,7 @@ fn what_the_network_lost_is_a_gap_and_what_comes_late_or_twice_is_dropped() {
     line.send([0, 1, 4, 3, 3, 5, 5, 9, 1, 10]);
     line.serve();
     line.stop(End::Stopped);
-    assert_eq!(line.gaps(), [(2, 2, Cause::Source), (6, 3, Cause::Source)]);
+    assert_eq!(line.gaps(), [(2, 2, GapCause::Source), (6, 3, GapCause::Source)]);
     assert_eq!((line.source.ignored.repeated, line.listener.frame), (4, 11 * FRAMES));
 }
 
@@ -142,7 +142,7 @@ fn with_stop_the_first_loss_is_the_end() {
     line.send([0, 1, 3, 4]);
     assert_eq!(line.serve(), Next::Ended(End::Overrun));
     line.stop(End::Overrun);
-    assert_eq!((line.gaps(), line.listener.frame), (vec![(2, 1, Cause::Source)], 3 * FRAMES));
+    assert_eq!((line.gaps(), line.listener.frame), (vec![(2, 1, GapCause::Source)], 3 * FRAMES));
 }
 
 /// A datagram of three bytes from anybody once was the end of a recording.
@@ -393,7 +393,7 @@ fn what_the_kernel_dropped_is_a_gap_of_its_true_length_also_without_numbers() {
     line.stop(End::Stopped);
     let gaps = line.gaps();
     assert_eq!(gaps.len(), 2, "{gaps:?}");
-    assert!(gaps.iter().all(|(_, frames, cause)| *frames > 300 && *cause == Cause::ServedLate), "{gaps:?}");
+    assert!(gaps.iter().all(|(_, frames, cause)| *frames > 300 && *cause == GapCause::ServedLate), "{gaps:?}");
     assert_eq!(gaps[0].0 + gaps[0].1, 500);
     assert_eq!(line.listener.frame, 1000 * FRAMES);
 }
@@ -413,7 +413,7 @@ fn what_was_lost_because_the_ring_was_full_says_so() {
     line.stop(End::Stopped);
     let gaps = line.gaps();
     let [(first, frames, cause)] = gaps[..] else { panic!("{gaps:?}") };
-    assert_eq!((first + frames, cause), (300, Cause::BufferFull));
+    assert_eq!((first + frames, cause), (300, GapCause::BufferFull));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hairspring_machine::Nanos;
 
-use hairspring_ring::gap::Cause;
+use hairspring_ring::gap::GapCause;
 
 /// Stretches of lost grains that may be in the FIFO at once. If more came, the last grows instead: the FIFO takes nothing in
 /// until the first has left it. So nothing is allocated after the beginning.
@@ -15,7 +15,7 @@ const MOST_RUNS: usize = 256;
 struct Run {
     present: u64,
     lost: u64,
-    cause: Cause,
+    cause: GapCause,
     found: Nanos,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Lost {
     /// The global index of the first.
     pub(super) first: u64,
     pub(super) grains: u64,
-    pub(super) cause: Cause,
+    pub(super) cause: GapCause,
     pub(super) found: Nanos,
 }
 
@@ -47,14 +47,14 @@ impl Fifo {
     }
 
     /// Takes in what fits; how many are lost. `cause` says why, if these are the first of their stretch.
-    pub(super) fn arrive(&mut self, grains: u64, now: Nanos, cause: impl FnOnce(u64) -> Cause) -> u64 {
+    pub(super) fn arrive(&mut self, grains: u64, now: Nanos, cause: impl FnOnce(u64) -> GapCause) -> u64 {
         let mut taken = grains.min(self.capacity - self.fill);
         let crowded = self.runs.len() == MOST_RUNS;
         match self.runs.back_mut() {
             Some(last) if last.lost == 0 => last.present += taken,
             Some(_) if crowded => taken = 0,
             _ if taken > 0 => {
-                self.runs.push_back(Run { present: taken, lost: 0, cause: Cause::BufferFull, found: now });
+                self.runs.push_back(Run { present: taken, lost: 0, cause: GapCause::BufferFull, found: now });
             }
             _ => {}
         }
@@ -105,7 +105,7 @@ impl Fifo {
         let first = self.next;
         let grains = self.fill + self.runs.drain(..).map(|run| run.lost).sum::<u64>();
         (self.next, self.lost, self.fill) = (first + grains, self.lost + self.fill, 0);
-        (grains > 0).then_some(Lost { first, grains, cause: Cause::BufferFull, found: now })
+        (grains > 0).then_some(Lost { first, grains, cause: GapCause::BufferFull, found: now })
     }
 
     /// The global index of the oldest grain in it, or of the next to arrive.
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn too_many_stretches_become_longer_instead_of_more() {
         let mut fifo = Fifo::new(1000);
-        let late = |_| Cause::ServedLate;
+        let late = |_| GapCause::ServedLate;
         assert_eq!(fifo.arrive(1000 + 7, Nanos::ZERO, late), 7);
         let mut produced = 1007;
         for _ in 0..2 * MOST_RUNS {

@@ -78,7 +78,7 @@ fn a_hiccup_longer_than_the_fifo_lasts_loses_exactly_what_did_not_fit() {
     let (end, _) = run(&mut card, &mut ring, &mut listener, BEGIN, u64::MAX);
     assert_eq!((end, listener.frame), (End::Finished, 1_000_000));
     let [gap] = &listener.gaps[..] else { panic!("{:?}", listener.gaps) };
-    assert_eq!(gap.cause, Cause::ServedLate);
+    assert_eq!(gap.cause, GapCause::ServedLate);
     // The last service before the hiccup is at most 1 ms before it: 1000 frames.
     assert!((109_000..=110_000).contains(&gap.first.0), "{gap:?}");
     assert_eq!(gap.end(), Frames(130_000));
@@ -125,7 +125,7 @@ fn with_stop_everything_before_the_first_loss_is_kept_and_the_loss_is_the_end() 
     ring.close(end);
     assert_eq!((end, listener.finish()), (End::Overrun, End::Overrun));
     let [gap] = &listener.gaps[..] else { panic!("{:?}", listener.gaps) };
-    assert_eq!((gap.first, gap.cause), (Frames(18_192), Cause::BufferFull));
+    assert_eq!((gap.first, gap.cause), (Frames(18_192), GapCause::BufferFull));
     assert_eq!(gap.end().0 * 8, produced);
 }
 
