@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Unreadable,
     GateFailed,
     NoData,
+    Cannot,
+    NotShown,
     NotSet,
     CannotRun,
     NotFound,
@@ -32,13 +34,14 @@ struct Row {
 }
 
 /// Every exit. The first three can end every command, the others only those that they name.
-const TABLE: [Row; 12] = [
+const TABLE: [Row; 14] = [
     Row {
         exit: Exit::Success,
         code: 0,
         meaning: "success",
         of: &[
             ("sheet", "at least one requested figure was measured"),
+            ("can", "every answer is yes"),
             ("plan", "a plan was made, whatever its verdict"),
             ("record", "the recording is complete, or was stopped without loss"),
             ("play", "every frame was played, or playing was stopped"),
@@ -95,6 +98,18 @@ const TABLE: [Row; 12] = [
         of: &[("record", "")],
     },
     Row {
+        exit: Exit::Cannot,
+        code: 10,
+        meaning: "no: this computer does not do what was asked",
+        of: &[("can", "at least one answer is no")],
+    },
+    Row {
+        exit: Exit::NotShown,
+        code: 11,
+        meaning: "not shown: the evidence decides neither yes nor no",
+        of: &[("can", "at least one requirement is not shown, and none is answered with no")],
+    },
+    Row {
         exit: Exit::NotSet,
         code: 125,
         meaning: "a setting was refused, and the program was not started",
@@ -108,6 +123,7 @@ const TABLE: [Row; 12] = [
         meaning: "interrupted by Ctrl-C, SIGTERM, SIGQUIT or SIGHUP",
         of: &[
             ("sheet", "what had been measured was printed"),
+            ("can", "the answers that were found are shown"),
             ("delay", "the delays that were made are shown"),
             ("record", "at the second signal; the first one ends the recording in order"),
             ("play", "at the second signal; the first one ends playing in order"),
@@ -211,7 +227,7 @@ mod tests {
         let mut codes: Vec<u8> = TABLE.iter().map(|row| row.exit.code()).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 125, 126, 127, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 125, 126, 127, 130]);
     }
 
     #[test]

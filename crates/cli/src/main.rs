@@ -4,6 +4,8 @@ mod arguments;
 #[cfg(target_os = "linux")]
 mod children;
 mod command;
+#[cfg(target_os = "linux")]
+mod conclude;
 mod distribution;
 #[cfg(target_os = "linux")]
 mod drive;

@@ -29,13 +29,36 @@ impl<'t> Snippet<'t> {
         Self { whole, named: (named.start, named.end), at: (begin, end) }
     }
 
+    /// A whole text as one piece, for texts of another form than [`Catalogue`](crate::Catalogue) reads.
+    pub fn of(whole: &'t str) -> Self {
+        Self::new(whole, 0..whole.len(), 0..whole.len())
+    }
+
+    /// The pieces between spaces and commas, each named for itself.
+    pub fn words(self) -> Vec<Self> {
+        let mut words = Vec::new();
+        let mut at = self.at.0;
+        for word in self.text().split([' ', '\t', ',']) {
+            let piece = at..at + word.len();
+            at = piece.end + 1;
+            words.extend((!word.is_empty()).then(|| Self::new(self.whole, piece.clone(), piece)));
+        }
+        words
+    }
+
+    /// From the beginning of this piece to the end of a later one, as one piece.
+    pub fn to(self, end: Self) -> Self {
+        let piece = self.at.0..end.at.1.max(self.at.0);
+        Self::new(self.whole, piece.clone(), piece)
+    }
+
     /// The same piece, for errors that name another one.
     pub(crate) fn within(self, named: Self) -> Self {
         Self { named: named.at, ..self }
     }
 
     /// The place behind it, for errors about what is missing there.
-    pub(crate) fn end(self) -> Self {
+    pub fn end(self) -> Self {
         Self { at: (self.at.1, self.at.1), ..self }
     }
 

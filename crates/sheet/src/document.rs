@@ -131,7 +131,7 @@ pub enum NoteKind {
 
 impl Taken {
     /// The start as people read it; the time as it is when it is not RFC 3339 in UTC.
-    pub(crate) fn when(&self) -> String {
+    pub fn when(&self) -> String {
         let utc = self.start.strip_suffix('Z').and_then(|start| start.split_once('T'));
         utc.map_or(self.start.clone(), |(date, time)| format!("{date} {time} UTC"))
     }

@@ -6,11 +6,13 @@ use hairspring_machine::{Clock, Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Cause, Watch};
 
-use crate::probe::{Class, Context, Probes, Reading, Row, Samples, Setting, Slot};
+use crate::probe::{Class, Context, Probes, Reading, Row, SAMPLES_MOST, Samples, Setting, Slot};
 use attribution::Attribution;
 
 /// Period of the wake-up test, as cyclictest's default.
 const PERIOD: Nanos = Nanos::from_millis(1);
+/// As many periods as [`periods`] takes at once.
+pub(crate) const PERIODS_MOST: usize = SAMPLES_MOST;
 /// Shares of the chapter's time.
 const GAPS_SHARE: f64 = 0.35;
 const WAKEUP_SHARE: f64 = 0.28;
@@ -181,13 +183,30 @@ fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &
 }
 
 fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, late: Slot, missed_periods: Slot) {
-    let machine = context.machine.clone();
     let mut samples = Samples::new();
+    let machine = context.machine.clone();
+    let missed = periods(&machine, PERIOD, context.share(WAKEUP_SHARE), || context.stopped(), &mut samples);
+    let taken = samples.taken(&Absent::final_("no period passed"));
+    if taken.is_ok() || !context.stopped() {
+        context.put(missed_periods, Reading::single(missed as f64));
+    }
+    context.enter(late, taken);
+}
+
+/// Sleeps to the end of each period for this long, until it is stopped or the samples are full. Enters how late each wake-up came, and
+/// returns how many periods had passed altogether before one.
+pub(crate) fn periods<M: Machine>(
+    machine: &M,
+    period: Nanos,
+    span: Nanos,
+    stopped: impl Fn() -> bool,
+    samples: &mut Samples,
+) -> i64 {
     let mut missed = 0_i64;
     let start = machine.read(Clock::Monotonic);
-    let end = start + context.share(WAKEUP_SHARE);
-    let mut next = start + PERIOD;
-    while next < end && !context.stopped() && !samples.is_full() {
+    let end = start + span;
+    let mut next = start + period;
+    while next < end && !stopped() && !samples.is_full() {
         machine.sleep_until(next);
         let now = machine.read(Clock::Monotonic);
         if now < next {
@@ -199,14 +218,10 @@ fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, late:
         let mut passed = 0;
         while next <= now && !samples.is_full() {
             samples.push_nanos(now - next);
-            next = next + PERIOD;
+            next = next + period;
             passed += 1;
         }
         missed += passed - 1;
     }
-    let taken = samples.taken(&Absent::final_("no period passed"));
-    if taken.is_ok() || !context.stopped() {
-        context.put(missed_periods, Reading::single(missed as f64));
-    }
-    context.enter(late, taken);
+    missed
 }

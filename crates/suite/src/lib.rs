@@ -37,6 +37,8 @@ mod sheet_run;
 mod sleeps;
 #[cfg(target_os = "linux")]
 pub mod transfer;
+#[cfg(target_os = "linux")]
+pub mod workload;
 
 pub use host::system::Disks;
 pub use probe::{

@@ -24,18 +24,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("station", &["describe", "machine", "time", "device"]),
     ("sheet", &[]),
     ("suite", &["machine", "time", "exec", "ring", "source", "record", "play", "device", "station", "sheet"]),
+    ("advice", &["describe", "machine", "time", "settings", "sheet", "suite"]),
     ("c", &["machine", "time", "sheet", "device"]),
     (
         "cli",
         &[
             "describe", "machine", "time", "settings", "exec", "ring", "source", "record", "play", "plan", "device",
-            "station", "sheet", "suite",
+            "station", "sheet", "suite", "advice",
         ],
     ),
 ];
 
 const WITHOUT_FORMATS: &[&str] =
-    &["machine", "time", "settings", "exec-core", "exec", "ring", "source", "play", "device", "station"];
+    &["machine", "time", "settings", "exec-core", "exec", "ring", "source", "play", "device", "station", "advice"];
 /// Files that write a crate's own product, or read it back in a test, and may know its format.
 const PRODUCTS: &[&str] = &[
     "crates/exec/src/trace/chrome.rs",

@@ -11,14 +11,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
 use crate::page::Group;
-use crate::{children, drive, record, tune};
+use crate::{children, conclude, drive, record, tune};
 
 /// The groups of commands that only this system has.
-pub(crate) const GROUPS: &[&Group] = &[&record::GROUP, &drive::GROUP, &tune::GROUP];
+pub(crate) const GROUPS: &[&Group] = &[&conclude::GROUP, &record::GROUP, &drive::GROUP, &tune::GROUP];
 
 /// The commands that only this system has.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SystemCommand {
+    #[command(flatten)]
+    Conclude(conclude::Command),
     #[command(flatten)]
     Record(record::Command),
     #[command(flatten)]
@@ -48,6 +50,7 @@ impl SystemCommand {
             before_measuring();
         }
         match self {
+            Self::Conclude(command) => command.run(),
             Self::Record(command) => command.run(),
             Self::Drive(command) => command.run(),
             Self::Tune(command) => command.run(),

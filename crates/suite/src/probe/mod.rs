@@ -23,5 +23,5 @@ pub(crate) use list::{Probes, Row, Slot, TableSlot};
 pub(crate) use reading::{Reading, Taken};
 pub(crate) use registry::chapters;
 pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};
-pub(crate) use samples::Samples;
+pub(crate) use samples::{SAMPLES_MOST, Samples};
 pub(crate) use setting::Setting;

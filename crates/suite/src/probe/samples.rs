@@ -36,6 +36,13 @@ impl Samples {
         self.values.len()
     }
 
+    /// The samples so far, in the order in which they came; the room for others is kept.
+    pub(crate) fn take(&mut self) -> Vec<f64> {
+        let taken = self.values.clone();
+        self.values.clear();
+        taken
+    }
+
     pub(crate) fn push(&mut self, value: f64) {
         if !self.is_full() {
             self.values.push(value);

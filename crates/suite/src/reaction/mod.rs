@@ -5,7 +5,7 @@ pub mod chain;
 mod fire;
 mod matrix;
 mod modes;
-mod sources;
+pub(crate) mod sources;
 mod work;
 
 use hairspring_device::{AccessTimes, DeviceError, Lines, Protocol, VirtualBoard};

@@ -32,9 +32,9 @@ const GROUP: &str = "239.255.72.83:0";
 
 /// A kind of source: how it is made, and what fires it.
 #[derive(Clone, Copy)]
-struct Kind {
+pub(crate) struct Kind {
     /// Its segment in ids, and its name for people.
-    segment: &'static str,
+    pub(crate) segment: &'static str,
     name: &'static str,
     /// What is stamped as the event.
     event: &'static str,
@@ -72,7 +72,7 @@ impl Kind {
 }
 
 /// The sources, in reading order. Timers and pulses need nothing that fires them.
-const SOURCES: [Kind; 9] = [
+pub(crate) const SOURCES: [Kind; 9] = [
     Kind::asleep("timer", "kernel timer", "the time it was due", |making| {
         Ok((Box::new(Timer::new(PERIOD, making.timebase, making.stop).map_err(refused)?), None))
     }),
@@ -207,6 +207,19 @@ fn enter<M: Machine + Clone + Sync>(
     for (slot, samples) in slots.into_iter().zip(samples) {
         context.enter(slot, samples.taken(&empty));
     }
+}
+
+/// Lets events of a source come for this long, and returns how long each took to the end of the access, in nanoseconds.
+pub(crate) fn totals(
+    source: usize,
+    settings: RealTime,
+    other: Option<Cpu>,
+    span: Nanos,
+    timebase: &Timebase<Host>,
+) -> Result<Vec<f64>, Absent> {
+    let stages = react(SOURCES[source], &folder()?, settings, other, span, timebase)?;
+    let total = |one: &Stages| Some(one.access?.done.since(one.event).ok()?.count() as f64);
+    Ok(stages.iter().filter_map(total).collect())
 }
 
 /// Lets events come for this long, and returns the stages of all that did.

@@ -1,0 +1,173 @@
+//! [`Evidence`]: what was watched, counted against the limit of a requirement.
+
+use hairspring_describe::exact_span;
+use hairspring_machine::Nanos;
+use hairspring_sheet::{Bucket, Figure, Histogram, Method, Sheet, Unit, Value};
+use hairspring_suite::workload::Workload;
+
+use crate::requirement::Requirement;
+
+/// What was watched for a requirement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// Where it comes from: the id of a row, or that it was watched now.
+    pub source: String,
+    /// How many events there were.
+    pub events: u64,
+    /// So many were beyond the limit for certain.
+    pub misses: u64,
+    /// So many were beyond it at most: those in the histogram's bucket around the limit are not told apart.
+    pub misses_at_most: u64,
+    /// For how long events could be seen; none where only their number is known.
+    pub watched: Option<Nanos>,
+    /// The median of the events.
+    pub median: Nanos,
+    /// The greatest event.
+    pub worst: Nanos,
+    /// How the events are spread.
+    pub histogram: Histogram,
+}
+
+/// How evidence is named that does not come from a sheet.
+const WATCHED_NOW: &str = "watched now";
+
+impl Evidence {
+    /// The evidence of single events, in nanoseconds, in any order. Those that are not finite do not count.
+    pub fn of_samples(requirement: &Requirement, samples: &[f64], watched: Nanos) -> Self {
+        let figure = Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples.to_vec());
+        let misses = samples.iter().filter(|sample| sample.is_finite() && **sample > limit(requirement)).count() as u64;
+        Self { misses, misses_at_most: misses, ..Self::of_figure(requirement, WATCHED_NOW, &figure, Some(watched)) }
+    }
+
+    fn of_figure(requirement: &Requirement, source: &str, figure: &Figure, watched: Option<Nanos>) -> Self {
+        let limit = limit(requirement);
+        let histogram = match &figure.histogram {
+            Some(histogram) => histogram.clone(),
+            // One event has no histogram.
+            None => Histogram::from_sorted(&figure.median.into_iter().collect::<Vec<_>>()),
+        };
+        let count = |is: fn(&Bucket, f64) -> bool| {
+            histogram.buckets.iter().filter(|bucket| is(bucket, limit)).map(|bucket| bucket.count).sum()
+        };
+        let misses = count(|bucket, limit| bucket.from > limit);
+        // The greatest event is known exactly.
+        let none = figure.max.is_some_and(|max| max <= limit);
+        let misses_at_most = if none { 0 } else { count(|bucket, limit| bucket.to > limit) };
+        // Upwards, so that nothing lies beyond the greatest.
+        let nanos = |value: Option<f64>| Nanos::new(value.unwrap_or(0.0).ceil() as i64);
+        Self {
+            source: source.to_owned(),
+            events: figure.n,
+            misses,
+            misses_at_most,
+            watched,
+            median: nanos(figure.median),
+            worst: nanos(figure.max),
+            histogram,
+        }
+    }
+
+    /// What a sheet says of a requirement.
+    ///
+    /// # Errors
+    /// The reason why it says nothing.
+    pub fn of_sheet(requirement: &Requirement, sheet: &Sheet) -> Result<Self, String> {
+        let ids = rows(requirement)?;
+        let row = ids.iter().find_map(|id| sheet.row(id));
+        let Some(row) = row else { return Err(format!("the sheet has no row {}", ids.join(" or "))) };
+        match &row.value {
+            Value::Absent(absent) => Err(format!("{} is absent in the sheet: {}", row.id, absent.reason)),
+            Value::Figure(figure) if figure.median.is_none() => Err(format!("{} has no distribution", row.id)),
+            Value::Figure(figure) => {
+                let watched = match requirement.workload {
+                    Workload::Loop(period) => i64::try_from(figure.n).ok().map(|periods| period.times(periods)),
+                    Workload::Reaction(_) | Workload::Delay(_) => None,
+                };
+                Ok(Self::of_figure(requirement, &row.id, figure, watched))
+            }
+        }
+    }
+
+    /// A value that at most this many events are beyond; none if the events are no more than that.
+    pub(crate) fn reach(&self, beyond: impl Fn(u64) -> bool) -> Option<Nanos> {
+        let mut above = 0;
+        let mut reach = None;
+        for bucket in self.histogram.buckets.iter().rev() {
+            if !beyond(above) {
+                break;
+            }
+            let edge = if above == 0 { self.worst } else { Nanos::new(bucket.to.ceil() as i64) };
+            reach = Some(edge.min(self.worst));
+            above += bucket.count;
+        }
+        reach
+    }
+}
+
+fn limit(requirement: &Requirement) -> f64 {
+    requirement.limit.count() as f64
+}
+
+/// The period of the loop that a sheet watches.
+const SHEET_PERIOD: Nanos = Nanos::from_millis(1);
+
+/// The rows that hold the evidence, best first.
+fn rows(requirement: &Requirement) -> Result<Vec<String>, String> {
+    let class = if requirement.ordinary { "other" } else { "fifo" };
+    Ok(match requirement.workload {
+        Workload::Loop(SHEET_PERIOD) if requirement.ordinary => vec!["disturbance.wakeup_other.late".to_owned()],
+        Workload::Loop(SHEET_PERIOD) => vec!["disturbance.wakeup.late".to_owned()],
+        Workload::Loop(period) => {
+            return Err(format!("a sheet has a loop with a period of {SHEET_PERIOD} only, not of {period}"));
+        }
+        Workload::Reaction(source) => vec![format!("reaction.{}.total", source.segment())],
+        Workload::Delay(request) => {
+            let request = exact_span(request.count());
+            // As its caller sees it, where the sheet has that beside the delay's own report.
+            let tables = ["minimum", "long"];
+            let of = |quantity: &str| tables.map(|table| format!("delays.{table}.{class}.{request}.{quantity}"));
+            of("seen").into_iter().chain(of("late")).collect()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requirement() -> Requirement {
+        "loop 1kHz jitter 50us".parse().expect("a requirement")
+    }
+
+    #[test]
+    fn misses_are_counted_exactly_in_samples() {
+        let samples: Vec<f64> = (0..1000).map(|n| f64::from(n) * 100.0).collect();
+        let evidence = Evidence::of_samples(&requirement(), &samples, Nanos::from_secs(1));
+        assert_eq!((evidence.events, evidence.misses, evidence.misses_at_most), (1000, 499, 499));
+        assert_eq!((evidence.median, evidence.worst), (Nanos::new(49_900), Nanos::new(99_900)));
+    }
+
+    #[test]
+    fn misses_of_a_figure_lie_between_two_counts() {
+        let mut samples: Vec<f64> = (0..1000).map(|n| f64::from(n) * 100.0).collect();
+        let figure = Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples);
+        let evidence = Evidence::of_figure(&requirement(), "row", &figure, None);
+        assert!(evidence.misses < 499 && 499 < evidence.misses_at_most, "{evidence:?}");
+        let mut all_below = vec![49_999.0; 100];
+        let figure = Figure::from_samples(Unit::Ns, Method::Stamp, &mut all_below);
+        assert_eq!(Evidence::of_figure(&requirement(), "row", &figure, None).misses_at_most, 0);
+    }
+
+    #[test]
+    fn a_reach_leaves_as_many_beyond_as_it_may() {
+        let samples: Vec<f64> = (1..=1000).map(|n| f64::from(n) * 100.0).collect();
+        let evidence = Evidence::of_samples(&requirement(), &samples, Nanos::from_secs(1));
+        for most in [0, 1, 10, 100, 500] {
+            let reach = evidence.reach(|above| above <= most).expect("enough events");
+            let above = samples.iter().filter(|sample| **sample > reach.count() as f64).count() as u64;
+            assert!(above <= most, "{above} of at most {most} above {reach}");
+        }
+        assert_eq!(evidence.reach(|above| above == 0), Some(Nanos::new(100_000)));
+        assert_eq!(evidence.reach(|_| false), None);
+    }
+}

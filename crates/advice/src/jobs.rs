@@ -1,0 +1,90 @@
+//! Jobs that people ask for again and again, with the source of their limits.
+
+/// A job and what it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// What it needs: each is a [`Requirement`](crate::Requirement).
+    pub requirements: &'static [&'static str],
+    /// Where the limits come from.
+    pub source: &'static str,
+}
+
+/// All ready-made jobs.
+pub const JOBS: &[Job] = &[
+    Job {
+        name: "audio",
+        about: "play and record sound with buffers of 64 frames at 48 kHz",
+        requirements: &["audio 48kHz/64"],
+        source: "the period of the buffer; half of it is left to the program that fills it",
+    },
+    Job {
+        name: "audio-relaxed",
+        about: "play and record sound with buffers of 256 frames at 48 kHz, as an ordinary program",
+        requirements: &["audio 48kHz/256 ordinary"],
+        source: "the period of the buffer; half of it is left to the program that fills it",
+    },
+    Job {
+        name: "cnc-servo",
+        about: "close the servo loop of a machine tool whose motion card makes the steps",
+        requirements: &["loop 1kHz jitter 100us p99.99"],
+        source: "LinuxCNC, Latency test: up to 100 us is wished for a servo thread of 1 ms; cards bear 500 us",
+    },
+    Job {
+        name: "cnc-steps",
+        about: "make the steps of motors by software, on a parallel port",
+        requirements: &["loop 25us jitter 20us p99.99"],
+        source: "LinuxCNC, Latency test: less than 15 to 20 us is good for a base thread of 25 us",
+    },
+    Job {
+        name: "ethercat",
+        about: "be the master of an EtherCAT bus with cycles of 1 ms",
+        requirements: &["loop 1kHz jitter 100us p99.99"],
+        source: "a rule of thumb: a tenth of the cycle",
+    },
+    Job {
+        name: "shutter",
+        about: "expose for 100 ms, exactly to 1 in 10,000",
+        requirements: &["delay 100ms within 10us"],
+        source: "1 in 10,000 of the exposure",
+    },
+    Job {
+        name: "front-end",
+        about: "drive devices of an accelerator 100 us after a timing event",
+        requirements: &["react 100us p99.9"],
+        source: "FESA's latency note of 2007: reactions of 50 to 170 us by a real-time task",
+    },
+    Job {
+        name: "telescope",
+        about: "update a telescope's mount at 20 Hz and answer its network within 1 ms",
+        requirements: &["loop 20Hz jitter 1ms p99.9", "react to udp 1ms p99.9"],
+        source: "a fiftieth of the period",
+    },
+];
+
+impl Job {
+    /// The job with this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        JOBS.iter().find(|job| job.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Requirement;
+
+    #[test]
+    fn every_job_can_be_read_and_has_a_source() {
+        for job in JOBS {
+            for requirement in job.requirements {
+                let read = requirement.parse::<Requirement>();
+                assert!(read.is_ok(), "{}: {}", job.name, read.expect_err("no requirement"));
+            }
+            assert!(!job.source.is_empty() && Job::find(job.name) == Some(job));
+        }
+    }
+}

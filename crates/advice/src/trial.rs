@@ -1,0 +1,191 @@
+//! [`Trial`]: a requirement is watched on this computer, as it is and with idle states off.
+//!
+//! The two arms take turns in blocks A B B A, so that a slow drift of the machine falls on both. The idle states are switched off by
+//! holding a descriptor, which the kernel drops with this process, so nothing can stay changed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_machine::{Cpu, Host, Machine, Nanos};
+use hairspring_settings::IdleLatency;
+use hairspring_sheet::Absent;
+use hairspring_suite::workload::{Observed, Workload, WorkloadRun};
+use hairspring_time::Timebase;
+
+use crate::answer::JobAnswer;
+use crate::bounds::events_needed;
+use crate::evidence::Evidence;
+use crate::requirement::{Requirement, Tolerance};
+
+/// How a trial is made.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialRequest {
+    /// For how long each arm is watched; by default as long as the requirement needs, from 4 s to 20 s.
+    pub span: Option<Nanos>,
+    /// The CPU that the job runs on; by default the last one that the process may use.
+    pub cpu: Option<Cpu>,
+    /// The priority under `SCHED_FIFO`, 1–99.
+    pub priority: u8,
+}
+
+/// A requirement under one choice of settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    /// The settings: `as it is`, or what `hairspring run --set` takes.
+    pub settings: &'static str,
+    /// What was watched.
+    pub evidence: Evidence,
+    /// What it says.
+    pub answer: JobAnswer,
+}
+
+/// A requirement watched on this computer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// As it is first, then with idle states off where that could be tried.
+    pub arms: Vec<Arm>,
+    /// Under what it ran: policy, CPU, idle states.
+    pub conditions: Vec<String>,
+    /// What could not be had or tried, and what would help.
+    pub notes: Vec<String>,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+}
+
+/// The least and the longest time for one arm unless the caller says one.
+const SPAN: (Nanos, Nanos) = (Nanos::from_secs(4), Nanos::from_secs(20));
+/// More events than needed are watched, so that a few misses do not leave it undecided.
+const MORE: f64 = 3.0;
+/// The blocks of the two arms: whose turn it is.
+const TURNS: [usize; 8] = [0, 1, 1, 0, 1, 0, 0, 1];
+/// About how long an event takes where the requirement does not say.
+const REACTION: Nanos = Nanos::from_micros(400);
+
+impl TrialRequest {
+    /// How long each arm of a requirement is watched.
+    pub fn span_of(&self, requirement: &Requirement) -> Nanos {
+        if let Some(span) = self.span {
+            return span;
+        }
+        let each = match requirement.workload {
+            Workload::Loop(span) | Workload::Delay(span) => span,
+            Workload::Reaction(_) => REACTION,
+        };
+        let needed = match requirement.tolerance {
+            Tolerance::Share(share) => events_needed(share) as f64 * MORE * each.count() as f64,
+            Tolerance::Rate(..) => f64::MAX,
+        };
+        let (least, most) = SPAN;
+        Nanos::new(needed as i64).max(least).min(most)
+    }
+}
+
+impl Trial {
+    /// Watches a requirement. Blocks for twice the span of one arm. `progress` is told the share that is done, from 0 to 1.
+    ///
+    /// Under `SCHED_FIFO` where that is permitted and the requirement does not want an ordinary program. Settings of the calling thread
+    /// are as before when it returns.
+    ///
+    /// # Errors
+    /// The workload cannot be had here: the reason, and what would help.
+    pub fn run(
+        requirement: &Requirement,
+        request: &TrialRequest,
+        timebase: &Timebase<Host>,
+        interrupted: &AtomicBool,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Self, Absent> {
+        let cpu = request.cpu.or_else(|| Host.affinity().0.last().copied()).unwrap_or(Cpu(0));
+        let mut notes = Vec::new();
+        let mut run = WorkloadRun {
+            workload: requirement.workload,
+            priority: (!requirement.ordinary).then_some(request.priority),
+            cpu,
+            span: Nanos::from_millis(20),
+        };
+        // A short one to warm up, and to see whether the policy is permitted.
+        if let Err(absent) = run.observe(timebase, interrupted) {
+            if run.priority.take().is_none() {
+                return Err(absent);
+            }
+            run.observe(timebase, interrupted)?;
+            notes.push(format!("SCHED_FIFO was refused, so it ran as an ordinary program: {}", told(&absent)));
+        }
+        let turns = request.span_of(requirement).count() * 2 / TURNS.len() as i64;
+        run.span = Nanos::new(turns.max(1));
+        let polls = IdleLatency::in_force().ok().flatten() == Some(0);
+        let without = if polls { None } else { Some(IdleLatency::hold(0)) };
+        let both = match without {
+            Some(Ok(held)) => {
+                drop(held);
+                true
+            }
+            Some(Err(error)) => {
+                notes.push(format!(
+                    "not tried: idle=off ({error}); run it as root, or give your group a udev rule for the device"
+                ));
+                false
+            }
+            None => false,
+        };
+        let mut observed = [Observed::default(), Observed::default()];
+        for (turn, arm) in TURNS.into_iter().enumerate() {
+            let arm = if both { arm } else { 0 };
+            progress(turn as f64 / TURNS.len() as f64);
+            let held = if arm == 1 { IdleLatency::hold(0).ok() } else { None };
+            if arm == 1 && held.is_none() {
+                continue;
+            }
+            let one = run.observe(timebase, interrupted)?;
+            drop(held);
+            observed[arm].values.extend(one.values);
+            observed[arm].watched = observed[arm].watched + one.watched;
+            if interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        let names = ["as it is", "idle=off"];
+        let arms = names.into_iter().zip(&observed).filter(|(_, observed)| !observed.values.is_empty());
+        let arms = arms.map(|(settings, observed)| {
+            let evidence = Evidence::of_samples(requirement, &observed.values, observed.watched);
+            let answer = JobAnswer::of(requirement, &evidence);
+            Arm { settings, evidence, answer }
+        });
+        let policy = run.priority.map_or_else(|| "an ordinary program".to_owned(), |p| format!("SCHED_FIFO {p}"));
+        let idle = if polls { "idle states are off already" } else { "idle states as they are" };
+        Ok(Self {
+            arms: arms.collect(),
+            conditions: vec![policy, format!("CPU {}", cpu.0), idle.to_owned()],
+            notes,
+            interrupted: interrupted.load(Ordering::Relaxed),
+        })
+    }
+}
+
+fn told(absent: &Absent) -> String {
+    match &absent.remedy {
+        Some(remedy) => format!("{} ({remedy})", absent.reason),
+        None => absent.reason.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_watches_both_arms_and_leaves_the_limit_as_it_was() {
+        let before = IdleLatency::in_force();
+        let timebase = Timebase::calibrate(Host).expect("a time base");
+        let requirement: Requirement = "loop 1kHz jitter 500ms p90 ordinary".parse().expect("a requirement");
+        let request = TrialRequest { span: Some(Nanos::from_millis(200)), cpu: None, priority: 1 };
+        let mut told = Vec::new();
+        let trial = Trial::run(&requirement, &request, &timebase, &AtomicBool::new(false), &mut |done| told.push(done));
+        let trial = trial.expect("an ordinary program may");
+        assert_eq!(trial.arms[0].settings, "as it is");
+        assert!(trial.arms.iter().all(|arm| arm.answer.outcome == crate::AnswerKind::Yes), "{trial:?}");
+        // Both arms, or a note on why not.
+        assert_eq!(trial.arms.len() == 1, !trial.notes.is_empty() || trial.conditions[2].contains("already"));
+        assert!(told.len() > 4 && told.is_sorted(), "{told:?}");
+        assert_eq!(IdleLatency::in_force().ok(), before.ok());
+    }
+}

@@ -1,0 +1,112 @@
+//! Jobs: those that are built in, and those of a TOML file.
+
+use std::path::Path;
+
+use hairspring_advice::{JOBS, Job, Requirement};
+use serde::Deserialize;
+
+use crate::exit::Failure;
+use crate::table::{Side, table};
+
+/// A requirement with the words that ask for it, and the job that it belongs to.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) text: String,
+    pub(crate) requirement: Requirement,
+    pub(crate) job: Option<String>,
+}
+
+impl Asked {
+    pub(crate) fn new(text: &str, job: Option<String>) -> Result<Self, Failure> {
+        let read = text.parse();
+        let requirement = read.map_err(|error: hairspring_describe::DescriptionError| match &job {
+            Some(job) => Failure::bad_request(format!("job {job}: {error}")),
+            None => Failure::bad_request(error.to_string()),
+        })?;
+        Ok(Self { text: text.to_owned(), requirement, job })
+    }
+}
+
+/// What a job that is built in needs.
+pub(crate) fn built_in(name: &str) -> Result<Vec<Asked>, Failure> {
+    let Some(job) = Job::find(name) else {
+        let names: Vec<&str> = JOBS.iter().map(|job| job.name).collect();
+        let text = format!("no job is called `{name}`: choose from {}, or write a requirement", names.join(", "));
+        return Err(Failure::bad_request(text));
+    };
+    job.requirements.iter().map(|text| Asked::new(text, Some(job.name.to_owned()))).collect()
+}
+
+/// A file of jobs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    job: Vec<FileJob>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileJob {
+    name: String,
+    needs: Vec<String>,
+}
+
+/// What the jobs of a file need.
+pub(crate) fn of_file(file: &Path) -> Result<Vec<Asked>, Failure> {
+    let wrong = |what: String| Failure::bad_request(format!("{}: {what}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let jobs: File = toml::from_str(&text).map_err(|error| {
+        wrong(format!("{error}\nwrite [[job]] with name = \"mine\" and needs = [\"loop 1kHz jitter 50us\"]"))
+    })?;
+    let mut asked = Vec::new();
+    for job in &jobs.job {
+        for needs in &job.needs {
+            let one = Asked::new(needs, Some(job.name.clone()));
+            asked.push(one.map_err(|failure| wrong(failure.text))?);
+        }
+    }
+    Ok(asked)
+}
+
+/// The jobs that are built in.
+pub(crate) fn list(width: usize) -> String {
+    let rows: Vec<Vec<String>> = JOBS
+        .iter()
+        .map(|job| {
+            let about = format!("{}; {} ({})", job.about, job.requirements.join(" and "), job.source);
+            vec![job.name.to_owned(), about]
+        })
+        .collect();
+    table(&[("job", Side::Left), ("what it needs, and where the limit comes from", Side::Left)], &rows, width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_a_file_of_jobs() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/jobs.toml");
+        assert_eq!(of_file(Path::new(file)).expect("jobs").len(), 3);
+    }
+
+    #[test]
+    fn a_file_of_jobs_is_read_and_its_faults_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("jobs.toml");
+        let read = |text: &str| {
+            std::fs::write(&path, text).expect("writable");
+            of_file(&path).map(|asked| asked.iter().map(|one| one.requirement.to_string()).collect::<Vec<_>>())
+        };
+        let good = read("[[job]]\nname = \"a\"\nneeds = [\"loop 1kHz jitter 50us\", \"react 1ms\"]\n").expect("jobs");
+        assert_eq!(good.len(), 2);
+        for (text, says) in [
+            ("[[job]]\nname = \"a\"\nneeds = [\"loop 1kHz\"]\n", "job a: 'loop 1kHz': write jitter"),
+            ("[[job]]\nname = \"a\"\n", "missing field `needs`"),
+            ("job = 1", "write [[job]]"),
+        ] {
+            let failure = read(text).expect_err("no jobs");
+            assert!(failure.text.contains(says) && failure.text.contains("jobs.toml"), "{}", failure.text);
+        }
+    }
+}

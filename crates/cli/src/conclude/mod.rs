@@ -1,0 +1,29 @@
+//! The commands that conclude: what figures mean for a job.
+
+pub(crate) mod can;
+mod jobs;
+
+use clap::Subcommand;
+
+use crate::exit::{Exit, Failure};
+use crate::page::Group;
+
+/// The commands of this folder, in the order of the help.
+pub(crate) const GROUP: Group = Group { heading: "Conclude", pages: &[can::PAGE] };
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say whether this computer can do a job: yes, no or not shown
+    ///
+    /// Each requirement is watched on this computer, as it is and with idle states off, or looked up in a sheet. An answer has a
+    /// confidence of 95 % and holds for the computer as it was while it was watched.
+    Can(can::Arguments),
+}
+
+impl Command {
+    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+        match self {
+            Self::Can(arguments) => can::run(arguments),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What a job does, done for a while: a loop, reactions to events, or delays, with every event's lateness.
+//!
+//! The probes of a sheet take fixed loops for a share of a sheet's time. A [`Workload`] is the loop that somebody asks for, for as long
+//! as that person asks. Both run the same code.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos, Policy};
+use hairspring_sheet::Absent;
+use hairspring_time::{DelayError, LongDelay, POLL_MOST, RealTime, Timebase};
+
+use crate::disturbance::{PERIODS_MOST, periods};
+use crate::probe::{Samples, policy_refused};
+use crate::reaction::sources;
+
+/// What a job does again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// A thread is woken with this period by `clock_nanosleep(TIMER_ABSTIME)`. An event's value is how late it woke.
+    Loop(Nanos),
+    /// A thread reacts to an event and writes to a virtual board. An event's value is the time from the event to the end of the write.
+    Reaction(ReactionSource),
+    /// A thread delays itself for this long, polled up to 100 ms, asleep at first beyond. An event's value is how late the delay
+    /// returned, by stamps of the caller.
+    Delay(Nanos),
+}
+
+/// The sources of events that this computer can fire by itself, and the pulses of a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "their names for people are `people`")]
+pub enum ReactionSource {
+    Timer,
+    Precise,
+    Eventfd,
+    Pipe,
+    Udp,
+    Multicast,
+    Software,
+    Polled,
+    Pps,
+}
+
+impl ReactionSource {
+    /// All of them, in the order of the sheet.
+    pub const ALL: [Self; 9] = [
+        Self::Timer,
+        Self::Precise,
+        Self::Eventfd,
+        Self::Pipe,
+        Self::Udp,
+        Self::Multicast,
+        Self::Software,
+        Self::Polled,
+        Self::Pps,
+    ];
+
+    /// Its segment in ids of rows.
+    pub fn segment(self) -> &'static str {
+        sources::SOURCES[self as usize].segment
+    }
+
+    /// What it is, with its article.
+    pub fn people(self) -> &'static str {
+        match self {
+            Self::Timer => "a kernel timer",
+            Self::Precise => "a precise timer",
+            Self::Eventfd => "an eventfd",
+            Self::Pipe => "a pipe",
+            Self::Udp => "a UDP datagram",
+            Self::Multicast => "a UDP datagram to a group",
+            Self::Software => "a signal, asleep",
+            Self::Polled => "a signal, polled",
+            Self::Pps => "a pulse of a clock",
+        }
+    }
+}
+
+/// Where and for how long a workload runs.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadRun {
+    /// What runs.
+    pub workload: Workload,
+    /// The priority under `SCHED_FIFO`; none for an ordinary program, whose timer slack is 1 ns.
+    pub priority: Option<u8>,
+    /// The CPU that it runs on. Events are fired from another one, where there is another.
+    pub cpu: Cpu,
+    /// For how long.
+    pub span: Nanos,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// The value of each event in nanoseconds, in the order in which they came.
+    pub values: Vec<f64>,
+    /// For how long events could be seen.
+    pub watched: Nanos,
+}
+
+/// So long may a thread poll under `SCHED_FIFO` before it rests, so that the kernel does not stop it.
+const STRETCH: Nanos = Nanos::from_millis(20);
+const REST: Nanos = Nanos::from_millis(2);
+
+impl WorkloadRun {
+    /// Runs the workload. Blocks for its span, and for one event more at most. `interrupted` ends it early. The settings of the calling
+    /// thread are as before when it returns. A reaction starts one thread, which ends within it. Allocates between events.
+    ///
+    /// # Errors
+    /// The policy or the source cannot be had here; with what would help.
+    pub fn observe(&self, timebase: &Timebase<Host>, interrupted: &AtomicBool) -> Result<Observed, Absent> {
+        let settings = RealTime {
+            policy: Some(self.priority.map_or(Policy::Other, Policy::Fifo)),
+            cpu: Some(self.cpu),
+            lock_memory: self.priority.is_some(),
+            slack: Some(Nanos::new(1)),
+        };
+        // Relaxed: a plain flag.
+        let stopped = || interrupted.load(Ordering::Relaxed);
+        let began = Host.read(Clock::Monotonic);
+        let end = began + self.span;
+        let mut observed = Observed::default();
+        if let Workload::Reaction(source) = self.workload {
+            let other = Host.affinity().0.into_iter().find(|other| *other != self.cpu);
+            while Host.read(Clock::Monotonic) < end && !stopped() {
+                // A short turn after the other, so that an interruption does not have to wait for all of it.
+                let left = (end - Host.read(Clock::Monotonic)).min(Nanos::from_secs(1));
+                observed.values.extend(sources::totals(source as usize, settings, other, left, timebase)?);
+            }
+        } else {
+            let guard = settings.apply(&Host);
+            if let Some(absent) = policy_refused(&guard) {
+                return Err(absent);
+            }
+            match self.workload {
+                Workload::Loop(period) => {
+                    let mut samples = Samples::new();
+                    while Host.read(Clock::Monotonic) < end && !stopped() {
+                        let part = (end - Host.read(Clock::Monotonic)).min(period.times(PERIODS_MOST as i64));
+                        periods(&Host, period, part, stopped, &mut samples);
+                        observed.values.append(&mut samples.take());
+                    }
+                }
+                Workload::Delay(request) => delays(timebase, request, end, interrupted, &mut observed.values)
+                    .map_err(|error| Absent::final_(format!("failed to {error}")))?,
+                Workload::Reaction(_) => {}
+            }
+        }
+        observed.watched = Host.read(Clock::Monotonic) - began;
+        Ok(observed)
+    }
+}
+
+/// Delays until `end`, each with its lateness as the caller sees it.
+fn delays(
+    timebase: &Timebase<Host>,
+    request: Nanos,
+    end: Nanos,
+    interrupted: &AtomicBool,
+    values: &mut Vec<f64>,
+) -> Result<(), DelayError> {
+    let mut long = (request > POLL_MOST).then(|| LongDelay::new(timebase).cancelled_by(interrupted));
+    while Host.read(Clock::Monotonic) < end && !interrupted.load(Ordering::Relaxed) {
+        let stretch = Host.read(Clock::Monotonic) + STRETCH;
+        loop {
+            let before = timebase.stamp_ordered();
+            let outcome = match &mut long {
+                Some(long) => long.delay(request),
+                None => timebase.delay(request),
+            };
+            let after = timebase.stamp_ordered();
+            match outcome {
+                Ok(_) => values.push((timebase.nanos(after.since(before)) - request).count() as f64),
+                Err(DelayError::Cancelled(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            if Host.read(Clock::Monotonic) >= stretch.min(end) {
+                break;
+            }
+        }
+        if long.is_none() {
+            Host.sleep_until(Host.read(Clock::Monotonic) + REST);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_gives_events() {
+        let timebase = Timebase::calibrate(Host).expect("a time base");
+        let cpu = Host.affinity().0.last().copied().expect("a CPU");
+        let of = |workload| {
+            let run = WorkloadRun { workload, priority: None, cpu, span: Nanos::from_millis(60) };
+            run.observe(&timebase, &AtomicBool::new(false)).expect("an ordinary program may")
+        };
+        let looped = of(Workload::Loop(Nanos::from_millis(1)));
+        assert!((30..=60).contains(&looped.values.len()), "{}", looped.values.len());
+        assert!(looped.watched >= Nanos::from_millis(60));
+        let delayed = of(Workload::Delay(Nanos::from_micros(100)));
+        assert!(delayed.values.len() > 10 && delayed.values.iter().all(|late| *late >= 0.0), "{delayed:?}");
+        assert!(!of(Workload::Reaction(ReactionSource::Eventfd)).values.is_empty());
+    }
+
+    #[test]
+    fn an_interruption_ends_it() {
+        let timebase = Timebase::calibrate(Host).expect("a time base");
+        let cpu = Host.affinity().0.last().copied().expect("a CPU");
+        let workload = Workload::Loop(Nanos::from_millis(1));
+        let run = WorkloadRun { workload, priority: None, cpu, span: Nanos::from_secs(600) };
+        let observed = run.observe(&timebase, &AtomicBool::new(true)).expect("an ordinary program may");
+        assert!(observed.values.is_empty(), "{observed:?}");
+    }
+
+    #[test]
+    fn a_reaction_source_is_the_one_of_the_sheet() {
+        let segments = ["timer", "precise", "eventfd", "pipe", "udp", "multicast", "software", "polled", "pps"];
+        assert_eq!(ReactionSource::ALL.map(ReactionSource::segment), segments);
+    }
+}
