@@ -7,8 +7,14 @@
 //!
 //! All functions are pure. None of them draws random numbers but those of a seed that the caller gives.
 
+mod difference;
+mod many;
+mod margins;
 mod rounds;
 mod student;
 
+pub use difference::{Difference, PAIRS_MIN};
+pub use many::{benjamini_hochberg, holm};
+pub use margins::Margins;
 pub use rounds::{Scale, Units, t_interval};
 pub use student::{student_t_quantile, student_t_tail};

@@ -72,9 +72,15 @@ impl Units {
         let n = places.len() as f64;
         let mean = places.iter().sum::<f64>() / n;
         let squares: f64 = places.iter().map(|place| (place - mean).powi(2)).sum();
-        let step = quantum.filter(|q| *q > 0.0).map_or(0.0, |quantum| scale.step(quantum, scale.value(mean)));
-        let variance = (places.len() > 1).then(|| (squares / (n - 1.0)).max(step * step / 12.0));
-        Some(Self { scale, count: places.len(), mean, variance })
+        let mut units = Self { scale, count: places.len(), mean, variance: None };
+        units.variance = (places.len() > 1).then(|| (squares / (n - 1.0)).max(units.floor(quantum)));
+        Some(units)
+    }
+
+    /// The variance that rounding to a step causes by itself.
+    pub(super) fn floor(&self, quantum: Option<f64>) -> f64 {
+        let step = |quantum| self.scale.step(quantum, self.scale.value(self.mean));
+        quantum.filter(|q| *q > 0.0).map_or(0.0, step).powi(2) / 12.0
     }
 
     /// The interval that holds the expected value with the given confidence, on the scale of the values: Student's t on their

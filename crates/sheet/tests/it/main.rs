@@ -3,6 +3,7 @@
 
 mod compare;
 mod diagram;
+mod difference;
 mod example;
 mod gate;
 mod html;
@@ -13,5 +14,6 @@ mod overlay;
 mod quantity;
 mod real;
 mod rounds;
+mod simulation;
 mod statistics;
 mod text;
