@@ -24,17 +24,18 @@ use std::sync::atomic::AtomicBool;
 use hairspring_machine::Nanos;
 
 use crate::sink;
-use crate::sink::feed::Extent;
+use crate::sink::feed::{Extent, Shared};
 use crate::sink::{Feed, GapFill, Sink, Underrun};
 use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::store::{Errno, Fallback, Store, StoreError};
+use hairspring_record::recording::Unproven;
+use hairspring_record::store::{Fallback, Store, StoreError};
 use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
 use hairspring_ring::{End, OnOverrun};
 use hairspring_ring::{Fill, RingError, ring};
 
 use driver::Driver;
-use reader::{Reader, Shared, Way};
+use reader::{Reader, Way};
 
 pub use driver::play;
 pub use track::{Track, TrackBlock};
@@ -111,27 +112,6 @@ impl std::fmt::Display for PlayError {
 
 impl std::error::Error for PlayError {}
 
-/// Why a block was not played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bad {
-    /// The disk says so.
-    Unreadable(Errno),
-    /// The file ends before its end.
-    Truncated,
-    /// Its checksum is wrong.
-    Checksum,
-}
-
-impl std::fmt::Display for Bad {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Unreadable(errno) => write!(f, "cannot be read: {errno}"),
-            Self::Truncated => f.write_str("ends before its end"),
-            Self::Checksum => f.write_str("does not have its checksum"),
-        }
-    }
-}
-
 /// A block that was not played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadBlock {
@@ -144,7 +124,7 @@ pub struct BadBlock {
     /// … and where in it.
     pub offset: u64,
     /// Why.
-    pub why: Bad,
+    pub why: Unproven,
 }
 
 /// Most bad blocks that are kept one by one.
@@ -321,7 +301,7 @@ impl Player {
             bad_blocks: read.bad_blocks,
             bad: read.bad,
             unproven_blocks: read.unproven_blocks,
-            read: Bytes(read.read_bytes),
+            read: self.reader.read(),
             unaccounted_frames,
             wanted: driver.sink.describe().rate,
             reached: ByteRate::of(layout.bytes_of(taken), ended - start),

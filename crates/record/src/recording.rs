@@ -11,6 +11,7 @@ mod account;
 pub(crate) mod disk;
 mod members;
 mod reader;
+mod reads;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
@@ -28,7 +29,8 @@ use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 
 pub(crate) use members::frames_agree;
-pub use reader::{BlockReader, Unproven};
+pub use reader::BlockReader;
+pub use reads::{BlockRead, BlockReads, Unproven, proven};
 
 /// The pieces of the stored stream that would be missing if only these blocks, ascending by index, were there.
 pub(crate) fn holes_between(recording: &Recording, blocks: &[Block]) -> Vec<Hole> {

@@ -212,9 +212,9 @@ impl Producer {
         self.head
     }
 
-    /// The ring's memory, for a driver that fills it by itself, and the offset in it of a position.
-    pub fn memory(&self) -> (&Arc<Memory>, impl Fn(u64) -> usize + '_) {
-        (&self.shared.memory, |position| self.shared.offset(position))
+    /// The ring's memory, for a device that fills it.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.shared.memory
     }
 
     /// The next `length` bytes to be filled; `None` if there is no room for so many. Nothing is published before

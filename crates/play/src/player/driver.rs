@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use hairspring_machine::{Clock, Host, Machine, Nanos};
 
-use super::reader::{Shared, Wait};
+use super::reader::Wait;
 use super::{PlayConfig, PlayError, PlayProgress, Played, Player, Track};
+use crate::sink::feed::Shared;
 use crate::sink::{Feed, Sink, SinkNext};
 use hairspring_record::store::Store;
 use hairspring_ring::End;

@@ -15,22 +15,20 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use hairspring_machine::Nanos;
 
 use super::track::{Stretch, Track, TrackBlock};
-use super::{Bad, BadBlock, MOST_BAD_BLOCKS, PlayError};
-use crate::sink::feed::Padding;
-use hairspring_record::store::{Completion, Errno, FileId, MemoryId, Op, Open, Piece, Store, Token};
+use super::{BadBlock, MOST_BAD_BLOCKS, PlayError};
+use crate::sink::feed::{Padding, Shared};
+use hairspring_record::recording::{BlockRead, BlockReads, Unproven, proven};
+use hairspring_record::store::{FileId, MemoryId, Open, Piece, Store, Token};
 use hairspring_record::timeline::Run;
 use hairspring_ring::End;
 use hairspring_ring::Producer;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
-
-/// How often a block is read again after the system only said that it was interrupted.
-const MOST_TRIES: u32 = 16;
 
 /// How long the reader waits without being called; it is woken by the disk and by room before.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(50);
@@ -38,8 +36,6 @@ const LOOK_AT_LEAST: Nanos = Nanos::from_millis(50);
 /// What the reader counted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    /// Bytes that were read, padding included.
-    pub(crate) read_bytes: u64,
     /// Frames that went into the ring.
     pub(crate) sent_frames: u64,
     /// Frames of recorded gaps.
@@ -56,8 +52,8 @@ pub(crate) struct Counters {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// On its way: so many bytes are there.
-    Reading(u64),
+    /// On its way.
+    Reading,
     /// There, with the right checksum.
     Good,
     /// Not to be played; without a cause if the recording itself says that it is missing.
@@ -73,20 +69,8 @@ struct Flight {
     /// Its place in the ring, and how much of that it takes; nothing if it is not read.
     position: u64,
     slot: u64,
-    tries: u32,
     /// How much of it was published; a frame that ends in the next block is not.
     published: u64,
-}
-
-/// What both halves know of each other beside the ring.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// The reader can do nothing until frames are taken.
-    pub(crate) full: AtomicBool,
-    /// How far the output is.
-    pub(crate) due: AtomicU64,
-    /// Frames of damaged blocks so far.
-    pub(crate) bad_frames: AtomicU64,
 }
 
 /// What the reader waits for.
@@ -123,7 +107,7 @@ pub(crate) struct Reader {
     tokens: u64,
     /// The index in the output of the next frame to be published.
     at: u64,
-    completions: Vec<Completion>,
+    reads: BlockReads,
     counters: Counters,
     shared: Arc<Shared>,
     ended: bool,
@@ -148,7 +132,7 @@ impl Reader {
     ) -> Result<Self, PlayError> {
         // SAFETY: the player alone has the id; it reads only into pieces that `reserve_ahead` gave it, and neither publishes
         // them nor looks at them before their reads are complete.
-        let memory = unsafe { store.attach(Arc::clone(producer.memory().0)) };
+        let memory = unsafe { store.attach(Arc::clone(producer.memory())) };
         let mut files = Vec::new();
         let mut alignment = 1;
         for (number, path) in track.files.iter().enumerate() {
@@ -197,7 +181,7 @@ impl Reader {
             held: 0,
             tokens: 0,
             at: 0,
-            completions: Vec::with_capacity(depth),
+            reads: BlockReads::default(),
             counters: Counters::default(),
             shared,
             ended: false,
@@ -209,10 +193,9 @@ impl Reader {
         if self.ended {
             return Wait::Ended;
         }
-        self.store.reap(&mut self.completions);
-        let mut completions = std::mem::take(&mut self.completions);
-        completions.drain(..).for_each(|completion| self.complete(completion));
-        self.completions = completions;
+        while let Some((token, ended)) = self.reads.next_ended(&mut *self.store) {
+            self.complete(token, ended);
+        }
         loop {
             let mut published = false;
             while self.publish(now) {
@@ -229,9 +212,8 @@ impl Reader {
             self.finish(now, End::Finished);
             return Wait::Ended;
         }
-        let waits_for_disk = self.flights.iter().any(|flight| matches!(flight.state, State::Reading(_)));
         // Release: pairs with the Acquire in the driver; what was published before is seen.
-        self.shared.full.store(!waits_for_disk, Ordering::Release);
+        self.shared.full.store(self.reads.is_idle(), Ordering::Release);
         Wait::Until(now + LOOK_AT_LEAST)
     }
 
@@ -242,27 +224,21 @@ impl Reader {
     }
 
     /// Ends before the end. What is on its way is waited for: the disk writes into the ring until then.
-    pub(crate) fn stop(&mut self, now: impl Fn() -> Nanos) {
+    pub(crate) fn stop(&mut self, now: impl FnOnce() -> Nanos) {
         if self.ended {
             return;
         }
-        self.store.flush();
-        while self.flights.iter().any(|flight| matches!(flight.state, State::Reading(_))) {
-            self.store.wait(self.producer.notifier(), now() + LOOK_AT_LEAST);
-            self.producer.notifier().clear();
-            self.store.reap(&mut self.completions);
-            for completion in std::mem::take(&mut self.completions) {
-                // Not read again, whatever came of it.
-                if let Some(flight) = self.flights.iter_mut().find(|flight| flight.token == completion.token) {
-                    flight.state = State::Lost(Some(GapCause::ServedLate));
-                }
-            }
-        }
+        self.reads.abandon(&mut *self.store, self.producer.notifier());
         self.finish(now(), End::Stopped);
     }
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Bytes that were read, padding included.
+    pub(crate) fn read(&self) -> Bytes {
+        self.reads.read()
     }
 
     pub(crate) fn fallbacks(&self) -> Vec<hairspring_record::store::Fallback> {
@@ -319,10 +295,9 @@ impl Reader {
                 state: State::Lost((!stretch.declared).then_some(GapCause::Damaged)),
                 position: self.producer.position() + self.reserved,
                 slot: 0,
-                tries: 0,
                 published: 0,
             };
-            if stretch.block.is_some() {
+            if let Some(block) = stretch.block {
                 let grain = self.track.layout.grain();
                 let last = (stretch.position + stretch.length - 1) / grain.bytes * grain.bytes;
                 let last = Frames(self.track.timeline.frame_at(last).0 + grain.frames);
@@ -332,16 +307,22 @@ impl Reader {
                     flight.state = State::Lost(Some(GapCause::ServedLate));
                 } else {
                     flight.slot = stretch.length.next_multiple_of(self.alignment);
-                    if self.producer.reserve_ahead(self.reserved, flight.slot as usize).is_none() {
-                        return;
-                    }
+                    let length = flight.slot as usize;
+                    let Some(at) = self.producer.reserve_ahead(self.reserved, length) else { return };
                     self.reserved += flight.slot;
-                    flight.state = State::Reading(0);
+                    flight.state = State::Reading;
+                    let read = BlockRead {
+                        file: self.files[block.file],
+                        at: block.offset,
+                        alignment: self.alignment,
+                        piece: Piece { memory: self.memory, at, length },
+                        needed: stretch.length,
+                    };
+                    self.reads.begin(&mut *self.store, flight.token, read);
                 }
             }
             self.tokens += 1;
             self.flights.push_back(flight);
-            self.read(self.flights.len() - 1);
             self.next += 1;
             if self.next == self.stretches.len() {
                 self.next = 0;
@@ -350,71 +331,29 @@ impl Reader {
         }
     }
 
-    /// Hands what is not there yet of a block to the disk.
-    fn read(&mut self, number: usize) {
-        let flight = &self.flights[number];
-        let (Some(block), State::Reading(done)) = (flight.stretch.block, flight.state) else { return };
-        let at = (self.producer.memory().1)(flight.position) + done as usize;
-        let piece = Piece { memory: self.memory, at, length: (flight.slot - done) as usize };
-        self.store.submit(flight.token, Op::Read(self.files[block.file], block.offset + done, piece));
-    }
-
-    fn complete(&mut self, completion: Completion) {
-        let Some(number) = self.flights.iter().position(|flight| flight.token == completion.token) else { return };
-        let (stretch, state) = (self.flights[number].stretch, self.flights[number].state);
-        let (Some(block), State::Reading(done)) = (stretch.block, state) else { return };
-        let again = |errno: Errno| errno.0 == libc::EINTR || errno.0 == libc::EAGAIN;
-        let bad = match completion.result {
-            Ok(length) => {
-                self.counters.read_bytes += length;
-                let there = done + length;
-                if there >= stretch.length {
-                    self.check(number, block)
-                } else if length == 0 {
-                    Some(Bad::Truncated)
-                } else {
-                    // Cut short; goes on where the disk takes it up, at the last whole sector.
-                    self.flights[number].state = State::Reading(there / self.alignment * self.alignment);
-                    (!self.read_again(number)).then_some(Bad::Truncated)
+    /// Takes a block that has been read, if its checksum is right.
+    fn complete(&mut self, token: Token, ended: Result<(), Unproven>) {
+        let Some(flight) = self.flights.iter_mut().find(|flight| flight.token == token) else { return };
+        let Stretch { block: Some(block), position, length, .. } = flight.stretch else { return };
+        let skip = flight.position - self.producer.position();
+        // SAFETY: the read of this block has ended, and no other goes into its place before it is published.
+        let bytes = ended.map(|()| unsafe { self.producer.ahead(skip, block.length as usize) });
+        match bytes.and_then(|bytes| proven(bytes, block.crc)) {
+            Ok(_) => {
+                flight.state = State::Good;
+                self.counters.unproven_blocks += u64::from(block.crc.is_none());
+            }
+            Err(why) => {
+                flight.state = State::Lost(Some(GapCause::Damaged));
+                self.counters.bad_blocks += 1;
+                if self.counters.bad.len() < MOST_BAD_BLOCKS {
+                    let first = self.track.timeline.frame_at(position);
+                    let frames = self.track.layout.frames_in(Bytes(length));
+                    let file = self.track.files[block.file].clone();
+                    self.counters.bad.push(BadBlock { first, frames, file, offset: block.offset, why });
                 }
             }
-            Err(errno) if again(errno) => (!self.read_again(number)).then_some(Bad::Unreadable(errno)),
-            Err(errno) => Some(Bad::Unreadable(errno)),
-        };
-        if let Some(why) = bad {
-            self.flights[number].state = State::Lost(Some(GapCause::Damaged));
-            self.counters.bad_blocks += 1;
-            if self.counters.bad.len() < MOST_BAD_BLOCKS {
-                let first = self.track.timeline.frame_at(stretch.position);
-                let frames = self.track.layout.frames_in(Bytes(stretch.length));
-                let file = self.track.files[block.file].clone();
-                self.counters.bad.push(BadBlock { first, frames, file, offset: block.offset, why });
-            }
         }
-    }
-
-    /// Reads the rest once more; `false` if that has been done too often.
-    fn read_again(&mut self, number: usize) -> bool {
-        self.flights[number].tries += 1;
-        let tries = self.flights[number].tries <= MOST_TRIES;
-        if tries {
-            self.read(number);
-        }
-        tries
-    }
-
-    /// Compares the checksum of a block that is there.
-    fn check(&mut self, number: usize, block: TrackBlock) -> Option<Bad> {
-        let flight = &mut self.flights[number];
-        // SAFETY: the reads of this block are complete, and none is begun before its state says so.
-        let bytes = unsafe { self.producer.ahead(flight.position - self.producer.position(), block.length as usize) };
-        match block.crc {
-            Some(crc) if crc32c::crc32c(bytes) != crc => return Some(Bad::Checksum),
-            Some(_) => {}
-            None => self.counters.unproven_blocks += 1,
-        }
-        flight.state = State::Good;
-        None
     }
 
     /// Publishes the oldest stretch, or a part of it; `false` if it is not there yet, or if what is to be said about it finds
@@ -425,7 +364,7 @@ impl Reader {
         let grain = self.track.layout.grain().bytes;
         let end = stretch.position + stretch.length;
         match state {
-            State::Reading(_) => return false,
+            State::Reading => return false,
             State::Lost(cause) => {
                 // Frames of which a part lies in the blocks beside it are lost, too.
                 let (first, last) = (stretch.position / grain * grain, end.next_multiple_of(grain).min(self.whole()));

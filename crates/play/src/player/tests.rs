@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::sink::{Checked, Checker, Late, SinkNext, Unclocked, VirtualOutput, Writer};
+use hairspring_record::store::Errno;
 use hairspring_record::store::scripted::{DiskScript, Fault, Image, OpKind, Pace, ScriptedDisk, What};
 use hairspring_record::timeline::Timeline;
 use hairspring_ring::layout::{Container, Layout};
@@ -256,7 +257,7 @@ fn a_damaged_block_is_a_gap_and_never_played() {
         assert_eq!(found.filled, if gaps == GapFill::Skip { 0 } else { 4096 }, "{gaps}");
         assert_eq!((played.verdict, played.unaccounted_frames), (RecordingVerdict::Incomplete, 0), "{gaps}");
         assert_eq!((played.bad_frames, played.bad_blocks), (Frames(4096), 1));
-        assert_eq!((played.bad[0].first, played.bad[0].why), (Frames(3 * 2048), Bad::Checksum));
+        assert_eq!((played.bad[0].first, played.bad[0].why), (Frames(3 * 2048), Unproven::Checksum));
     }
 }
 
@@ -308,7 +309,7 @@ fn errors_of_the_disk_are_gaps_and_what_was_only_cut_short_is_read_on() {
     let played = run(&track, sink, &disk(image, FAST, faults), &small());
     let found = found(&checked);
     assert_eq!((found.right, found.filled, found.wrong), (40_000 - 2048, 2048, None), "{played:?}");
-    assert_eq!(played.bad.iter().map(|bad| bad.why).collect::<Vec<_>>(), [Bad::Unreadable(Errno(libc::EIO))]);
+    assert_eq!(played.bad.iter().map(|bad| bad.why).collect::<Vec<_>>(), [Unproven::Read(Errno(libc::EIO))]);
 }
 
 #[test]
@@ -318,7 +319,7 @@ fn a_truncated_file_is_a_gap_to_its_end() {
     image.put("/b/x.sigmf-data", &short);
     let (sink, checked) = clocked(&track, 1_000_000);
     let played = run(&track, sink, &disk(image, FAST, vec![]), &small());
-    assert!(played.bad_blocks == 4 && played.bad.iter().all(|bad| bad.why == Bad::Truncated), "{:?}", played.bad);
+    assert!(played.bad_blocks == 4 && played.bad.iter().all(|bad| bad.why == Unproven::Short), "{:?}", played.bad);
     assert_eq!((found(&checked).wrong, found(&checked).right), (None, 20_000 - played.bad_frames.0));
 }
 

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::player::reader::Shared;
 use hairspring_ring::End;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::notifier::Notifier;
@@ -51,6 +50,17 @@ impl FromStr for GapFill {
         let found = Self::ALL.into_iter().find(|gaps| gaps.name() == text);
         found.ok_or_else(|| format!("'{text}' is nothing to play in gaps: choose zero, hold or skip"))
     }
+}
+
+/// What the reader and the sink's half of a player tell each other beside the ring.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// The reader can do nothing until frames are taken.
+    pub(crate) full: AtomicBool,
+    /// How far the output is.
+    pub(crate) due: AtomicU64,
+    /// Frames of damaged blocks so far.
+    pub(crate) bad_frames: AtomicU64,
 }
 
 /// Frames that follow each other.

@@ -6,9 +6,10 @@ use std::fmt;
 use hairspring_machine::Nanos;
 
 use super::disk::buffer;
+use super::reads::{BlockRead, BlockReads, Unproven, proven};
 use super::{Block, Files, Recording, RecordingError};
 use crate::store::attached::Scratch;
-use crate::store::{Completion, Errno, FileId, MemoryId, Op, Open, Piece, Store, Token};
+use crate::store::{Errno, FileId, MemoryId, Open, Piece, Store, Token};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
 
@@ -18,36 +19,12 @@ const DEPTH: usize = 8;
 /// Memory for all reads together; larger blocks are read fewer at a time.
 const BUFFER: Bytes = Bytes::mib(128);
 
-/// Why a block is not given out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unproven {
-    /// The system did not read it.
-    Read(Errno),
-    /// Its file ends within it.
-    Short,
-    /// It does not match its checksum.
-    Checksum,
-}
-
-impl fmt::Display for Unproven {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(errno) => write!(f, "it cannot be read: {errno}"),
-            Self::Short => f.write_str("its file ends within it"),
-            Self::Checksum => f.write_str("it does not match its checksum"),
-        }
-    }
-}
-
 /// A read under way or done. The buffer holds more than the block where its place is not aligned.
 #[derive(Debug)]
 struct Slot {
     block: Block,
-    file: FileId,
-    /// Where in the file reading begins, and how much is wanted: whole units of alignment.
+    /// Where in the file reading begins: at a whole unit of alignment.
     at: u64,
-    wanted: usize,
-    have: usize,
     ended: Option<Result<(), Unproven>>,
 }
 
@@ -64,7 +41,7 @@ pub struct BlockReader<'a> {
     slot_bytes: usize,
     /// Slots in the order of the blocks.
     order: VecDeque<usize>,
-    completions: Vec<Completion>,
+    reads: BlockReads,
 }
 
 impl fmt::Debug for BlockReader<'_> {
@@ -114,7 +91,7 @@ impl<'a> BlockReader<'a> {
             slots: (0..depth).map(|_| None).collect(),
             slot_bytes: slot.0 as usize,
             order: VecDeque::with_capacity(depth),
-            completions: Vec::with_capacity(depth),
+            reads: BlockReads::default(),
         })
     }
 
@@ -131,11 +108,7 @@ impl<'a> BlockReader<'a> {
                 let start = number * self.slot_bytes + (block.file_offset - slot.at) as usize;
                 self.slots[number] = None;
                 let bytes = self.scratch.bytes(start, block.length as usize);
-                let proven = ended.and_then(|()| match block.crc {
-                    Some(crc) if crc != crc32c::crc32c(bytes) => Err(Unproven::Checksum),
-                    _ => Ok(&*bytes),
-                });
-                return Some((block, proven));
+                return Some((block, ended.and_then(|()| proven(bytes, block.crc))));
             }
             self.store.wait(&self.notifier, Nanos::MAX);
             self.reap();
@@ -149,76 +122,36 @@ impl<'a> BlockReader<'a> {
                 continue;
             }
             let Some(block) = self.blocks.pop_front() else { break };
-            let file = self.files.get(block.member).copied().flatten();
-            let (file, alignment) = file.unwrap_or((FileId(0), 1));
-            let at = block.file_offset / alignment * alignment;
-            let end = (block.file_offset + u64::from(block.length)).next_multiple_of(alignment);
-            // A block of a member that is not there is not read.
-            let absent = self.files.get(block.member).copied().flatten().is_none();
-            let ended = absent.then_some(Err(Unproven::Read(Errno(libc::ENOENT))));
-            let slot = Slot { block, file, at, wanted: (end - at) as usize, have: 0, ended };
+            let mut slot = Slot { block, at: 0, ended: None };
+            if let Some((file, alignment)) = self.files.get(block.member).copied().flatten() {
+                slot.at = block.file_offset / alignment * alignment;
+                let end = block.file_offset + u64::from(block.length);
+                let length = (end.next_multiple_of(alignment) - slot.at) as usize;
+                let piece = Piece { memory: self.memory, at: number * self.slot_bytes, length };
+                let read = BlockRead { file, at: slot.at, alignment, piece, needed: end - slot.at };
+                self.reads.begin(self.store, Token(number as u64), read);
+            } else {
+                // A block of a member that is not there is not read.
+                slot.ended = Some(Err(Unproven::Read(Errno(libc::ENOENT))));
+            }
             self.slots[number] = Some(slot);
             self.order.push_back(number);
-            if !absent {
-                self.submit(number);
-            }
         }
         self.store.flush();
         self.reap();
     }
 
-    /// Reads what is still wanted of a slot.
-    fn submit(&mut self, number: usize) {
-        let Some(slot) = &self.slots[number] else { return };
-        let piece =
-            Piece { memory: self.memory, at: number * self.slot_bytes + slot.have, length: slot.wanted - slot.have };
-        self.store.submit(Token(number as u64), Op::Read(slot.file, slot.at + slot.have as u64, piece));
-    }
-
     fn reap(&mut self) {
-        let mut completions = std::mem::take(&mut self.completions);
-        self.store.reap(&mut completions);
-        let mut again = false;
-        for completion in completions.drain(..) {
-            let number = completion.token.0 as usize;
-            let Some(slot) = self.slots.get_mut(number).and_then(Option::as_mut) else { continue };
-            let needed = (slot.block.file_offset - slot.at) as usize + slot.block.length as usize;
-            match completion.result {
-                Err(errno) if errno.0 == libc::EINTR || errno.0 == libc::EAGAIN => {
-                    again = true;
-                    self.submit(number);
-                }
-                Err(errno) => slot.ended = Some(Err(Unproven::Read(errno))),
-                Ok(read) => {
-                    let alignment = self.files[slot.block.member].map_or(1, |(_, alignment)| alignment) as usize;
-                    let have = slot.have + read as usize;
-                    // Fewer than wanted is kept as far as it is aligned. No progress means the end of the file.
-                    let kept = have / alignment * alignment;
-                    if have >= needed {
-                        slot.ended = Some(Ok(()));
-                    } else if kept == slot.have {
-                        slot.ended = Some(Err(Unproven::Short));
-                    } else {
-                        slot.have = kept;
-                        again = true;
-                        self.submit(number);
-                    }
-                }
+        while let Some((token, ended)) = self.reads.next_ended(self.store) {
+            if let Some(slot) = &mut self.slots[token.0 as usize] {
+                slot.ended = Some(ended);
             }
-        }
-        self.completions = completions;
-        if again {
-            self.store.flush();
         }
     }
 }
 
 impl Drop for BlockReader<'_> {
-    /// Waits for the reads that are under way: their completions would be taken for others'.
     fn drop(&mut self) {
-        while self.slots.iter().flatten().any(|slot| slot.ended.is_none()) {
-            self.store.wait(&self.notifier, Nanos::MAX);
-            self.reap();
-        }
+        self.reads.abandon(self.store, &self.notifier);
     }
 }

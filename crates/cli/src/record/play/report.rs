@@ -77,7 +77,7 @@ pub(super) fn text(played: &Played, track: &Track, verbose: bool, width: usize) 
     }
     for (number, bad) in played.bad.iter().take(SHOWN).enumerate() {
         let text = format!(
-            "{} frames at byte {} of {}: the block {}",
+            "block of {} frames at byte {} of {}: {}",
             grouped(bad.frames.0),
             grouped(bad.offset),
             bad.file.display(),
