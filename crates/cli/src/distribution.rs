@@ -16,7 +16,7 @@ pub(crate) fn drawn(figure: &Figure, width: usize) -> String {
         said("median", figure.median),
         said("p99", figure.p99),
         said("p99.9", figure.p999),
-        said("max", figure.max),
+        said(&if figure.p99.is_some() { "max".to_owned() } else { format!("largest of {}", figure.n) }, figure.max),
     ];
     let mut text = format!("{}\n", statistics.into_iter().flatten().collect::<Vec<_>>().join("   "));
     if let Some(histogram) = &figure.histogram {

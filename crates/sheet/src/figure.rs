@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
+use crate::statistics::n_effective;
 
 /// The unit of every number in a [`Figure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +52,9 @@ impl Unit {
 pub enum Method {
     /// One pair of time stamps around one event; the cost of the pair is in the sample and stated as `overhead`.
     Stamp,
-    /// A loop with the event minus the same loop without it, divided by its rounds.
+    /// One pair of time stamps around many events, divided by their number: every sample is a mean.
+    Mean,
+    /// Two loops that differ by some events, run in turns: the difference of their times divided by that number.
     Diff,
     /// A count divided by the time it took.
     Rate,
@@ -66,6 +69,7 @@ impl Method {
     pub fn name(self) -> &'static str {
         match self {
             Method::Stamp => "stamp",
+            Method::Mean => "mean",
             Method::Diff => "diff",
             Method::Rate => "rate",
             Method::Count => "count",
@@ -77,7 +81,8 @@ impl Method {
     pub(crate) fn sentence(self) -> Option<&'static str> {
         match self {
             Method::Stamp => Some("stamped one by one"),
-            Method::Diff => Some("loop with the event less the loop without it"),
+            Method::Mean => Some("means of batches between two stamps"),
+            Method::Diff => Some("difference of two loops in turns, by event"),
             Method::Rate | Method::Count | Method::Derived => None,
         }
     }
@@ -106,7 +111,7 @@ pub struct Figure {
     pub n: u64,
     /// The smallest sample.
     pub min: Option<f64>,
-    /// First percentile; null below 100 samples.
+    /// First percentile; null below 300 independent samples (`n_effective`), and for means of batches.
     pub p1: Option<f64>,
     /// First quartile; null below 4 samples.
     pub q1: Option<f64>,
@@ -114,9 +119,9 @@ pub struct Figure {
     pub median: Option<f64>,
     /// Third quartile; null below 4 samples.
     pub q3: Option<f64>,
-    /// 99th percentile; null below 100 samples.
+    /// 99th percentile; null as the first.
     pub p99: Option<f64>,
-    /// 99.9th percentile; null below 1,000 samples.
+    /// 99.9th percentile; null below 3,000 independent samples, and for means of batches.
     pub p999: Option<f64>,
     /// The largest sample.
     pub max: Option<f64>,
@@ -148,6 +153,9 @@ pub struct Figure {
     /// As many independent samples would say as much as these do; null where the order of the samples is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_effective: Option<f64>,
+    /// The quantity is not more than this, and that is all that is known of it: then there is no median. Null where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
     /// The distribution of the samples; null for counts and derived figures.
     pub histogram: Option<Histogram>,
     /// What a reader must know to read this figure rightly; empty most of the time.
@@ -240,12 +248,15 @@ impl Absent {
 }
 
 impl Figure {
-    /// Reduces samples (in `unit`, any order) to a figure with its histogram.
+    /// Reduces samples (in `unit`, in the order in which they were taken) to a figure with its histogram.
     ///
-    /// Percentiles are the nearest-rank ones: each is a value that was really seen. The slice is sorted in place.
+    /// Percentiles are the nearest-rank ones: each is a value that was really seen. Those of the tails need independent samples enough for
+    /// three beyond them, so that the greatest sample lies above with 95 % ([`n_effective`]). The slice is sorted in place.
     /// With no samples every statistic is null; prefer an [`Absent`] then. Samples that are not finite, or beyond
     /// [`LARGEST`], are no measurements: they are left out, and a caveat says how many.
     pub fn from_samples(unit: Unit, method: Method, samples: &mut [f64]) -> Self {
+        let order: Vec<f64> = samples.iter().copied().filter(|sample| usable(*sample)).collect();
+        let independent = n_effective(&order);
         samples.sort_unstable_by(f64::total_cmp);
         let all = samples.len();
         // In the total order the usable samples lie together, between the infinities.
@@ -256,6 +267,8 @@ impl Figure {
         let rank = |q: f64, least: usize| {
             (n >= least && n > 0).then(|| samples[((q * n as f64).ceil() as usize).clamp(1, n) - 1])
         };
+        // A batch says nothing of single events.
+        let tail = |q: f64, least: f64| rank(q, 1).filter(|_| independent >= least && method != Method::Mean);
         let median = rank(0.5, 1);
         let mad = median.filter(|_| n >= 4).map(|m| {
             let mut deviations: Vec<f64> = samples.iter().map(|s| (s - m).abs()).collect();
@@ -272,12 +285,12 @@ impl Figure {
             unit,
             n: n as u64,
             min: samples.first().copied(),
-            p1: rank(0.01, 100),
+            p1: tail(0.01, 300.0),
             q1: rank(0.25, 4),
             median,
             q3: rank(0.75, 4),
-            p99: rank(0.99, 100),
-            p999: rank(0.999, 1000),
+            p99: tail(0.99, 300.0),
+            p999: tail(0.999, 3_000.0),
             max: samples.last().copied(),
             mad,
             mean: (n > 0).then(|| samples.iter().sum::<f64>() / n as f64),
@@ -288,7 +301,8 @@ impl Figure {
             between: None,
             within: None,
             quantum: None,
-            n_effective: None,
+            n_effective: (n > 1).then_some(independent),
+            at_most: None,
             histogram: (n > 1).then(|| Histogram::from_sorted(samples)),
             caveats: left_out(all - n),
             verdicts: BTreeMap::new(),
@@ -303,7 +317,8 @@ impl Figure {
     /// A figure computed from `n` samples, with the limits between which it lies in 95 %.
     pub fn derived(unit: Unit, n: u64, value: f64, limits: [f64; 2]) -> Self {
         let single = Self::single(unit, Method::Derived, value);
-        Self { n, min: None, max: None, mean: None, median_interval: Some(limits), ..single }
+        let n_effective = None;
+        Self { n, min: None, max: None, mean: None, median_interval: Some(limits), n_effective, ..single }
     }
 
     /// Whether there is one value only, so that no statistic of spread means anything.

@@ -20,6 +20,7 @@ mod histogram;
 mod overlay;
 pub mod render;
 mod series;
+mod stamp;
 pub mod statistics;
 
 pub use compare::{Against, ComparedRow, ComparedSide, Comparison, DifferingFact, RowVerdict, compare};
@@ -34,3 +35,4 @@ pub use histogram::{Bucket, Histogram};
 pub use overlay::{KINDS_MAX, MARKERS_MAX, Overlaid, Overlay, OverlayError};
 pub use render::TextStyle;
 pub use series::{Axis, Point, Series, SeriesLine};
+pub use stamp::{STEPS_EXACT, STEPS_LEAST, Stamps};

@@ -28,7 +28,8 @@ fn check(arguments: &str, requested_ns: u64, count: u64) -> Value {
 fn guaranteed_minima_are_never_early_and_every_one_has_a_verdict() {
     let found = check("50us --count 2000", 50_000, 2_000);
     assert_eq!(found["kind"], "minimum");
-    for name in ["p1", "q1", "q3", "p99", "p999", "mad", "mean"] {
+    // How far into the tails depends on how many of the samples are independent.
+    for name in ["q1", "q3", "mad", "mean"] {
         assert!(found["late_ns"][name].is_f64(), "{name} of {found}");
     }
 }
@@ -64,8 +65,9 @@ fn the_usual_count_fits_into_two_seconds() {
 fn people_see_a_distribution_the_early_ones_and_the_verdicts() {
     let text = succeed(&["delay", "100us", "--count", "300"]);
     assert!(text.starts_with("300 × 100 µs, guaranteed minimum"), "{text}");
-    for words in ["median", "p99 ", "█", "early     0\n", "verdicts  "] {
+    for words in ["median", "█", "early     0\n", "verdicts  "] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
+    assert!(text.contains("p99 ") != text.contains("largest of 300 "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }

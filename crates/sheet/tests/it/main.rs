@@ -14,6 +14,8 @@ mod overlay;
 mod quantity;
 mod real;
 mod rounds;
+mod samples;
 mod simulation;
+mod stamp;
 mod statistics;
 mod text;

@@ -22,17 +22,32 @@ fn sample() -> impl Strategy<Value = f64> {
 
 #[test]
 fn a_statistic_that_n_does_not_support_is_null() {
-    let of = |n: usize| figure(&(0..n).map(|i| i as f64).collect::<Vec<_>>());
+    // In an order that says nothing: ascending samples would depend on each other.
+    let of = |n: usize| figure(&(0..n).map(|i| (i * 7_919 % n) as f64).collect::<Vec<_>>());
     let supported = |n: usize| {
         let f = of(n);
         [f.min, f.median, f.max, f.mean, f.q1, f.q3, f.mad, f.p1, f.p99, f.p999].map(|s| u8::from(s.is_some()))
     };
     assert_eq!(supported(0), [0; 10]);
     assert_eq!(supported(3), [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(supported(99), [1, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
-    assert_eq!(supported(999), [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
-    assert_eq!(supported(1000), [1; 10]);
+    assert_eq!(supported(299), [1, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
+    assert_eq!(supported(2_999), [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
+    assert_eq!(supported(3_000), [1; 10]);
     assert_eq!((of(5).median_interval, of(6).median_interval), (None, Some([0.0, 5.0])));
+}
+
+#[test]
+fn the_tails_need_independent_samples_and_single_events() {
+    // Each value stays for a hundred samples: 3,000 of them are worth 30.
+    let slow: Vec<f64> = (0..3_000).map(|i| f64::from(i / 100 * 7_919 % 31)).collect();
+    let of_slow = figure(&slow);
+    assert!(of_slow.n_effective.is_some_and(|n| n < 60.0), "{:?}", of_slow.n_effective);
+    assert_eq!((of_slow.p1, of_slow.p99, of_slow.p999), (None, None, None));
+    let mut quick: Vec<f64> = (0..3_000).map(|i| f64::from(i * 7_919 % 3_000)).collect();
+    let means = Figure::from_samples(Unit::Ns, Method::Mean, &mut quick.clone());
+    assert_eq!((means.p1, means.p99, means.p999), (None, None, None));
+    let events = Figure::from_samples(Unit::Ns, Method::Stamp, &mut quick);
+    assert!(events.p1.is_some() && events.p99.is_some() && events.p999.is_some());
 }
 
 #[test]

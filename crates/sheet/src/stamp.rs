@@ -1,0 +1,115 @@
+//! How samples become a figure by the way they were taken: between two stamps, as the mean of a batch, or as the difference of two loops.
+//!
+//! A pair of stamps knows nothing below the counter's step and contains its own cost, so it says little about an event of the same size.
+//! The rule is here, where such figures are made, and not with those who measure.
+
+use crate::statistics::grouped_median;
+use crate::{Absent, Figure, LARGEST, Method, Unit};
+
+/// Below so many steps of the counter a pair of stamps says nothing about one event.
+pub const STEPS_LEAST: f64 = 10.0;
+/// Below so many steps the median is interpolated between them.
+pub const STEPS_EXACT: f64 = 100.0;
+/// From this share of the median on, the cost of the stamps is said beside the figure.
+const OVERHEAD_MARKED: f64 = 0.2;
+/// Above this share of the median there is no figure.
+const OVERHEAD_MOST: f64 = 0.5;
+/// A difference is told from nothing from so many standard errors on.
+const ERRORS_LEAST: f64 = 3.0;
+
+/// What is known of the stamps around the samples, in the unit of the samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stamps {
+    /// The step of the counter; `None` where it is not known.
+    pub step: Option<f64>,
+    /// What the stamps show with nothing between them, on the same CPU and with caches in the same state.
+    pub overhead: f64,
+    /// What lay between the stamps beside a sample: the request of a delay whose sample is its lateness.
+    pub beside: f64,
+}
+
+impl Figure {
+    /// A figure of single events, each between two stamps, in the order in which they were taken.
+    ///
+    /// Its quantum is the counter's step. Where events take less than 100 steps the median is interpolated between steps and its
+    /// interval half a step wider. A cost of the stamps of more than a fifth of the median is a caveat.
+    ///
+    /// # Errors
+    /// What lay between the stamps is too short for them: less than 10 steps of the counter, or less than twice their own cost.
+    pub fn stamped(unit: Unit, samples: &mut [f64], stamps: &Stamps) -> Result<Self, Absent> {
+        let mut figure = Self::from_samples(unit, Method::Stamp, samples);
+        figure.quantum = stamps.step;
+        let Some(median) = figure.median else { return Ok(figure.with_overhead(stamps.overhead)) };
+        let span = median + stamps.beside;
+        let batch = "measure a batch of these events between two stamps, and divide";
+        if let Some(step) = stamps.step {
+            if span < STEPS_LEAST * step {
+                let reason = "too short for a pair of stamps: less than 10 steps of the counter";
+                return Err(Absent::new(reason, batch));
+            }
+            let usable: Vec<f64> = samples.iter().copied().filter(|sample| sample.abs() <= LARGEST).collect();
+            if span < STEPS_EXACT * step
+                && let Some(median) = grouped_median(&usable, step)
+            {
+                let widened = figure.median_interval.map(|[low, high]| [low - step / 2.0, high + step / 2.0]);
+                figure.median_interval = widened.map(|[low, high]| [low.min(median), high.max(median)]);
+                figure.median = Some(median);
+            }
+        }
+        let share = stamps.overhead / span;
+        if share > OVERHEAD_MOST {
+            let reason = "too short for a pair of stamps: their own cost is more than half of what they show";
+            return Err(Absent::new(reason, batch));
+        }
+        let figure = figure.with_overhead(stamps.overhead);
+        let marked = share > OVERHEAD_MARKED;
+        let caveat = || format!("{:.0} % of it is the pair of stamps itself", share * 100.0);
+        Ok(if marked { figure.with_caveat(caveat()) } else { figure })
+    }
+
+    /// A figure of batches: each sample is the time between two stamps divided by the `events` between them, so it is a mean and says
+    /// nothing of single events. Step and overhead are those of the stamps; a batch has its share of them.
+    ///
+    /// # Errors
+    /// As [`Self::stamped`], of whole batches.
+    pub fn batched(unit: Unit, samples: &mut [f64], stamps: &Stamps, events: f64) -> Result<Self, Absent> {
+        let mut whole: Vec<f64> = samples.iter().map(|mean| mean * events).collect();
+        let whole = Self::stamped(unit, &mut whole, stamps)?;
+        let figure = Self {
+            median: whole.median.map(|median| median / events),
+            median_interval: whole.median_interval.map(|limits| limits.map(|limit| limit / events)),
+            quantum: stamps.step.map(|step| step / events),
+            caveats: whole.caveats,
+            ..Self::from_samples(unit, Method::Mean, samples)
+        };
+        Ok(figure.with_overhead(stamps.overhead / events))
+    }
+
+    /// The figure of a difference between two loops: each sample is the slope of one pair of them, time by event.
+    ///
+    /// A slope that is not three standard errors above or below 0 is not told from nothing: the figure has no statistics but its number of
+    /// samples and [`Figure::at_most`]. One below 0 is shown, with a caveat.
+    pub fn difference(unit: Unit, slopes: &mut [f64], quantum: Option<f64>) -> Self {
+        let figure = Self { quantum, ..Self::from_samples(unit, Method::Diff, slopes) };
+        let (Some(median), true) = (figure.median, figure.n > 1) else { return figure };
+        let independent = figure.n_effective.unwrap_or(figure.n as f64).max(1.0);
+        // The standard error of a median is 1.2533 times that of a mean; 1.4826 times the median absolute deviation is a standard
+        // deviation (normal samples). Neither is below that of a value that was rounded to a step.
+        let deviation = 1.4826 * figure.mad.unwrap_or(f64::INFINITY);
+        let rounding = quantum.unwrap_or(0.0) / 12_f64.sqrt();
+        let error = 1.2533 * deviation.max(rounding) / independent.sqrt();
+        if median.abs() < ERRORS_LEAST * error || error == 0.0 && median == 0.0 {
+            let at_most = median.max(0.0) + ERRORS_LEAST * error;
+            let n_effective = figure.n_effective;
+            return Self {
+                n: figure.n,
+                n_effective,
+                quantum,
+                at_most: Some(at_most),
+                ..Self::from_samples(unit, Method::Diff, &mut [])
+            };
+        }
+        let caveat = "below zero: the loop with more events was the faster one, so this is no cost of an event";
+        if median < 0.0 { figure.with_caveat(caveat) } else { figure }
+    }
+}

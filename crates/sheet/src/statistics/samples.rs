@@ -1,0 +1,103 @@
+//! What the samples of one run support: how many independent ones they are worth, and a median that is finer than the counter's step.
+
+/// Lags at most, in √n: what is correlated over longer spans shows in the batches.
+const LAGS_MOST: f64 = 10.0;
+/// Below so many samples nothing can be said of their order.
+const ORDERED_LEAST: usize = 16;
+/// How many standard deviations a sign of dependence must stand above what independent samples show by chance.
+const BEYOND_CHANCE: f64 = 2.0;
+/// The least share of the samples in each of two steps for a grouped median: then the phase of the counter is random.
+const STEP_SHARE_LEAST: f64 = 0.1;
+
+/// How many independent samples say as much of their centre as these do, which depend on each other. The samples must be in the order in
+/// which they were taken. At least 1 and at most their number; 0 without samples.
+///
+/// It is the smaller of two estimates. One divides by 1 + 2·Σρ, the sum of the autocorrelations, which ends before the first pair of lags
+/// that is not positive (C. J. Geyer, *Practical Markov Chain Monte Carlo*, 1992). The other compares the spread of the means of √n
+/// batches with the spread that independent samples would give them. Both work on the ranks of the samples, so neither a single long
+/// disturbance nor the unit matters. A sign of dependence that chance would show as well does not count, so that percentiles do not come
+/// and go from run to run.
+pub fn n_effective(samples: &[f64]) -> f64 {
+    let n = samples.len();
+    if n < ORDERED_LEAST {
+        return n as f64;
+    }
+    let ranks = centred_ranks(samples);
+    let variance = ranks.iter().map(|rank| rank * rank).sum::<f64>() / n as f64;
+    if variance == 0.0 {
+        return n as f64;
+    }
+    by_autocorrelation(&ranks, variance).min(by_batches(&ranks, variance)).clamp(1.0, n as f64)
+}
+
+/// The rank of each sample less the mean rank; equal samples share the mean of their ranks.
+fn centred_ranks(samples: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..samples.len()).collect();
+    order.sort_unstable_by(|a, b| samples[*a].total_cmp(&samples[*b]));
+    let mut ranks = vec![0.0; samples.len()];
+    let mut first = 0;
+    for equal in order.chunk_by(|a, b| samples[*a] == samples[*b]) {
+        let rank = first as f64 + (equal.len() as f64 - samples.len() as f64) / 2.0;
+        equal.iter().for_each(|index| ranks[*index] = rank);
+        first += equal.len();
+    }
+    ranks
+}
+
+fn by_autocorrelation(centred: &[f64], variance: f64) -> f64 {
+    let n = centred.len() as f64;
+    let correlation = |lag: usize| {
+        let products = centred.iter().zip(&centred[lag..]).map(|(early, late)| early * late);
+        products.sum::<f64>() / (n * variance)
+    };
+    let chance = BEYOND_CHANCE * (2.0 / n).sqrt();
+    let most = ((LAGS_MOST * n.sqrt()) as usize).min(centred.len() / 2);
+    let pairs = (1..most).step_by(2).map(|lag| correlation(lag) + correlation(lag + 1));
+    let sum: f64 = pairs.take_while(|pair| *pair > chance).sum();
+    n / (1.0 + 2.0 * sum)
+}
+
+fn by_batches(centred: &[f64], variance: f64) -> f64 {
+    let n = centred.len() as f64;
+    let count = n.sqrt() as usize;
+    let length = centred.len() / count;
+    let means = centred.chunks_exact(length).map(|batch| batch.iter().sum::<f64>() / length as f64);
+    let squares: Vec<f64> = means.map(|mean| mean * mean).collect();
+    let between = squares.iter().sum::<f64>() / (squares.len() - 1) as f64;
+    // How often the variance of the batches is that of independent samples.
+    let inflation = between * length as f64 / variance;
+    let chance = BEYOND_CHANCE * (2.0 / (squares.len() - 1) as f64).sqrt();
+    if inflation > 1.0 + chance { n / inflation } else { n }
+}
+
+/// The median of spans that a counter with this step rounded, by linear interpolation in the step that holds the 50 % point. `None` if
+/// fewer than two steps hold a tenth of the samples each: then the phase of the counter was not random, and nothing is known between
+/// its steps. The samples must be in ascending order.
+///
+/// A span of 2.3 steps shows as two steps in 70 % of the samples and as three in 30 %, so the share of the steps tells more than their
+/// median.
+///
+/// ```
+/// use hairspring_sheet::statistics::grouped_median;
+/// let samples = [20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 30.0, 30.0, 30.0];
+/// let median = grouped_median(&samples, 10.0).unwrap();
+/// assert!((median - 22.1).abs() < 0.1);
+/// assert_eq!(grouped_median(&[20.0; 10], 10.0), None);
+/// ```
+pub fn grouped_median(sorted: &[f64], step: f64) -> Option<f64> {
+    let n = sorted.len() as f64;
+    let class = |sample: &f64| (sample / step).round();
+    let steps: Vec<(f64, f64)> =
+        sorted.chunk_by(|a, b| class(a) == class(b)).map(|equal| (class(&equal[0]), equal.len() as f64)).collect();
+    if step.is_nan() || step <= 0.0 || steps.iter().filter(|(_, count)| *count >= STEP_SHARE_LEAST * n).count() < 2 {
+        return None;
+    }
+    let mut below = 0.0;
+    for (class, count) in steps {
+        if 2.0 * (below + count) >= n {
+            return Some((class - 0.5 + (n / 2.0 - below) / count) * step);
+        }
+        below += count;
+    }
+    None
+}
