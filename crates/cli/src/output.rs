@@ -4,8 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use hairspring_file::NewFile;
 use hairspring_sheet::TextStyle;
-use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
 
@@ -78,7 +78,7 @@ impl OutputFile {
         };
         if let Target::File(file) = &target {
             // Removed at once.
-            temporary(file).map(drop).map_err(|error| refused(plain(&error)))?;
+            NewFile::begin(file).map(drop).map_err(|error| refused(plain(&error)))?;
         }
         Ok(Self { named: named.to_owned(), target })
     }
@@ -87,31 +87,20 @@ impl OutputFile {
     pub(crate) fn finish(self, text: &str) -> Result<(), Failure> {
         let named = self.named.display().to_string();
         match self.target {
-            Target::File(file) => replace(&file, text).map_err(|error| {
-                Failure::failed(format!("failed to write {named}: {}; nothing was left behind", plain(&error)))
-            }),
+            Target::File(file) => {
+                let replaced = NewFile::begin(&file).and_then(|mut new| {
+                    new.write_all(text.as_bytes())?;
+                    new.replace()
+                });
+                replaced.map_err(|error| {
+                    Failure::failed(format!("failed to write {named}: {}; nothing was left behind", plain(&error)))
+                })
+            }
             Target::Special(mut special) => special
                 .write_all(text.as_bytes())
                 .map_err(|error| Failure::failed(format!("failed to write {named}: {}", plain(&error)))),
         }
     }
-}
-
-/// Replaces the content of `file`, or leaves the file as it is.
-fn replace(file: &Path, text: &str) -> std::io::Result<()> {
-    let mut new = temporary(file)?;
-    // Not through the wrapper, which replaces the system's message.
-    new.as_file_mut().write_all(text.as_bytes())?;
-    new.as_file().sync_all()?;
-    new.persist(file).map(drop).map_err(|error| error.error)
-}
-
-/// A temporary file in the folder of `file`; it is removed unless it is renamed.
-fn temporary(file: &Path) -> std::io::Result<NamedTempFile> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut named = tempfile::Builder::new();
-    named.prefix(".hairspring-").suffix(".tmp");
-    crate::host::as_any_new_file(&mut named).tempfile_in(folder)
 }
 
 /// The system's message without the name of the temporary file.

@@ -461,7 +461,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     let (producer, consumer): (Producer, Consumer) =
         ring(Arc::new(memory), config.notify, config.on_overrun).map_err(RecordError::Ring)?;
     let tap = consumer.tap().map(Arc::new);
-    let folders = input.targets.iter().map(|base| crate::store::folder_of(base).to_owned()).collect();
+    let folders = input.targets.iter().map(|base| hairspring_file::folder_of(base).to_owned()).collect();
     let setup = Setup {
         targets: input.targets,
         id: random_id(),

@@ -204,13 +204,8 @@ pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
 /// # Errors
 /// What the system said.
 pub fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let synced = folder::sync(folder::of(path));
+    let synced = folder::sync(hairspring_file::folder_of(path));
     synced.map(|_| ()).map_err(|error| std::io::Error::from_raw_os_error(error.errno.0))
-}
-
-/// The folder of a file.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    folder::of(path)
 }
 
 /// One way to the disk: used, or refused with a reason, so that the store fell back from it.

@@ -11,14 +11,15 @@ use super::{Repository, Violation};
 const LAYERS: &[(&str, &[&str])] = &[
     ("describe", &[]),
     ("machine", &[]),
+    ("file", &[]),
     ("time", &["machine"]),
     ("settings", &["machine"]),
     ("exec-core", &[]),
     ("exec", &["machine", "exec-core"]),
     ("ring", &["machine"]),
     ("source", &["describe", "machine", "ring"]),
-    ("record", &["machine", "time", "ring", "source"]),
-    ("play", &["machine", "ring", "source", "record"]),
+    ("record", &["file", "machine", "time", "ring", "source"]),
+    ("play", &["file", "machine", "ring", "source", "record"]),
     ("plan", &["machine", "ring", "source", "record"]),
     ("device", &["describe", "machine", "time", "ring", "source"]),
     ("station", &["describe", "machine", "time", "device"]),
@@ -29,8 +30,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "describe", "machine", "time", "settings", "exec", "ring", "source", "record", "play", "plan", "device",
-            "station", "sheet", "suite", "advice",
+            "describe", "file", "machine", "time", "settings", "exec", "ring", "source", "record", "play", "plan",
+            "device", "station", "sheet", "suite", "advice",
         ],
     ),
 ];

@@ -17,6 +17,7 @@ pub(crate) const TARGET: &str = "aarch64-unknown-linux-gnu";
 
 const CRATES: &[&str] = &[
     "hairspring-describe",
+    "hairspring-file",
     "hairspring-machine",
     "hairspring-time",
     "hairspring-exec-core",

@@ -1,7 +1,6 @@
 //! Linux: all commands, disks to measure, and its signals.
 
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -107,9 +106,4 @@ fn is_ignored(signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
-}
-
-/// Gives a new file the usual permissions, which the caller's umask limits.
-pub(crate) fn as_any_new_file<'b, 'n>(builder: &'b mut tempfile::Builder<'n, 'n>) -> &'b mut tempfile::Builder<'n, 'n> {
-    builder.permissions(std::fs::Permissions::from_mode(0o666))
 }

@@ -37,8 +37,3 @@ impl DiskArguments {
 pub(crate) fn asking_to_end() -> impl Iterator<Item = i32> {
     [SIGINT, SIGTERM].into_iter()
 }
-
-/// A new file takes its permissions from its folder here.
-pub(crate) fn as_any_new_file<'b, 'n>(builder: &'b mut tempfile::Builder<'n, 'n>) -> &'b mut tempfile::Builder<'n, 'n> {
-    builder
-}

@@ -188,7 +188,7 @@ impl Member {
     }
 
     pub(super) fn folder(&self) -> &Path {
-        crate::store::folder_of(&self.base)
+        hairspring_file::folder_of(&self.base)
     }
 
     /// Reserved and not used yet.

@@ -126,7 +126,7 @@ impl Files {
 
     pub(super) fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
         let synced = folder::put(path, content)?;
-        self.note_folder(folder::of(path), synced);
+        self.note_folder(hairspring_file::folder_of(path), synced);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use super::content::{Change, Content, Inode};
 use super::image::Image;
 use super::script::{Chance, DiskScript, OpKind, Pace, What, When};
 use crate::store::memories::Memories;
-use crate::store::{Completion, Direct, Errno, FileFacts, FileId, Op, Open, Piece, StoreError, Token, folder, system};
+use crate::store::{Completion, Direct, Errno, FileFacts, FileId, Op, Open, Piece, StoreError, Token, system};
 
 /// How a disk that is gone answers.
 const GONE: Errno = Errno(libc::ENODEV);
@@ -458,7 +458,7 @@ impl State {
         if done {
             self.inodes.push(Inode::durable(Content::of(content)));
             self.names.insert(path.to_owned(), self.inodes.len() - 1);
-            self.make_names_durable(folder::of(path));
+            self.make_names_durable(hairspring_file::folder_of(path));
         }
         self.acted(stall, "write", path)
     }
@@ -481,8 +481,8 @@ impl State {
     }
 
     fn make_names_durable(&mut self, path: &Path) {
-        self.durable_names.retain(|name, _| folder::of(name) != path);
-        let here = self.names.iter().filter(|(name, _)| folder::of(name) == path);
+        self.durable_names.retain(|name, _| hairspring_file::folder_of(name) != path);
+        let here = self.names.iter().filter(|(name, _)| hairspring_file::folder_of(name) == path);
         self.durable_names.extend(here.map(|(name, inode)| (name.clone(), *inode)));
     }
 

@@ -1,0 +1,126 @@
+//! [`NewFile`]: a file that appears under its name only when all of it is on the disk.
+//!
+//! It is written under another name in the same folder, synced, and renamed. So a reader finds the old content or the new one, never
+//! half of it, whatever ends the program. The name is durable only when its folder is synced, too; this crate leaves that to
+//! callers that promise it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// A file that has no name yet. It is removed if it never gets one.
+#[derive(Debug)]
+pub struct NewFile {
+    path: PathBuf,
+    file: NamedTempFile<File>,
+}
+
+impl NewFile {
+    /// Begins the file that will have this name. Its permissions are those of any new file.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn begin(path: &Path) -> io::Result<Self> {
+        let mut named = tempfile::Builder::new();
+        named.prefix(".hairspring-").suffix(".tmp");
+        let file =
+            named.make_in(folder_of(path), |beside| OpenOptions::new().write(true).create_new(true).open(beside))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Syncs the file and gives it its name. Another file of that name is replaced.
+    ///
+    /// # Errors
+    /// What the system said. The other file is as it was.
+    pub fn replace(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(&self.path).map(drop).map_err(|error| error.error)
+    }
+
+    /// Syncs the file and gives it its name, which no other file may have.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`], or what the system said.
+    pub fn publish(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        let Err(refused) = self.file.persist_noclobber(&self.path) else { return Ok(()) };
+        // A file system that can neither link nor rename without replacing: the name is looked for instead.
+        match refused.error.kind() {
+            ErrorKind::AlreadyExists => Err(refused.error),
+            _ if self.path.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
+            _ => refused.file.persist(&self.path).map(drop).map_err(|error| error.error),
+        }
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Not through the wrapper, which replaces the system's message.
+        self.file.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The folder of a file.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(path: &Path) -> NewFile {
+        let mut file = NewFile::begin(path).expect("begun");
+        file.write_all(b"new").expect("written");
+        file
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_name_has_the_old_content_until_all_of_the_new_one_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x");
+        std::fs::write(&path, "old").expect("written");
+        let file = begun(&path);
+        assert_eq!(std::fs::read(&path).expect("read"), b"old");
+        file.replace().expect("replaced");
+        assert_eq!(
+            (std::fs::read(&path).expect("read"), names(folder.path())),
+            (b"new".to_vec(), vec!["x".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_published_replaces_no_other_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x");
+        begun(&path).publish().expect("published");
+        std::fs::write(&path, "other").expect("written");
+        assert_eq!(begun(&path).publish().expect_err("refused").kind(), ErrorKind::AlreadyExists);
+        drop(begun(&path));
+        assert_eq!(
+            (std::fs::read(&path).expect("read"), names(folder.path())),
+            (b"other".to_vec(), vec!["x".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_file_in_the_working_folder_has_one() {
+        assert_eq!((folder_of(Path::new("x")), folder_of(Path::new("a/x"))), (Path::new("."), Path::new("a")));
+    }
+}
