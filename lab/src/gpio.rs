@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc;
 
 use hairspring_device::{Device, Gpio, GpioEdge, GpioEdges, Guarded, Lines, LockFile};
-use hairspring_machine::{Clock, Machine as _};
+use hairspring_machine::Machine as _;
 use hairspring_station::source::EventSource as _;
 use hairspring_station::source::interrupt::{EdgeDirection, InterruptLine, Interrupts};
 use hairspring_station::{Activation, SchedulingUnit, Stamped, Stop};
@@ -71,7 +71,7 @@ pub(crate) fn lines(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
 pub(crate) fn edges(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u32 = 100;
     let (mut device, mut edges) = (open(&[4], &[])?, watch(0, 0)?);
-    let now = || Host.read(Clock::Monotonic);
+    let now = || Host.monotonic();
     let (mut to_stamp, mut to_wake) = (Vec::new(), Vec::new());
     for number in 1..=COUNT {
         let rising = number % 2 == 1;

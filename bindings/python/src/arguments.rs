@@ -1,6 +1,6 @@
 //! Times as Python gives them: seconds as any real number, nanoseconds as whole numbers; nothing else, and no booleans.
 
-use hairspring_machine::Clock;
+use hairspring_machine::Instant;
 use hairspring_time::{DelayError, Host, Machine, Nanos};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ pub(crate) struct Whole(pub(crate) Nanos);
 
 /// A span that is counted from when the call came in, by the kernel's clock: after a rest the way from here to the delay takes a while.
 pub(crate) struct FromNow<T> {
-    pub(crate) began: Nanos,
+    pub(crate) began: Instant,
     pub(crate) span: T,
 }
 
@@ -25,7 +25,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for FromNow<T> {
     type Error = T::Error;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self, T::Error> {
-        let began = Host.read(Clock::Monotonic);
+        let began = Host.monotonic();
         T::extract(object).map(|span| Self { began, span })
     }
 }

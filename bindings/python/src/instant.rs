@@ -46,8 +46,8 @@ impl Instant {
 
     fn __richcmp__(&self, other: Self, operation: CompareOp) -> PyResult<bool> {
         match operation {
-            CompareOp::Eq => Ok(self.0 == other.0),
-            CompareOp::Ne => Ok(self.0 != other.0),
+            CompareOp::Eq => Ok(self.0.since(other.0) == Ok(Nanos::ZERO)),
+            CompareOp::Ne => Ok(self.0.since(other.0) != Ok(Nanos::ZERO)),
             _ => {
                 let order: Ordering = self.since(other)?.cmp(&Nanos::ZERO);
                 Ok(operation.matches(order))

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, TryLockError};
 
-use hairspring_machine::Clock;
 use hairspring_time::{Host, Machine, Nanos, lead_for};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -60,9 +59,9 @@ impl LongDelay {
         })?;
         // With the very method that is to return. It is free now, unless another thread has come that should have one of its own.
         if slept.is_early() && this.with(|_| Ok(())).is_ok() {
-            let before = Host.read(Clock::Monotonic);
+            let before = Host.monotonic();
             this.late_ns.call1(py, (slf.getattr("delay_ns")?, 0))?;
-            let took = Host.read(Clock::Monotonic) - before;
+            let took = Host.monotonic() - before;
             // Whoever has it now learns by itself.
             let _ = this.with(|state| {
                 state.ending.note(took);

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hairspring_machine::Clock;
 use hairspring_time::{Continuity, Host, Instant, Machine, Nanos, TimeSource};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -106,7 +105,7 @@ impl Timebase {
                 return Ok(made);
             }
             let step = baseline.max(LOOK_LEAST).min(LOOK_MOST).min(patience.0 - baseline);
-            waiting::nap(py, Host.read(Clock::Monotonic) + step)?;
+            waiting::nap(py, Host.monotonic() + step)?;
             made = Self(Arc::new(py.detach(|| made.0.refine().timebase)));
         }
     }
@@ -196,8 +195,7 @@ impl Timebase {
 
 /// The moment of a time base's scale that a number stands for.
 pub(crate) fn instant(timebase: &hairspring_time::Timebase, at: Nanos) -> Instant {
-    let now = timebase.now();
-    now + (at - now.as_monotonic())
+    Instant::of_epoch(timebase.epoch(), at)
 }
 
 /// A successor, and how it continues its predecessor.

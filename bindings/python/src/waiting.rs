@@ -16,7 +16,6 @@
 //! **Signals.** Python runs its handlers in the main thread, between two of its instructions. So long delays sleep in pieces of
 //! [`PIECE`], woken early by a signal, until [`END`] is left, and then wait that out in one. What a handler raises ends the delay.
 
-use hairspring_machine::Clock;
 use hairspring_time::{DelayError, Host, Instant, LongDelay, Machine, Nanos, REQUEST_MOST, Report};
 use pyo3::prelude::*;
 
@@ -46,7 +45,7 @@ pub(crate) struct Waited {
 /// What is waited for.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
-    For { began: Nanos, request: Nanos },
+    For { began: Instant, request: Nanos },
     Until(Instant),
 }
 
@@ -101,23 +100,23 @@ impl Ending {
 
     /// How much earlier the library is to end a delay; zero for one that hardly sleeps.
     pub(crate) fn ahead(&self, request: Nanos) -> Nanos {
-        let ahead = self.takes.times(2).max(AHEAD_LEAST).min(self.most);
-        if request - self.lead > ahead.times(2) { ahead } else { Nanos::ZERO }
+        let ahead = (self.takes * 2).max(AHEAD_LEAST).min(self.most);
+        if request - self.lead > ahead * 2 { ahead } else { Nanos::ZERO }
     }
 
     /// Learns from a rehearsal: quickly that they take longer, for then delays are late, and slowly that they do not.
     pub(crate) fn note(&mut self, took: Nanos) {
         let (difference, share) = (took.min(AHEAD_MOST) - self.takes, if took > self.takes { 2 } else { 16 });
-        self.takes = self.takes + Nanos::new(difference.count() / share);
+        self.takes += Nanos::new(difference.count() / share);
     }
 }
 
 /// Sleeps without the lock until then or until a signal, which Python then handles; returns how long it slept.
-pub(crate) fn nap(py: Python<'_>, until: Nanos) -> PyResult<Nanos> {
+pub(crate) fn nap(py: Python<'_>, until: Instant) -> PyResult<Nanos> {
     let slept = py.detach(|| {
-        let begun = Host.read(Clock::Monotonic);
+        let begun = Host.monotonic();
         Host.sleep_until(until);
-        Host.read(Clock::Monotonic) - begun
+        Host.monotonic() - begun
     });
     py.check_signals()?;
     Ok(slept)
@@ -130,7 +129,7 @@ pub(crate) struct Slept {
     /// From the call.
     request: Nanos,
     /// When it is to end, by the kernel's clock.
-    end: Nanos,
+    end: Instant,
     /// How far beyond its end it is; negative before.
     over: Nanos,
     lock: Nanos,
@@ -147,7 +146,7 @@ pub(crate) fn sleep(
 ) -> PyResult<Slept> {
     let (began, request) = match goal {
         Goal::For { began, request } => (began, request),
-        Goal::Until(deadline) => (Host.read(Clock::Monotonic), left(timebase, deadline).max(Nanos::ZERO)),
+        Goal::Until(deadline) => (Host.monotonic(), left(timebase, deadline).max(Nanos::ZERO)),
     };
     if request.is_negative() {
         return Err(refused(DelayError::Negative(request)));
@@ -157,11 +156,11 @@ pub(crate) fn sleep(
     }
     let (ahead, end, mut slept) = (ending.ahead(request), began + request - ending.lead, Nanos::ZERO);
     loop {
-        let now = Host.read(Clock::Monotonic);
+        let now = Host.monotonic();
         if end - now <= PIECE + END {
             break;
         }
-        slept = slept + nap(py, now + PIECE)?;
+        slept += nap(py, now + PIECE)?;
     }
     let mut run = || match goal {
         Goal::For { .. } => long.delay_since(began, (end - ahead - began).max(Nanos::ZERO), |_| ()),
@@ -174,7 +173,7 @@ pub(crate) fn sleep(
         Goal::Until(_) => report.late - ahead,
     };
     report.slept = slept + report.slept;
-    report.window = report.window + ahead;
+    report.window += ahead;
     report.verdict.overslept = (report.verdict.overslept - ahead).max(Nanos::ZERO);
     Ok(Slept { ending, goal, request, end, over, lock, report })
 }
@@ -197,7 +196,7 @@ impl Slept {
             // By the kernel's clock, however short what is left: the whole is never early.
             Goal::For { began, .. } => {
                 let span = (self.end - began).max(Nanos::ZERO);
-                let passed = Host.read(Clock::Monotonic) - began;
+                let passed = Host.monotonic() - began;
                 let last = timebase.delay_since(began, span).map_err(refused)?;
                 // What it polled is counted from the beginning of the whole.
                 let polled = (last.actual - passed).max(Nanos::ZERO);

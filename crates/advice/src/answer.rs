@@ -153,7 +153,7 @@ impl Scale {
         }
         let events = (self.events.max(1) as f64 * factor).ceil() as u64;
         let span = match (workload, evidence.watched) {
-            (Workload::Loop(period), _) => i64::try_from(events).ok().map(|events| period.times(events)),
+            (Workload::Loop(period), _) => i64::try_from(events).ok().map(|events| period * events),
             (_, Some(watched)) => Some(Nanos::new((watched.count() as f64 * factor).ceil() as i64)),
             (_, None) => None,
         };

@@ -80,7 +80,7 @@ impl Evidence {
             Value::Figure(figure) if figure.median.is_none() => Err(format!("{} has no distribution", row.id)),
             Value::Figure(figure) => {
                 let watched = match requirement.workload {
-                    Workload::Loop(period) => i64::try_from(figure.n).ok().map(|periods| period.times(periods)),
+                    Workload::Loop(period) => i64::try_from(figure.n).ok().map(|periods| period * periods),
                     Workload::Reaction(_) | Workload::Delay(_) => None,
                 };
                 Ok(Self::of_figure(requirement, &row.id, figure, watched))

@@ -138,7 +138,7 @@ impl Trial {
             let one = run.observe(timebase, interrupted)?;
             drop(held);
             observed[arm].values.extend(one.values);
-            observed[arm].watched = observed[arm].watched + one.watched;
+            observed[arm].watched += one.watched;
             if interrupted.load(Ordering::Relaxed) {
                 break;
             }

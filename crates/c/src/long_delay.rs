@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Clock, Machine};
+use hairspring_machine::{Instant, Machine};
 use hairspring_time::{Host, LongDelay, Nanos, Report, Timebase, Verdict, lead_for};
 
 use crate::delay::hs_report;
@@ -100,10 +100,10 @@ fn rehearse(place: Option<&Place<hs_report>>) {
 fn wait(
     long_delay: *mut hs_long_delay,
     report: *mut hs_report,
-    delay: impl FnOnce(&mut OwnedLongDelay, Nanos, Option<&Place<hs_report>>) -> Result<Report, Failure>,
+    delay: impl FnOnce(&mut OwnedLongDelay, Instant, Option<&Place<hs_report>>) -> Result<Report, Failure>,
 ) -> c_int {
     // Before anything else, for after a rest the way from here to the delay takes a while.
-    let began = Host.read(Clock::Monotonic);
+    let began = Host.monotonic();
     door(|| {
         let place = Place::wanted(report)?;
         let result = delay(&mut *Alone::of(long_delay)?, began, place.as_ref())?;
@@ -157,9 +157,9 @@ pub extern "C" fn hs_long_delay_tune(long_delay: *mut hs_long_delay, request_ns:
         done(hs_long_delay_set_lead_ns(long_delay, 0))?;
         let mut report = MaybeUninit::uninit();
         let lead = lead_for::<Failure>(Nanos::new(request_ns), || {
-            let before = Host.read(Clock::Monotonic);
+            let before = Host.monotonic();
             done(hs_long_delay_ns(long_delay, request_ns, report.as_mut_ptr()))?;
-            Ok(Host.read(Clock::Monotonic) - before - Nanos::new(request_ns))
+            Ok(Host.monotonic() - before - Nanos::new(request_ns))
         })?;
         done(hs_long_delay_set_lead_ns(long_delay, lead.count()))?;
         if let Some(place) = place {

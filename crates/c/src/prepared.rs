@@ -14,7 +14,7 @@
 
 use std::ffi::c_int;
 
-use hairspring_machine::{Clock, Machine};
+use hairspring_machine::Machine;
 use hairspring_time::{Host, Instant, Nanos, Report};
 
 use crate::delay::hs_report;
@@ -45,14 +45,14 @@ struct Begun {
     request: Nanos,
     lead: Nanos,
     /// When the first call returned.
-    back: Nanos,
+    back: Instant,
     report: Report,
 }
 
 /// What is left of it.
 enum Goal {
-    /// The request less the lead, counted from then by the kernel's clock.
-    Kernel(Nanos),
+    /// The request less the lead, counted from a reading of the kernel's clock.
+    Kernel(Instant),
     /// Until the instant less the lead.
     Until(Instant),
     /// Nothing: there was no room for two calls, or the deadline had passed.
@@ -61,7 +61,7 @@ enum Goal {
 
 impl OwnedPrepared {
     fn ahead(&self) -> Nanos {
-        self.takes.times(2).max(AHEAD_LEAST).min(AHEAD_MOST)
+        (self.takes * 2).max(AHEAD_LEAST).min(AHEAD_MOST)
     }
 
     fn note(&mut self, took: Nanos) {
@@ -72,7 +72,7 @@ impl OwnedPrepared {
 
 /// Keeps what has begun, and tells how much of it is left.
 fn keep(owned: &mut OwnedLongDelay, goal: Goal, request: Nanos, lead: Nanos, report: Report, place: &Place<i64>) {
-    let back = Host.read(Clock::Monotonic);
+    let back = Host.monotonic();
     let left = match &goal {
         Goal::Kernel(began) => *began + request - lead - back,
         Goal::Until(deadline) => (*deadline - lead).since(owned.timebase.now()).unwrap_or(Nanos::ZERO),
@@ -86,7 +86,7 @@ fn keep(owned: &mut OwnedLongDelay, goal: Goal, request: Nanos, lead: Nanos, rep
 }
 
 fn begin(owned: &mut OwnedLongDelay, since_ns: i64, request: Nanos, place: &Place<i64>) -> Result<(), Failure> {
-    let began = if since_ns < 0 { Host.read(Clock::Monotonic) } else { Nanos::new(since_ns) };
+    let began = if since_ns < 0 { Host.monotonic() } else { Instant::from_monotonic(Nanos::new(since_ns)) };
     let (ahead, lead) = (owned.prepared.ahead(), owned.delay()?.lead());
     if request <= ahead || request - ahead <= lead {
         let report = owned.delay()?.delay_since(began, request, |_| ())?;
@@ -149,7 +149,7 @@ pub extern "C" fn hs_long_delay_begin_until(
 /// Ends the delay that hs_long_delay_begin_*() began last, and reports on the whole of it. HS_E_ORDER (none has begun).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_finish(long_delay: *mut hs_long_delay, report: *mut hs_report) -> c_int {
-    let now = Host.read(Clock::Monotonic);
+    let now = Host.monotonic();
     door(|| {
         let (place, mut owned) = (Place::wanted(report)?, Alone::of(long_delay)?);
         let Some(begun) = owned.prepared.begun.pop() else {
@@ -166,7 +166,7 @@ pub extern "C" fn hs_long_delay_finish(long_delay: *mut hs_long_delay, report: *
     })
 }
 
-fn finish(owned: &mut OwnedLongDelay, begun: &Begun, now: Nanos) -> Result<Report, Failure> {
+fn finish(owned: &mut OwnedLongDelay, begun: &Begun, now: Instant) -> Result<Report, Failure> {
     let Begun { goal, request, lead, back, report } = begun;
     if !matches!(goal, Goal::Over) {
         owned.prepared.note(now - *back);

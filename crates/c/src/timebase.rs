@@ -115,11 +115,10 @@ impl hs_instant {
 
     /// The instant again, if it is of the present epoch of this time base.
     pub(crate) fn on(self, timebase: &Timebase<Host>) -> Result<Instant, Failure> {
-        let now = timebase.now();
         if self.epoch != timebase.epoch().number() {
             return Err(Failure::new(HS_E_EPOCH, "use an instant of another epoch: take it from this time base"));
         }
-        Ok(now + Nanos::new(self.monotonic_ns.saturating_sub(now.as_monotonic().count())))
+        Ok(Instant::of_epoch(timebase.epoch(), Nanos::new(self.monotonic_ns)))
     }
 }
 

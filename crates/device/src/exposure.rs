@@ -282,7 +282,7 @@ impl Exposure {
             to = timebase.stamp_ordered();
             let opening = timebase.nanos(up.since(before));
             last = delay.delay_until_prepared(end, |left| {
-                if self.time >= REHEARSED_LEAST && left > REHEARSAL_LEAST + opening.times(2) {
+                if self.time >= REHEARSED_LEAST && left > REHEARSAL_LEAST + opening * 2 {
                     // It is open already; what fails here fails again when it closes.
                     drop(shutter.open());
                 }

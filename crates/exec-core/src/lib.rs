@@ -54,7 +54,7 @@ pub use crate::state::core::{Core, MOST_STARTS};
 pub use crate::state::mail::NO_ENVELOPE;
 pub use crate::state::objects::MOST_OBJECTS;
 pub use crate::state::task::{TaskState, Waiting};
-pub use crate::state::timers::Expiry;
+pub use crate::state::timers::Expired;
 
 /// Whether parameter checks are compiled in (the feature `checks`).
 pub const CHECKS: bool = cfg!(feature = "checks");

@@ -5,7 +5,7 @@
 
 use std::sync::mpsc;
 
-use hairspring_exec::{Backend, Create, ExecConfig, Executive, Moment, Nanos, Priority, RunLimit, Services, Urgency};
+use hairspring_exec::{Backend, Create, ExecConfig, Executive, Instant, Nanos, Priority, RunLimit, Services, Urgency};
 
 const SAMPLES: usize = 200;
 
@@ -15,8 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (told, samples) = mpsc::channel();
     let mut taken = 0;
     let sampler =
-        executive.mail_task("sampler", urgent, [4, 0, 0, 0], move |ctx, _, (due, missed): (Moment, u64)| {
-            let late_ns = ctx.now().as_nanos() - due.as_nanos();
+        executive.mail_task("sampler", urgent, [4, 0, 0, 0], move |ctx, _, (due, missed): (Instant, u64)| {
+            let late_ns = (ctx.now() - due).count();
             let _ = told.send((late_ns, missed));
             taken += 1;
             if taken == SAMPLES {
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     executive.start_periodic(beat, executive.now(), Nanos::from_millis(1))?;
     let finish = executive.run(RunLimit::For(Nanos::from_secs(5)));
 
-    let (mut late_ns, missed): (Vec<u64>, Vec<u64>) = samples.try_iter().unzip();
+    let (mut late_ns, missed): (Vec<i64>, Vec<u64>) = samples.try_iter().unzip();
     late_ns.sort_unstable();
     println!("{:?} after {} samples", finish.stopped, late_ns.len());
     println!("late by {} ns (median), {} ns (worst)", late_ns[late_ns.len() / 2], late_ns[late_ns.len() - 1]);

@@ -6,7 +6,7 @@
 use std::sync::mpsc;
 
 use hairspring_exec::{
-    Backend, Create, ExecConfig, Executive, Limit, Moment, Nanos, Priority, ResourceProtocol, RunLimit, Services,
+    Backend, Create, ExecConfig, Executive, Instant, Limit, Nanos, Priority, ResourceProtocol, RunLimit, Services,
     Urgency,
 };
 
@@ -23,9 +23,9 @@ fn waited(protocol: ResourceProtocol) -> Result<Nanos, Box<dyn std::error::Error
     let [high, middle, low] = [10, 20, 30].map(|number| Priority::new(number).expect("0 to 63"));
     let bus = executive.resource(protocol)?;
     let (told, waits) = mpsc::channel();
-    let high = executive.mail_task("high", high, [1, 0, 0, 0], move |ctx, _, asked: Moment| {
+    let high = executive.mail_task("high", high, [1, 0, 0, 0], move |ctx, _, asked: Instant| {
         let held = ctx.reserve(bus, Limit::Forever).expect("nobody deletes the bus");
-        let _ = told.send(ctx.now().as_nanos() - asked.as_nanos());
+        let _ = told.send(ctx.now() - asked);
         ctx.work(Nanos::from_micros(100));
         drop(held);
     })?;
@@ -40,5 +40,5 @@ fn waited(protocol: ResourceProtocol) -> Result<Nanos, Box<dyn std::error::Error
     })?;
     executive.trigger(low)?;
     executive.run(RunLimit::Forever);
-    Ok(Nanos::new(i64::try_from(waits.recv()?)?))
+    Ok(waits.recv()?)
 }

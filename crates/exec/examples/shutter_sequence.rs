@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [watching, exposing] = [5, 10].map(|number| Priority::new(number).expect("0 to 63"));
     let closed = executive.semaphore(0, 1)?;
     let exposure = executive.mail_task("exposure", exposing, [1, 0, 0, 0], move |ctx, _, number: u32| {
-        let end = ctx.now().after_nanos(OPEN.count().unsigned_abs());
+        let end = ctx.now() + OPEN;
         println!("{number}: open");
         if number == 2 {
             // The instrument never answers; the supervisor's wake ends the wait.

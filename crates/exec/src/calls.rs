@@ -7,6 +7,6 @@ mod services;
 mod task;
 
 pub use create::Create;
-pub use procedures::{IspCtx, TimerCtx};
+pub use procedures::{Expiry, IspCtx, TimerCtx};
 pub use services::{CallSite, Caller, Services, WakeOutcome};
 pub use task::{Limit, Reserved, TaskCtx};

@@ -4,7 +4,7 @@
 //! [`Call`]s. The back-end lets the core decide and sees to it that the right task runs when the call returns. It knows nothing
 //! of contexts: a procedure is handed the back-end that runs it and makes a context of that itself.
 
-use hairspring_exec_core::{By, Call, CallStatus, Ending, Expiry, Moment, Observer, Priority, Reply, TaskId, TimerId};
+use hairspring_exec_core::{By, Call, CallStatus, Ending, Expired, Moment, Observer, Priority, Reply, TaskId, TimerId};
 use hairspring_machine::Nanos;
 
 use crate::interrupt::{Arrival, InterruptSource, Isp};
@@ -19,7 +19,7 @@ pub(crate) type Ended = (Ending, Option<String>);
 pub(crate) type TaskProcedure = Box<dyn FnMut(&dyn Engine, TaskId) -> Ended + Send>;
 
 /// What a timer does each time it goes off. Runs in the kernel task, above all tasks.
-pub(crate) type TimerProcedure<E> = Box<dyn FnMut(&E, TimerId, Expiry) + Send>;
+pub(crate) type TimerProcedure<E> = Box<dyn FnMut(&E, TimerId, Expired) + Send>;
 
 /// What a source does that may make calls: with the number of its interrupt and the arrival.
 pub(crate) type ConformingProcedure<E> = Box<dyn FnMut(&E, u16, Arrival) + Send>;

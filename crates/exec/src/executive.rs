@@ -1,8 +1,9 @@
 //! [`Executive`]: made, given tasks and objects, run.
 
-use hairspring_exec_core::{By, Moment, Observer};
+use crate::system::clock::moment_of;
+use hairspring_exec_core::{By, Observer};
 use hairspring_machine::sim::Script;
-use hairspring_machine::{Cpu, CpuSet, Host, Policy, Sim};
+use hairspring_machine::{Cpu, CpuSet, Host, Instant, Policy, Sim};
 
 use crate::calls::{CallSite, Caller, Create, IspCtx};
 use crate::config::{ExecConfig, ExecError, ThreadProfile};
@@ -147,8 +148,8 @@ impl Executive {
 
     /// In virtual time, sets an interrupt off at a moment to come. False on a back-end whose time is real: there
     /// interrupts come by themselves.
-    pub fn interrupt_at(&mut self, isp: &Isp, at: Moment) -> bool {
-        self.kernel().cold().interrupt_at(isp.number, at)
+    pub fn interrupt_at(&mut self, isp: &Isp, at: Instant) -> bool {
+        self.kernel().cold().interrupt_at(isp.number, moment_of(at))
     }
 
     /// Installs scheduler hooks: every decision of the executive is told to `hooks` at once, in the middle of the call that

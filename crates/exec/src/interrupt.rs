@@ -18,17 +18,14 @@ mod health;
 mod ring;
 mod source;
 
+use hairspring_machine::{Host, Instant, Machine};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-
-use hairspring_exec_core::Moment;
 
 pub(crate) use doorbell::Doorbell;
 pub(crate) use health::Health;
 pub(crate) use ring::{RING_SLOTS, Ring};
 pub(crate) use source::SourceThread;
-
-use crate::system::clock::monotonic;
 
 /// What sets a procedure off.
 #[derive(Debug)]
@@ -46,7 +43,7 @@ pub enum InterruptSource {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// When it was posted; for a descriptor, when its thread had been woken and had read it.
-    pub at: Moment,
+    pub at: Instant,
     /// How many firings it stands for: the count read from an eventfd or timerfd, else 1.
     pub count: u64,
 }
@@ -81,7 +78,7 @@ impl Isp {
     /// # Errors
     /// The ring is full.
     pub fn post(&self) -> Result<(), InterruptLost> {
-        let arrival = Arrival { at: monotonic(), count: 1 };
+        let arrival = Arrival { at: Host.monotonic(), count: 1 };
         if self.to.post(self.number, arrival) { Ok(()) } else { Err(InterruptLost) }
     }
 

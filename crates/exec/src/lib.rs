@@ -110,14 +110,14 @@ mod thread;
 pub mod trace;
 mod unwind;
 
-pub use calls::{CallSite, Caller, Create, IspCtx, Limit, Reserved, Services, TaskCtx, TimerCtx, WakeOutcome};
+pub use calls::{CallSite, Caller, Create, Expiry, IspCtx, Limit, Reserved, Services, TaskCtx, TimerCtx, WakeOutcome};
 pub use config::{ExecConfig, ExecError, ThreadProfile};
 pub use executive::{Backend, Executive};
 pub use hairspring_exec_core::{
-    Bits, By, CHECKS, Call, CallStatus, Ending, EventsId, Expiry, Moment, Observer, Priority, Reply, ResourceId,
-    ResourceProtocol, SemaphoreId, TaskId, TimerId, Urgency, Waiting,
+    Bits, By, CHECKS, Call, CallStatus, Ending, EventsId, Observer, Priority, Reply, ResourceId, ResourceProtocol,
+    SemaphoreId, TaskId, TimerId, Urgency, Waiting,
 };
-pub use hairspring_machine::{Cpu, CpuSet, Nanos, Policy, Refused, Sim};
+pub use hairspring_machine::{Cpu, CpuSet, Instant, Nanos, Policy, Refused, Sim};
 pub use interrupt::{Arrival, InterruptLost, InterruptSource, Isp};
 pub use objects::{Buffer, Exchange, Mailbox, Parcel, Pool};
 pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, StopReason};

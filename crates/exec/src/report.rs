@@ -1,7 +1,7 @@
 //! How long an executive runs, why it stopped, and what went wrong meanwhile.
 
-use hairspring_exec_core::{Ending, Moment, TaskId};
-use hairspring_machine::{Nanos, Refused};
+use hairspring_exec_core::{Ending, TaskId};
+use hairspring_machine::{Instant, Nanos, Refused};
 
 /// How long to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,8 +10,8 @@ pub enum RunLimit {
     Forever,
     /// For this long.
     For(Nanos),
-    /// Until this moment.
-    Until(Moment),
+    /// Until this instant.
+    Until(Instant),
 }
 
 /// Why a run ended.

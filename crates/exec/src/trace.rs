@@ -4,7 +4,8 @@
 //! and who waited when, is [`replay`](Trace::replay)ed from it through a fresh core; that this core answers each call as the
 //! recorded one did is checked on the way.
 
-use hairspring_exec_core::{By, Call, Moment, Reply};
+use hairspring_exec_core::{By, Call, Reply};
+use hairspring_machine::Instant;
 
 mod chrome;
 mod lanes;
@@ -18,7 +19,7 @@ pub use replay::{ReplayMismatch, TraceEvent, TraceEventKind};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceRecord {
     /// When the core had decided.
-    pub at: Moment,
+    pub at: Instant,
     /// Who called.
     pub by: By,
     /// What was asked.
@@ -59,7 +60,7 @@ impl Log {
     }
 
     /// Keeps a call; once full, counts it. Does not allocate.
-    pub(crate) fn record(&mut self, at: Moment, by: By, call: Call, reply: Reply) {
+    pub(crate) fn record(&mut self, at: Instant, by: By, call: Call, reply: Reply) {
         if self.records.len() < self.records.capacity() {
             self.records.push(TraceRecord { at, by, call, reply });
         } else {

@@ -14,6 +14,7 @@
 
 pub mod facts;
 mod host;
+mod instant;
 mod machine;
 mod nanos;
 mod settings;
@@ -21,6 +22,7 @@ pub mod sim;
 mod ticks;
 
 pub use host::Host;
+pub use instant::{Epoch, EpochMismatch, Instant};
 pub use machine::{
     Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Policy, PublishedRate, Refused,
     SleepCall, ThreadUsage, Woken,

@@ -7,7 +7,7 @@
 //! The trait is object-safe. Hot paths take it as a type parameter, so that a tick read costs one instruction.
 
 use crate::facts::{Facts, Unread};
-use crate::{Nanos, ThreadSettings, Ticks};
+use crate::{Instant, Nanos, ThreadSettings, Ticks};
 
 /// Number of a CPU, as the kernel counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -188,6 +188,12 @@ pub trait Machine {
     /// Reads a clock of the kernel. Real-time safe; the CPU clocks are system calls.
     fn read(&self, clock: Clock) -> Nanos;
 
+    /// The time now by the kernel's clock: a reading of [`Clock::Monotonic`]. Real-time safe.
+    #[inline(always)]
+    fn monotonic(&self) -> Instant {
+        Instant::from_monotonic(self.read(Clock::Monotonic))
+    }
+
     /// The step of [`Clock::Monotonic`]: a reading can be so much older than the moment it was made at, and two readings
     /// so much nearer to each other than their moments.
     fn clock_step(&self) -> Nanos {
@@ -205,7 +211,7 @@ pub trait Machine {
 
     /// Sleeps until `CLOCK_MONOTONIC` reads `deadline` or a signal is handled; may be late, is not early when it returns
     /// [`Woken::Expired`].
-    fn sleep_until(&self, deadline: Nanos) -> Woken;
+    fn sleep_until(&self, deadline: Instant) -> Woken;
 
     /// The CPU that the thread runs on now, if that can be told without a system call.
     fn cpu(&self) -> Option<Cpu>;

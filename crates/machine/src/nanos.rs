@@ -1,15 +1,19 @@
-//! [`Nanos`]: a span of time, or a reading of a kernel clock, in nanoseconds; how people write it and read it.
+//! [`Nanos`]: a span of time in nanoseconds, with its arithmetic; how people write it and read it.
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, Neg, Sub};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A signed number of nanoseconds; ±292 years.
+/// A span of time: a signed number of nanoseconds, up to ±292 years.
 ///
-/// Addition and subtraction saturate at the ends of the range: a deadline beyond it lies "at the end of time", never in
-/// the past.
+/// Arithmetic saturates at the ends of the range and never wraps. [`checked_add`](Self::checked_add),
+/// [`checked_sub`](Self::checked_sub) and [`checked_mul`](Self::checked_mul) tell instead. Division rounds towards zero and panics on a
+/// division by zero, as it does for integers.
+///
+/// A reading of a kernel clock other than `CLOCK_MONOTONIC` is also given as `Nanos`: the span since that clock's zero. An absolute time
+/// on the scale of `CLOCK_MONOTONIC` is an [`Instant`](crate::Instant).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(i64);
 
@@ -67,10 +71,28 @@ impl Nanos {
         self.0 < 0
     }
 
-    /// The span scaled by a whole number; saturates.
+    /// The span without its sign; saturates.
     #[must_use]
-    pub const fn times(self, factor: i64) -> Self {
-        Self(self.0.saturating_mul(factor))
+    pub const fn abs(self) -> Self {
+        Self(self.0.saturating_abs())
+    }
+
+    /// The sum; none beyond ±292 years.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    /// The difference; none beyond ±292 years.
+    #[must_use]
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    /// The span scaled by a whole number; none beyond ±292 years.
+    #[must_use]
+    pub fn checked_mul(self, factor: i64) -> Option<Self> {
+        self.0.checked_mul(factor).map(Self)
     }
 }
 
@@ -95,9 +117,68 @@ impl Neg for Nanos {
     }
 }
 
+impl Mul<i64> for Nanos {
+    type Output = Self;
+    fn mul(self, factor: i64) -> Self {
+        Self(self.0.saturating_mul(factor))
+    }
+}
+
+impl Mul<Nanos> for i64 {
+    type Output = Nanos;
+    fn mul(self, span: Nanos) -> Nanos {
+        span * self
+    }
+}
+
+impl Div<i64> for Nanos {
+    type Output = Self;
+    fn div(self, divisor: i64) -> Self {
+        Self(self.0.saturating_div(divisor))
+    }
+}
+
+impl Div for Nanos {
+    type Output = i64;
+    /// How many times the right span fits into the left one.
+    fn div(self, other: Self) -> i64 {
+        self.0.saturating_div(other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Nanos {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl MulAssign<i64> for Nanos {
+    fn mul_assign(&mut self, factor: i64) {
+        *self = *self * factor;
+    }
+}
+
+impl DivAssign<i64> for Nanos {
+    fn div_assign(&mut self, divisor: i64) {
+        *self = *self / divisor;
+    }
+}
+
 impl Sum for Nanos {
     fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
         spans.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl<'s> Sum<&'s Nanos> for Nanos {
+    fn sum<I: Iterator<Item = &'s Self>>(spans: I) -> Self {
+        spans.copied().sum()
     }
 }
 
@@ -108,10 +189,11 @@ impl From<Duration> for Nanos {
     }
 }
 
-impl From<Nanos> for Duration {
-    /// A negative span becomes zero.
-    fn from(nanos: Nanos) -> Self {
-        Self::from_nanos(u64::try_from(nanos.0).unwrap_or(0))
+impl TryFrom<Nanos> for Duration {
+    type Error = DurationError;
+    /// Refuses a negative span. Where a negative span means "no time", write `.unwrap_or_default()`.
+    fn try_from(span: Nanos) -> Result<Self, DurationError> {
+        u64::try_from(span.0).map(Self::from_nanos).map_err(|_| DurationError::Negative { span })
     }
 }
 
@@ -195,7 +277,7 @@ pub enum DurationError {
         /// The number as written.
         number: String,
     },
-    /// The unit is none of ours.
+    /// The unit is not known.
     UnknownUnit {
         /// The unit as written.
         unit: String,
@@ -204,6 +286,11 @@ pub enum DurationError {
     NotANumber,
     /// The span is longer than 292 years.
     TooLong,
+    /// The span is negative, and a [`Duration`] cannot be.
+    Negative {
+        /// The span.
+        span: Nanos,
+    },
 }
 
 impl fmt::Display for DurationError {
@@ -216,6 +303,7 @@ impl fmt::Display for DurationError {
             }
             Self::NotANumber => write!(f, "NaN is not a duration: write a number and a unit, like 250us"),
             Self::TooLong => write!(f, "longer than 292 years: write a finite duration, like 2s"),
+            Self::Negative { span } => write!(f, "{span} is negative: a duration is zero or more"),
         }
     }
 }
@@ -276,9 +364,39 @@ mod tests {
     }
 
     #[test]
+    fn spans_calculate_as_numbers_do() {
+        let mut span = Nanos::new(7);
+        assert_eq!((span + span, span - Nanos::new(9), -span), (Nanos::new(14), Nanos::new(-2), Nanos::new(-7)));
+        assert_eq!(
+            (span * 3, 3 * span, span / 2, Nanos::new(15) / span),
+            (Nanos::new(21), Nanos::new(21), Nanos::new(3), 2)
+        );
+        span += Nanos::new(3);
+        span *= 4;
+        span -= Nanos::new(10);
+        span /= 3;
+        assert_eq!(span, Nanos::new(10));
+        assert_eq!(([span, span].iter().sum::<Nanos>(), [span].into_iter().sum::<Nanos>()), (Nanos::new(20), span));
+        assert_eq!((-span).abs(), span);
+    }
+
+    #[test]
+    fn a_negative_span_is_no_duration_of_the_standard_library() {
+        assert_eq!(Duration::try_from(Nanos::new(5)), Ok(Duration::from_nanos(5)));
+        let error = Duration::try_from(Nanos::new(-5)).expect_err("negative");
+        assert_eq!(error.to_string(), "-5 ns is negative: a duration is zero or more");
+        assert_eq!(Nanos::from(Duration::from_nanos(5)), Nanos::new(5));
+        assert_eq!(Nanos::from(Duration::MAX), Nanos::MAX);
+    }
+
+    #[test]
     fn arithmetic_saturates_and_never_wraps() {
         assert_eq!(Nanos::MAX + Nanos::new(1), Nanos::MAX);
         assert_eq!(Nanos::from_secs(i64::MAX), Nanos::MAX);
+        assert_eq!((Nanos::MAX * 2, -2 * Nanos::MAX), (Nanos::MAX, Nanos::new(i64::MIN)));
+        assert_eq!((Nanos::new(i64::MIN) / -1, Nanos::new(i64::MIN).abs()), (Nanos::MAX, Nanos::MAX));
+        assert_eq!((Nanos::MAX.checked_add(Nanos::new(1)), Nanos::MAX.checked_mul(2)), (None, None));
+        assert_eq!(Nanos::new(-2).checked_sub(Nanos::MAX), None);
         assert!(Nanos::try_from_secs_f64(f64::NAN).is_err());
         assert!(Nanos::try_from_secs_f64(9.3e9).is_err());
     }

@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::facts::{Fact, Facts, Thread, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
-    Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Instant, Machine, Nanos, Policy,
+    PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 pub use script::{Costs, Disturbance, Script, SimEvent};
@@ -133,11 +133,10 @@ impl Machine for Sim {
     }
 
     fn sleep(&self, _call: SleepCall, request: Nanos) -> Woken {
-        let deadline = self.read(Clock::Monotonic) + request;
-        self.sleep_until(deadline)
+        self.sleep_until(self.monotonic() + request)
     }
 
-    fn sleep_until(&self, deadline: Nanos) -> Woken {
+    fn sleep_until(&self, deadline: Instant) -> Woken {
         self.state().sleep_until(deadline)
     }
 

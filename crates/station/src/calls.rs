@@ -7,7 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use hairspring_device::calls::poll;
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use rustix::event::EventfdFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
@@ -28,9 +28,9 @@ pub(crate) fn timer() -> io::Result<OwnedFd> {
 }
 
 /// Makes a timer readable at this time, once, and not before.
-pub(crate) fn set_timer(timer: BorrowedFd<'_>, at: Nanos) -> io::Result<()> {
+pub(crate) fn set_timer(timer: BorrowedFd<'_>, at: Instant) -> io::Result<()> {
     // Zero would switch it off; that time has passed anyway.
-    let at = at.max(Nanos::new(1)).count();
+    let at = at.as_monotonic().max(Nanos::new(1)).count();
     let it_value = Timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 };
     let setting = Itimerspec { it_value, it_interval: Timespec::default() };
     rustix::time::timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &setting)?;

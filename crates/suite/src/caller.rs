@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use hairspring_device::{DeviceError, Window};
-use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_time::{CalibrationError, DelayError, Timebase};
 
 /// Calls of one block, of those that cost less than a stamp.
@@ -55,7 +55,7 @@ pub fn call(mapped: &Path, calls: usize) -> Result<String, CallerError> {
     let window = Window::map(mapped, 0, None)?;
     // Before a later call is timed the clock that times it is warm; before a first one, too.
     for _ in 0..BLOCK {
-        black_box(Host.read(Clock::Monotonic));
+        black_box(Host.monotonic());
     }
     let mut said = r#"{"language":"rust""#.to_owned();
     let mut tell = |call: &str, taken: Taken| {
@@ -79,11 +79,11 @@ struct Taken {
 /// One call, then so many in blocks; what each call took.
 fn taken<R, E>(calls: usize, block: usize, call: impl Fn() -> Result<R, E>) -> Result<Taken, E> {
     let timed = |calls: usize| {
-        let before = Host.read(Clock::Monotonic);
+        let before = Host.monotonic();
         for _ in 0..calls {
             black_box(call()?);
         }
-        Ok((Host.read(Clock::Monotonic) - before).count() as f64 / calls as f64)
+        Ok((Host.monotonic() - before).count() as f64 / calls as f64)
     };
     let blocks = (calls / block).max(1);
     Ok(Taken { first: timed(1)?, later: (0..blocks).map(|_| timed(block)).collect::<Result<_, E>>()? })

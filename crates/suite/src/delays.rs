@@ -165,10 +165,10 @@ fn cpu_share(request: &str) -> Row {
 fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: Rows, span: Nanos) {
     let mut samples = Samples::new();
     let (timebase, machine) = (context.timebase.clone(), context.machine.clone());
-    let until = machine.read(Clock::Monotonic) + context.share(0.014);
+    let until = machine.monotonic() + context.share(0.014);
     let mut refused = None;
     'sampling: while !samples.is_full() && !context.stopped() {
-        let stretch = machine.read(Clock::Monotonic) + STRETCH;
+        let stretch = machine.monotonic() + STRETCH;
         loop {
             let before = timebase.stamp_ordered();
             let outcome = timebase.delay(span);
@@ -180,7 +180,7 @@ fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows
                     break 'sampling;
                 }
             }
-            let now = machine.read(Clock::Monotonic);
+            let now = machine.monotonic();
             if now >= until || samples.is_full() {
                 break 'sampling;
             }
@@ -188,7 +188,7 @@ fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows
                 break;
             }
         }
-        machine.sleep_until(machine.read(Clock::Monotonic) + REST);
+        machine.sleep_until(machine.monotonic() + REST);
     }
     let reason = refused.map_or_else(|| "no delay was made".to_owned(), |error| format!("failed to {error}"));
     enter(context, rows, samples, &Absent::final_(reason));
@@ -236,7 +236,7 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
         }
         context.say(&format!("long delay of {request}, {}", class.kernel_name()));
         let limit = context.share(share);
-        let began = machine.read(Clock::Monotonic);
+        let began = machine.monotonic();
         let cpu_began = machine.read(Clock::ThreadCpu);
         let (mut samples, mut seen) = (Samples::new(), Samples::new());
         while !context.stopped() && !samples.is_full() {
@@ -248,12 +248,12 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
             samples.push_delay(&report, outside);
             // Taken from the report where the counter's rate would add more than it resolves.
             seen.push_nanos(outside - span);
-            if samples.len() >= least && machine.read(Clock::Monotonic) - began + span > limit {
+            if samples.len() >= least && machine.monotonic() - began + span > limit {
                 break;
             }
         }
         let cpu = machine.read(Clock::ThreadCpu) - cpu_began;
-        let wall = machine.read(Clock::Monotonic) - began;
+        let wall = machine.monotonic() - began;
         let none = Absent::final_("no delay was made");
         let made = if samples.len() > 0 { Ok(()) } else { Err(none.clone()) };
         let share = cpu.count() as f64 / wall.count().max(1) as f64;

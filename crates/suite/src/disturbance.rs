@@ -2,7 +2,7 @@
 
 mod attribution;
 
-use hairspring_machine::{Clock, Machine, Nanos};
+use hairspring_machine::{Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Cause, Watch};
 
@@ -203,12 +203,12 @@ pub(crate) fn periods<M: Machine>(
     samples: &mut Samples,
 ) -> i64 {
     let mut missed = 0_i64;
-    let start = machine.read(Clock::Monotonic);
+    let start = machine.monotonic();
     let end = start + span;
     let mut next = start + period;
     while next < end && !stopped() && !samples.is_full() {
         machine.sleep_until(next);
-        let now = machine.read(Clock::Monotonic);
+        let now = machine.monotonic();
         if now < next {
             // A signal; the flag is looked at above.
             continue;
@@ -218,7 +218,7 @@ pub(crate) fn periods<M: Machine>(
         let mut passed = 0;
         while next <= now && !samples.is_full() {
             samples.push_nanos(now - next);
-            next = next + period;
+            next += period;
             passed += 1;
         }
         missed += passed - 1;

@@ -89,11 +89,11 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
     let cpu = choose_cpu(machine, request)?;
     let selected = selected(&request.rows)?;
     let other = machine.affinity().0.into_iter().find(|other| *other != cpu);
-    let start = machine.read(Clock::Monotonic);
+    let start = machine.monotonic();
     let taken_at = timestamp(machine.read(Clock::Realtime));
     let conditions = conditions::read(machine, request.redact);
     let timebase = Timebase::calibrate_to(machine.clone(), BOUND_PPM, AGE)?;
-    let total = request.effort.chapter_budget().times(i64::try_from(selected.len()).unwrap_or(i64::MAX));
+    let total = request.effort.chapter_budget() * i64::try_from(selected.len()).unwrap_or(i64::MAX);
     let mut context = Context {
         machine: machine.clone(),
         timebase,
@@ -120,7 +120,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         context.refine();
         context.open(&probes, &request.rows);
         probes.run(&mut context);
-        context.done = context.done + request.effort.chapter_budget();
+        context.done += request.effort.chapter_budget();
         chapters.push(chapter(declared, &mut context));
     }
     context.refine();
@@ -131,7 +131,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         hairspring: request.build.clone(),
         taken: Taken {
             start: taken_at,
-            duration_s: (machine.read(Clock::Monotonic) - start).as_secs_f64(),
+            duration_s: (machine.monotonic() - start).as_secs_f64(),
             effort: request.effort.name().to_owned(),
             interrupted: stopped,
         },

@@ -1,6 +1,6 @@
 //! Chapter *Sleeps*: lateness of the operating system's sleeps, from a microsecond to a second, beside ours.
 
-use hairspring_machine::{Clock, Machine, Nanos, SleepCall};
+use hairspring_machine::{Machine, Nanos, SleepCall};
 use hairspring_sheet::{Absent, Axis, Method, Point, Series, SeriesLine, Unit};
 use hairspring_time::{LongDelay, Timebase};
 
@@ -127,7 +127,7 @@ fn one<M: Machine>(
 ) -> Option<Nanos> {
     let machine = timebase.machine();
     // The kernel's clock, as every method here is judged by it, and a rate error would show at a second.
-    let before = machine.read(Clock::Monotonic);
+    let before = machine.monotonic();
     match call {
         Some(call) => {
             if machine.sleep(call, span) == hairspring_machine::Woken::Signal {
@@ -137,7 +137,7 @@ fn one<M: Machine>(
         None if span < LONG_FROM => drop(timebase.delay(span).ok()?),
         None => drop(long.delay(span).ok()?),
     }
-    Some(machine.read(Clock::Monotonic) - before - span)
+    Some(machine.monotonic() - before - span)
 }
 
 /// How many samples this effort allows for; none if it allows for none.

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos, Policy};
+use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos, Policy};
 use hairspring_sheet::Absent;
 use hairspring_time::{DelayError, LongDelay, POLL_MOST, RealTime, Timebase};
 
@@ -116,14 +116,14 @@ impl WorkloadRun {
         };
         // Relaxed: a plain flag.
         let stopped = || interrupted.load(Ordering::Relaxed);
-        let began = Host.read(Clock::Monotonic);
+        let began = Host.monotonic();
         let end = began + self.span;
         let mut observed = Observed::default();
         if let Workload::Reaction(source) = self.workload {
             let other = Host.affinity().0.into_iter().find(|other| *other != self.cpu);
-            while Host.read(Clock::Monotonic) < end && !stopped() {
+            while Host.monotonic() < end && !stopped() {
                 // A short turn after the other, so that an interruption does not have to wait for all of it.
-                let left = (end - Host.read(Clock::Monotonic)).min(Nanos::from_secs(1));
+                let left = (end - Host.monotonic()).min(Nanos::from_secs(1));
                 observed.values.extend(sources::totals(source as usize, settings, other, left, timebase)?);
             }
         } else {
@@ -134,8 +134,8 @@ impl WorkloadRun {
             match self.workload {
                 Workload::Loop(period) => {
                     let mut samples = Samples::new();
-                    while Host.read(Clock::Monotonic) < end && !stopped() {
-                        let part = (end - Host.read(Clock::Monotonic)).min(period.times(PERIODS_MOST as i64));
+                    while Host.monotonic() < end && !stopped() {
+                        let part = (end - Host.monotonic()).min(period * PERIODS_MOST as i64);
                         periods(&Host, period, part, stopped, &mut samples);
                         observed.values.append(&mut samples.take());
                     }
@@ -145,7 +145,7 @@ impl WorkloadRun {
                 Workload::Reaction(_) => {}
             }
         }
-        observed.watched = Host.read(Clock::Monotonic) - began;
+        observed.watched = Host.monotonic() - began;
         Ok(observed)
     }
 }
@@ -154,13 +154,13 @@ impl WorkloadRun {
 fn delays(
     timebase: &Timebase<Host>,
     request: Nanos,
-    end: Nanos,
+    end: Instant,
     interrupted: &AtomicBool,
     values: &mut Vec<f64>,
 ) -> Result<(), DelayError> {
     let mut long = (request > POLL_MOST).then(|| LongDelay::new(timebase).cancelled_by(interrupted));
-    while Host.read(Clock::Monotonic) < end && !interrupted.load(Ordering::Relaxed) {
-        let stretch = Host.read(Clock::Monotonic) + STRETCH;
+    while Host.monotonic() < end && !interrupted.load(Ordering::Relaxed) {
+        let stretch = Host.monotonic() + STRETCH;
         loop {
             let before = timebase.stamp_ordered();
             let outcome = match &mut long {
@@ -173,12 +173,12 @@ fn delays(
                 Err(DelayError::Cancelled(_)) => return Ok(()),
                 Err(error) => return Err(error),
             }
-            if Host.read(Clock::Monotonic) >= stretch.min(end) {
+            if Host.monotonic() >= stretch.min(end) {
                 break;
             }
         }
         if long.is_none() {
-            Host.sleep_until(Host.read(Clock::Monotonic) + REST);
+            Host.sleep_until(Host.monotonic() + REST);
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut missed = 0;
     let start = timebase.now();
     for (cycle, late) in (1..).zip(&mut late) {
-        let report = long.delay_until(start + PERIOD.times(cycle))?;
+        let report = long.delay_until(start + PERIOD * cycle)?;
         *late = report.late;
         // A deadline that had passed before the wait began was missed.
         missed += u32::from(report.slept + report.polled == Nanos::ZERO);

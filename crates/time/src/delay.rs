@@ -31,11 +31,10 @@
 //!
 //! The watchdog cannot make either early: when the budget is spent, the kernel waits for the rest.
 
-use hairspring_machine::{Clock, Machine, Nanos, Ticks};
+use hairspring_machine::{Clock, Instant, Machine, Nanos, Ticks};
 
 use crate::calibration::Bracket;
 use crate::goal::Goal;
-use crate::instant::Instant;
 use crate::poll::{Polled, Watch, poll};
 use crate::timebase::Timebase;
 use crate::trust::TimeSource;
@@ -133,10 +132,12 @@ impl<M: Machine> Timebase<M> {
     /// scale was off when the two were compared last. A deadline that has passed by both returns at once, with its lateness.
     ///
     /// # Errors
-    /// An instant of another epoch, or one that lies more than [`POLL_MOST`] ahead.
+    /// An instant of another epoch, or one that lies more than [`POLL_MOST`] ahead. Readings of the kernel's clock
+    /// ([`Epoch::KERNEL`](crate::Epoch::KERNEL)) are accepted.
     #[inline(never)]
     pub fn delay_until(&self, deadline: Instant) -> Result<Report, DelayError> {
         let (watch, began) = Watch::open_by_clock(self);
+        let deadline = self.deadline(deadline);
         let ahead = deadline.since(self.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
         let goal = Goal::until(self, began, deadline, ahead);
         let left = goal.left(self, began);
@@ -149,16 +150,17 @@ impl<M: Machine> Timebase<M> {
         self.poll_confirmed(watch, goal, ahead.max(Nanos::ZERO), POLL_MOST)
     }
 
-    /// Waits at least `request`, counted from `began`: a reading of [`Clock::Monotonic`] that the caller took before. Always confirmed
-    /// by the kernel's clock, however short what is left of it. For callers that put a delay together of parts.
+    /// Waits at least `request`, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that the caller took
+    /// before. The kernel's clock always confirms the end, however little of the request is left. For callers that build a delay from
+    /// parts.
     ///
     /// # Errors
     /// Negative requests, and what is left of them above [`POLL_MOST`].
     #[inline(never)]
-    pub fn delay_since(&self, began: Nanos, request: Nanos) -> Result<Report, DelayError> {
+    pub fn delay_since(&self, began: Instant, request: Nanos) -> Result<Report, DelayError> {
         check(request)?;
         let (watch, now) = Watch::open_by_clock(self);
-        let goal = Goal::after(self, began, request);
+        let goal = Goal::after(self, began.as_monotonic(), request);
         let left = goal.left(self, now);
         if left > POLL_MOST {
             return Err(DelayError::TooLongToPoll(left));
@@ -286,7 +288,7 @@ impl<M: Machine> Timebase<M> {
     /// Whether the kernel's clock ran between two ties as the time base knows it.
     fn agrees(&self, first: &Bracket, last: &Bracket) -> bool {
         let passed = last.clock - first.clock;
-        let slack = self.drift_in(passed) + self.machine().clock_step().times(2) + Nanos::new(2);
+        let slack = self.drift_in(passed) + self.machine().clock_step() * 2 + Nanos::new(2);
         let least = self.nanos(last.before.since(first.after)) - slack;
         let most = self.nanos(last.after.since(first.before)) + slack;
         (least..=most).contains(&passed)

@@ -19,10 +19,9 @@
 //! last. The lateness is that of the one that is further. A counter that stops would never get there; so by the kernel's clock there
 //! is a latest moment, twice as far away.
 
-use hairspring_machine::{Clock, Machine, Nanos};
+use hairspring_machine::{Clock, Instant, Machine, Nanos};
 
 use crate::calibration::Bracket;
-use crate::instant::Instant;
 use crate::poll::{STUCK_AFTER, Watch, poll};
 use crate::timebase::Timebase;
 
@@ -69,7 +68,7 @@ impl Goal {
     #[inline(always)]
     pub(crate) fn until<M: Machine>(timebase: &Timebase<M>, began: Nanos, target: Instant, ahead: Nanos) -> Self {
         let due = target.as_monotonic() - timebase.offset();
-        let latest = began + ahead.max(due - began).max(Nanos::ZERO).times(2) + STUCK_AFTER;
+        let latest = began + ahead.max(due - began).max(Nanos::ZERO) * 2 + STUCK_AFTER;
         // As much time must pass as was ahead, wherever the kernel's clock was.
         Self { at: due.max(began + ahead), due, target: Some((target, latest)) }
     }
@@ -180,7 +179,7 @@ impl Goal {
             }
             rounds += 1;
             if rounds > CONFIRM_ROUNDS {
-                *slept = *slept + self.wait_out(timebase, watch);
+                *slept += self.wait_out(timebase, watch);
                 rounds = 0;
             }
         }
@@ -198,7 +197,7 @@ impl Goal {
             if left <= Nanos::ZERO {
                 break;
             }
-            machine.sleep_until(now + left);
+            machine.sleep_until(Instant::from_monotonic(now + left));
             now = machine.read(Clock::Monotonic);
         }
         watch.note(|verdict| verdict.budget_spent = true);

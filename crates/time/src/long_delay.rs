@@ -40,11 +40,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Clock, Machine, Nanos, Policy, Woken};
+use hairspring_machine::{Clock, Instant, Machine, Nanos, Policy, Woken};
 
 use crate::delay::{DelayError, POLL_MOST, Report, check};
 use crate::goal::{Goal, Reached};
-use crate::instant::Instant;
 use crate::learned::Learned;
 use crate::poll::Watch;
 use crate::quiet::Quiet;
@@ -107,9 +106,9 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let machine = timebase.machine();
         let quiet = Quiet::begin(machine);
         for _ in 0..LESSONS {
-            let until = machine.read(Clock::Monotonic) + LESSON;
+            let until = machine.monotonic() + LESSON;
             machine.sleep_until(until);
-            let late = machine.read(Clock::Monotonic) - until;
+            let late = machine.monotonic() - until;
             long.learned.note(quiet.policy, LESSON, late);
         }
         drop(quiet);
@@ -171,11 +170,11 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// Negative and absurd requests; cancelled by its flag.
     #[inline(always)]
     pub fn delay(&mut self, request: Nanos) -> Result<Report, DelayError> {
-        self.delay_since(self.timebase.machine().read(Clock::Monotonic), request, |_| ())
+        self.delay_since(self.timebase.machine().monotonic(), request, |_| ())
     }
 
-    /// The same, counted from `began`: a reading of [`Clock::Monotonic`] that the caller took before what it had to do first. A binding
-    /// checks arguments and takes locks, which costs microseconds after a rest; what is counted from before that is no later for it.
+    /// The same, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that the caller took earlier. A binding
+    /// reads it before it checks arguments and takes locks, which costs microseconds after a rest; the delay does not end later for that.
     /// `prepare` is called as by [`delay_until_prepared`](Self::delay_until_prepared).
     ///
     /// # Errors
@@ -183,11 +182,12 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     #[inline(always)]
     pub fn delay_since(
         &mut self,
-        began: Nanos,
+        began: Instant,
         request: Nanos,
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
         check(request)?;
+        let began = began.as_monotonic();
         let span = (request - self.lead).max(Nanos::ZERO);
         self.run(Goal::after(self.timebase, began, span), began, (request, span - request), &mut prepare)
     }
@@ -217,6 +217,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
         let began = self.timebase.machine().read(Clock::Monotonic);
+        let deadline = self.timebase.deadline(deadline);
         let ahead = deadline.since(self.timebase.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
         let request = check(ahead.max(Nanos::ZERO))?;
         let goal = Goal::until(self.timebase, began, deadline - self.lead, ahead - self.lead);
@@ -341,7 +342,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
                 return Err(DelayError::Cancelled(now - began));
             }
             let step = if self.cancel.is_some() { until.min(now + CANCEL_LOOK) } else { until };
-            let (woken, length) = (machine.sleep_until(step), step - now);
+            let (woken, length) = (machine.sleep_until(Instant::from_monotonic(step)), step - now);
             now = machine.read(Clock::Monotonic);
             if now >= until || (step == until && woken == Woken::Expired) {
                 self.learned.note(quiet.policy, length, now - until);

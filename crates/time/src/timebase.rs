@@ -26,10 +26,9 @@
 //! at the point that the old one had reached. What the old slope had missed by then is measured, not hidden: it is the
 //! `offset` of the successor, part of [`offset_bound`](Timebase::offset_bound).
 
-use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos, Ticks};
+use hairspring_machine::{Clock, Cpu, Epoch, Host, Instant, Machine, Nanos, Ticks};
 
 use crate::calibration::{Anchor, Calibration, raw, raw_ordered};
-use crate::instant::{Epoch, Instant};
 use crate::scale::Scale;
 use crate::trust::{TimeSource, Trust};
 use crate::verdict::{Cause, GAP_LEAST};
@@ -146,8 +145,8 @@ impl<M: Machine + Clone> Timebase<M> {
 
     fn calibrate_by(machine: M, trust: Trust, source: TimeSource) -> Result<Self, CalibrationError> {
         let first = Anchor::take(&machine, source);
-        let until = first.monotonic.clock + FIRST_BASELINE;
-        while machine.read(Clock::Monotonic) < until {
+        let until = Instant::from_monotonic(first.monotonic.clock) + FIRST_BASELINE;
+        while machine.monotonic() < until {
             machine.sleep_until(until);
         }
         let last = Anchor::take(&machine, source);
@@ -178,7 +177,7 @@ impl<M: Machine + Clone> Timebase<M> {
     /// The same with the shortest gap for its rate and for what its latest look at the kernel's clock took: a bracket is two
     /// looks, and four of them are no step of a loop.
     fn with_gap(self) -> Self {
-        let least = GAP_LEAST.max(self.nanos(self.last.monotonic.width()).times(2));
+        let least = GAP_LEAST.max(self.nanos(self.last.monotonic.width()) * 2);
         Self { gap: (self.ticks_for_at_least(least), least), ..self }
     }
 
@@ -193,7 +192,7 @@ impl<M: Machine + Clone> Timebase<M> {
             let baseline = timebase.calibration.baseline;
             let needed = (timebase.calibration.bound_ppm / bound_ppm * 1.1).min(4.0);
             let target = Nanos::new((baseline.count() as f64 * needed) as i64).min(patience);
-            timebase.machine.sleep_until(timebase.first.monotonic.clock + target);
+            timebase.machine.sleep_until(Instant::from_monotonic(timebase.first.monotonic.clock) + target);
             timebase = timebase.refine().timebase;
         }
         Ok(timebase)
@@ -277,7 +276,7 @@ impl<M: Machine> Timebase<M> {
     /// An epoch that is not the present one. It is named by when it began and not by its predecessor: clones that are refined across
     /// different suspends are in different epochs.
     fn epoch_after(&self, fresh: Epoch) -> Epoch {
-        if fresh == self.epoch { Epoch(fresh.0.wrapping_add(1)) } else { fresh }
+        if fresh == self.epoch { fresh.other() } else { fresh }
     }
 
     /// The time now. Costs a counter read and a multiplication; real-time safe; cannot fail.
@@ -307,7 +306,18 @@ impl<M: Machine> Timebase<M> {
     /// The instant of a raw reading of this time base's source.
     #[inline(always)]
     pub fn instant(&self, stamp: Ticks) -> Instant {
-        Instant { nanos: self.scale.nanos_at(stamp), epoch: self.epoch }
+        Instant::of_epoch(self.epoch, Nanos::new(self.scale.nanos_at(stamp)))
+    }
+
+    /// A deadline on this scale. A reading of the kernel's clock becomes an instant that neither this scale nor that clock reaches before
+    /// the reading.
+    #[inline]
+    pub(crate) fn deadline(&self, at: Instant) -> Instant {
+        if at.epoch() == Epoch::KERNEL {
+            Instant::of_epoch(self.epoch, at.as_monotonic() + self.offset.max(Nanos::ZERO))
+        } else {
+            at
+        }
     }
 
     /// How long so many ticks of the source are, rounded down.
@@ -372,9 +382,9 @@ impl<M: Machine> Timebase<M> {
     /// How far an instant of this time base can be from the kernel's clock: what was measured at the latest look at it,
     /// half a bracket, the step of a counter that has one, and what the rate's bound may have added since.
     pub fn offset_bound(&self, at: Instant) -> Nanos {
-        let age = Nanos::new((at.nanos - self.last.monotonic.clock.count()).abs());
+        let age = (at.as_monotonic() - self.last.monotonic.clock).abs();
         let half_width = Nanos::new(self.scale.nanos_in(self.last.monotonic.half_width() + self.lag))
-            + self.machine.clock_step().times(2);
+            + self.machine.clock_step() * 2;
         let offset = if self.offset.is_negative() { -self.offset } else { self.offset };
         offset + half_width + self.drift_in(age)
     }

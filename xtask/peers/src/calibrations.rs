@@ -22,7 +22,7 @@ pub(crate) fn process_cpu() -> Nanos {
 
 /// Calibrates in this process and prints one JSON object.
 pub(crate) fn once(candidate: &str, before_main: Nanos) -> Result<(), String> {
-    let started = (Host.read(Clock::Monotonic), process_cpu());
+    let started = (Host.monotonic(), process_cpu());
     // The calibration happens in here.
     let (nanos, bound_ppm): (Conversion, Option<f64>) = match candidate {
         "hairspring" | "hairspring_100ms" => {
@@ -42,7 +42,7 @@ pub(crate) fn once(candidate: &str, before_main: Nanos) -> Result<(), String> {
         "fastant" => (Box::new(|_, _| f64::NAN), None),
         other => return Err(format!("find a candidate called {other}")),
     };
-    let cost = (Host.read(Clock::Monotonic) - started.0, process_cpu() - started.1);
+    let cost = (Host.monotonic() - started.0, process_cpu() - started.1);
     let (mine, truth) = if candidate == "fastant" { fastant_span() } else { span(&*nanos) };
     let value = json!({
         "wall_ns": cost.0.count(), "cpu_ns": cost.1.count(), "cpu_before_main_ns": before_main.count(),
@@ -68,9 +68,9 @@ fn fastant_span() -> (f64, f64) {
     let look = || {
         (0..200)
             .map(|_| {
-                let before = Host.read(Clock::Monotonic);
+                let before = Host.monotonic();
                 let own = fastant::Instant::now();
-                let after = Host.read(Clock::Monotonic);
+                let after = Host.monotonic();
                 ((after - before).count(), before + Nanos::new((after - before).count() / 2), own)
             })
             .min_by_key(|(width, ..)| *width)

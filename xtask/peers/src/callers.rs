@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use hairspring_machine::Clock;
 use hairspring_sheet::Unit;
 use hairspring_suite::rounds::median;
 use hairspring_time::{Cpu, Host, LongDelay, Machine, Nanos, RealTime, Timebase};
@@ -145,9 +144,9 @@ fn goal(what: &str, found: f64, most: f64, shown: impl Fn(f64) -> String) -> Str
 /// How much longer a fresh Python runs if it imports the package; adds a round to the samples.
 fn imported(mut samples: Vec<f64>) -> Result<Vec<f64>, String> {
     let run = |code: &str| {
-        let before = Host.read(Clock::Monotonic);
+        let before = Host.monotonic();
         let output = Command::new("python3").args(["-c", code]).output().map_err(|error| error.to_string())?;
-        let passed = Host.read(Clock::Monotonic) - before;
+        let passed = Host.monotonic() - before;
         if output.status.success() { Ok(passed.count() as f64) } else { Err(complaint(&output.stderr)) }
     };
     for _ in 0..STARTS {
@@ -158,7 +157,7 @@ fn imported(mut samples: Vec<f64>) -> Result<Vec<f64>, String> {
 
 /// The same from Rust, in this process.
 fn ours(timebase: &Timebase, delays: usize, taken: &mut Taken) -> Result<(), String> {
-    let clock = || Host.read(Clock::Monotonic);
+    let clock = || Host.monotonic();
     let sample = |call: &dyn Fn(u32)| {
         let before = clock();
         call(BLOCK);

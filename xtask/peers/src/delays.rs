@@ -77,23 +77,23 @@ fn one_request(timebase: &Timebase, request: Nanos, count: usize) {
     let mut long = LongDelay::new(timebase);
     let (default, hint) =
         (SpinSleeper::default(), SpinSleeper::default().with_spin_strategy(SpinStrategy::SpinLoopHint));
-    let span = Duration::from(request);
+    let span = Duration::try_from(request).unwrap_or_default();
     let mut left = count;
     while left > 0 {
         let turn = left.min(TURN);
         left -= turn;
         let mut take = |index: usize, delay: &mut dyn FnMut()| {
             let tally = &mut tallies[index];
-            let began = (Host.read(Clock::Monotonic), Host.read(Clock::ThreadCpu));
+            let began = (Host.monotonic(), Host.read(Clock::ThreadCpu));
             for _ in 0..turn {
                 let before = timebase.stamp_ordered();
                 delay();
                 let ticks = timebase.stamp_ordered().since(before);
                 tally.late.push((timebase.nanos(ticks) - request).count() as f64);
             }
-            tally.wall = tally.wall + (Host.read(Clock::Monotonic) - began.0);
-            tally.cpu = tally.cpu + (Host.read(Clock::ThreadCpu) - began.1);
-            Host.sleep_until(Host.read(Clock::Monotonic) + REST);
+            tally.wall += Host.monotonic() - began.0;
+            tally.cpu += Host.read(Clock::ThreadCpu) - began.1;
+            Host.sleep_until(Host.monotonic() + REST);
         };
         if request < LONG_FROM {
             take(0, &mut || {

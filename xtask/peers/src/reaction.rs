@@ -119,7 +119,7 @@ fn fire(
     reacted: [&Reacted; 2],
 ) -> Result<[Figure; 2], String> {
     let _placed = RealTime { cpu: Some(from), ..RealTime::default() }.apply(&Host);
-    let rest = |span: Nanos| Host.sleep_until(timebase.now().as_monotonic() + span);
+    let rest = |span: Nanos| Host.sleep_until(timebase.now() + span);
     let mut samples = [Vec::with_capacity(events), Vec::with_capacity(events)];
     // In their places by then.
     rest(Nanos::from_millis(50));

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use hairspring_machine::{Clock, Host, Machine};
+use hairspring_machine::{Host, Machine};
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Method, Unit};
 use hairspring_suite::rounds::{interleave, median};
@@ -40,7 +40,7 @@ pub(crate) fn run(timebase: &Timebase, quick: bool) {
         candidate("ordered counter (lfence; rdtsc)", || Host.ticks_ordered()),
         candidate("**hairspring now_ordered**", move || timebase.now_ordered()),
         candidate("std Instant::now", std::time::Instant::now),
-        candidate("clock_gettime MONOTONIC", || Host.read(Clock::Monotonic)),
+        candidate("clock_gettime MONOTONIC", || Host.monotonic()),
         candidate("**hairspring stamp pair, ordered**", || pair(&ordered)),
         candidate("**hairspring stamp pair, unordered**", || pair(&unordered)),
         candidate("empty loop", || 0_u64),

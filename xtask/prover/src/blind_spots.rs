@@ -3,7 +3,6 @@
 //! What disturbs a thread before the first or after the last look that a delay takes at the counter is not seen by the delay
 //! itself. The stamps of its caller see it.
 
-use hairspring_machine::Clock;
 use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
 
@@ -63,7 +62,7 @@ pub(crate) fn prove(count: u64) -> Verdict {
 fn run(timebase: &Timebase<Host>, policy: Policy, request: Nanos, count: u64) -> Result<(u64, u64), String> {
     let _guard = take(policy)?;
     let (mut late, mut clean) = (0, 0);
-    let mut stretch_ends = Host.read(Clock::Monotonic) + STRETCH;
+    let mut stretch_ends = Host.monotonic() + STRETCH;
     for number in 0..count {
         let before = timebase.stamp_ordered();
         let report = timebase.delay(request);
@@ -75,10 +74,10 @@ fn run(timebase: &Timebase<Host>, policy: Policy, request: Nanos, count: u64) ->
         }
         // A look at the clock every hundred delays: 3 ms at the most.
         if policy != Policy::Other && number.is_multiple_of(100) {
-            let now = Host.read(Clock::Monotonic);
+            let now = Host.monotonic();
             if now > stretch_ends {
                 Host.sleep_until(now + PAUSE);
-                stretch_ends = Host.read(Clock::Monotonic) + STRETCH;
+                stretch_ends = Host.monotonic() + STRETCH;
             }
         }
     }

@@ -98,14 +98,14 @@ fn end(mut child: Child) -> Result<Value, String> {
 
 /// A child: calibrates, refines, measures the truth. Its verdict is that it got so far.
 pub(crate) fn child(seconds: u32) -> Verdict {
-    let began = Host.read(Clock::Monotonic);
+    let began = Host.monotonic();
     let Ok(young) = Timebase::calibrate(Host) else {
         return Verdict { passed: false, figures: Map::new() };
     };
     let first = narrowest(young.source());
     Host.sleep_until(began + Nanos::from_millis(100));
     let refined = young.refine();
-    let old_age = Host.read(Clock::Monotonic) - began;
+    let old_age = Host.monotonic() - began;
     let old = refined.timebase;
     Host.sleep_until(began + Nanos::from_secs(i64::from(seconds)));
     let last = narrowest(young.source());

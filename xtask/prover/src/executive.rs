@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hairspring_exec::{
-    Backend, Create, ExecConfig, Executive, Finish, Limit, Moment, Nanos, Priority, ResourceProtocol, RunLimit,
-    Services, Sim, TaskId,
+    Backend, Create, ExecConfig, Executive, Finish, Limit, Nanos, Priority, ResourceProtocol, RunLimit, Services, Sim,
+    TaskId,
 };
 use hairspring_machine::sim::Script;
 use serde_json::{Map, Value, json};
@@ -116,18 +116,17 @@ fn counts(expiries: &Expiries) -> Value {
 fn expiries(backend: Backend, period: Nanos, span: Nanos) -> Result<Expiries, Box<dyn std::error::Error>> {
     let mut executive = Executive::new(backend, &ExecConfig::default())?;
     let all = Arc::new(Mutex::new(Expiries::default()));
-    let first = executive.now().after_nanos(1_000_000);
-    let period_ns = period.count().cast_unsigned();
-    let last = first.after_nanos((span - period).count().cast_unsigned());
+    let first = executive.now() + Nanos::new(1_000_000);
+    let last = first + span - period;
     let kept = Arc::clone(&all);
     let timer = executive.timer("periodic", move |ctx, expiry| {
         let now = ctx.now();
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let off = expiry.deadline.as_nanos().wrapping_sub(first.as_nanos()) % period_ns;
+        let off = (expiry.deadline - first).count() % period.count();
         kept.off_the_grid += u64::from(off != 0);
         kept.early += u64::from(now < expiry.deadline);
         kept.missed += expiry.missed;
-        let late_ns = now.as_nanos().wrapping_sub(expiry.deadline.as_nanos()).cast_signed();
+        let late_ns = (now - expiry.deadline).count();
         kept.late_ns.push(late_ns);
         if expiry.deadline >= last {
             ctx.stop();
@@ -221,9 +220,9 @@ fn blocked(
     let held = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&waited);
     let urgent = executive.task("urgent", priority(10), move |ctx| {
-        let asked: Moment = ctx.now();
+        let asked = ctx.now();
         let reserved = ctx.reserve(resource, Limit::Forever);
-        let waited_ns = ctx.now().as_nanos() - asked.as_nanos();
+        let waited_ns = (ctx.now() - asked).count().cast_unsigned();
         drop(reserved);
         // Relaxed: read after the run.
         told.store(waited_ns, Ordering::Relaxed);

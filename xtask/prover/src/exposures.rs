@@ -17,7 +17,7 @@ use hairspring_device::instrument::Address;
 use hairspring_device::{
     AccessTimes, Device, DeviceError, Exposure, ExposureReport, Instrument, Lines, Protocol, VirtualBoard,
 };
-use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_machine::{Host, Instant, Machine, Nanos};
 use hairspring_time::{Cause, GAP_LEAST, LongDelay, Policy, RealTime, Timebase};
 use serde_json::{Map, Value, json};
 
@@ -45,8 +45,8 @@ const BLOCK: u32 = 10;
 struct Clocked<D> {
     board: D,
     is_open: bool,
-    opening: Nanos,
-    closed: Nanos,
+    opening: Instant,
+    closed: Instant,
 }
 
 impl<D: Device> Device for Clocked<D> {
@@ -64,10 +64,10 @@ impl<D: Device> Device for Clocked<D> {
 
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError> {
         if !self.is_open {
-            self.opening = Host.read(Clock::Monotonic);
+            self.opening = Host.monotonic();
         }
         let written = self.board.write(mask, value);
-        self.closed = Host.read(Clock::Monotonic);
+        self.closed = Host.monotonic();
         self.is_open = value != Lines(0);
         written
     }
@@ -124,7 +124,7 @@ fn samples(count: u32, time: Nanos, figures: &mut Map<String, Value>) -> Result<
         drop(std::fs::remove_file(&path));
         let board = VirtualBoard::open(&path, AccessTimes::FESA, Lines(0), Protocol::None, &timebase);
         let board = board.map_err(|error| told(&error))?;
-        let mut device = Clocked { board, is_open: false, opening: Nanos::ZERO, closed: Nanos::ZERO };
+        let mut device = Clocked { board, is_open: false, opening: Host.monotonic(), closed: Host.monotonic() };
         device.init().map_err(|error| told(&error))?;
         let opened = Instrument::open(&address, Nanos::from_secs(5), &timebase);
         let mut instrument = opened.map_err(|error| told(&error))?;

@@ -80,11 +80,11 @@ fn run_policy(timebase: &Timebase, name: &str, policy: Policy, part: u32) -> Res
         .into_iter()
         .map(|(length, request, count)| {
             let count = (count * part / 100).max(2);
-            let (wall, cpu) = (Host.read(Clock::Monotonic), Host.read(Clock::ThreadCpu));
+            let (wall, cpu) = (Host.monotonic(), Host.read(Clock::ThreadCpu));
             let samples: Result<Vec<Sample>, String> =
                 (0..count).map(|_| sample(timebase, &mut long, request)).collect();
             let spent = (Host.read(Clock::ThreadCpu) - cpu).as_secs_f64();
-            let cpu_share = spent / (Host.read(Clock::Monotonic) - wall).as_secs_f64();
+            let cpu_share = spent / (Host.monotonic() - wall).as_secs_f64();
             Ok(Run { name: format!("{name}_{length}"), samples: samples?, cpu_share })
         })
         .collect()

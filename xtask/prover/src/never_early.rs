@@ -4,7 +4,6 @@
 //! a time base that has been refined over all of it, and not with the one that the delays used. The thread stays on one CPU,
 //! so both stamps come from one counter.
 
-use hairspring_machine::Clock;
 use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
 
@@ -56,7 +55,7 @@ fn run(timebase: &Timebase, policy: Policy, count: u64) -> Result<Vec<Sample>, S
     let mut samples: Vec<Sample> = vec![(1, 1); usize::try_from(count).map_err(|_| "hold so many delays".to_owned())?];
     let _guard = take(policy)?;
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let mut stretch_ends = Host.read(Clock::Monotonic) + STRETCH;
+    let mut stretch_ends = Host.monotonic() + STRETCH;
     for (number, sample) in samples.iter_mut().enumerate() {
         let request_ns = random.below(LONGEST_NS + 1);
         let request = Nanos::new(request_ns.cast_signed());
@@ -67,10 +66,10 @@ fn run(timebase: &Timebase, policy: Policy, count: u64) -> Result<Vec<Sample>, S
         *sample = (narrow(request_ns.cast_signed()), narrow(after.since(before)));
         // A look at the clock every thousand delays: 10 ms at the most.
         if policy != Policy::Other && number % 1_000 == 0 {
-            let now = Host.read(Clock::Monotonic);
+            let now = Host.monotonic();
             if now > stretch_ends {
                 Host.sleep_until(now + PAUSE);
-                stretch_ends = Host.read(Clock::Monotonic) + STRETCH;
+                stretch_ends = Host.monotonic() + STRETCH;
             }
         }
     }

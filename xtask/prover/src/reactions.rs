@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hairspring_device::{AccessTimes, DeviceError, Guarded, Lines, Protocol, VirtualBoard};
-use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_station::{Action, Activation, Counts, EventSource, Poller, SchedulingUnit, Signal, Sleeper, Stop};
 use hairspring_time::Timebase;
 use serde_json::{Map, Value, json};
@@ -48,7 +48,7 @@ fn storm(count: u64, figures: &mut Map<String, Value>) -> Result<bool, String> {
         Box::new(Poller::new(signal()?, &timebase, &stop).map_err(said)?),
     ];
     let heard = [AtomicU64::new(0), AtomicU64::new(0)];
-    let monotonic = || Host.read(Clock::Monotonic);
+    let monotonic = || Host.monotonic();
     let counts = std::thread::scope(|scope| {
         let mut units = Vec::new();
         for ((line, source), heard) in (0..).zip(sources).zip(&heard) {

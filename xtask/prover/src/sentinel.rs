@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use hairspring_machine::{Clock, CpuSet, ThreadUsage};
+use hairspring_machine::{CpuSet, ThreadUsage};
 use hairspring_time::{Cause, Cpu, Gaps, Host, Machine, Nanos, Timebase, Watch};
 use serde_json::{Map, json};
 
@@ -59,8 +59,8 @@ fn watched(timebase: &Timebase, cpu: Cpu, span: Nanos, contested: bool) -> (Gaps
         if contested {
             scope.spawn(move || {
                 let _ = Host.set_affinity(&CpuSet(vec![cpu]));
-                let until = Host.read(Clock::Monotonic) + span;
-                while Host.read(Clock::Monotonic) < until {
+                let until = Host.monotonic() + span;
+                while Host.monotonic() < until {
                     std::hint::spin_loop();
                 }
             });

@@ -152,7 +152,7 @@ fn watched(arguments: &Arguments, asked: Vec<Asked>) -> Result<(Vec<Said>, bool)
     let interrupted = interrupt::watch()?;
     let timebase = Timebase::calibrate_to(Host, 1.0, Nanos::from_millis(100)).map_err(Failure::failed_to)?;
     let request = TrialRequest { span: arguments.watch, cpu, priority: arguments.priority };
-    let spans: Vec<Nanos> = asked.iter().map(|one| request.span_of(&one.requirement).times(2)).collect();
+    let spans: Vec<Nanos> = asked.iter().map(|one| request.span_of(&one.requirement) * 2).collect();
     let total: Nanos = spans.iter().copied().sum();
     let line = ProgressLine::new();
     let (mut said, mut done) = (Vec::new(), Nanos::ZERO);
@@ -165,7 +165,7 @@ fn watched(arguments: &Arguments, asked: Vec<Asked>) -> Result<(Vec<Said>, bool)
             line.show(SheetProgress { measuring: &one.text, done: done + here, total });
         };
         let trial = Trial::run(&one.requirement, &request, &timebase, &interrupted, &mut show);
-        done = done + span;
+        done += span;
         said.push(match trial {
             Ok(trial) => Said { asked: one, arms: trial.arms, conditions: trial.conditions, notes: trial.notes },
             Err(absent) => {

@@ -1,7 +1,7 @@
 //! `hairspring clock`: calibrates the counter and says whether it can be trusted.
 
 use clap::Args;
-use hairspring_machine::{Clock, Host, Machine};
+use hairspring_machine::{Host, Machine};
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::{quantity, quantity_with_digits};
 use hairspring_time::{Nanos, TimeSource, Timebase};
@@ -45,8 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let timebase = Timebase::calibrate(Host).map_err(Failure::failed_to)?;
     let fresh = *timebase.calibration();
     // The age counts from the baseline, not from the start of the command, which may be late on a busy machine.
-    let until = Host.read(Clock::Monotonic) + (arguments.age - fresh.baseline).max(Nanos::ZERO);
-    while Host.read(Clock::Monotonic) < until {
+    let until = Host.monotonic() + (arguments.age - fresh.baseline).max(Nanos::ZERO);
+    while Host.monotonic() < until {
         Host.sleep_until(until);
     }
     let timebase = timebase.refine().timebase;

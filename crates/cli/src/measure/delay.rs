@@ -124,7 +124,7 @@ fn perform(
     // Little is kept of each delay: a million must fit into memory that may be locked.
     let mut late = Vec::with_capacity(count);
     let (mut early, mut window, mut verdicts) = (0, Nanos::ZERO, BTreeMap::from(Verdict::NAMES.map(|name| (name, 0))));
-    let clocks = || (Host.read(Clock::Monotonic), Host.read(Clock::ThreadCpu));
+    let clocks = || (Host.monotonic(), Host.read(Clock::ThreadCpu));
     let began = clocks();
     while late.len() < count && !stopped() {
         let before = timebase.stamp_ordered();

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hairspring_machine::{Clock, Host, Machine};
+use hairspring_machine::{Host, Instant, Machine};
 use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::store::{Store, Ways, best};
 use hairspring_record::verify::ReadProgress;
@@ -76,16 +76,16 @@ pub(crate) fn files_of(base: &Path) -> Vec<String> {
 /// The progress of reading, in a line.
 pub(crate) struct Reading {
     live: Live,
-    begun: Nanos,
+    begun: Instant,
 }
 
 impl Reading {
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { live: Live::new(quiet), begun: Host.read(Clock::Monotonic) }
+        Self { live: Live::new(quiet), begun: Host.monotonic() }
     }
 
     pub(crate) fn show(&mut self, progress: ReadProgress) {
-        let elapsed = Host.read(Clock::Monotonic) - self.begun;
+        let elapsed = Host.monotonic() - self.begun;
         self.live.show(elapsed, || line(progress, elapsed));
     }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use gpiocdev::Request;
 use gpiocdev::line::{EdgeDetection, EdgeKind, EventClock, Value, Values};
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::device::{Device, DeviceError, Lines};
 use crate::refusal::refusal;
@@ -120,7 +120,7 @@ impl Device for Gpio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpioEdge {
     /// The kernel's stamp, taken in the interrupt: `CLOCK_MONOTONIC`.
-    pub at: Nanos,
+    pub at: Instant,
     /// The chip's own number of the line.
     pub line: u32,
     /// Whether it went up.
@@ -179,7 +179,7 @@ impl GpioEdges {
         self.lost += u64::from(missing(self.last, event.seqno));
         self.last = event.seqno;
         Ok(Some(GpioEdge {
-            at: Nanos::new(i64::try_from(event.timestamp_ns).unwrap_or(i64::MAX)),
+            at: Instant::from_monotonic(Nanos::new(i64::try_from(event.timestamp_ns).unwrap_or(i64::MAX))),
             line: event.offset,
             rising: event.kind == EdgeKind::Rising,
             number: event.seqno,

@@ -13,7 +13,7 @@ use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::objects::MOST_OBJECTS;
 use crate::state::task::Waiting;
-use crate::state::timers::{Expiry, Timer};
+use crate::state::timers::{Expired, Timer};
 use crate::state::wheel::Owner;
 
 impl<O: Observer> Core<O> {
@@ -156,10 +156,10 @@ impl<O: Observer> Core<O> {
     }
 
     /// What the procedure of a timer is to be told; asked once, right after it was handed out.
-    pub fn take_expiry(&mut self, timer: TimerId) -> Expiry {
+    pub fn take_expiry(&mut self, timer: TimerId) -> Expired {
         match self.timer_mut(timer) {
-            None => Expiry::default(),
-            Some(found) => Expiry {
+            None => Expired::default(),
+            Some(found) => Expired {
                 deadline: found.deadline,
                 missed: core::mem::take(&mut found.missed),
                 overruns: found.overruns,

@@ -30,7 +30,7 @@ pub(crate) struct Timers {
 
 /// What the procedure of a timer is told about the run it is called for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Expiry {
+pub struct Expired {
     /// The moment it was to go off at.
     pub deadline: Moment,
     /// Expirations before this one that had no run of their own.

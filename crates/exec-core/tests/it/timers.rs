@@ -1,6 +1,6 @@
 //! Timers: once and periodic, overruns, restarts, deletion in the middle.
 
-use hairspring_exec_core::{By, Call, CallStatus, Expiry, Moment, TimerId};
+use hairspring_exec_core::{By, Call, CallStatus, Expired, Moment, TimerId};
 
 use crate::bench::Bench;
 
@@ -15,7 +15,7 @@ fn starts(bench: &mut Bench, timer: TimerId, at_ns: u64, period_ns: u64) {
 
 /// The kernel task asks which procedure to run, and must get this one.
 #[track_caller]
-fn serves(bench: &mut Bench, timer: TimerId) -> Expiry {
+fn serves(bench: &mut Bench, timer: TimerId) -> Expired {
     assert_eq!(TimerId::from_number(bench.call(By::Kernel, Call::NextTimer, CallStatus::Ok)), timer);
     bench.take_expiry(timer)
 }
@@ -25,8 +25,8 @@ fn none_due(bench: &mut Bench) {
     bench.call(By::Kernel, Call::NextTimer, CallStatus::Empty);
 }
 
-fn expiry(deadline_ns: u64, missed: u64, overruns: u64) -> Expiry {
-    Expiry { deadline: moment(deadline_ns), missed, overruns }
+fn expiry(deadline_ns: u64, missed: u64, overruns: u64) -> Expired {
+    Expired { deadline: moment(deadline_ns), missed, overruns }
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_timer_may_be_deleted_in_its_own_procedure() {
     assert!(!bench.has_deadlines());
     assert_eq!(
         (bench.tick(1_000), bench.timer_deadline(timer), bench.take_expiry(timer)),
-        (0, None, Expiry::default())
+        (0, None, Expired::default())
     );
 }
 

@@ -1,12 +1,11 @@
 //! [`Create`]: making objects.
 
 use hairspring_exec_core::{
-    By, Call, EventsId, ExchangeId, Expiry, PoolId, Priority, ResourceId, ResourceProtocol, SemaphoreId, TaskId,
-    TimerId,
+    By, Call, EventsId, ExchangeId, PoolId, Priority, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TimerId,
 };
 
 use super::body;
-use super::procedures::TimerCtx;
+use super::procedures::{Expiry, TimerCtx};
 use super::services::{CallSite, Caller};
 use super::task::TaskCtx;
 use crate::engine::Engine;
@@ -118,12 +117,16 @@ pub trait Create: CallSite {
             Kernel::Fiber(fibers) => fibers.make_timer(
                 by,
                 name,
-                Box::new(move |fibers, timer, expiry| procedure(&TimerCtx::new(Kernel::Fiber(fibers), timer), expiry)),
+                Box::new(move |fibers, timer, expiry| {
+                    procedure(&TimerCtx::new(Kernel::Fiber(fibers), timer), expiry.into());
+                }),
             ),
             Kernel::Other(engine) => engine.create_timer(
                 by,
                 name,
-                Box::new(move |engine, timer, expiry| procedure(&TimerCtx::new(Kernel::Other(engine), timer), expiry)),
+                Box::new(move |engine, timer, expiry| {
+                    procedure(&TimerCtx::new(Kernel::Other(engine), timer), expiry.into());
+                }),
             ),
         };
         made.map_err(refusal)

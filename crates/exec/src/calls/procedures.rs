@@ -1,8 +1,10 @@
 //! The contexts of procedures: [`TimerCtx`] for timers, [`IspCtx`] for interrupts. None of their calls can wait.
 
+use crate::system::clock::instant_of;
+use hairspring_machine::Instant;
 use std::marker::PhantomData;
 
-use hairspring_exec_core::{By, TimerId};
+use hairspring_exec_core::{By, Expired, TimerId};
 
 use super::services::{CallSite, Caller};
 use crate::errors::{ObjectError, accept};
@@ -13,6 +15,23 @@ pub struct TimerCtx<'k> {
     kernel: Kernel<'k>,
     timer: TimerId,
     here: PhantomData<*const ()>,
+}
+
+/// Why a timer procedure runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expiry {
+    /// When the timer was due.
+    pub deadline: Instant,
+    /// Expirations before this one that had no run of their own.
+    pub missed: u64,
+    /// All expirations that the timer missed since it was started.
+    pub overruns: u64,
+}
+
+impl From<Expired> for Expiry {
+    fn from(Expired { deadline, missed, overruns }: Expired) -> Self {
+        Self { deadline: instant_of(deadline), missed, overruns }
+    }
 }
 
 impl<'k> TimerCtx<'k> {

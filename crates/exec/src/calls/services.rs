@@ -1,7 +1,8 @@
 //! [`Services`]: the calls that cannot wait, open to tasks, procedures and the program around them.
 
-use hairspring_exec_core::{By, Call, CallStatus, EventsId, Moment, SemaphoreId, TaskId, TimerId, Urgency};
-use hairspring_machine::Nanos;
+use crate::system::clock::{instant_of, moment_of};
+use hairspring_exec_core::{By, Call, CallStatus, EventsId, SemaphoreId, TaskId, TimerId, Urgency};
+use hairspring_machine::{Instant, Nanos};
 
 use crate::errors::{
     BufferError, ObjectError, ParcelError, PeriodError, Refusal, SemaphoreError, SendError, SignalError, TriggerError,
@@ -39,8 +40,8 @@ pub trait CallSite {
 /// then the switch takes place when it is done. Real-time safe; none allocates.
 pub trait Services: CallSite {
     /// The executive's time: `CLOCK_MONOTONIC`, or the simulated machine's.
-    fn now(&self) -> Moment {
-        self.caller().kernel.cold().now()
+    fn now(&self) -> Instant {
+        instant_of(self.caller().kernel.cold().now())
     }
 
     /// Starts an idle task. A task that is not idle starts again after its run, once for each trigger.
@@ -155,21 +156,21 @@ pub trait Services: CallSite {
     ///
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
-    fn start_timer(&self, timer: TimerId, at: Moment) -> Result<(), ObjectError> {
+    fn start_timer(&self, timer: TimerId, at: Instant) -> Result<(), ObjectError> {
         let Caller { kernel, by } = self.caller();
-        accept(kernel.call(by, Call::StartTimer { timer, at, period_ns: 0 })).map(drop)
+        accept(kernel.call(by, Call::StartTimer { timer, at: moment_of(at), period_ns: 0 })).map(drop)
     }
 
     /// Starts a timer that expires at `first` and then once per `period`, without drift.
     ///
     /// # Errors
     /// [`PeriodError`] names the reasons, each with what to do.
-    fn start_periodic(&self, timer: TimerId, first: Moment, period: Nanos) -> Result<(), PeriodError> {
+    fn start_periodic(&self, timer: TimerId, first: Instant, period: Nanos) -> Result<(), PeriodError> {
         let Caller { kernel, by } = self.caller();
         let Some(period_ns) = u64::try_from(period.count()).ok().filter(|&ns| ns > 0) else {
             return Err(PeriodError::BadInterval);
         };
-        accept(kernel.call(by, Call::StartTimer { timer, at: first, period_ns })).map(drop)
+        accept(kernel.call(by, Call::StartTimer { timer, at: moment_of(first), period_ns })).map(drop)
     }
 
     /// Stops a timer. Returns whether it was running.

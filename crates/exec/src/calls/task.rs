@@ -3,13 +3,14 @@
 //! A context belongs to the code it was given to and cannot leave it. A call that may wait exists on `TaskCtx` alone, so an
 //! interrupt procedure that would wait does not compile.
 
+use crate::system::clock::moment_of;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use hairspring_exec_core::{
     Bits, By, Call, EventsId, Moment, NO_ENVELOPE, Priority, ResourceId, SemaphoreId, TaskId, Until, Urgency,
 };
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::services::{CallSite, Caller, at_home};
 use crate::errors::{
@@ -30,8 +31,8 @@ pub enum Limit {
     Forever,
     /// For this long from now; reads the clock. Zero or less times out at once.
     For(Nanos),
-    /// Until this moment. A moment in the past times out at once.
-    Until(Moment),
+    /// Until this instant. An instant in the past times out at once.
+    Until(Instant),
 }
 
 /// What a task may call. Given to its body; all calls act on, or for, that task.
@@ -66,12 +67,13 @@ impl<'k> TaskCtx<'k> {
             Limit::Forever => Until::Forever,
             Limit::For(span) if span <= Nanos::ZERO => Until::NoWait,
             Limit::For(span) => Until::At(self.after(span)),
-            Limit::Until(moment) => self.until_moment(moment),
+            Limit::Until(instant) => self.until_instant(instant),
         }
     }
 
-    /// A moment in the past does not wait: the task keeps the CPU.
-    fn until_moment(&self, moment: Moment) -> Until {
+    /// An instant in the past does not wait: the task keeps the CPU.
+    fn until_instant(&self, instant: Instant) -> Until {
+        let moment = moment_of(instant);
         if moment <= self.kernel.cold().now() { Until::NoWait } else { Until::At(moment) }
     }
 
@@ -107,12 +109,12 @@ impl<'k> TaskCtx<'k> {
         self.call(Call::Delay { until: self.until(Limit::For(span)) }).map(drop)
     }
 
-    /// Waits until this moment; never returns before it.
+    /// Waits until `deadline`; never returns before it.
     ///
     /// # Errors
     /// [`DelayError`] names the reasons, each with what to do.
-    pub fn delay_until(&self, moment: Moment) -> Result<(), DelayError> {
-        self.call(Call::Delay { until: self.until_moment(moment) }).map(drop)
+    pub fn delay_until(&self, deadline: Instant) -> Result<(), DelayError> {
+        self.call(Call::Delay { until: self.until_instant(deadline) }).map(drop)
     }
 
     /// Yields the CPU to the other ready tasks of the same priority.

@@ -1,6 +1,7 @@
 //! Serves what is due: interrupts, time-outs, timer procedures, the limit of the run, panics. The only place that does.
 #![expect(unsafe_code, reason = "a procedure runs while it could make others")]
 
+use crate::system::clock::instant_of;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -67,7 +68,7 @@ impl<M: Carrier> Fibers<M> {
             let (at, word) = self.arrived.borrow()[number];
             // In virtual time the clock that the poster read is another one.
             let at = if M::REAL { Moment::from_nanos(at) } else { self.machine.moment() };
-            self.interrupt((word >> 48) as u16, Arrival { at, count: word & ((1 << 48) - 1) });
+            self.interrupt((word >> 48) as u16, Arrival { at: instant_of(at), count: word & ((1 << 48) - 1) });
         }
         self.arrived.borrow().clear();
         count > 0
@@ -79,7 +80,7 @@ impl<M: Carrier> Fibers<M> {
         if self.next_event().is_some() {
             let look = self.deadline_check.look(&self.machine, || self.machine.moment());
             while let Some((at, isp)) = self.scripted_by(look.now) {
-                self.interrupt(isp, Arrival { at, count: 1 });
+                self.interrupt(isp, Arrival { at: instant_of(at), count: 1 });
                 served = true;
             }
             served |= self.tick(look.now);

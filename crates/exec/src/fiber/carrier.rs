@@ -1,9 +1,10 @@
 //! [`Carrier`]: the machines that can carry fibers: this computer, and the simulated one.
 
+use crate::system::clock::{instant_of, moment_of};
 use std::sync::OnceLock;
 
 use hairspring_exec_core::Moment;
-use hairspring_machine::{Clock, CounterEvidence, Host, Machine, Nanos, Sim};
+use hairspring_machine::{CounterEvidence, Host, Machine, Nanos, Sim};
 
 use crate::interrupt::Doorbell;
 
@@ -26,7 +27,7 @@ pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
     /// `CLOCK_MONOTONIC`.
     #[inline]
     fn moment(&self) -> Moment {
-        Moment::from_nanos(self.read(Clock::Monotonic).count().cast_unsigned())
+        moment_of(self.monotonic())
     }
 }
 
@@ -39,8 +40,8 @@ impl Carrier for Host {
     }
 
     fn compute(&self, span: Nanos) {
-        let end = self.read(Clock::Monotonic) + span;
-        while self.read(Clock::Monotonic) < end {
+        let end = self.monotonic() + span;
+        while self.monotonic() < end {
             self.relax();
         }
     }
@@ -58,7 +59,7 @@ impl Carrier for Sim {
 
     fn idle(&self, _doorbell: &Doorbell, until: Option<Moment>) {
         if let Some(until) = until {
-            self.sleep_until(Nanos::new(until.as_nanos().min(i64::MAX as u64).cast_signed()));
+            self.sleep_until(instant_of(until));
         }
     }
 

@@ -59,7 +59,7 @@ impl<M: Carrier> Engine for Fibers<M> {
                 let passed = self.machine.moment().as_nanos().saturating_sub(now.as_nanos());
                 took = took.max(Nanos::new(i64::try_from(passed).unwrap_or(i64::MAX)));
             }
-            left = left - took;
+            left -= took;
             self.preempt_point_inline(me);
         }
     }

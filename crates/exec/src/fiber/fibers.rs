@@ -1,6 +1,7 @@
 //! [`Fibers`]: the engine on one machine, made, looked at and taken down.
 #![expect(unsafe_code, reason = "a fiber is referred to while the table grows")]
 
+use crate::system::clock::moment_of;
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::sync::{Arc, Mutex};
@@ -61,7 +62,7 @@ impl Post for Line {
         // The count is cut to 48 bits: an eventfd that holds more has been ignored for a very long time.
         let word = u64::from(isp) << 48 | arrival.count.min((1 << 48) - 1);
         let arrivals = &self.arrivals;
-        let kept = arrivals.ring.push(arrival.at.as_nanos(), word);
+        let kept = arrivals.ring.push(moment_of(arrival.at).as_nanos(), word);
         if !kept {
             self.health.count_lost();
         }

@@ -1,5 +1,6 @@
 //! Running: the carrier's loop, from the first task to the end of the run.
 
+use crate::system::clock::moment_of;
 use std::panic::resume_unwind;
 
 use hairspring_exec_core::TaskState;
@@ -26,7 +27,7 @@ impl<M: Carrier> Fibers<M> {
         self.limit.set(match limit {
             RunLimit::Forever => None,
             RunLimit::For(span) => Some(self.machine.moment().after_nanos(u64::try_from(span.count()).unwrap_or(0))),
-            RunLimit::Until(moment) => Some(moment),
+            RunLimit::Until(instant) => Some(moment_of(instant)),
         });
         let words = ControlWords::read();
         self.default_control.set(words);

@@ -197,7 +197,7 @@ impl<M: Carrier> Fibers<M> {
         if self.observed
             && let Some(log) = &mut *self.log.borrow()
         {
-            log.record(self.machine.moment(), by, call, reply);
+            log.record(self.machine.monotonic(), by, call, reply);
         }
     }
 

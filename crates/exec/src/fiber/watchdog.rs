@@ -103,12 +103,12 @@ impl Drop for Watchdog {
 impl Watch {
     fn look(&mut self) {
         let Some(used) = cpu_time_of(self.carrier) else { return };
-        let step = (used - std::mem::replace(&mut self.used, used)).min(self.pause.times(2));
+        let step = (used - std::mem::replace(&mut self.used, used)).min(self.pause * 2);
         if !self.attention.watch() {
             self.stretch = Nanos::ZERO;
             return;
         }
-        self.stretch = self.stretch + step;
+        self.stretch += step;
         if self.stretch < self.limit {
             return;
         }

@@ -15,7 +15,6 @@ use std::time::Duration;
 use hairspring_machine::{CpuSet, Host, Machine, Policy};
 
 use super::{Arrival, Health, InterruptSource};
-use crate::system::clock::monotonic;
 use crate::unwind::panic_text;
 
 /// Reads that may fail one after the other before the source is given up: a socket tells each error once, a broken descriptor
@@ -119,7 +118,7 @@ fn serve(
         match read {
             Ok(Some(count)) => {
                 failures = 0;
-                let arrival = Arrival { at: monotonic(), count };
+                let arrival = Arrival { at: Host.monotonic(), count };
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| deliver(arrival))) {
                     return Some(format!("its procedure panicked: {}", panic_text(&*payload)));
                 }

@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use hairspring_exec_core::{Moment, Priority, ResourceId, ResourceProtocol, Urgency};
-use hairspring_machine::Nanos;
+use hairspring_exec_core::{Priority, ResourceId, ResourceProtocol, Urgency};
+use hairspring_machine::{Instant, Nanos};
 
-use super::run::{Failed, ProgramRun, after, priority, since};
+use super::run::{Failed, ProgramRun, priority};
 use crate::{Backend, Create, ExecConfig, Executive, Limit, RunLimit, Services};
 
 const HIGH: Priority = priority(10);
@@ -115,9 +115,9 @@ pub fn run(
 
     let (told, waits) = mpsc::channel();
     let resource = stage();
-    let high = executive.mail_task("high", HIGH, [1, 0, 0, 0], move |ctx, _, needed: Moment| {
+    let high = executive.mail_task("high", HIGH, [1, 0, 0, 0], move |ctx, _, needed: Instant| {
         let Ok(held) = ctx.reserve(resource(), Limit::Forever) else { return };
-        let waited = since(needed, ctx.now());
+        let waited = ctx.now() - needed;
         ctx.work(HIGH_WORKS);
         drop(held);
         let _ = told.send(waited);
@@ -140,8 +140,8 @@ pub fn run(
     let low = executive.task("low", LOW, move |ctx| {
         let Ok(held) = ctx.reserve(resource(), Limit::Forever) else { return };
         let begin = ctx.now();
-        let _ = ctx.start_timer(high_comes, after(begin, HIGH_COMES));
-        let _ = ctx.start_timer(middle_comes, after(begin, MIDDLE_COMES));
+        let _ = ctx.start_timer(high_comes, begin + HIGH_COMES);
+        let _ = ctx.start_timer(middle_comes, begin + MIDDLE_COMES);
         ctx.work(low_works);
         drop(held);
         let _ = ctx.signal_semaphore(done);
@@ -158,7 +158,7 @@ pub fn run(
     })?;
     executive.trigger(director)?;
 
-    let scenes = (low_works + middle_works + HIGH_WORKS).times(3);
+    let scenes = (low_works + middle_works + HIGH_WORKS) * 3;
     let finish = executive.run(RunLimit::For(scenes + PATIENCE));
     let waits = protocols.into_iter().zip(waits.try_iter()).collect();
     let report = InversionReport { waits, expected: (low_works - HIGH_COMES, middle_works) };

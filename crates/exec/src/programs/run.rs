@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use hairspring_exec_core::{CallStatus, Moment, Priority};
+use hairspring_exec_core::{CallStatus, Priority};
+use hairspring_machine::Sim;
 use hairspring_machine::sim::Script;
-use hairspring_machine::{Nanos, Sim};
 
 use super::account;
 use crate::errors::{CreateError, PeriodError, TriggerError};
@@ -118,14 +118,4 @@ pub(super) const fn priority(number: u8) -> Priority {
         Some(priority) => priority,
         None => panic!("priorities are 0 to 63"),
     }
-}
-
-/// The moment this much later; no span here is negative.
-pub(super) fn after(moment: Moment, span: Nanos) -> Moment {
-    moment.after_nanos(span.count().unsigned_abs())
-}
-
-/// The time from one moment to a later one; negative if it is earlier.
-pub(super) fn since(from: Moment, to: Moment) -> Nanos {
-    Nanos::new(to.as_nanos().wrapping_sub(from.as_nanos()).cast_signed())
 }

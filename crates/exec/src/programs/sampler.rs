@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
-use hairspring_exec_core::{Moment, Priority, Urgency};
-use hairspring_machine::Nanos;
+use hairspring_exec_core::{Priority, Urgency};
+use hairspring_machine::{Instant, Nanos};
 
-use super::run::{Failed, ProgramRun, after, priority, since};
+use super::run::{Failed, ProgramRun, priority};
 use crate::{Backend, Create, ExecConfig, Executive, RunLimit, Services};
 
 const SAMPLER: Priority = priority(10);
@@ -67,9 +67,9 @@ impl Default for SamplerSetup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// When it was to be taken.
-    pub due: Moment,
+    pub due: Instant,
     /// When it was taken.
-    pub stamp: Moment,
+    pub stamp: Instant,
     /// What was read.
     pub value: i32,
 }
@@ -92,7 +92,7 @@ pub struct SamplerReport {
 impl SamplerReport {
     /// How late the samples were taken, the least first.
     pub fn lateness(&self) -> Vec<Nanos> {
-        let mut late: Vec<Nanos> = self.samples.iter().map(|sample| since(sample.due, sample.stamp)).collect();
+        let mut late: Vec<Nanos> = self.samples.iter().map(|sample| sample.stamp - sample.due).collect();
         late.sort();
         late
     }
@@ -143,7 +143,7 @@ pub fn run(backend: Backend, setup: &SamplerSetup, trace: Option<usize>) -> Resu
     let lost = Arc::new(AtomicU64::new(0));
     let losses = Arc::clone(&lost);
     let mut taken = 0;
-    let sampler = executive.mail_task("sampler", SAMPLER, [DUE_MOST, 0, 0, 0], move |ctx, _, due: Moment| {
+    let sampler = executive.mail_task("sampler", SAMPLER, [DUE_MOST, 0, 0, 0], move |ctx, _, due: Instant| {
         let stamp = ctx.now();
         ctx.work(setup.reading);
         let value = read(taken);
@@ -169,9 +169,9 @@ pub fn run(backend: Backend, setup: &SamplerSetup, trace: Option<usize>) -> Resu
             let _ = ctx.stop_timer(ctx.timer());
         }
     })?;
-    executive.start_periodic(timer, after(executive.now(), LEAD), period)?;
+    executive.start_periodic(timer, executive.now() + LEAD, period)?;
 
-    let finish = executive.run(RunLimit::For(LEAD + period.times(i64::from(samples)) + PATIENCE));
+    let finish = executive.run(RunLimit::For(LEAD + period * i64::from(samples) + PATIENCE));
     let report = SamplerReport {
         period,
         samples: written.try_iter().collect(),

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 
-use hairspring_exec_core::{Bits, Moment, Priority, Urgency};
-use hairspring_machine::Nanos;
+use hairspring_exec_core::{Bits, Priority, Urgency};
+use hairspring_machine::{Instant, Nanos};
 
-use super::run::{Failed, ProgramRun, after, priority, since};
+use super::run::{Failed, ProgramRun, priority};
 use crate::errors::BitsError;
 use crate::{Backend, Create, ExecConfig, Executive, Limit, RunLimit, Services, TaskCtx};
 
@@ -97,7 +97,7 @@ impl fmt::Display for ShutterReport {
 
 /// A movement of the blades.
 struct Movement {
-    at: Moment,
+    at: Instant,
     aborted: bool,
 }
 
@@ -117,7 +117,7 @@ impl Shutter {
         OpenShutter { shutter: self, ctx, at }
     }
 
-    fn close(&self, at: Moment, aborted: bool) {
+    fn close(&self, at: Instant, aborted: bool) {
         if self.open.swap(false, Ordering::SeqCst) {
             let _ = self.movements.send(Movement { at, aborted });
         }
@@ -128,7 +128,7 @@ impl Shutter {
 struct OpenShutter<'s> {
     shutter: &'s Shutter,
     ctx: &'s TaskCtx<'s>,
-    at: Moment,
+    at: Instant,
 }
 
 impl Drop for OpenShutter<'_> {
@@ -161,18 +161,18 @@ pub fn run(backend: Backend, setup: &ShutterSetup, trace: Option<usize>) -> Resu
     let sequence = executive.mail_task("sequence", SEQUENCE, [1, 0, 0, 0], move |ctx, _, order: Order| {
         let open = device.open(ctx);
         let half = Nanos::new(order.exposure.count() / 2);
-        let _ = ctx.delay_until(after(open.at, half));
+        let _ = ctx.delay_until(open.at + half);
         ctx.work(order.reading);
-        let _ = ctx.delay_until(after(open.at, order.exposure));
+        let _ = ctx.delay_until(open.at + order.exposure);
         drop(open);
         let _ = ctx.signal_events(events, COMPLETE);
     })?;
 
     let wanted = setup.exposure;
-    let budget = (wanted + setup.limit + REST).times(i64::try_from(setup.readings.len()).unwrap_or(1));
+    let budget = (wanted + setup.limit + REST) * i64::try_from(setup.readings.len()).unwrap_or(1);
     let supervisor = executive.task("supervisor", SUPERVISOR, move |ctx| {
         for &reading in &setup.readings {
-            let latest = after(ctx.now(), wanted + setup.limit);
+            let latest = ctx.now() + wanted + setup.limit;
             let _ = ctx.send(sequence, MAIL, Order { exposure: wanted, reading });
             if ctx.wait_events(events, Bits::All(COMPLETE), true, Limit::Until(latest)) == Err(BitsError::TimedOut) {
                 // The light first, the task after.
@@ -187,8 +187,8 @@ pub fn run(backend: Backend, setup: &ShutterSetup, trace: Option<usize>) -> Resu
     let finish = executive.run(RunLimit::For(budget + PATIENCE));
     let movements: Vec<Movement> = moved.try_iter().collect();
     let pairs = movements.chunks_exact(2).map(|pair| ShutterExposure {
-        opened: since(begin, pair[0].at),
-        closed: since(begin, pair[1].at),
+        opened: (pair[0].at - begin),
+        closed: (pair[1].at - begin),
         aborted: pair[1].aborted,
     });
     Ok(ProgramRun { report: ShutterReport { wanted, exposures: pairs.collect() }, finish, trace: executive.trace() })

@@ -3,6 +3,7 @@
 //! A descriptor's thread runs the procedure itself. Posts go through a ring to a thread of the procedure's own, so that a
 //! post neither blocks nor runs foreign code. One procedure never runs twice at once.
 
+use crate::system::clock::instant_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -89,7 +90,7 @@ impl Threads {
                 return;
             }
             while let Some((at, count)) = procedure.ring.pop() {
-                self.fire(procedure, Arrival { at: Moment::from_nanos(at), count });
+                self.fire(procedure, Arrival { at: instant_of(Moment::from_nanos(at)), count });
             }
         }
     }

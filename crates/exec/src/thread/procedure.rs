@@ -1,5 +1,6 @@
 //! The attached interrupt service procedures of the thread back-end, and how they end.
 
+use crate::system::clock::moment_of;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -22,7 +23,7 @@ pub(super) struct Procedure {
 
 impl Post for Procedure {
     fn post(&self, _isp: u16, arrival: Arrival) -> bool {
-        let kept = self.ring.push(arrival.at.as_nanos(), arrival.count);
+        let kept = self.ring.push(moment_of(arrival.at).as_nanos(), arrival.count);
         if !kept {
             self.health.count_lost();
         }

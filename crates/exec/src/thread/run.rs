@@ -8,7 +8,7 @@ use super::mirror::{KERNEL_PLACE, RUNNER_PLACE, WATCHDOG_PLACE};
 use super::state::Phase;
 use super::threads::Threads;
 use crate::report::{Finish, RunLimit, StopReason};
-use crate::system::clock::monotonic;
+use crate::system::clock::{moment_of, monotonic};
 use crate::system::sync::whole;
 
 /// How long the end of the executive waits for its own kernel thread, whose timer procedure may never return.
@@ -27,7 +27,7 @@ impl Threads {
         state.limit = match limit {
             RunLimit::Forever => None,
             RunLimit::For(span) => Some(monotonic().after_nanos(u64::try_from(span.count()).unwrap_or(0))),
-            RunLimit::Until(moment) => Some(moment),
+            RunLimit::Until(instant) => Some(moment_of(instant)),
         };
         state.take_longest();
         state.phase = Phase::Running;

@@ -5,8 +5,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use hairspring_exec_core::{By, Call, CallStatus, Core, Expiry, Moment, Reply, TaskId, TimerId};
-use hairspring_machine::Policy;
+use hairspring_exec_core::{By, Call, CallStatus, Core, Expired, Moment, Reply, TaskId, TimerId};
+use hairspring_machine::{Host, Machine, Policy};
 
 use super::bands::policy_of;
 use super::gate::Gate;
@@ -14,7 +14,6 @@ use super::mirror::{FIRST_TASK_PLACE, KERNEL_PLACE, Mirror, Nudges, RUNNER_PLACE
 use super::place::Places;
 use crate::engine::{Engine, TimerProcedure};
 use crate::report::{Finish, Misfortune, Mishap, StopReason};
-use crate::system::clock::monotonic;
 use crate::system::scheduling::set_policy_of;
 use crate::trace::Log;
 
@@ -116,7 +115,7 @@ impl State {
     pub(super) fn apply(&mut self, by: By, call: Call) -> Reply {
         let reply = self.core.apply(by, call);
         if let Some(log) = &mut self.log {
-            log.record(monotonic(), by, call, reply);
+            log.record(Host.monotonic(), by, call, reply);
         }
         if let Call::Kill { task } = call {
             let killed = self.core.look(task).is_some_and(|look| look.killed);
@@ -363,7 +362,7 @@ impl State {
     }
 
     /// The next timer procedure to run, taken out of its seat.
-    pub(super) fn next_procedure(&mut self) -> Option<(TimerId, Expiry, TimerProcedure<dyn Engine>)> {
+    pub(super) fn next_procedure(&mut self) -> Option<(TimerId, Expired, TimerProcedure<dyn Engine>)> {
         loop {
             let next = self.apply(By::Kernel, Call::NextTimer);
             if next.status != CallStatus::Ok {

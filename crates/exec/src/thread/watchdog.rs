@@ -111,14 +111,14 @@ impl Watch {
             }
         }
         self.look_at_kernel(state, limit);
-        if state.opening && now_ns - self.begun_ns > self.patience.times(STILLNESS).count().cast_unsigned() {
+        if state.opening && now_ns - self.begun_ns > (self.patience * STILLNESS).count().cast_unsigned() {
             // The kernel thread is in a timer procedure of an earlier run, which never returned.
             state.weakened = true;
             state.end_run(StopReason::TimeUp);
         }
         // Nobody computes, nobody makes a call, and still not all have unwound: somebody sleeps in the system.
         let still = Nanos::new(i64::try_from(now_ns - self.progress_ns).unwrap_or(i64::MAX));
-        if ending && still > self.patience.times(STILLNESS) {
+        if ending && still > self.patience * STILLNESS {
             state.give_up(still);
         }
     }

@@ -4,9 +4,10 @@
 //! urgent task on top of the tasks. A task's track has what it does as slices and its calls as marks; an arrow leads from the
 //! call that readied a task to the moment it ran. Times are microseconds since the first call, with nanoseconds as decimals.
 
+use hairspring_machine::Instant;
 use std::collections::BTreeMap;
 
-use hairspring_exec_core::{CallStatus, Moment};
+use hairspring_exec_core::CallStatus;
 use serde_json::{Value, json};
 
 use super::lanes::{Doing, Lanes, Stretch, Whose};
@@ -41,7 +42,7 @@ impl Trace {
         let events: Vec<String> = drawn.iter().map(Value::to_string).collect();
         let mut about = json!({
             "backend": self.backend,
-            "start_ns": lanes.begin.as_nanos(),
+            "start_ns": lanes.begin.as_monotonic().count(),
             "calls_lost_at_the_end": self.lost,
         });
         if self.backend == "thread_smp" {
@@ -114,7 +115,7 @@ struct Out<'t> {
 
 impl Out<'_> {
     /// The moment in the format's unit.
-    fn ts(&self, at: Moment) -> f64 {
+    fn ts(&self, at: Instant) -> f64 {
         self.lanes.since(at) as f64 / 1_000.0
     }
 
@@ -128,7 +129,7 @@ impl Out<'_> {
         }));
     }
 
-    fn mark(&mut self, track: Track, at: Moment, name: &str, args: &Value) {
+    fn mark(&mut self, track: Track, at: Instant, name: &str, args: &Value) {
         let Some(tid) = self.tracks.number(track) else { return };
         let ts = self.ts(at);
         self.drawn.push(json!({

@@ -3,9 +3,10 @@
 //! The exports draw these. A stretch that lasted no time is left out: a task that is readied and runs at once was never
 //! seen to stand ready.
 
+use hairspring_machine::{Instant, Nanos};
 use std::collections::BTreeMap;
 
-use hairspring_exec_core::{By, Call, CallStatus, Moment, TaskId, TimerId, Waiting};
+use hairspring_exec_core::{By, Call, CallStatus, TaskId, TimerId, Waiting};
 
 use super::{ReplayMismatch, Trace, TraceEvent, TraceEventKind, TraceRecord};
 
@@ -25,8 +26,8 @@ pub(super) enum Doing {
 /// A time in which something held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stretch<W> {
-    pub(super) from: Moment,
-    pub(super) to: Moment,
+    pub(super) from: Instant,
+    pub(super) to: Instant,
     pub(super) what: W,
 }
 
@@ -50,9 +51,9 @@ pub(super) enum Whose {
 pub(super) struct TaskLane {
     pub(super) stretches: Vec<Stretch<Doing>>,
     /// The priority it ran at, from when on; the first is the one it was made with.
-    pub(super) priorities: Vec<(Moment, u8)>,
+    pub(super) priorities: Vec<(Instant, u8)>,
     /// Who readied it, when, and when it ran thereupon.
-    pub(super) readied: Vec<(Whose, Moment, Moment)>,
+    pub(super) readied: Vec<(Whose, Instant, Instant)>,
 }
 
 /// The runs of procedures, by whose they are, in order.
@@ -61,8 +62,8 @@ pub(super) type Procedures = BTreeMap<Whose, Vec<Stretch<()>>>;
 /// A whole trace.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    pub(super) begin: Moment,
-    pub(super) end: Moment,
+    pub(super) begin: Instant,
+    pub(super) end: Instant,
     /// By index.
     pub(super) tasks: Vec<TaskLane>,
     /// Owners of each resource by its index: which task, by index.
@@ -79,13 +80,13 @@ pub(super) struct Lanes {
 #[derive(Default)]
 struct Pen {
     lane: TaskLane,
-    open: Option<(Moment, Doing)>,
+    open: Option<(Instant, Doing)>,
     /// Who readied it, until it runs.
-    called: Option<(Whose, Moment)>,
+    called: Option<(Whose, Instant)>,
 }
 
 impl Pen {
-    fn turn(&mut self, at: Moment, to: Option<Doing>) {
+    fn turn(&mut self, at: Instant, to: Option<Doing>) {
         if let Some((from, what)) = self.open.take() {
             if to == Some(what) {
                 self.open = Some((from, what));
@@ -110,7 +111,7 @@ struct Drawing {
 #[derive(Default)]
 struct Owned {
     stretches: Vec<Stretch<usize>>,
-    open: Option<(Moment, usize)>,
+    open: Option<(Instant, usize)>,
 }
 
 impl Drawing {
@@ -162,13 +163,16 @@ fn reach<T: Default>(places: &mut Vec<T>, number: usize) -> &mut T {
 }
 
 /// The shortest time that can be drawn: what has no length is given this much.
-const NARROW_NS: u64 = 1;
+/// Where an empty trace begins.
+pub(super) const BEGINNING: Instant = Instant::from_monotonic(Nanos::ZERO);
+
+const NARROW: Nanos = Nanos::new(1);
 
 /// The runs of procedures, and who made each call: timer procedures run from the moment the kernel task asks which is next
 /// until it asks again.
 fn procedures(records: &[TraceRecord]) -> (Procedures, Vec<Whose>) {
     let mut procedures = Procedures::new();
-    let mut serving: Option<(Moment, usize)> = None;
+    let mut serving: Option<(Instant, usize)> = None;
     let mut callers = Vec::with_capacity(records.len());
     let mut before = None;
     for record in records {
@@ -179,7 +183,7 @@ fn procedures(records: &[TraceRecord]) -> (Procedures, Vec<Whose>) {
             By::Kernel => {
                 if let Call::NextTimer = record.call {
                     if let Some((from, timer)) = serving.take() {
-                        let run = Stretch { from, to: record.at.max(from.after_nanos(NARROW_NS)), what: () };
+                        let run = Stretch { from, to: record.at.max(from + NARROW), what: () };
                         procedures.entry(Whose::Timer(timer)).or_default().push(run);
                     }
                     if record.reply.status == CallStatus::Ok {
@@ -192,7 +196,7 @@ fn procedures(records: &[TraceRecord]) -> (Procedures, Vec<Whose>) {
             }
         };
         if let Whose::Interrupt(_) | Whose::Outside = whose {
-            let to = record.at.after_nanos(NARROW_NS);
+            let to = record.at + NARROW;
             let runs = procedures.entry(whose).or_default();
             match runs.last_mut().filter(|_| before == Some(whose)) {
                 Some(run) => run.to = to,
@@ -208,8 +212,8 @@ fn procedures(records: &[TraceRecord]) -> (Procedures, Vec<Whose>) {
 impl Lanes {
     /// Plays the trace and draws it.
     pub(super) fn of(trace: &Trace) -> Result<Self, ReplayMismatch> {
-        let begin = trace.records.first().map_or(Moment::START, |record| record.at);
-        let end = trace.records.last().map_or(Moment::START, |record| record.at).after_nanos(NARROW_NS);
+        let begin = trace.records.first().map_or(BEGINNING, |record| record.at);
+        let end = trace.records.last().map_or(BEGINNING, |record| record.at) + NARROW;
         let (procedures, callers) = procedures(&trace.records);
         let mut drawing = Drawing::default();
         let mut events = Vec::new();
@@ -241,11 +245,11 @@ impl Lanes {
     }
 
     /// The last moment, not after `at`, at which this caller ran: a call that hands the CPU over ends its caller's stretch.
-    pub(super) fn ran_at(&self, whose: Whose, at: Moment) -> Option<Moment> {
-        fn last<W>(stretches: &[Stretch<W>], at: Moment, runs: impl Fn(&W) -> bool) -> Option<Moment> {
+    pub(super) fn ran_at(&self, whose: Whose, at: Instant) -> Option<Instant> {
+        fn last<W>(stretches: &[Stretch<W>], at: Instant, runs: impl Fn(&W) -> bool) -> Option<Instant> {
             let begun = stretches.partition_point(|stretch| stretch.from <= at);
             let stretch = stretches[..begun].iter().rev().take(2).find(|stretch| runs(&stretch.what))?;
-            let inside = Moment::from_nanos(stretch.to.as_nanos().saturating_sub(1)).max(stretch.from);
+            let inside = (stretch.to - NARROW).max(stretch.from);
             (at <= stretch.to).then_some(at.min(inside))
         }
         match whose {
@@ -255,8 +259,8 @@ impl Lanes {
     }
 
     /// Nanoseconds from the beginning of the trace.
-    pub(super) fn since(&self, at: Moment) -> u64 {
-        at.as_nanos().saturating_sub(self.begin.as_nanos())
+    pub(super) fn since(&self, at: Instant) -> u64 {
+        (at - self.begin).count().max(0).cast_unsigned()
     }
 }
 

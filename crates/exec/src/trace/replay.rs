@@ -1,8 +1,7 @@
 //! Playing a trace again: through a fresh core, which tells what happened when.
 
-use hairspring_exec_core::{
-    Call, Core, Ending, Moment, Observer, Priority, Reply, ResourceId, TaskId, TimerId, Waiting,
-};
+use hairspring_exec_core::{Call, Core, Ending, Observer, Priority, Reply, ResourceId, TaskId, TimerId, Waiting};
+use hairspring_machine::Instant;
 
 use super::{Trace, TraceRecord};
 
@@ -10,7 +9,7 @@ use super::{Trace, TraceRecord};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceEvent {
     /// When.
-    pub at: Moment,
+    pub at: Instant,
     /// What.
     pub what: TraceEventKind,
 }

@@ -1,15 +1,16 @@
 //! A trace in words: names of what took part, calls and events as people read them, and a table of all of it.
 
+use hairspring_machine::Instant;
 use std::fmt::Write;
 
-use hairspring_exec_core::{Call, CallStatus, Ending, Moment, TaskId, TimerId, Waiting};
+use hairspring_exec_core::{Call, CallStatus, Ending, TaskId, TimerId, Waiting};
 
-use super::lanes::{Lanes, Whose};
+use super::lanes::{BEGINNING, Lanes, Whose};
 use super::{ReplayMismatch, Trace, TraceEvent, TraceEventKind, TraceRecord};
 
 /// A line of the table.
 struct Line {
-    at: Moment,
+    at: Instant,
     who: String,
     what: String,
 }
@@ -47,13 +48,13 @@ impl Trace {
     /// # Errors
     /// As [`replay`](Self::replay).
     pub fn to_text(&self) -> Result<String, ReplayMismatch> {
-        let begin = self.records.first().map_or(Moment::START, |record| record.at);
+        let begin = self.records.first().map_or(BEGINNING, |record| record.at);
         let lines = self.lines()?;
         let names = lines.iter().map(|line| line.who.chars().count());
         let width = names.max().unwrap_or(0).clamp(4, 24);
         let mut text = format!("{:>16}  {:<width$}  what\n", "time in µs", "who");
         for Line { at, who, what } in &lines {
-            let since = at.as_nanos().saturating_sub(begin.as_nanos());
+            let since = (*at - begin).count().max(0);
             // Writing to a String does not fail.
             let _ = writeln!(text, "{:>12}.{:03}  {who:<width$}  {what}", since / 1_000, since % 1_000);
         }

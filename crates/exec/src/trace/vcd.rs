@@ -4,10 +4,9 @@
 //! procedures that call; the priority of a task as a real number. Wires are what every viewer draws: those that know neither
 //! real numbers nor scopes (sigrok before 0.6) leave out the priorities, and find the task in the name of each wire.
 
+use hairspring_machine::Instant;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-
-use hairspring_exec_core::Moment;
 
 use super::lanes::{Doing, Lanes, Stretch, Whose};
 use super::text::in_line;
@@ -71,7 +70,7 @@ fn tasks(trace: &Trace, lanes: &Lanes) -> Vec<Scope> {
         if lane.stretches.iter().any(|stretch| stretch.what == Doing::Suspended) {
             variables.push(wire("suspended", |doing| doing == Doing::Suspended));
         }
-        let priority = |&(at, priority): &(Moment, u8)| (lanes.since(at), Value::Number(u32::from(priority)));
+        let priority = |&(at, priority): &(Instant, u8)| (lanes.since(at), Value::Number(u32::from(priority)));
         let changes = settled(lane.priorities.iter().map(priority).collect());
         variables.push(Variable { name: format!("{name}_priority"), changes });
         Scope { name, variables }
@@ -201,7 +200,7 @@ fn value(out: &mut String, value: Value, code: &str) {
 
 fn written(trace: &Trace, lanes: &Lanes, kinds: &[(&str, Vec<Scope>)]) -> String {
     let mut out = comment(&format!("a run of the Hairspring executive, back-end {}", trace.backend));
-    out.push_str(&comment(&format!("time 0 is {} ns on the executive's clock", lanes.begin.as_nanos())));
+    out.push_str(&comment(&format!("time 0 is {} ns on the executive's clock", lanes.begin.as_monotonic().count())));
     if trace.lost > 0 {
         out.push_str(&comment(&format!("the trace was full: {} calls at the end are missing", trace.lost)));
     }

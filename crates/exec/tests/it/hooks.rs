@@ -64,7 +64,7 @@ fn a_hook_that_panics_ends_the_run_and_leaves_nothing_behind() {
                 let resource =
                     bench.executive.resource(hairspring_exec::ResourceProtocol::Inherit).expect("few objects");
                 let timer = bench.executive.timer("timer", |_, _| {}).expect("few objects");
-                let first = bench.executive.now().after_nanos(200_000);
+                let first = bench.executive.now() + Nanos::new(200_000);
                 bench.executive.start_periodic(timer, first, micros(200)).expect("a sensible period");
                 let waiter = bench.task("waiter", 10, move |ctx, _| {
                     ctx.delay(micros(50)).expect("nobody kills it");

@@ -80,7 +80,7 @@ fn every_call_of_an_interrupt_context_reaches_its_task() {
             ctx.signal_semaphore(semaphore).expect("below its limit");
             ctx.signal_events(events, 3).expect("it exists");
             ctx.clear_events(events, 1).expect("it exists");
-            ctx.start_timer(timer, ctx.now().after_nanos(500_000)).expect("it exists");
+            ctx.start_timer(timer, ctx.now() + Nanos::new(500_000)).expect("it exists");
         });
         bench.start("low", 20, move |ctx, _| {
             isp.post().expect("the ring is empty");
@@ -148,6 +148,10 @@ fn a_full_ring_loses_the_newest_and_counts_each_even_between_two_runs() {
     }
 }
 
+fn ns(instant: hairspring_exec::Instant) -> u64 {
+    instant.as_monotonic().count().cast_unsigned()
+}
+
 #[test]
 fn a_software_interrupt_in_virtual_time_carries_the_virtual_moment() {
     // Symptom: the moment of a post was read from this computer's clock, and no two runs of a simulation were alike.
@@ -156,14 +160,14 @@ fn a_software_interrupt_in_virtual_time_carries_the_virtual_moment() {
     let seen = Arc::clone(&at);
     let procedure = move |ctx: &hairspring_exec::IspCtx<'_>, arrival: hairspring_exec::Arrival| {
         assert!(arrival.at <= ctx.now());
-        seen.store(arrival.at.as_nanos(), Ordering::Relaxed);
+        seen.store(ns(arrival.at), Ordering::Relaxed);
     };
     let isp = bench.executive.attach("software", InterruptSource::Software, procedure).expect("software needs nothing");
     bench.start("posts", 20, move |ctx, log| {
         let before = ctx.now();
         isp.post().expect("the ring is empty");
         ctx.preempt_point();
-        log.note(before.as_nanos());
+        log.note(ns(before));
     });
     bench.executive.run(LIMIT);
     let before: u64 = bench.log.text().parse().expect("a number");
@@ -175,15 +179,14 @@ fn a_software_interrupt_in_virtual_time_carries_the_virtual_moment() {
 fn an_interrupt_of_virtual_time_preempts_work_at_its_very_moment() {
     let mut bench = Bench::new(sim(), &ExecConfig::default());
     let zero = bench.executive.now();
-    let base = zero.as_nanos();
     let isp = bench.isp(move |ctx, log| {
-        log.note(format!("isp@{}", (ctx.now().as_nanos() - base) / 1_000));
+        log.note(format!("isp@{}", (ctx.now() - zero).count() / 1_000));
         ctx.wake(nth(0)).expect("it waits, or will");
     });
     bench.start("high", 10, move |ctx, log| {
         for _ in 0..3 {
             ctx.wait(FOREVER).expect("it comes");
-            log.note(format!("high@{}", (ctx.now().as_nanos() - base) / 1_000));
+            log.note(format!("high@{}", (ctx.now() - zero).count() / 1_000));
         }
     });
     bench.start("low", 20, move |ctx, log| {
@@ -191,7 +194,7 @@ fn an_interrupt_of_virtual_time_preempts_work_at_its_very_moment() {
         log.note("low");
     });
     for at_us in [300, 100, 700] {
-        assert!(bench.executive.interrupt_at(&isp, zero.after_nanos(at_us * 1_000)));
+        assert!(bench.executive.interrupt_at(&isp, zero + Nanos::new(at_us * 1_000)));
     }
     bench.run();
     assert_eq!(bench.log.text(), "isp@100 high@100 isp@300 high@300 isp@700 high@700 low = Finished");

@@ -72,8 +72,8 @@ fn delays_beside<B: Beside>(machine: &B, delay: Nanos, stretch: Nanos) -> (u64, 
     let deadline = due.clone();
     bench.start("urgent", 5, move |ctx, _| {
         for _ in 0..20 {
-            let until = ctx.now().after_nanos(delay.count().cast_unsigned());
-            deadline.set(until.as_nanos());
+            let until = ctx.now() + delay;
+            deadline.set(until.as_monotonic().count().cast_unsigned());
             ctx.delay_until(until).expect("nobody kills it");
             deadline.set(NONE);
         }
@@ -181,8 +181,8 @@ fn runs_on_and_on<B: Beside>(machine: &B, config: &ExecConfig, by_mail: bool) ->
             }
         }
         loop {
-            let until = ctx.now().after_nanos(1_300_000);
-            due.set(until.as_nanos());
+            let until = ctx.now() + Nanos::new(1_300_000);
+            due.set(until.as_monotonic().count().cast_unsigned());
             ctx.delay_until(until).expect("it unwinds with the run");
         }
     });

@@ -1,7 +1,8 @@
 //! Many of everything: ten thousand tasks, timers and parked fibers.
 
+use hairspring_machine::Nanos;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use hairspring_exec::{Backend, Create, ExecConfig, Executive, RunLimit, Services, StopReason};
 
@@ -57,17 +58,18 @@ fn ten_thousand_timers_go_off_each_once_and_in_the_order_of_their_deadlines() {
     for backend in sim_and_fiber() {
         let name = backend.name();
         let mut executive = executive(backend);
-        let zero = executive.now().after_nanos(20_000_000);
-        let last = Arc::new(AtomicU64::new(0));
+        let zero = executive.now() + Nanos::new(20_000_000);
+        let last = Arc::new(AtomicI64::new(0));
         let runs = Arc::new(AtomicU64::new(0));
-        for number in 0..u64::from(MANY) {
+        for number in 0..i64::from(MANY) {
             let (last, runs) = (Arc::clone(&last), Arc::clone(&runs));
             let timer = executive.timer("one of many", move |ctx, expiry| {
                 assert!(ctx.now() >= expiry.deadline);
-                assert!(last.swap(expiry.deadline.as_nanos(), Ordering::Relaxed) <= expiry.deadline.as_nanos());
+                let deadline = expiry.deadline.as_monotonic().count();
+                assert!(last.swap(deadline, Ordering::Relaxed) <= deadline);
                 runs.fetch_add(1, Ordering::Relaxed);
             });
-            let at = zero.after_nanos(number * 7_919 % u64::from(MANY) * 5_000);
+            let at = zero + Nanos::new(number * 7_919 % i64::from(MANY) * 5_000);
             executive.start_timer(timer.expect("few enough"), at).expect("it exists");
         }
         let finish = executive.run(LIMIT);
@@ -151,7 +153,7 @@ fn the_longest_time_unpolled_is_that_of_the_longest_stretch_of_a_tasks_own_code(
     bench.start("task", 20, |ctx, _| {
         ctx.yield_now();
         // Reading a simulated clock lets time pass, and is no call.
-        let until = ctx.now().after_nanos(1_000_000);
+        let until = ctx.now() + Nanos::new(1_000_000);
         while ctx.now() < until {}
         ctx.yield_now();
     });

@@ -404,13 +404,13 @@ fn a_span_of_zero_or_less_is_over_at_once_and_lets_nobody_less_urgent_run() {
 fn a_delay_is_never_early_and_neither_is_a_time_out() {
     check("ok ok ok = Finished", |bench| {
         bench.start("sleeper", 10, |ctx, log| {
-            let deadline = ctx.now().after_nanos(2_000_000);
+            let deadline = ctx.now() + Nanos::new(2_000_000);
             ctx.delay_until(deadline).expect("nobody kills it");
             log.note(if ctx.now() >= deadline { "ok" } else { "early" });
-            let deadline = ctx.now().after_nanos(1_000_000);
+            let deadline = ctx.now() + Nanos::new(1_000_000);
             assert_eq!(ctx.wait(Limit::For(micros(1_000))), Err(WaitError::TimedOut));
             log.note(if ctx.now() >= deadline { "ok" } else { "early" });
-            let deadline = ctx.now().after_nanos(1_000);
+            let deadline = ctx.now() + Nanos::new(1_000);
             assert_eq!(ctx.wait_signals(Bits::Any(1), Limit::Until(deadline)), Err(BitsError::TimedOut));
             log.note(if ctx.now() >= deadline { "ok" } else { "early" });
         });
@@ -418,13 +418,13 @@ fn a_delay_is_never_early_and_neither_is_a_time_out() {
 }
 
 /// Tasks with priorities that wait until moments, in milliseconds, after one and the same moment.
-fn delays(bench: &crate::backends::Bench, tasks: [(&'static str, u8, u64); 4]) {
+fn delays(bench: &crate::backends::Bench, tasks: [(&'static str, u8, i64); 4]) {
     let zero = std::sync::Arc::new(std::sync::OnceLock::new());
     for (name, number, after_ms) in tasks {
         let zero = std::sync::Arc::clone(&zero);
         bench.start(name, number, move |ctx, log| {
-            let zero = zero.get_or_init(|| ctx.now().after_nanos(5_000_000));
-            ctx.delay_until(zero.after_nanos(after_ms * 1_000_000)).expect("nobody kills it");
+            let zero = zero.get_or_init(|| ctx.now() + Nanos::new(5_000_000));
+            ctx.delay_until(*zero + Nanos::new(after_ms * 1_000_000)).expect("nobody kills it");
             log.note(name);
         });
     }
@@ -449,7 +449,7 @@ fn a_wait_that_was_satisfied_is_not_timed_out_afterwards() {
     // Point 10: the wake comes first, and the deadline passes while the task is ready but not running.
     check("high_done as_the_waker_was_told:true again:Err(TimedOut) = Finished", |bench| {
         let told = std::sync::Arc::new(std::sync::OnceLock::new());
-        let deadline = bench.executive.now().after_nanos(30_000_000);
+        let deadline = bench.executive.now() + Nanos::new(30_000_000);
         let waker_told = std::sync::Arc::clone(&told);
         let waiter = bench.start("waiter", 20, move |ctx, log| {
             let outcome = ctx.wait(Limit::Until(deadline));

@@ -53,7 +53,7 @@ fn child(stage: &str, backend: Backend) {
     let mut bench = Bench::new(backend, &ExecConfig { watchdog: WATCHDOG, ..ExecConfig::default() });
     let number = || Arc::new(AtomicU64::new(0));
     let [expiries, missed, arrived, received] = std::array::from_fn(|_| number());
-    let first = bench.executive.now().after_nanos(20_000_000);
+    let first = bench.executive.now() + Nanos::new(20_000_000);
     let (count, more) = (Arc::clone(&expiries), Arc::clone(&missed));
     let in_timer = stage == "timer";
     let timer = bench.executive.timer("beat", move |ctx, expiry| {
@@ -107,7 +107,7 @@ fn child(stage: &str, backend: Backend) {
     // Late, and told: each period had a run or is counted, and the stop passed many.
     assert_eq!(finish.timer_overruns, missed.load(Ordering::Relaxed), "on {real} in {stage}");
     assert!(finish.timer_overruns >= 100, "on {real} in {stage}: {}", finish.timer_overruns);
-    let passed = bench.executive.now().as_nanos() - first.as_nanos();
+    let passed = (bench.executive.now() - first).count().cast_unsigned();
     assert!(beats <= passed / 5_000_000 + 1, "on {real} in {stage}: {beats} beats");
     std::io::stdout().write_all(b"whole\n").expect("the parent reads");
 }

@@ -13,7 +13,7 @@ use crate::backends::{Bench, FOREVER, LIMIT, check, micros, sim};
 fn a_timer_goes_off_once_at_its_moment_and_never_before() {
     check("not_early:true missed:0 again:Ok(false) = Finished", |bench| {
         let log = bench.log.clone();
-        let at = bench.executive.now().after_nanos(3_000_000);
+        let at = bench.executive.now() + Nanos::new(3_000_000);
         let timer = bench.executive.timer("once", move |ctx, expiry| {
             assert_eq!(expiry.deadline, at);
             log.note(format!("not_early:{}", ctx.now() >= at));
@@ -22,7 +22,7 @@ fn a_timer_goes_off_once_at_its_moment_and_never_before() {
         let timer = timer.expect("few objects");
         bench.executive.start_timer(timer, at).expect("it exists");
         bench.start("late", 20, move |ctx, log| {
-            ctx.delay_until(at.after_nanos(3_000_000)).expect("nobody kills it");
+            ctx.delay_until(at + Nanos::new(3_000_000)).expect("nobody kills it");
             log.tell("again", ctx.stop_timer(timer));
         });
     });
@@ -34,7 +34,7 @@ fn a_period_of_zero_or_less_is_refused_and_a_stopped_timer_stays_quiet() {
         let log = bench.log.clone();
         let timer = bench.executive.timer("never", move |_, _| log.note("not_reached")).expect("few objects");
         bench.start("task", 20, move |ctx, log| {
-            let soon = ctx.now().after_nanos(500_000_000);
+            let soon = ctx.now() + Nanos::new(500_000_000);
             log.note(format!("{:?}", ctx.start_periodic(timer, soon, Nanos::ZERO)));
             log.note(format!("{:?}", ctx.start_periodic(timer, soon, Nanos::new(-1))));
             log.note(format!("{:?}", ctx.start_periodic(timer, soon, micros(100))));
@@ -48,15 +48,15 @@ fn a_period_of_zero_or_less_is_refused_and_a_stopped_timer_stays_quiet() {
 #[test]
 fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
     const PERIODS: u64 = 100_000;
-    const PERIOD_NS: u64 = 10_007;
+    const PERIOD: Nanos = Nanos::new(10_007);
     let mut bench = Bench::new(sim(), &ExecConfig::default());
-    let first = bench.executive.now().after_nanos(123_457);
+    let first = bench.executive.now() + Nanos::new(123_457);
     let [served, runs, missed] = std::array::from_fn(|_| Arc::new(AtomicU64::new(0)));
     let (count, ran, passed) = (Arc::clone(&served), Arc::clone(&runs), Arc::clone(&missed));
     let timer = bench.executive.timer("periodic", move |ctx, expiry| {
         let number = count.load(Ordering::Relaxed) + expiry.missed;
         // The deadline is the one that this run stands for last: t0 + n·p. The next has not come yet.
-        assert_eq!(expiry.deadline, first.after_nanos(number * PERIOD_NS));
+        assert_eq!(expiry.deadline, first + PERIOD * number.cast_signed());
         assert!(ctx.now() >= expiry.deadline, "early at {number}");
         count.store(number + 1, Ordering::Relaxed);
         ran.fetch_add(1, Ordering::Relaxed);
@@ -66,8 +66,7 @@ fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
             ctx.stop();
         }
     });
-    let period = Nanos::new(PERIOD_NS.cast_signed());
-    bench.executive.start_periodic(timer.expect("few objects"), first, period).expect("a sensible period");
+    bench.executive.start_periodic(timer.expect("few objects"), first, PERIOD).expect("a sensible period");
     // Something that computes, so that expirations fall into the middle of work as well as into idle time.
     bench.start("works", 30, |ctx, _| {
         loop {
@@ -81,9 +80,9 @@ fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
     // the work, 37 of 90 µs and the wake-up less, have a run of their own: a period is missed only while nobody computes.
     let (runs, missed) = (runs.load(Ordering::Relaxed), missed.load(Ordering::Relaxed));
     assert_eq!((runs + missed, finish.timer_overruns), (served.load(Ordering::Relaxed), missed));
-    let last = first.after_nanos((served.load(Ordering::Relaxed) - 1) * PERIOD_NS);
-    let behind = bench.executive.now().as_nanos() - last.as_nanos();
-    assert!(behind < PERIOD_NS, "{behind} ns after the last: a period that had passed was not counted");
+    let last = first + PERIOD * (served.load(Ordering::Relaxed) - 1).cast_signed();
+    let behind = bench.executive.now() - last;
+    assert!(behind < PERIOD, "{behind} after the last: a period that had passed was not counted");
     assert!(runs >= served.load(Ordering::Relaxed) / 4, "{runs} runs");
 }
 
@@ -91,19 +90,19 @@ fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
 fn periods_that_passed_unserved_are_counted_and_not_made_up_for() {
     // The first procedure keeps everybody from the CPU for five and a half periods.
     let mut bench = Bench::new(sim(), &ExecConfig::default());
-    let zero = bench.executive.now().after_nanos(1_000_000);
+    let zero = bench.executive.now() + Nanos::new(1_000_000);
     let log = bench.log.clone();
     let timer = bench.executive.timer("periodic", move |ctx, expiry| {
-        let number = (expiry.deadline.as_nanos() - zero.as_nanos()) / 1_000_000;
+        let number = (expiry.deadline - zero).count() / 1_000_000;
         log.note(format!("{number}:missed{}of{}", expiry.missed, expiry.overruns));
         if number >= 9 {
             ctx.stop();
         }
     });
     bench.executive.start_periodic(timer.expect("few objects"), zero, micros(1_000)).expect("a sensible period");
-    let machine_is_busy = zero.after_nanos(1_200_000);
+    let machine_is_busy = zero + Nanos::new(1_200_000);
     let timer =
-        bench.executive.timer("busy", move |ctx, _| while ctx.now() < machine_is_busy.after_nanos(5_000_000) {});
+        bench.executive.timer("busy", move |ctx, _| while ctx.now() < machine_is_busy + Nanos::new(5_000_000) {});
     bench.executive.start_timer(timer.expect("few objects"), machine_is_busy).expect("it exists");
     let finish = bench.executive.run(LIMIT);
     assert_eq!(bench.log.text(), "0:missed0of0 1:missed0of0 6:missed4of4 7:missed0of4 8:missed0of4 9:missed0of4");
@@ -121,10 +120,10 @@ fn a_timer_may_delete_itself_in_its_procedure_and_its_id_is_refused_from_then_on
             log.tell("again", ctx.delete_timer(ctx.timer()));
         });
         let timer = timer.expect("few objects");
-        let soon = bench.executive.now().after_nanos(1_000_000);
+        let soon = bench.executive.now() + Nanos::new(1_000_000);
         bench.executive.start_periodic(timer, soon, micros(500)).expect("a sensible period");
         bench.start("late", 20, move |ctx, log| {
-            ctx.delay_until(soon.after_nanos(2_000_000)).expect("nobody kills it");
+            ctx.delay_until(soon + Nanos::new(2_000_000)).expect("nobody kills it");
             log.tell("start", ctx.start_timer(timer, ctx.now()));
         });
     });
@@ -181,15 +180,15 @@ fn timers_made_by_tasks_take_the_slots_of_deleted_ones_and_stale_ids_do_nothing(
     check("same_slot:true stale:Err(NoSuchObject) gone_off = Finished", |bench| {
         let doomed = bench.executive.timer("doomed", |ctx, _| ctx.delete_timer(ctx.timer()).expect("it exists"));
         let doomed = doomed.expect("few objects");
-        let soon = bench.executive.now().after_nanos(500_000);
+        let soon = bench.executive.now() + Nanos::new(500_000);
         bench.executive.start_timer(doomed, soon).expect("it exists");
         bench.start("maker", 20, move |ctx, log| {
-            ctx.delay_until(soon.after_nanos(1_000_000)).expect("nobody kills it");
+            ctx.delay_until(soon + Nanos::new(1_000_000)).expect("nobody kills it");
             let note = log.clone();
             let made: TimerId = ctx.timer("made", move |_, _| note.note("gone_off")).expect("few objects");
             log.note(format!("same_slot:{}", made.index() == doomed.index() && made != doomed));
             log.tell("stale", ctx.stop_timer(doomed));
-            ctx.start_timer(made, ctx.now().after_nanos(500_000)).expect("it exists");
+            ctx.start_timer(made, ctx.now() + Nanos::new(500_000)).expect("it exists");
             ctx.delay(micros(2_000)).expect("nobody kills it");
         });
     });
@@ -198,14 +197,14 @@ fn timers_made_by_tasks_take_the_slots_of_deleted_ones_and_stale_ids_do_nothing(
 #[test]
 fn a_timer_runs_on_in_the_next_run_and_what_it_missed_between_is_counted() {
     let mut bench = Bench::new(sim(), &ExecConfig::default());
-    let zero = bench.executive.now().after_nanos(1_000_000);
+    let zero = bench.executive.now() + Nanos::new(1_000_000);
     let log = bench.log.clone();
     let timer = bench.executive.timer("periodic", move |_, expiry| {
-        log.note((expiry.deadline.as_nanos() - zero.as_nanos()) / 1_000_000);
+        log.note((expiry.deadline - zero).count() / 1_000_000);
     });
     bench.executive.start_periodic(timer.expect("few objects"), zero, micros(1_000)).expect("a sensible period");
-    bench.run_for(RunLimit::Until(zero.after_nanos(2_500_000)));
-    bench.run_for(RunLimit::Until(zero.after_nanos(4_500_000)));
+    bench.run_for(RunLimit::Until(zero + Nanos::new(2_500_000)));
+    bench.run_for(RunLimit::Until(zero + Nanos::new(4_500_000)));
     assert_eq!(bench.log.text(), "0 1 2 = TimeUp 3 4 = TimeUp");
 }
 
@@ -218,18 +217,18 @@ fn a_signal_and_a_time_out_at_one_moment_have_one_outcome_and_the_unit_is_somewh
         let mut bench = Bench::new(sim(), &ExecConfig::default());
         bench.start("works", 20, |ctx, _| ctx.work(micros(200)));
         let units = bench.executive.semaphore(0, 1).expect("few objects");
-        let deadline = bench.executive.now().after_nanos(100_000);
+        let deadline = bench.executive.now() + Nanos::new(100_000);
         let log = bench.log.clone();
         let timer = bench.executive.timer("giver", move |ctx, _| {
             ctx.signal_semaphore(units).expect("below its limit");
             log.note("given");
         });
-        let at = hairspring_exec::Moment::from_nanos(deadline.as_nanos().saturating_add_signed(offset_ns));
+        let at = deadline + Nanos::new(offset_ns);
         bench.executive.start_timer(timer.expect("few objects"), at).expect("it exists");
         let count = Arc::clone(&given);
         bench.start("waiter", 10, move |ctx, log| {
             let outcome = ctx.wait_semaphore(units, hairspring_exec::Limit::Until(deadline));
-            ctx.delay_until(deadline.after_nanos(10_000)).expect("nobody kills it");
+            ctx.delay_until(deadline + Nanos::new(10_000)).expect("nobody kills it");
             let left = ctx.wait_semaphore(units, hairspring_exec::Limit::NoWait);
             assert_eq!(outcome.is_ok(), left.is_err(), "given or left, at {offset_ns}");
             count.fetch_add(u64::from(outcome.is_ok()), Ordering::Relaxed);

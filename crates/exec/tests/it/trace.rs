@@ -21,7 +21,7 @@ fn little() -> Trace {
     let config = ExecConfig { trace: Some(10_000), ..ExecConfig::default() };
     let mut executive = Executive::new(programs::backend("sim").expect("it exists"), &config).expect("it is made");
     let begin = executive.now();
-    let micros = |count: u64| begin.after_nanos(1_000 * count);
+    let micros = |count: i64| begin + Nanos::new(1_000 * count);
     let resource = executive.resource(ResourceProtocol::Inherit).expect("made");
     let low = executive.task("low & slow", priority(30), move |ctx| {
         let held = ctx.reserve(resource, Limit::Forever);

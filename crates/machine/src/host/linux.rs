@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Host, arch, linux_facts, sentinel};
 use crate::facts::{Facts, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
-    Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Instant, Machine, Nanos, Policy,
+    PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 /// The kernel's unit in /proc/stat: USER_HZ is 100 on every architecture that has a back-end here.
@@ -77,16 +77,16 @@ impl Machine for Host {
                 woken(unsafe { libc::usleep(libc::useconds_t::try_from(micros).unwrap_or(libc::useconds_t::MAX)) })
             }
             SleepCall::StdSleep => {
-                std::thread::sleep(request.into());
+                std::thread::sleep(request.try_into().unwrap_or_default());
                 Woken::Expired
             }
-            SleepCall::ClockNanosleep => self.sleep_until(self.read(Clock::Monotonic) + request),
+            SleepCall::ClockNanosleep => self.sleep_until(self.monotonic() + request),
         }
     }
 
     #[inline]
-    fn sleep_until(&self, deadline: Nanos) -> Woken {
-        let deadline = timespec(deadline);
+    fn sleep_until(&self, deadline: Instant) -> Woken {
+        let deadline = timespec(deadline.as_monotonic());
         // SAFETY: `deadline` outlives the call; with TIMER_ABSTIME no remainder is written.
         woken(unsafe {
             libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const deadline, std::ptr::null_mut())
@@ -252,7 +252,7 @@ impl Machine for Host {
     fn cpu_counters(&self, cpu: Cpu) -> Result<CpuCounters, Unread> {
         let (steal_ticks, interrupts) =
             linux_facts::counters_steal_and_interrupts(&linux_facts::Root::default(), cpu.0)?;
-        Ok(CpuCounters { steal: USER_TICK.times(i64::try_from(steal_ticks).unwrap_or(i64::MAX)), interrupts })
+        Ok(CpuCounters { steal: USER_TICK * i64::try_from(steal_ticks).unwrap_or(i64::MAX), interrupts })
     }
 
     fn real_time_throttle(&self) -> Option<(Nanos, Nanos)> {

@@ -40,8 +40,8 @@ use super::windows_levels::{level_of, packed, priority_of, unpacked};
 use super::{Host, windows_facts, x86_64};
 use crate::facts::{Facts, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Nanos, Policy, PublishedRate,
-    Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Instant, Machine, Nanos, Policy,
+    PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 /// The unit of Windows' times, in nanoseconds.
@@ -108,15 +108,15 @@ impl Machine for Host {
                 // SAFETY: Sleep takes a plain number.
                 unsafe { Sleep(u32::try_from(millis).unwrap_or(INFINITE - 1)) };
             }
-            SleepCall::StdSleep => std::thread::sleep(request.into()),
-            SleepCall::ClockNanosleep => return self.sleep_until(self.read(Clock::Monotonic) + request),
+            SleepCall::StdSleep => std::thread::sleep(request.try_into().unwrap_or_default()),
+            SleepCall::ClockNanosleep => return self.sleep_until(self.monotonic() + request),
         }
         Woken::Expired
     }
 
-    fn sleep_until(&self, deadline: Nanos) -> Woken {
+    fn sleep_until(&self, deadline: Instant) -> Woken {
         loop {
-            let left = deadline.count().saturating_sub(performance_counter().count());
+            let left = (deadline.as_monotonic() - performance_counter()).count();
             if left <= 0 {
                 return Woken::Expired;
             }

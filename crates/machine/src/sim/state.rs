@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::script::{Costs, Disturbance, Script, SimEvent};
-use crate::{Clock, Cpu, CpuCounters, CpuSet, Nanos, Policy, ThreadUsage, Ticks, Woken};
+use crate::{Clock, Cpu, CpuCounters, CpuSet, Instant, Nanos, Policy, ThreadUsage, Ticks, Woken};
 
 const PICOS: u64 = 1_000;
 /// True time at the beginning, so that no clock starts at zero.
@@ -190,9 +190,9 @@ impl State {
         self.advance(picos, Doing::Running);
     }
 
-    pub(super) fn sleep_until(&mut self, deadline: Nanos) -> Woken {
+    pub(super) fn sleep_until(&mut self, deadline: Instant) -> Woken {
         self.run(self.script.costs.system_call);
-        let ahead = (deadline - self.clock(Clock::Monotonic)).count();
+        let ahead = (deadline.as_monotonic() - self.clock(Clock::Monotonic)).count();
         if ahead <= 0 {
             return Woken::Expired;
         }
@@ -202,7 +202,7 @@ impl State {
         let late = least + self.next_random((most - least).max(0)) + self.slack.count();
         // A clock that runs slow or was set back while the thread slept has not arrived at the first try.
         for _ in 0..WAKE_TRIES {
-            let ahead = (deadline - self.clock(Clock::Monotonic)).count();
+            let ahead = (deadline.as_monotonic() - self.clock(Clock::Monotonic)).count();
             if ahead <= 0 {
                 break;
             }
@@ -263,7 +263,7 @@ impl State {
                 }
             }
             Disturbance::Steal(span) => {
-                self.counters.steal = self.counters.steal + span;
+                self.counters.steal += span;
                 if running {
                     self.pass_nanos(span);
                 }
@@ -273,7 +273,7 @@ impl State {
                 self.break_sentinel();
                 self.cpu = cpu;
             }
-            Disturbance::LateWake(span) => self.late_wake = self.late_wake + span,
+            Disturbance::LateWake(span) => self.late_wake += span,
             Disturbance::ClockStep(span) => self.stepped_ns += span.count(),
             Disturbance::Suspend(span) => {
                 self.suspended_ns += span.count();

@@ -2,7 +2,7 @@
 
 use std::fs::read_to_string;
 
-use hairspring_machine::{Clock, CpuSet, Host, Machine, Nanos};
+use hairspring_machine::{CpuSet, Host, Machine, Nanos};
 
 #[test]
 fn the_evidence_names_the_clock_source_of_the_kernel() {
@@ -59,9 +59,9 @@ fn the_published_rates_are_near_the_rate_that_is_measured() {
             "neither CPUID nor the kernel's log states a rate",
         );
     }
-    let (ticks, clock) = (Host.ticks_ordered(), Host.read(Clock::Monotonic));
+    let (ticks, clock) = (Host.ticks_ordered(), Host.monotonic());
     Host.sleep_until(clock + Nanos::from_millis(200));
-    let measured = Host.ticks_ordered().since(ticks) as f64 / (Host.read(Clock::Monotonic) - clock).as_secs_f64();
+    let measured = Host.ticks_ordered().since(ticks) as f64 / (Host.monotonic() - clock).as_secs_f64();
     for rate in rates {
         assert!(rate.rate_hz > 0.0 && rate.step_hz > 0.0, "{rate:?}");
         // A preemption between the two reads at an end, 10 ms at the worst, is 5 percent.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hairspring_machine::{Clock, ClockCall, Host, Machine, Nanos, SleepCall, Woken};
+use hairspring_machine::{Clock, ClockCall, Host, Instant, Machine, Nanos, SleepCall, Woken};
 
 const CLOCKS: [Clock; 8] = [
     Clock::Monotonic,
@@ -72,9 +72,9 @@ fn the_ordered_counter_never_goes_back() {
 
 #[track_caller]
 fn check_sleep(request: Nanos, sleep: impl Fn() -> Woken) {
-    let before = Host.read(Clock::Monotonic);
+    let before = Host.monotonic();
     let woken = sleep();
-    let passed = Host.read(Clock::Monotonic) - before;
+    let passed = Host.monotonic() - before;
     assert_eq!(woken, Woken::Expired);
     assert!(passed >= request, "{passed} instead of {request}");
 }
@@ -83,13 +83,14 @@ fn check_sleep(request: Nanos, sleep: impl Fn() -> Woken) {
 fn sleep_until_is_never_early() {
     for micros in (0..200).map(|n| n * 7) {
         let request = Nanos::from_micros(micros);
-        check_sleep(request, || Host.sleep_until(Host.read(Clock::Monotonic) + request));
+        check_sleep(request, || Host.sleep_until(Host.monotonic() + request));
     }
 }
 
 #[test]
 fn sleep_until_a_moment_that_has_passed_returns() {
-    for deadline in [Nanos::ZERO, Nanos::new(-1), -Nanos::MAX, Host.read(Clock::Monotonic) - Nanos::new(1)] {
+    let early = [Nanos::ZERO, Nanos::new(-1), -Nanos::MAX].map(Instant::from_monotonic);
+    for deadline in early.into_iter().chain([Host.monotonic() - Nanos::new(1)]) {
         assert_eq!(Host.sleep_until(deadline), Woken::Expired);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hairspring_machine::{Clock, CpuSet, Host, Machine, Nanos};
+use hairspring_machine::{CpuSet, Host, Machine, Nanos};
 
 use super::{on_own_thread, skip, with_competitor};
 
@@ -39,7 +39,7 @@ fn a_thread_that_is_left_alone_keeps_its_sentinel() {
 fn reading_clocks_and_counters_leaves_the_sentinel_alone() {
     try_sentinel("sentinel::reading_clocks_and_counters_leaves_the_sentinel_alone", || {
         let read = || {
-            let _ = (Host.read(Clock::Monotonic), Host.ticks_ordered(), Host.cpu());
+            let _ = (Host.monotonic(), Host.ticks_ordered(), Host.cpu());
         };
         assert!((0..1_000).filter(|_| stands_after(read)).count() > 500);
     });
@@ -50,7 +50,7 @@ fn a_sleep_breaks_the_sentinel() {
     try_sentinel("sentinel::a_sleep_breaks_the_sentinel", || {
         for _ in 0..20 {
             assert!(!stands_after(|| {
-                Host.sleep_until(Host.read(Clock::Monotonic) + Nanos::from_micros(200));
+                Host.sleep_until(Host.monotonic() + Nanos::from_micros(200));
             }));
         }
     });

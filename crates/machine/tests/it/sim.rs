@@ -16,7 +16,7 @@ fn sim_with(disturbance: Disturbance) -> Sim {
 fn two_runs_of_a_script_are_equal_to_the_picosecond() {
     let run = || {
         let sim = sim_with(Disturbance::Preempt(micros(40)));
-        let reads: Vec<_> = (0..500).map(|_| (sim.ticks(), sim.read(Clock::Monotonic), sim.true_picos())).collect();
+        let reads: Vec<_> = (0..500).map(|_| (sim.ticks(), sim.monotonic(), sim.true_picos())).collect();
         let sleeps: Vec<_> = (0..50).map(|_| (sim.sleep(SleepCall::Nanosleep, micros(9)), sim.true_picos())).collect();
         (reads, sleeps)
     };
@@ -34,9 +34,9 @@ fn clones_are_the_same_machine() {
 #[track_caller]
 fn check_sleep(script: Script, request: Nanos) {
     let sim = Sim::new(script);
-    let deadline = sim.read(Clock::Monotonic) + request;
+    let deadline = sim.monotonic() + request;
     assert_eq!(sim.sleep_until(deadline), Woken::Expired);
-    let now = sim.read(Clock::Monotonic);
+    let now = sim.monotonic();
     assert!(now >= deadline, "woken at {now}, asked for {deadline}");
 }
 
@@ -84,7 +84,7 @@ fn a_preemption_can_fall_into_the_look_at_the_sentinel() {
 #[test]
 fn a_signal_ends_a_sleep_and_says_so() {
     let sim = sim_with(Disturbance::Signal);
-    assert_eq!(sim.sleep_until(sim.read(Clock::Monotonic) + Nanos::from_secs(1)), Woken::Signal);
+    assert_eq!(sim.sleep_until(sim.monotonic() + Nanos::from_secs(1)), Woken::Signal);
     assert!(sim.true_time() < micros(100));
 }
 
@@ -147,9 +147,9 @@ fn slack_delays_ordinary_threads_only() {
         let sim = Sim::new(Script { wake_late: (Nanos::ZERO, Nanos::ZERO), ..Script::default() });
         sim.set_policy(policy).expect("permitted");
         sim.set_timer_slack(slack);
-        let deadline = sim.read(Clock::Monotonic) + micros(100);
+        let deadline = sim.monotonic() + micros(100);
         sim.sleep_until(deadline);
-        sim.read(Clock::Monotonic) - deadline
+        sim.monotonic() - deadline
     };
     assert!(woken_after(Policy::Other, micros(50)) >= micros(50));
     assert!(woken_after(Policy::Other, Nanos::ZERO) < micros(1));

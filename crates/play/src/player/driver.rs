@@ -147,7 +147,7 @@ impl Drop for StopsOnPanic<'_> {
 
 fn sleep(span: Nanos) {
     if span > Nanos::ZERO {
-        std::thread::sleep(Duration::from(span));
+        std::thread::sleep(Duration::try_from(span).unwrap_or_default());
     }
 }
 

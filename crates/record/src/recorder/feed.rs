@@ -105,7 +105,7 @@ impl Recorder {
             self.pass_to(start + length);
             let before = (self.setup.stopwatch)();
             let crc = crc32c::crc32c(self.consumer.view(start, length as usize));
-            self.checksum_time = self.checksum_time + ((self.setup.stopwatch)() - before);
+            self.checksum_time += (self.setup.stopwatch)() - before;
             self.consumer.take(length);
             self.taken.push_back((start + length, false));
             let piece = Piece { memory: self.ring, at: self.consumer.offset(start), length: length as usize };
@@ -250,7 +250,7 @@ impl Recorder {
         let (at, length) = (buffer * staging.block, std::mem::take(&mut staging.filled));
         let before = (self.setup.stopwatch)();
         let crc = crc32c::crc32c(staging.scratch.bytes(at, length));
-        self.checksum_time = self.checksum_time + ((self.setup.stopwatch)() - before);
+        self.checksum_time += (self.setup.stopwatch)() - before;
         let piece = Piece { memory: staging.memory, at, length };
         self.stored_position += length as u64;
         self.write_block(slot, piece, crc, None, Some(buffer), now);

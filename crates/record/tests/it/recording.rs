@@ -132,7 +132,7 @@ fn run(case: &Case, mut next: impl FnMut() -> u8) -> (Outcome, Contents, Scripte
         // On to the next thing that happens, at most a bit.
         now = disk.next_due().unwrap_or(wake).max(now).min(now + Nanos::from_micros(150 * i64::from(next() + 1)));
         if next() == 0 {
-            now = now + Nanos::from_micros(50);
+            now += Nanos::from_micros(50);
         }
         disk.advance(now);
     }
@@ -477,7 +477,7 @@ fn the_time_of_frame_0_survives_a_crash() {
     while recorder.ledger(card.counters()).durable_bytes < 100_000 {
         serve(&mut card, &mut producer, now, false);
         recorder.step(now, card.counters());
-        now = now + Nanos::from_micros(500);
+        now += Nanos::from_micros(500);
         disk.advance(now);
     }
     let image = disk.image_after_power_cut(3);

@@ -108,7 +108,7 @@ fn kernel_stamps<M: Machine>(machine: &M) -> std::io::Result<bool> {
     let to = socket.local_addr()?;
     for _ in 0..TRIES {
         socket.send_to(&[], to)?;
-        machine.sleep_until(machine.read(Clock::Monotonic) + WAITED);
+        machine.sleep_until(machine.monotonic() + WAITED);
         let realtime = calls::receive(socket.as_fd(), &mut [])?.realtime;
         if realtime.is_some_and(|realtime| machine.read(Clock::Realtime) - realtime >= WAITED) {
             return Ok(true);

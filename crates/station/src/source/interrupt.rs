@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use hairspring_device::{DeviceError, GpioEdges, Parport, PciInterrupt};
-use hairspring_machine::{Machine, Nanos};
+use hairspring_machine::{Instant, Machine, Nanos};
 use hairspring_time::Timebase;
 
 use super::{EventSource, failed, has_come};
@@ -37,7 +37,7 @@ struct Said {
     /// How many interrupts came since it was asked before, lost ones included.
     count: u64,
     /// When the last of them came, by `CLOCK_MONOTONIC`, where the kernel says so.
-    at: Option<Nanos>,
+    at: Option<Instant>,
 }
 
 impl InterruptLine {
@@ -112,7 +112,7 @@ impl<M: Machine + Send + Sync> EventSource for Interrupts<'_, M> {
             }
             let missed = std::mem::take(&mut self.missed) + count - 1;
             let (at, stamped) = match at {
-                Some(at) => (wake + (at - wake.as_monotonic()), Stamped::Kernel),
+                Some(at) => (wake + (at - wake), Stamped::Kernel),
                 None => (wake, Stamped::Wake),
             };
             return Ok(Some(Event { at, stamped, wake, waited, sequence: self.last, missed, cycle: None }));

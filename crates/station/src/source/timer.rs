@@ -79,8 +79,8 @@ impl<M: Machine + Send + Sync> EventSource for Timer<'_, M> {
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         let (sequence, missed) = self.schedule.next(self.timebase.now());
         let at = self.schedule.due(sequence);
-        // Their clock is ours only within a bound, and nobody is to be woken before the time.
-        let by_kernel = at.as_monotonic() + self.timebase.offset_bound(at);
+        // The kernel's clock agrees with our scale only within this bound, and the timer must not wake us before the time.
+        let by_kernel = at + self.timebase.offset_bound(at);
         calls::set_timer(self.timer.as_fd(), by_kernel).map_err(|error| failed("set a timer", &error))?;
         let ready = calls::wait(self.timer.as_fd(), self.stop.bell());
         if ready.map_err(|error| failed("wait for a timer", &error))? == Ready::Bell {

@@ -40,7 +40,7 @@ pub(crate) fn events(timebase: &Timebase<Host>) {
         // The numbers have gone on while it was stopped: they are those of the time that has passed.
         let (Some((first, began)), Some((last, ended))) = (first, last) else { panic!("no event") };
         let passed = ended.since(began).expect("one epoch");
-        let counted = period.times(i64::try_from(last - first).expect("few"));
+        let counted = period * i64::try_from(last - first).expect("few");
         assert!((passed - counted).count().abs() < period.count() / 100, "{passed} passed, {counted} counted");
     });
 }

@@ -32,7 +32,7 @@ impl EventSource for Scripted<'_> {
         self.at += missed;
         let Some(time) = self.times.get(self.at) else { return Ok(None) };
         if *time > now {
-            machine.sleep_until((self.start + *time).as_monotonic() + self.wake);
+            machine.sleep_until(self.start + *time + self.wake);
         }
         self.at += 1;
         let (at, wake) = (self.start + *time, self.timebase.now());

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use hairspring_machine::{Clock, Machine, Nanos};
+use hairspring_machine::{Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{TimeSource, Timebase};
 
@@ -146,7 +146,7 @@ impl Calibrations {
         let count = if context.effort == Effort::Quick { CALIBRATIONS / 2 } else { CALIBRATIONS };
         let mut aged = None;
         let (mut wall, mut cpu, mut bounds) = (Samples::new(), Samples::new(), Vec::new());
-        let began = context.machine.read(Clock::Monotonic);
+        let began = context.machine.monotonic();
         for _ in 0..count {
             let Ok(fresh) = Timebase::calibrate(context.machine.clone()) else { continue };
             wall.push_nanos(fresh.cost().wall);
@@ -162,7 +162,7 @@ impl Calibrations {
             }
             return;
         };
-        while context.machine.read(Clock::Monotonic) < began + AGE {
+        while context.machine.monotonic() < began + AGE {
             context.machine.sleep_until(began + AGE);
         }
         let refined = fresh.refine().timebase;

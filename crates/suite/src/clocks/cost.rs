@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use hairspring_machine::{Clock, Machine};
+use hairspring_machine::Machine;
 use hairspring_sheet::{Absent, Method, Unit};
 
 use super::Read;
@@ -97,7 +97,7 @@ fn empty_call() {
 }
 
 fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Taken {
-    let until = context.machine.read(Clock::Monotonic) + context.share(0.012);
+    let until = context.machine.monotonic() + context.share(0.012);
     let mut empty_batches = Samples::new();
     for _ in 0..50 {
         empty_batches.push(ticks_as_nanos(context, batch(context, empty_call).0));
@@ -107,7 +107,7 @@ fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) 
     with_call!(context, read, call => {
         batch(context, call);
         while samples.len() < BATCHES_MOST
-            && (samples.len() < 20 || context.machine.read(Clock::Monotonic) < until)
+            && (samples.len() < 20 || context.machine.monotonic() < until)
             && !context.stopped()
         {
             let (ticks, calls) = batch(context, call);

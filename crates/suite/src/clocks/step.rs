@@ -33,11 +33,11 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, t
 fn steps<M: Machine + Clone + Sync>(context: &Context<'_, M>, clock: Option<Clock>) -> Taken {
     let limit = context.share(if context.effort == Effort::Quick { 0.02 } else { 0.01 });
     let mut samples = Samples::new();
-    let until = context.machine.read(Clock::Monotonic) + limit;
+    let until = context.machine.monotonic() + limit;
     match clock {
         None => {
             let rate_ghz = context.timebase.calibration().rate_hz / 1e9;
-            while samples.len() < STEPS_WANTED && context.machine.read(Clock::Monotonic) < until {
+            while samples.len() < STEPS_WANTED && context.machine.monotonic() < until {
                 let before = context.timebase.stamp();
                 let step = context.timebase.stamp().since(before);
                 if step != 0 {
@@ -55,7 +55,7 @@ fn steps<M: Machine + Clone + Sync>(context: &Context<'_, M>, clock: Option<Cloc
                     before = now;
                 }
                 looks += 1;
-                if looks.is_multiple_of(64) && context.machine.read(Clock::Monotonic) > until {
+                if looks.is_multiple_of(64) && context.machine.monotonic() > until {
                     break;
                 }
             }

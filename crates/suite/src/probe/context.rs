@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos, Policy};
+use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos, Policy};
 use hairspring_sheet::{Absent, Figure, Method, Note, NoteKind, Series, Unit, Value};
 use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
 
@@ -106,7 +106,7 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) done: Nanos,
     pub(crate) total: Nanos,
     /// When the chapter began.
-    pub(crate) began: Nanos,
+    pub(crate) began: Instant,
 }
 
 /// The rows of a chapter, by slot, with what was found so far.
@@ -153,7 +153,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
             head: Vec::new(),
             done: Nanos::ZERO,
             total: Nanos::ZERO,
-            began: Nanos::ZERO,
+            began: machine.monotonic(),
         }
     }
 
@@ -167,7 +167,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
             Entry { id: row.id.clone(), unit: row.unit, method: row.method, wanted, value: None }
         };
         self.rows = Rows { all: probes.rows().map(entry).collect(), running: Vec::new() };
-        self.began = self.machine.read(Clock::Monotonic);
+        self.began = self.machine.monotonic();
     }
 
     /// Ends the chapter: what was found for the rows that were asked for, by their ids.
@@ -221,7 +221,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
     /// Says what is measured from now on.
     pub(crate) fn say(&mut self, measuring: &str) {
         let budget = self.effort.chapter_budget();
-        let here = (self.machine.read(Clock::Monotonic) - self.began).min(budget);
+        let here = (self.machine.monotonic() - self.began).min(budget);
         (self.progress)(SheetProgress { measuring, done: self.done + here, total: self.total });
     }
 

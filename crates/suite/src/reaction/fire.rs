@@ -1,6 +1,6 @@
 //! Firing: an event, a rest, and the next event after the reaction.
 
-use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_sheet::Absent;
 use hairspring_station::{StageLog, Stages};
 use hairspring_time::{Instant, Timebase};
@@ -28,11 +28,11 @@ pub(super) fn fire(
     timebase: &Timebase<Host>,
 ) -> Result<Fired, Absent> {
     let mut fired = Fired { stages: Vec::with_capacity(EVENTS_MOST), stamps: Vec::with_capacity(EVENTS_MOST) };
-    let monotonic = || Host.read(Clock::Monotonic);
+    let monotonic = || Host.monotonic();
     let end = monotonic() + span;
     let Some(mut firing) = firing else {
         while monotonic() < end && fired.stages.len() < EVENTS_MOST {
-            Host.sleep_until(monotonic() + REST.times(20));
+            Host.sleep_until(monotonic() + REST * 20);
             fired.stages.extend(log.by_ref());
         }
         return Ok(fired);

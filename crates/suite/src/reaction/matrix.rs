@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hairspring_device::{AccessTimes, Device, Protocol};
-use hairspring_machine::{Clock, Host, Machine, Nanos, Policy};
+use hairspring_machine::{Host, Machine, Nanos, Policy};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_station::{EventSource, Signal, Sleeper, Stop};
 use hairspring_time::{RealTime, Timebase};
@@ -282,10 +282,10 @@ impl<'t> Experiment<'t> {
             return Err(absent);
         }
         // All of them one after the other, and a quarter.
-        let needed = (BEFORE + BEFORE + HOLD).times(i64::try_from(processes.len()).unwrap_or(1) * 5);
+        let needed = (BEFORE + BEFORE + HOLD) * (i64::try_from(processes.len()).unwrap_or(1) * 5);
         let needed = Nanos::new(needed.count() / 4);
         for round in 0..self.rounds {
-            let begun = Host.read(Clock::Monotonic);
+            let begun = Host.monotonic();
             let mut counted = self.timebase.now();
             for (index, (signal, after)) in signals.iter().enumerate() {
                 Host.sleep_until(begun + *after);
@@ -295,7 +295,7 @@ impl<'t> Experiment<'t> {
                     counted = self.timebase.instant(stamp);
                 }
             }
-            Host.sleep_until(Host.read(Clock::Monotonic) + needed);
+            Host.sleep_until(Host.monotonic() + needed);
             for (process, samples) in processes.iter_mut().zip(&mut samples) {
                 if !wait_for(|| process.fired.fired() > round) {
                     return Err(Absent::final_(format!("event {round} was not reacted to within {PATIENCE:?}")));
@@ -310,7 +310,7 @@ impl<'t> Experiment<'t> {
                     }
                 }
             }
-            Host.sleep_until(Host.read(Clock::Monotonic) + REST);
+            Host.sleep_until(Host.monotonic() + REST);
         }
         Ok(samples)
     }

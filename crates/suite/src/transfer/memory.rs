@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use hairspring_machine::{Clock, Machine, Nanos};
+use hairspring_machine::{Machine, Nanos};
 use hairspring_ring::{Bytes, Pages};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Host, Timebase};
@@ -245,7 +245,7 @@ fn measure_beyond<M: Machine + Clone + Sync>(
 ) {
     let wanted: Vec<Sweep> = sweeps.iter().copied().filter(|sweep| context.wants(sweep.beyond)).collect();
     let (size, cache) = beyond(context);
-    let elapsed = context.machine.read(Clock::Monotonic) - context.began;
+    let elapsed = context.machine.monotonic() - context.began;
     let mut arena = if context.effort != Effort::Thorough && elapsed > context.share(TIME_MOST) {
         let reason = format!("{elapsed} had passed already, and making {size} present takes long on this machine");
         Err(Absent::new(reason, "take the sheet with --thorough, or on a machine that is less busy"))

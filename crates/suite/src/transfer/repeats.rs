@@ -46,7 +46,7 @@ pub(super) fn tuned<M: Machine>(timebase: &Timebase<M>, span: Nanos, mut call: i
     let mut times = 1_u64;
     loop {
         let took = timed(timebase, || call(times));
-        if took.times(8) >= span {
+        if took * 8 >= span {
             let factor = span.count() as f64 / took.count().max(1) as f64;
             return ((times as f64 * factor) as u64).max(1);
         }

@@ -17,7 +17,7 @@ fn gaps(script: Script, happen: &[Disturbance]) -> Sheet {
     take_watched(&sim, &request(&["disturbance.gaps"], Effort::Quick), |progress, _| {
         if progress.measuring.starts_with("gaps") {
             for (disturbance, number) in happen.iter().zip(1..) {
-                sim.disturb(sim.true_time() + Nanos::from_millis(5).times(number), *disturbance);
+                sim.disturb(sim.true_time() + Nanos::from_millis(5) * number, *disturbance);
             }
         }
     })

@@ -9,7 +9,6 @@ use std::io::{Error, Write};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use hairspring_machine::Clock;
 use hairspring_time::{Host, LongDelay, Machine, Nanos, Timebase};
 
 /// Delays in an ordinary run, some seconds.
@@ -83,25 +82,22 @@ fn early_of(count: u64, random: &mut Random) -> u64 {
     for number in 0..count {
         // The longer ones are where a change of 500 ppm shows beside what the readings around a delay take.
         let request =
-            Nanos::new(random.between(20_000, 120_000)).times(if number % 8 < 5 && number % 16 >= 8 { 10 } else { 1 });
-        let before = Host.read(Clock::Monotonic);
+            Nanos::new(random.between(20_000, 120_000)) * if number % 8 < 5 && number % 16 >= 8 { 10 } else { 1 };
+        let before = Host.monotonic();
         let deadline = timebase.now() + request;
         let report = match number % 5 {
             0 => timebase.delay(request),
             1 => timebase.delay_polling(request, Nanos::from_micros(15)),
-            2 => long.delay(request.times(3)),
+            2 => long.delay(request * 3),
             3 => timebase.delay_until(deadline),
             _ => long.delay_until(deadline),
         };
-        let after = Host.read(Clock::Monotonic);
+        let after = Host.monotonic();
         let report = report.expect("in bounds");
         let too_soon = match number % 5 {
-            2 => after - before < request.times(3),
+            2 => after - before < request * 3,
             0 | 1 => after - before < request,
-            _ => {
-                after < deadline.as_monotonic()
-                    || timebase.now_ordered().since(deadline).expect("one epoch") < Nanos::ZERO
-            }
+            _ => after < deadline || timebase.now_ordered().since(deadline).expect("one epoch") < Nanos::ZERO,
         };
         if too_soon || report.late < Nanos::ZERO {
             early += 1;
@@ -132,7 +128,7 @@ fn no_delay_is_early_while_the_kernels_rate_steps_by_500_ppm() {
             while !ended.load(Ordering::Relaxed) {
                 rate.step_to(if random.between(0, 1) == 0 { -MOST } else { MOST });
                 changes.fetch_add(1, Ordering::Relaxed);
-                Host.sleep_until(Host.read(Clock::Monotonic) + Nanos::new(random.between(100_000, 3_000_000)));
+                Host.sleep_until(Host.monotonic() + Nanos::new(random.between(100_000, 3_000_000)));
             }
         });
         let mut random = Random(0x2545_F491_4F6C_DD1D);

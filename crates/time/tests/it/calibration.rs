@@ -1,6 +1,5 @@
 //! The rate that is found lies inside the bound that is stated with it, whatever happens meanwhile.
 
-use hairspring_machine::Clock;
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Calibration, Machine, Nanos, Sim, Timebase};
 use proptest::prelude::*;
@@ -56,7 +55,7 @@ proptest! {
         let (sim, mut timebase) = calibrated(script);
         check(&timebase, rate_hz, drift_ppb);
         for _ in 0..3 {
-            sim.sleep_until(sim.read(Clock::Monotonic) + millis(8));
+            sim.sleep_until(sim.monotonic() + millis(8));
             timebase = timebase.refine().timebase;
             check(&timebase, rate_hz, drift_ppb);
         }
@@ -90,7 +89,7 @@ fn a_calibration_is_good_to_20_ppm_at_once_and_to_1_ppm_at_the_age_of_a_tenth_of
     let (sim, timebase) = calibrated(Script::default());
     assert!(timebase.calibration().bound_ppm <= 20.0, "{:?}", timebase.calibration());
     assert!(timebase.cost().cpu < millis(1) && timebase.cost().wall < millis(10), "{:?}", timebase.cost());
-    sim.sleep_until(sim.read(Clock::Monotonic) + millis(96));
+    sim.sleep_until(sim.monotonic() + millis(96));
     let refined = timebase.refine().timebase;
     assert!(refined.calibration().bound_ppm <= 1.0, "{:?}", refined.calibration());
     check(&refined, 2_600_000_000, 0);

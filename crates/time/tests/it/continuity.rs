@@ -1,6 +1,5 @@
 //! How one time base follows another: without a step, with a smaller bound, or in a new epoch that says why.
 
-use hairspring_machine::Clock;
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Continuity, Machine, Nanos, Sim, TimeSource, Timebase};
 
@@ -9,16 +8,16 @@ use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
 /// Checks that an instant now is as near the kernel's clock as the time base says.
 #[track_caller]
 fn check_sandwich(sim: &Sim, timebase: &Timebase<Sim>) {
-    let before = sim.read(Clock::Monotonic);
+    let before = sim.monotonic();
     let now = timebase.now_ordered();
-    let after = sim.read(Clock::Monotonic);
+    let after = sim.monotonic();
     let bound = timebase.offset_bound(now);
     let (lower, upper) = (before - bound, after + bound);
-    assert!((lower..=upper).contains(&now.as_monotonic()), "{:?} not in {lower}..={upper}", now.as_monotonic());
+    assert!((lower..=upper).contains(&now), "{now} not in {lower}..={upper}");
 }
 
 fn age(sim: &Sim, span: Nanos) {
-    sim.sleep_until(sim.read(Clock::Monotonic) + span);
+    sim.sleep_until(sim.monotonic() + span);
 }
 
 #[test]
@@ -123,9 +122,9 @@ fn check_new_epoch(sim: &Sim, before: &Timebase<Sim>, after: &Timebase<Sim>) {
     assert!(new.since(old).is_err() && old.since(new).is_err());
     assert!(old.since(new).expect_err("two epochs").to_string().contains("epochs"));
     check_sandwich(sim, after);
-    let start = sim.read(Clock::Monotonic);
+    let start = sim.monotonic();
     after.delay(micros(30)).expect("short");
-    assert!(sim.read(Clock::Monotonic) - start >= micros(30));
+    assert!(sim.monotonic() - start >= micros(30));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the time base promises on this machine, tried very often. No figure here depends on how fast the machine is.
 
-use hairspring_machine::{Clock, CpuSet};
+use hairspring_machine::CpuSet;
 use hairspring_time::{Host, LongDelay, Machine, Nanos, Timebase};
 
 use super::{micros, millis, skip};
@@ -13,12 +13,11 @@ fn calibrated() -> Timebase {
 #[track_caller]
 fn check_sandwich(timebase: &Timebase, times: u32) {
     for _ in 0..times {
-        let before = Host.read(Clock::Monotonic);
+        let before = Host.monotonic();
         let now = timebase.now_ordered();
-        let after = Host.read(Clock::Monotonic);
+        let after = Host.monotonic();
         let bound = timebase.offset_bound(now);
-        let ours = now.as_monotonic();
-        assert!(before - bound <= ours && ours <= after + bound, "{ours} not in {before}..={after}, bound {bound}");
+        assert!(before - bound <= now && now <= after + bound, "{now} not in {before}..={after}, bound {bound}");
     }
 }
 
@@ -27,7 +26,7 @@ fn our_time_lies_between_two_readings_of_the_kernels_clock() {
     let mut timebase = calibrated();
     check_sandwich(&timebase, 20_000);
     for _ in 0..10 {
-        Host.sleep_until(Host.read(Clock::Monotonic) + millis(20));
+        Host.sleep_until(Host.monotonic() + millis(20));
         check_sandwich(&timebase, 5_000);
         timebase = timebase.refine().timebase;
         check_sandwich(&timebase, 5_000);
@@ -37,7 +36,7 @@ fn our_time_lies_between_two_readings_of_the_kernels_clock() {
 #[test]
 fn the_bound_shrinks_as_the_time_base_ages() {
     let timebase = calibrated();
-    Host.sleep_until(Host.read(Clock::Monotonic) + millis(100));
+    Host.sleep_until(Host.monotonic() + millis(100));
     let refined = timebase.refine().timebase;
     let (young, old) = (timebase.calibration(), refined.calibration());
     assert!(old.baseline > young.baseline);
@@ -76,16 +75,16 @@ fn now_never_goes_back_across_moves_between_cpus_and_refinements() {
 /// Delays of 0–5 µs on one CPU, each checked by stamps and by the kernel's clock around it. Returns how many.
 fn delays_on(cpu: hairspring_time::Cpu, timebase: &Timebase, span: Nanos) -> u64 {
     Host.set_affinity(&CpuSet(vec![cpu])).expect("our own CPU");
-    let until = Host.read(Clock::Monotonic) + span;
+    let until = Host.monotonic() + span;
     let mut count = 0_u64;
     // Every request once at the least, however slow it goes.
-    while Host.read(Clock::Monotonic) < until || count < 5_000 {
+    while Host.monotonic() < until || count < 5_000 {
         for request in (count.cast_signed() % 7..5_000).step_by(7).map(Nanos::new) {
-            let kernel_before = Host.read(Clock::Monotonic);
+            let kernel_before = Host.monotonic();
             let before = timebase.stamp_ordered();
             let report = timebase.delay(request).expect("short");
             let after = timebase.stamp_ordered();
-            let kernel = Host.read(Clock::Monotonic) - kernel_before;
+            let kernel = Host.monotonic() - kernel_before;
             let stamped = timebase.nanos(after.since(before));
             assert!(stamped >= request && kernel >= request, "{request}: {stamped} stamped, {kernel} by the kernel");
             assert!(report.late >= Nanos::ZERO && report.actual <= stamped, "{report:?}");
@@ -99,7 +98,7 @@ fn delays_on(cpu: hairspring_time::Cpu, timebase: &Timebase, span: Nanos) -> u64
 #[test]
 fn no_delay_of_up_to_five_microseconds_is_early_on_any_cpu_of_this_machine() {
     let timebase = calibrated();
-    Host.sleep_until(Host.read(Clock::Monotonic) + millis(100));
+    Host.sleep_until(Host.monotonic() + millis(100));
     let timebase = timebase.refine().timebase;
     let cpus = Host.affinity().0;
     let counts: Vec<u64> = std::thread::scope(|scope| {
@@ -117,9 +116,9 @@ fn delay_until_and_long_delays_are_never_early_on_this_machine() {
     let timebase = calibrated();
     let mut long = LongDelay::new(&timebase);
     for request in (0..60).map(|n| micros(n * n)) {
-        let before = Host.read(Clock::Monotonic);
+        let before = Host.monotonic();
         let report = long.delay(request).expect("in bounds");
-        assert!(Host.read(Clock::Monotonic) - before >= request && report.late >= Nanos::ZERO, "{report:?}");
+        assert!(Host.monotonic() - before >= request && report.late >= Nanos::ZERO, "{report:?}");
         for polled in [true, false] {
             let deadline = timebase.now() + request;
             let report = if polled { timebase.delay_until(deadline) } else { long.delay_until(deadline) };
@@ -134,9 +133,9 @@ fn delay_until_and_long_delays_are_never_early_on_this_machine() {
 fn a_spent_budget_is_slept_out_on_this_machine() {
     let timebase = calibrated();
     for request in [micros(60), millis(1), millis(20)] {
-        let before = Host.read(Clock::Monotonic);
+        let before = Host.monotonic();
         let report = timebase.delay_polling(request, micros(5)).expect("in bounds");
-        assert!(Host.read(Clock::Monotonic) - before >= request && report.late >= Nanos::ZERO, "{report:?}");
+        assert!(Host.monotonic() - before >= request && report.late >= Nanos::ZERO, "{report:?}");
         // A preemption can take the whole request; else the budget ends the poll.
         assert!(report.verdict.budget_spent || report.verdict.lost() > Nanos::ZERO, "{report:?}");
     }

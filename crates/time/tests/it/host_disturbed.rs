@@ -54,7 +54,7 @@ fn check(test: &str, preempted: Gaps, before: ThreadUsage, after: ThreadUsage) {
     assert!(count * 2 >= switches && count <= switches * 2, "{preempted:?}, {switches} switches");
     let (Some(from), Some(to)) = (before.run_delay, after.run_delay) else { return };
     let waited = to - from;
-    assert!(preempted.total.times(2) >= waited && preempted.total <= waited.times(2), "{preempted:?}, waited {waited}");
+    assert!(preempted.total * 2 >= waited && preempted.total <= waited * 2, "{preempted:?}, waited {waited}");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Long delays on machines that wake late, at every length and under every budget.
 
-use hairspring_machine::Clock;
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{LongDelay, Machine, Nanos, Policy, Report, Sim, Timebase};
 
@@ -46,9 +45,9 @@ fn waking(late: (i64, i64), drift: i64, counter_trusted: bool) -> Script {
 /// Checks a long delay by the kernel's clock, and that its report agrees with itself.
 #[track_caller]
 fn check(sim: &Sim, long: &mut LongDelay<'_, Sim>, request: Nanos) -> Report {
-    let before = sim.read(Clock::Monotonic);
+    let before = sim.monotonic();
     let report = long.delay(request).expect("in bounds");
-    let passed = sim.read(Clock::Monotonic) - before;
+    let passed = sim.monotonic() - before;
     assert!(passed >= request, "{passed} of {request}, {report:?}");
     assert!(report.requested == request && report.actual >= request && report.actual <= passed, "{report:?}");
     assert_eq!(report.late, report.actual - request, "{report:?}");
@@ -155,7 +154,7 @@ fn delay_until_tells_how_far_its_scale_has_run_away_from_the_kernels_clock_until
         assert_eq!(report.verdict.name(), "rerated", "{report:?}");
         // Once for the baseline that holds both rates, and once for the new one.
         let timebase = timebase.refine().timebase;
-        sim.sleep_until(sim.read(Clock::Monotonic) + millis(100));
+        sim.sleep_until(sim.monotonic() + millis(100));
         let timebase = timebase.refine().timebase;
         let report = LongDelay::new(&timebase).delay_until(timebase.now() + Nanos::from_secs(1)).expect("this epoch");
         assert!(report.late < micros(1) && report.verdict.is_clean(), "{ppb} {report:?}");
@@ -253,15 +252,15 @@ fn a_delay_counts_from_the_reading_that_it_is_given() {
     let (sim, timebase) = calibrated(waking((20, 60), 0, true));
     let mut long = LongDelay::new(&timebase);
     for (work, late) in [(Nanos::ZERO, Nanos::ZERO), (millis(3), Nanos::ZERO), (millis(25), millis(15))] {
-        let began = sim.read(Clock::Monotonic);
+        let began = sim.monotonic();
         sim.work(work);
         let report = long.delay_since(began, millis(10), |_| ()).expect("in bounds");
-        let took = sim.read(Clock::Monotonic) - began;
+        let took = sim.monotonic() - began;
         assert!(report.late >= late && report.late < late + micros(1), "{work}: {report:?}");
         assert!(took >= report.actual && took < report.actual + micros(1), "{took} {report:?}");
         assert_eq!(report.slept > Nanos::ZERO, late == Nanos::ZERO, "{report:?}");
     }
-    assert!(long.delay_since(sim.read(Clock::Monotonic), Nanos::new(-1), |_| ()).is_err());
+    assert!(long.delay_since(sim.monotonic(), Nanos::new(-1), |_| ()).is_err());
 }
 
 #[test]

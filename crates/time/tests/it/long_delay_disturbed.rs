@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::Clock;
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Cause, Cpu, DelayError, GAP_LEAST, LongDelay, Machine, Nanos, Report};
 
@@ -19,9 +18,9 @@ fn delay_with(events: &[(Nanos, Disturbance)]) -> Report {
     for (wait, disturbance) in events {
         disturb_in(&sim, *wait, *disturbance);
     }
-    let before = sim.read(Clock::Monotonic);
+    let before = sim.monotonic();
     let report = long.delay(REQUEST).expect("in bounds");
-    assert!(sim.read(Clock::Monotonic) - before >= REQUEST, "early: {report:?}, {events:?}");
+    assert!(sim.monotonic() - before >= REQUEST, "early: {report:?}, {events:?}");
     assert!(report.late >= Nanos::ZERO, "{report:?}");
     report
 }

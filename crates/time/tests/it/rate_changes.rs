@@ -3,7 +3,6 @@
 //! A calibration knows the past. NTP may change the rate of the kernel's clock at any moment after it: `adjtimex` by 500 ppm,
 //! chrony by up to 100,000. Whoever believes the calibration then ends a delay early by the change times the request.
 
-use hairspring_machine::Clock;
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Instant, LongDelay, Machine, Nanos, Report, Sim, Timebase};
 
@@ -43,9 +42,9 @@ fn check_for(
     let (sim, timebase) = calibrated(Script { costs: ODD_COSTS, ..Script::default() });
     let mut long = LongDelay::new(&timebase);
     change_rate(&sim, change, phase, request);
-    let before = sim.read(Clock::Monotonic);
+    let before = sim.monotonic();
     let report = delay(&mut long, &timebase, request);
-    let passed = sim.read(Clock::Monotonic) - before;
+    let passed = sim.monotonic() - before;
     assert!(passed >= request, "{passed} of {request} at {change} ppb from {phase} on: {report:?}");
     check_report(&report, passed);
 }
@@ -62,18 +61,18 @@ fn check_until(
     let (sim, timebase) = calibrated(Script { costs: ODD_COSTS, ..Script::default() });
     let mut long = LongDelay::new(&timebase);
     change_rate(&sim, change, phase, request);
-    let before = sim.read(Clock::Monotonic);
+    let before = sim.monotonic();
     let deadline = timebase.now() + request;
     let report = delay(&mut long, &timebase, deadline);
     let over = timebase.now().since(deadline).expect("one epoch");
-    let kernel = sim.read(Clock::Monotonic);
+    let kernel = sim.monotonic();
     let what = format!("{request} at {change} ppb from {phase} on: {report:?}");
     assert!(over >= Nanos::ZERO, "early by {} on its own scale, {what}", -over);
-    assert!(kernel >= deadline.as_monotonic(), "early by the kernel's clock, {what}");
+    assert!(kernel >= deadline, "early by the kernel's clock, {what}");
     assert!(kernel - before >= request, "the time did not pass by the kernel's clock, {what}");
     assert!(report.late >= Nanos::ZERO, "{what}");
     // What the report tells is the later of the two, to what the readings here take.
-    let late = over.max(kernel - deadline.as_monotonic());
+    let late = over.max(kernel - deadline);
     assert!((late - report.late).count().abs() < 1_000, "late by {late}, {what}");
 }
 

@@ -1,7 +1,7 @@
 //! What no delay can mean is refused at the door, with a word that says what to do.
 
-use hairspring_machine::sim::Script;
-use hairspring_time::{DelayError, LongDelay, Nanos, POLL_MOST, REQUEST_MOST};
+use hairspring_machine::sim::{Disturbance, Script};
+use hairspring_time::{DelayError, LongDelay, Machine, Nanos, POLL_MOST, REQUEST_MOST};
 
 use super::{calibrated, millis};
 
@@ -61,4 +61,23 @@ fn an_instant_of_another_time_base_is_no_deadline() {
     check(timebase.delay_until(foreign), DelayError::OtherEpoch, "another epoch");
     check(LongDelay::new(&timebase).delay_until(foreign), DelayError::OtherEpoch, "another epoch");
     assert!(timebase.now().since(foreign).is_err());
+}
+
+#[test]
+fn a_reading_of_the_kernels_clock_is_a_deadline_that_neither_clock_is_before() {
+    // Our scale ahead of the kernel's clock, and behind it.
+    for drift in [-40_000, 0, 40_000] {
+        let (sim, timebase) = calibrated(Script::default());
+        sim.disturb(sim.true_time(), Disturbance::Drift(drift));
+        sim.sleep_until(sim.monotonic() + millis(50));
+        let timebase = timebase.refine().timebase;
+        let short = sim.monotonic() + Nanos::from_micros(300);
+        let report = timebase.delay_until(short).expect("soon");
+        assert!(!report.late.is_negative(), "{drift}: {report:?}");
+        assert!(sim.monotonic() >= short && timebase.now() >= short, "{drift}: {report:?}");
+        let long = sim.monotonic() + millis(30);
+        let report = LongDelay::new(&timebase).delay_until(long).expect("in bounds");
+        assert!(!report.late.is_negative(), "{drift}: {report:?}");
+        assert!(sim.monotonic() >= long && timebase.now() >= long, "{drift}: {report:?}");
+    }
 }

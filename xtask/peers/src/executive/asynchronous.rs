@@ -4,6 +4,7 @@
 //! are a count and a waker, a queue and a waker, in one thread without locks: the least that a wait can be made of, so that
 //! what is measured is the executive's own wake and poll. The primitives that users take from a library cost more.
 
+use hairspring_machine::Instant;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -332,7 +333,7 @@ impl<D: Driver> Calls<Asynchronous<D>> for AsyncCalls<D> {
 
     async fn unlock(&self, _lock: Number) {}
 
-    async fn delay_until(&self, _at: Nanos) {}
+    async fn delay_until(&self, _at: Instant) {}
 
     async fn stop(&self) {
         self.seats.stopped.post();

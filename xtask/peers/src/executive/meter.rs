@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hairspring_machine::{Clock, Host, Machine};
+use hairspring_machine::{Clock, Host, Instant, Machine};
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::TaskUrgency;
 use hairspring_suite::executive::{Bench, Round};
@@ -61,8 +61,8 @@ pub(crate) fn catch_up(count: &Count, number: u64) -> bool {
 
 /// Times one batch.
 pub(crate) struct Meter {
-    began: (Nanos, Nanos),
-    end: Nanos,
+    began: (Instant, Nanos),
+    end: Instant,
     rounds: u64,
     unproven: u64,
 }
@@ -70,14 +70,14 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn start(span: Nanos) -> Self {
         let cpu = Host.read(Clock::ProcessCpu);
-        let wall = Host.read(Clock::Monotonic);
+        let wall = Host.monotonic();
         Self { began: (wall, cpu), end: wall + span, rounds: 0, unproven: 0 }
     }
 
     /// Whether there is time for another chunk.
     #[inline]
     pub(crate) fn goes_on(&self) -> bool {
-        Host.read(Clock::Monotonic) < self.end
+        Host.monotonic() < self.end
     }
 
     #[inline(always)]
@@ -87,7 +87,7 @@ impl Meter {
     }
 
     pub(crate) fn finish(self) -> Round {
-        let (wall, cpu) = (Host.read(Clock::Monotonic), Host.read(Clock::ProcessCpu));
+        let (wall, cpu) = (Host.monotonic(), Host.read(Clock::ProcessCpu));
         let per_round = |span: Nanos| span.count() as f64 / self.rounds.max(1) as f64;
         let (wall_ns, cpu_ns) = (per_round(wall - self.began.0), per_round(cpu - self.began.1));
         Round { wall_ns, cpu_ns: Some(cpu_ns), samples: self.rounds, unproven: self.unproven }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hairspring_machine::{CpuSet, Host, Machine, Nanos, Policy, Refused};
+use hairspring_machine::{CpuSet, Host, Instant, Machine, Nanos, Policy, Refused};
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::{
     Ability, Calls, InterruptCalls, InterruptTrigger, Message, Placement, Port, RunOutcome, TaskUrgency, at_once,
@@ -278,7 +278,7 @@ impl Port for Mq {
         drop(guard);
         let (flag, rung) = &self.shared.stopped;
         if let Ok(flag) = flag.lock() {
-            drop(rung.wait_timeout_while(flag, Duration::from(most), |stopped| !*stopped));
+            drop(rung.wait_timeout_while(flag, Duration::try_from(most).unwrap_or_default(), |stopped| !*stopped));
         }
         self.end();
         RunOutcome::default()
@@ -356,7 +356,7 @@ impl Calls<Mq> for MqCalls<'_> {
         ready(())
     }
 
-    fn delay_until(&self, _at: Nanos) -> impl Future<Output = ()> {
+    fn delay_until(&self, _at: Instant) -> impl Future<Output = ()> {
         ready(())
     }
 

@@ -5,10 +5,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use hairspring_exec::{
-    Backend, Create, ExecConfig, Executive, Limit, Moment, Priority, RunLimit, Services, ThreadProfile,
-};
-use hairspring_machine::{Clock, Host, Machine, Policy};
+use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services, ThreadProfile};
+use hairspring_machine::{Host, Machine, Policy};
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
 use hairspring_suite::executive::Bench;
@@ -58,20 +56,17 @@ fn watch(backend: Backend, seconds: u64) -> Result<Vec<Seen>, String> {
     let mut executive = Executive::new(backend, &ExecConfig::default()).map_err(|error| error.to_string())?;
     let seen = Arc::new(Mutex::new(Vec::with_capacity((seconds * PER_SECOND) as usize + 100)));
     // The expiry that the task is woken for: its number and its deadline.
-    let latest = Arc::new(Mutex::new((0_u64, Moment::START)));
-    let clock = || Moment::from_nanos(Host.read(Clock::Monotonic).count().unsigned_abs());
-    let first = clock().after_nanos(20_000_000);
+    let latest = Arc::new(Mutex::new((0_i64, Host.monotonic())));
+    let first = Host.monotonic() + Nanos::new(20_000_000);
 
     let (own, samples) = (Arc::clone(&latest), Arc::clone(&seen));
     let woken = move |ctx: &hairspring_exec::TaskCtx<'_>| {
         while ctx.wait(Limit::Forever).is_ok() {
-            let at = clock();
+            let at = Host.monotonic();
             if let (Ok(latest), Ok(mut samples)) = (own.lock(), samples.lock()) {
                 let (n, deadline) = *latest;
-                let due = first.as_nanos() + n * PERIOD.count().unsigned_abs();
-                let less = |from: u64, taken: u64| from.wrapping_sub(taken).cast_signed();
-                let (off_ns, late_ns) = (less(deadline.as_nanos(), due), less(at.as_nanos(), deadline.as_nanos()));
-                samples.push(Seen { n, off_ns, late_ns });
+                let (off, late) = (deadline - (first + PERIOD * n), at - deadline);
+                samples.push(Seen { n: n.cast_unsigned(), off_ns: off.count(), late_ns: late.count() });
             }
         }
     };
@@ -79,7 +74,7 @@ fn watch(backend: Backend, seconds: u64) -> Result<Vec<Seen>, String> {
     let task = executive.task("woken", priority, woken).map_err(|status| status.to_string())?;
     let mut next = 0;
     let procedure = move |ctx: &hairspring_exec::TimerCtx<'_>, expiry: hairspring_exec::Expiry| {
-        next += expiry.missed;
+        next += expiry.missed.cast_signed();
         if let Ok(mut latest) = latest.lock() {
             *latest = (next, expiry.deadline);
         }
@@ -89,7 +84,7 @@ fn watch(backend: Backend, seconds: u64) -> Result<Vec<Seen>, String> {
     let timer = executive.timer("period", procedure).map_err(|status| status.to_string())?;
     executive.trigger(task).map_err(|status| status.to_string())?;
     executive.start_periodic(timer, first, PERIOD).map_err(|status| status.to_string())?;
-    let end = first.after_nanos(seconds * 1_000_000_000 + 500_000);
+    let end = first + Nanos::from_secs(seconds.cast_signed()) + Nanos::new(500_000);
     let finish = executive.run(RunLimit::Until(end));
     if let Some(refused) = finish.refused.first() {
         return Err(format!("failed to {refused}"));

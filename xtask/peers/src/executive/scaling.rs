@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairspring_exec::{Backend, Create, Moment, Services};
-use hairspring_machine::{Clock, Host, Machine, Policy};
+use hairspring_exec::{Backend, Create, Services};
+use hairspring_machine::{Host, Machine, Policy};
 use hairspring_sheet::Unit;
 use hairspring_suite::executive::{Bench, Round};
 use hairspring_suite::rounds::{Random, median};
@@ -85,10 +85,6 @@ fn fiber(bench: &Bench) -> Backend {
     Backend::Fiber { cpu: Some(bench.place.cpu), policy: Policy::Fifo(CARRIER_PRIORITY) }
 }
 
-fn now() -> Moment {
-    Moment::from_nanos(Host.read(Clock::Monotonic).count().unsigned_abs())
-}
-
 /// The others wait for ever, each on a stack of its own.
 fn wake_wait(bench: &Bench, others: usize) -> Outcome {
     direct::wake_wait(fiber(bench), bench, others)
@@ -136,10 +132,10 @@ fn start_stop(bench: &Bench, others: usize) -> Outcome {
     let executive = executive(fiber(bench))?;
     let tray = Tray::default();
     let mut random = Random::new();
-    let begun = now();
+    let begun = Host.monotonic();
     for _ in 0..others {
         let timer = executive.timer("other", |_, _| {}).map_err(failed)?;
-        let at = begun.after_nanos(SOON + random.below_u64(SOON));
+        let at = begun + Nanos::new((SOON + random.below_u64(SOON)).cast_signed());
         executive.start_timer(timer, at).map_err(failed)?;
     }
     let timer = executive.timer("one", |_, _| {}).map_err(failed)?;
@@ -148,7 +144,7 @@ fn start_stop(bench: &Bench, others: usize) -> Outcome {
         let mut meter = Meter::start(span);
         while meter.goes_on() {
             for _ in 0..512 {
-                let started = ctx.start_timer(timer, begun.after_nanos(SOON + random.below_u64(SOON)));
+                let started = ctx.start_timer(timer, begun + Nanos::new((SOON + random.below_u64(SOON)).cast_signed()));
                 meter.round(started.is_ok() & (ctx.stop_timer(timer) == Ok(true)));
             }
         }
@@ -165,7 +161,7 @@ fn expiry(bench: &Bench, timers: usize) -> Outcome {
     let mut random = Random::new();
     // Periods of one half to one and a half of the mean.
     let mean = EXPIRY_EVERY.count().unsigned_abs() * timers as u64;
-    let begun = now().after_nanos(5_000_000);
+    let begun = Host.monotonic() + Nanos::new(5_000_000);
     for _ in 0..timers {
         let own = Arc::clone(&count);
         let procedure = move |_: &hairspring_exec::TimerCtx<'_>, _| {
@@ -173,16 +169,16 @@ fn expiry(bench: &Bench, timers: usize) -> Outcome {
         };
         let timer = executive.timer("each", procedure).map_err(failed)?;
         let period = Nanos::new((mean / 2 + random.below_u64(mean)).cast_signed());
-        let first = begun.after_nanos(random.below_u64(mean));
+        let first = begun + Nanos::new(random.below_u64(mean).cast_signed());
         executive.start_periodic(timer, first, period).map_err(failed)?;
     }
     // Every timer goes off several times.
     let span = Nanos::new((bench.slice + Nanos::from_millis(60)).count());
     let (left, timebase) = (tray.clone(), bench.timebase.clone());
     conclude(executive, &tray, move |ctx| {
-        let end = Host.read(Clock::Monotonic) + Nanos::from_millis(5) + span;
+        let end = Host.monotonic() + Nanos::from_millis(5) + span;
         let (mut found, mut empty) = (Vec::with_capacity(EXPIRIES_MOST), Vec::with_capacity(EXPIRIES_MOST));
-        while Host.read(Clock::Monotonic) < end {
+        while Host.monotonic() < end {
             for _ in 0..64 {
                 let already = count.load(Ordering::Relaxed);
                 let before = timebase.stamp_ordered();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use hairspring_machine::{Clock, Host, Machine};
+use hairspring_machine::{Host, Machine};
 use hairspring_station::run::{StationOutcome, Watched};
 use hairspring_station::{Station, Stop, file};
 use hairspring_time::{Nanos, Timebase};
@@ -83,8 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     // A second signal does not end the program either: its devices must reach their safe states first.
     interrupt::flag_only(&interrupted)?;
-    let begun = Host.read(Clock::Monotonic);
-    let elapsed = || Host.read(Clock::Monotonic) - begun;
+    let begun = Host.monotonic();
+    let elapsed = || Host.monotonic() - begun;
     let mut live = Live::block(arguments.quiet);
     let mut tallies: Vec<Tally> = Vec::new();
     let outcome = station.run(&timebase, &stop, &mut |units: &mut [Watched]| {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use hairspring_machine::{Clock, Host, Machine};
+use hairspring_machine::{Host, Instant, Machine};
 use hairspring_plan::maxrate::{Doing, Found, Probe, ProbeError, Purpose, Recordings, Search, search};
 use hairspring_record::store::plain::PlainStore;
 use hairspring_record::store::{Direct, Fallback, Store, Ways};
@@ -173,18 +173,18 @@ fn explore(
 /// The progress of the search, in a line.
 struct Shown {
     live: Live,
-    begun: Nanos,
+    begun: Instant,
     run: usize,
 }
 
 impl Shown {
     fn new(quiet: bool) -> Self {
-        Self { live: Live::new(quiet), begun: Host.read(Clock::Monotonic), run: 0 }
+        Self { live: Live::new(quiet), begun: Host.monotonic(), run: 0 }
     }
 
     fn show(&mut self, what: &str, doing: Doing<'_>) {
         let run = self.run;
-        self.live.show(Host.read(Clock::Monotonic) - self.begun, || match doing {
+        self.live.show(Host.monotonic() - self.begun, || match doing {
             Doing::Recording(card) => {
                 format!("{run} {what}  {}", standing::line(std::slice::from_ref(card), None, None))
             }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hairspring_machine::{Clock, Host, Machine};
+use hairspring_machine::{Host, Machine};
 use hairspring_record::session::RecordProgress;
 use hairspring_source::trigger::ExternalTrigger;
 use signal_hook::consts::SIGUSR1;
@@ -30,9 +30,9 @@ impl External {
             .name("external".to_owned())
             .spawn(move || {
                 while matches!(ours.read(&mut [0]), Ok(1..)) {
-                    let now = Host.read(Clock::Monotonic);
+                    let now = Host.monotonic();
                     for trigger in fired.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                        trigger.fire(now);
+                        trigger.fire(now.as_monotonic());
                     }
                 }
             })

@@ -1,12 +1,13 @@
 //! Time: never early, without drift, and procedures that may do what they may.
 
 use hairspring_exec_core::{By, Call, CallStatus, Moment};
+use hairspring_machine::{Host, Machine};
 
 use super::*;
 use crate::calls::{Limit, Services};
 use crate::errors::WaitError;
 use crate::report::StopReason;
-use crate::system::clock::monotonic;
+use crate::system::clock::{instant_of, monotonic};
 
 #[test]
 fn delays_and_time_outs_are_never_early() {
@@ -16,13 +17,14 @@ fn delays_and_time_outs_are_never_early() {
             let (early, done) = (early.clone(), done.clone());
             start(&threads, "sleeper", 10 + at as u8, move |ctx| {
                 for turn in 0..30_u64 {
-                    let until = monotonic().after_nanos(20_000 + (at * 37 + turn * 101) % 700 * 1_000);
+                    let span_ns = 20_000 + (at * 37 + turn * 101) % 700 * 1_000;
+                    let until = instant_of(monotonic().after_nanos(span_ns));
                     if turn % 2 == 0 {
                         ctx.delay_until(until).expect("not killed");
                     } else {
                         assert_eq!(ctx.wait(Limit::Until(until)), Err(WaitError::TimedOut));
                     }
-                    if monotonic() < until {
+                    if Host.monotonic() < until {
                         early.add();
                     }
                     done.add();
@@ -41,9 +43,9 @@ fn a_periodic_timer_keeps_its_phase_and_stops_itself() {
         let (runs, early) = (Count::default(), Count::default());
         let first = monotonic().after_nanos(2_000_000);
         let (turns, soon) = (runs.clone(), early.clone());
-        let body = move |ctx: &crate::calls::TimerCtx<'_>, expiry: hairspring_exec_core::Expiry| {
-            let phase = expiry.deadline.as_nanos() - first.as_nanos();
-            if monotonic() < expiry.deadline || !phase.is_multiple_of(500_000) {
+        let body = move |ctx: &crate::calls::TimerCtx<'_>, expiry: crate::Expiry| {
+            let phase = (expiry.deadline - instant_of(first)).count();
+            if Host.monotonic() < expiry.deadline || phase % 500_000 != 0 {
                 soon.add();
             }
             if turns.add() == 20 {
@@ -78,7 +80,7 @@ fn a_timer_procedure_wakes_a_task_above_one_that_computes() {
         while seen.get() == 0 && begun.elapsed() < std::time::Duration::from_secs(2) {}
         mine.set(seen.get());
     });
-    let body = move |ctx: &crate::calls::TimerCtx<'_>, _: hairspring_exec_core::Expiry| {
+    let body = move |ctx: &crate::calls::TimerCtx<'_>, _: crate::Expiry| {
         ctx.wake(high).expect("it waits");
     };
     let timer = Program(&threads).timer("once", body).expect("a timer");
@@ -114,7 +116,7 @@ fn a_later_deadline_costs_the_kernel_thread_nothing() {
 #[test]
 fn what_a_timer_procedure_panics_with_comes_out_of_run() {
     let threads = up();
-    let body = |_: &crate::calls::TimerCtx<'_>, _: hairspring_exec_core::Expiry| {
+    let body = |_: &crate::calls::TimerCtx<'_>, _: crate::Expiry| {
         std::panic::resume_unwind(Box::new("a timer slipped"));
     };
     let timer = Program(&threads).timer("clumsy", body).expect("a timer");

@@ -1,6 +1,7 @@
 //! Floating-point control words: each fiber has its own, a run begins with the carrier's, whoever switched to it.
 #![expect(unsafe_code, reason = "control words are set in assembly")]
 
+use hairspring_machine::Nanos;
 use std::arch::asm;
 
 use hairspring_exec::{Create, ExecConfig, Services};
@@ -153,7 +154,7 @@ fn procedures_find_the_default_and_leave_the_interrupted_tasks_words_alone() {
             ctx.preempt_point();
             log.note(format!("task:{}", read() == mine));
             // While nobody runs they come on the carrier's own stack.
-            ctx.start_timer(timer, ctx.now().after_nanos(1_000_000)).expect("it exists");
+            ctx.start_timer(timer, ctx.now() + Nanos::new(1_000_000)).expect("it exists");
             ctx.delay(crate::backends::micros(2_000)).expect("nobody kills it");
             log.note(format!("task:{}", read() == mine));
             ctx.stop();

@@ -102,13 +102,13 @@ fn the_most_urgent_task_is_on_top_and_interrupts_and_timers_are_above_it() {
 fn a_task_runs_in_its_slices_from_the_moments_at_which_the_replay_says_so() {
     for (what, trace) in programs_everywhere().filter(|(what, _)| what.ends_with("sim")) {
         let (slices, names) = check(&trace, &what);
-        let begin = trace.records[0].at.as_nanos();
+        let begin = trace.records[0].at;
         for (tid, name) in &names {
             let Some(index) = trace.tasks.iter().position(|task| task == name) else { continue };
             let events = trace.replay().expect("it replays");
             let told =
                 events.iter().filter(|event| matches!(event.what, TraceEventKind::Run(task) if task.index() == index));
-            let told: Vec<u64> = told.map(|event| event.at.as_nanos() - begin).collect();
+            let told: Vec<u64> = told.map(|event| (event.at - begin).count().cast_unsigned()).collect();
             let drawn = slices[tid].iter().filter(|slice| slice.2 == "run").map(|slice| slice.0).collect::<Vec<_>>();
             assert_eq!(drawn, told, "{what}: {name}");
         }

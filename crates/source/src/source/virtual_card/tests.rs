@@ -288,7 +288,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Serve(after) => {
-                    now = now + Nanos::new(after as i64);
+                    now += Nanos::new(after as i64);
                     match card.service(now, &mut ring) {
                         Next::Ended(end) => ended = Some(end),
                         Next::At(at) => assert!(at >= now),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-use hairspring_machine::{Clock as MachineClock, CpuSet, Host, Machine, Nanos, Policy};
+use hairspring_machine::{CpuSet, Host, Machine, Nanos, Policy};
 use hairspring_sheet::Absent;
 
 use super::{Bench, Board, Clock, proof_comes};
@@ -80,7 +80,7 @@ impl FiringThread {
             // Relaxed: the join that follows orders the rest.
             while !orders.ended.load(Ordering::Relaxed) {
                 match waiting {
-                    Waiting::Rests => drop(Host.sleep_until(Host.read(MachineClock::Monotonic) + PERIOD)),
+                    Waiting::Rests => drop(Host.sleep_until(Host.monotonic() + PERIOD)),
                     Waiting::Polls => Host.relax(),
                 }
                 // Acquire pairs with the Release in `arm`.

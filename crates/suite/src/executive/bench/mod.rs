@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hairspring_machine::{Clock as MachineClock, Host, Machine, Nanos, Ticks};
+use hairspring_machine::{Clock as MachineClock, Host, Instant, Machine, Nanos, Ticks};
 use hairspring_sheet::{Absent, Method};
 use hairspring_time::{CounterStep, Timebase};
 
@@ -110,7 +110,7 @@ impl Bench {
 
     /// Rests after a slice: real-time threads must leave the kernel its part of the CPU.
     pub fn rest(&self) {
-        Host.sleep_until(Host.read(MachineClock::Monotonic) + Nanos::new(self.slice.count() / REST_PART));
+        Host.sleep_until(Host.monotonic() + Nanos::new(self.slice.count() / REST_PART));
     }
 
     /// Rounds of a closed loop between two stamps: one where the caches are dirty before each.
@@ -159,8 +159,8 @@ impl Clock {
 
     /// `CLOCK_MONOTONIC`.
     #[inline(always)]
-    pub(crate) fn monotonic(&self) -> Nanos {
-        Host.read(MachineClock::Monotonic)
+    pub(crate) fn monotonic(&self) -> Instant {
+        Host.monotonic()
     }
 
     /// CPU time of the process.
@@ -258,7 +258,7 @@ impl<'b, P: Port> Rig<'b, P> {
     pub(crate) fn run(mut self, measuring: P::Task) -> Result<Sampled, Absent> {
         self.port.start(measuring)?;
         let slice = self.bench.slice;
-        let outcome = self.port.run(slice.times(4) + RUN_SPARE);
+        let outcome = self.port.run(slice * 4 + RUN_SPARE);
         drop(self.port);
         self.bench.rest();
         Ok(self.tray.taken(outcome))

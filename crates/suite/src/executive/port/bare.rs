@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, mpsc};
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
-use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos, Policy, Refused};
+use hairspring_machine::{Cpu, CpuSet, Host, Instant, Machine, Nanos, Policy, Refused};
 use hairspring_sheet::Absent;
 
 use super::{
@@ -355,7 +355,7 @@ impl Calls<Bare> for BareCalls {
     }
 
     #[inline(always)]
-    fn delay_until(&self, at: Nanos) -> impl Future<Output = ()> {
+    fn delay_until(&self, at: Instant) -> impl Future<Output = ()> {
         Host.sleep_until(at);
         self.go_on();
         ready(())

@@ -34,7 +34,7 @@ use std::future::{Future, ready};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use hairspring_machine::{Cpu, Nanos};
+use hairspring_machine::{Cpu, Instant, Nanos};
 use hairspring_sheet::Absent;
 
 /// What is sent: 12 bytes, the default of AMX.
@@ -256,11 +256,11 @@ pub trait Calls<P: Port> {
     fn unlock(&self, lock: P::Lock) -> impl Future<Output = ()>;
 
     /// Waits until this reading of `CLOCK_MONOTONIC`.
-    fn delay_until(&self, at: Nanos) -> impl Future<Output = ()>;
+    fn delay_until(&self, at: Instant) -> impl Future<Output = ()>;
 
     /// Starts a timer: it goes off at this reading of `CLOCK_MONOTONIC`.
     #[inline(always)]
-    fn start_timer(&self, timer: P::Timer, at: Nanos) -> impl Future<Output = ()> {
+    fn start_timer(&self, timer: P::Timer, at: Instant) -> impl Future<Output = ()> {
         let _ = (timer, at);
         ready(())
     }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hairspring_exec::{
-    Backend, Create, ExecConfig, Executive, InterruptSource, IspCtx, Limit, Mailbox, Moment, Pool, Priority,
+    Backend, Create, ExecConfig, Executive, Instant, InterruptSource, IspCtx, Limit, Mailbox, Pool, Priority,
     ResourceId, ResourceProtocol, RunLimit, SemaphoreId, Services, TaskCtx, TaskId, ThreadProfile, TimerId,
     Urgency as MailUrgency,
 };
@@ -106,10 +106,6 @@ fn failed(what: &str, why: impl std::fmt::Display) -> Absent {
 
 fn priority(urgency: TaskUrgency) -> Priority {
     Priority::new(urgency).unwrap_or(Priority::LOWEST)
-}
-
-fn moment(at: Nanos) -> Moment {
-    Moment::from_nanos(u64::try_from(at.count()).unwrap_or(0))
 }
 
 impl<K: BackendKind> Ours<K> {
@@ -316,14 +312,14 @@ impl<K: BackendKind> Calls<Ours<K>> for OurCalls<'_> {
     }
 
     #[inline(always)]
-    fn delay_until(&self, at: Nanos) -> impl Future<Output = ()> {
-        let _ = self.0.delay_until(moment(at));
+    fn delay_until(&self, at: Instant) -> impl Future<Output = ()> {
+        let _ = self.0.delay_until(at);
         ready(())
     }
 
     #[inline(always)]
-    fn start_timer(&self, timer: TimerId, at: Nanos) -> impl Future<Output = ()> {
-        let _ = self.0.start_timer(timer, moment(at));
+    fn start_timer(&self, timer: TimerId, at: Instant) -> impl Future<Output = ()> {
+        let _ = self.0.start_timer(timer, at);
         ready(())
     }
 

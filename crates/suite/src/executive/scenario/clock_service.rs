@@ -3,7 +3,7 @@
 //! Times that begin when something is due begin at the due moment on `CLOCK_MONOTONIC`, and end at a reading of it. The tasks
 //! that wait meanwhile poll with `preempt_point`, which is where fibers serve the clock.
 
-use hairspring_machine::{Nanos, Ticks};
+use hairspring_machine::{Instant, Nanos, Ticks};
 use hairspring_sheet::Absent;
 
 use super::waitwake::{HIGH, LINKS, LOW};
@@ -82,7 +82,7 @@ fn procedure<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let (board, clock) = rig.share();
     let mut proof = 0;
     let timer = rig.port.timer(move || {
-        board.mark(0, Ticks::new(clock.monotonic().count().cast_unsigned()));
+        board.mark(0, Ticks::new(clock.monotonic().as_monotonic().count().cast_unsigned()));
         proof += 1;
         board.mark(1, clock.stamp());
         board.prove(proof);
@@ -99,7 +99,7 @@ fn procedure<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
                 break;
             }
             let goes_on = clock.stamp();
-            let entered = board.at(0).since(Ticks::new(due.count().cast_unsigned()));
+            let entered = board.at(0).since(Ticks::new(due.as_monotonic().count().cast_unsigned()));
             samples.push(true, [entered as f64, clock.ns(goes_on.since(board.at(1)))]);
         });
     })?;
@@ -196,7 +196,7 @@ fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                 } else {
                     board.mark(0, clock.stamp());
                 }
-                let due = Nanos::new(board.at(1).raw().cast_signed());
+                let due = Instant::from_monotonic(Nanos::new(board.at(1).raw().cast_signed()));
                 calls.delay_until(due).await;
                 if link == LINKS - 1 {
                     // The least urgent of them comes last.
@@ -214,7 +214,7 @@ fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
         let mut proof = 0;
         sampling!(calls, (clock, slice, tray), samples: 1 => {
             let due = clock.monotonic() + ahead(Cache::Hot);
-            board.mark(1, Ticks::new(due.count().cast_unsigned()));
+            board.mark(1, Ticks::new(due.as_monotonic().count().cast_unsigned()));
             board.mark(0, Ticks::new(0));
             calls.wake(first).await;
             let after = clock.stamp();
