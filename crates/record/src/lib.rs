@@ -18,18 +18,16 @@
 //! Linux 5.11 for io_uring as it is used here (older: plain calls). A recording survives the end of its process at any moment; after
 //! a power cut it is whole up to its last sync, on disks that keep what they have acknowledged.
 
-pub mod beginning;
-pub mod join;
-pub mod journal;
-pub mod ledger;
+mod account;
+mod format;
 pub mod recorder;
 pub mod recording;
-pub mod recover;
 pub mod session;
-pub mod sigmf;
 pub mod store;
-pub mod timeline;
-pub mod verify;
+mod upkeep;
 
+pub use account::{beginning, ledger, timeline};
+pub use format::{journal, sigmf};
 pub use ledger::{Ledger, RecordingVerdict};
 pub use store::Store;
+pub use upkeep::{join, recover, verify};
