@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use hairspring_machine::Nanos;
-use hairspring_time::Timebase;
+use hairspring_time::{HeldTimebase, Host, Timebase};
 
 use crate::device::DeviceError;
 pub use address::Address;
@@ -57,7 +57,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Instrument<'t> {
     address: Address,
-    timebase: &'t Timebase,
+    timebase: HeldTimebase<'t, Host>,
     stop: Option<&'t AtomicBool>,
     /// What the name of the host stood for when it was opened; nothing for anything but a socket.
     numbers: Vec<SocketAddr>,
@@ -77,7 +77,7 @@ impl<'t> Instrument<'t> {
     pub fn open(address: &Address, patience: Nanos, timebase: &'t Timebase) -> Result<Self, DeviceError> {
         let mut instrument = Self {
             address: address.clone(),
-            timebase,
+            timebase: HeldTimebase::Lent(timebase),
             stop: None,
             numbers: Vec::new(),
             link: None,
@@ -97,6 +97,11 @@ impl<'t> Instrument<'t> {
     #[must_use]
     pub fn cancelled_by(self, flag: &'t AtomicBool) -> Self {
         Self { stop: Some(flag), ..self }
+    }
+
+    /// Uses this successor of its time base from now on, see [`HeldTimebase`].
+    pub fn adopt(&mut self, successor: Timebase) {
+        self.timebase.adopt(successor);
     }
 
     /// Where it is.

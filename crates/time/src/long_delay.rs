@@ -44,6 +44,7 @@ use hairspring_machine::{Clock, Instant, Machine, Nanos, Policy, Woken};
 
 use crate::delay::{DelayError, POLL_MOST, Report, check};
 use crate::goal::{Goal, Reached};
+use crate::held::HeldTimebase;
 use crate::learned::Learned;
 use crate::poll::Watch;
 use crate::quiet::Quiet;
@@ -90,7 +91,13 @@ const TUNE_TIME: Nanos = Nanos::from_secs(1);
 /// Delays that sleep first and poll last, and learn how late this kernel wakes this thread.
 #[derive(Debug)]
 pub struct LongDelay<'t, M: Machine> {
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
+    sleeper: Sleeper<'t>,
+}
+
+/// Everything of a long delay but its time base: what it has learned, and what the caller has asked for.
+#[derive(Debug)]
+struct Sleeper<'t> {
     learned: Learned,
     lead: Nanos,
     /// As the caller wants it; none for the usual one.
@@ -102,24 +109,30 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// Learns how late the kernel wakes the calling thread under its present policy: some 10 ms of short sleeps. It goes on
     /// learning with every delay.
     pub fn new(timebase: &'t Timebase<M>) -> Self {
-        let mut long = Self { timebase, learned: Learned::new(), lead: Nanos::ZERO, budget: None, cancel: None };
+        let mut sleeper = Sleeper { learned: Learned::new(), lead: Nanos::ZERO, budget: None, cancel: None };
         let machine = timebase.machine();
         let quiet = Quiet::begin(machine);
         for _ in 0..LESSONS {
             let until = machine.monotonic() + LESSON;
             machine.sleep_until(until);
             let late = machine.monotonic() - until;
-            long.learned.note(quiet.policy, LESSON, late);
+            sleeper.learned.note(quiet.policy, LESSON, late);
         }
         drop(quiet);
-        long
+        Self { timebase: HeldTimebase::Lent(timebase), sleeper }
+    }
+
+    /// Uses this successor of its time base from now on, see [`HeldTimebase`]; keeps what it has learned. Instants of a former epoch are
+    /// then refused as deadlines. Allocates; not real-time safe.
+    pub fn adopt(&mut self, successor: Timebase<M>) {
+        self.timebase.adopt(successor);
     }
 
     /// Ends every delay earlier by `lead`: an average around the target in place of a guaranteed minimum. A negative lead is
     /// none.
     #[must_use]
     pub fn with_lead(self, lead: Nanos) -> Self {
-        Self { lead: lead.max(Nanos::ZERO), ..self }
+        Self { sleeper: Sleeper { lead: lead.max(Nanos::ZERO), ..self.sleeper }, ..self }
     }
 
     /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns likelier.
@@ -127,24 +140,30 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// most 3 ms.
     #[must_use]
     pub fn with_budget(self, budget: Nanos) -> Self {
-        Self { budget: Some(budget.max(WINDOW_LEAST).min(POLL_MOST)), ..self }
+        let budget = Some(budget.max(WINDOW_LEAST).min(POLL_MOST));
+        Self { sleeper: Sleeper { budget, ..self.sleeper }, ..self }
     }
 
     /// Lets a flag end a delay before its time: it is looked at before each sleep, when a signal wakes the thread, and ten
     /// times in each second of sleep, so that a signal between the look and the sleep is not lost.
     #[must_use]
     pub fn cancelled_by(self, flag: &'t AtomicBool) -> Self {
-        Self { cancel: Some(flag), ..self }
+        Self { sleeper: Sleeper { cancel: Some(flag), ..self.sleeper }, ..self }
+    }
+
+    /// The time base in use.
+    pub fn timebase(&self) -> &Timebase<M> {
+        &self.timebase
     }
 
     /// The lead in force.
     pub fn lead(&self) -> Nanos {
-        self.lead
+        self.sleeper.lead
     }
 
     /// How long before a deadline the polling begins now, for a delay of this length under the thread's present policy.
     pub fn window(&self, request: Nanos) -> Nanos {
-        self.window_for(self.timebase.machine().policy(), request.min(COARSE_LEAST), request)
+        self.sleeper.window_for(self.timebase.machine().policy(), request.min(COARSE_LEAST), request)
     }
 
     /// Finds the lead by which the median of delays of this length, as a caller sees them, comes out exact, and sets it. The length
@@ -154,14 +173,14 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// # Errors
     /// Negative and absurd requests; cancelled by its flag.
     pub fn tune(&mut self, request: Nanos) -> Result<Nanos, DelayError> {
-        self.lead = Nanos::ZERO;
-        self.lead = lead_for(request, || {
+        self.sleeper.lead = Nanos::ZERO;
+        self.sleeper.lead = lead_for(request, || {
             let before = self.timebase.stamp_ordered();
             self.delay(request)?;
             let after = self.timebase.stamp_ordered();
             Ok(self.timebase.nanos(after.since(before)) - request)
         })?;
-        Ok(self.lead)
+        Ok(self.sleeper.lead)
     }
 
     /// Waits at least `request` (without a lead) by the kernel's clock, asleep for all but the last stretch.
@@ -188,8 +207,9 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     ) -> Result<Report, DelayError> {
         check(request)?;
         let began = began.as_monotonic();
-        let span = (request - self.lead).max(Nanos::ZERO);
-        self.run(Goal::after(self.timebase, began, span), began, (request, span - request), &mut prepare)
+        let span = (request - self.sleeper.lead).max(Nanos::ZERO);
+        let timebase = &*self.timebase;
+        self.sleeper.run(timebase, Goal::after(timebase, began, span), began, (request, span - request), &mut prepare)
     }
 
     /// Waits until `deadline` (minus the lead), asleep for all but the last stretch. Without a lead, `now()` afterwards is not before
@@ -216,27 +236,30 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         deadline: Instant,
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
-        let began = self.timebase.machine().read(Clock::Monotonic);
-        let deadline = self.timebase.deadline(deadline);
-        let ahead = deadline.since(self.timebase.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
+        let (timebase, lead) = (&*self.timebase, self.sleeper.lead);
+        let began = timebase.machine().read(Clock::Monotonic);
+        let deadline = timebase.deadline(deadline);
+        let ahead = deadline.since(timebase.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
         let request = check(ahead.max(Nanos::ZERO))?;
-        let goal = Goal::until(self.timebase, began, deadline - self.lead, ahead - self.lead);
-        if goal.left(self.timebase, began) <= Nanos::ZERO {
-            return Ok(Report { requested: request, ..Report::of_none(goal.lateness(self.timebase) - self.lead) });
+        let goal = Goal::until(timebase, began, deadline - lead, ahead - lead);
+        if goal.left(timebase, began) <= Nanos::ZERO {
+            return Ok(Report { requested: request, ..Report::of_none(goal.lateness(timebase) - lead) });
         }
-        self.run(goal, began, (request, -self.lead), &mut prepare)
+        self.sleeper.run(timebase, goal, began, (request, -lead), &mut prepare)
     }
+}
 
+impl Sleeper<'_> {
     /// All but the end: sleeps, and polls until just before the goal.
     #[inline(never)]
-    fn come_near(
+    fn come_near<'t, M: Machine>(
         &mut self,
+        timebase: &'t Timebase<M>,
         goal: Goal,
         began: Nanos,
         request: Nanos,
         prepare: &mut dyn FnMut(Nanos),
     ) -> Result<Near<'t, M>, DelayError> {
-        let timebase = self.timebase;
         let machine = timebase.machine();
         let mut now = machine.read(Clock::Monotonic);
         let mut left = goal.left(timebase, now);
@@ -249,12 +272,12 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             let coarse = self.coarse(quiet.policy, request);
             // More than once only where our scale does not run as the kernel's clock does.
             while left > coarse + SECOND_SLEEP {
-                now = self.sleep(&quiet, now, now + left - coarse, began)?;
+                now = self.sleep(machine, &quiet, now, now + left - coarse, began)?;
                 left = goal.left(timebase, now);
             }
             window = self.window_for(quiet.policy, left, request);
             while left > window {
-                now = self.sleep(&quiet, now, now + left - window, began)?;
+                now = self.sleep(machine, &quiet, now, now + left - window, began)?;
                 left = goal.left(timebase, now);
             }
         }
@@ -264,53 +287,25 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let (slept, awake_from) = (now - asleep_from, now);
         // What the way here took without a sleep is no wake-up.
         let overslept = if slept > Nanos::ZERO { (-left).max(Nanos::ZERO) } else { Nanos::ZERO };
-        let (mut watch, waited) = self.approach(goal);
+        let (mut watch, waited) = approach(timebase, goal);
         watch.note(|verdict| verdict.overslept = overslept);
         Ok(Near { watch, slept, waited, awake_from, window })
-    }
-
-    /// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, takes up what the sleep
-    /// has left and brings the code and data of the end back into the caches, which a long sleep leaves cold; then the
-    /// counter is tied to the kernel's clock anew, and the second stretch ends the delay.
-    ///
-    /// The verdict is on the second. A gap in the first is as harmless as a longer sleep, and told only if it reached so far
-    /// that the second was cut short.
-    fn approach(&self, goal: Goal) -> (Watch<'t, M>, Nanos) {
-        let timebase = self.timebase;
-        let budget = timebase.ticks_for_at_least(POLL_MOST);
-        let stretch = |ahead| {
-            let (mut watch, _) = Watch::open(timebase);
-            let first = goal.tie(timebase);
-            // What was cold so far took its time.
-            watch.start_at(first.after);
-            let left = goal.left(timebase, first.clock);
-            let (last, near) = goal.approach(timebase, &mut watch, first, ahead, budget);
-            let waited = if near { Nanos::ZERO } else { goal.wait_out(timebase, &mut watch) };
-            (watch, left, waited, last)
-        };
-        let (filler, _, waited_first, _) = stretch(ANCHOR_AHEAD);
-        let earlier = filler.end();
-        let (mut watch, left, waited, _) = stretch(CONFIRM_AHEAD);
-        if left < Nanos::new(ANCHOR_AHEAD.count() / 2) || earlier.budget_spent {
-            watch.note(|verdict| *verdict = earlier.and(*verdict));
-        }
-        (watch, waited_first + waited)
     }
 
     /// The end: the loop that reads the kernel's clock. It is compiled into the caller's own code, so that the code to
     /// which the delay returns is in the caches again before the deadline, not after it: after a long sleep that alone
     /// would cost most of a microsecond. `shift` is by how much the goal is off the request.
     #[inline(always)]
-    fn run(
+    fn run<M: Machine>(
         &mut self,
+        timebase: &Timebase<M>,
         goal: Goal,
         began: Nanos,
         (request, shift): (Nanos, Nanos),
         prepare: &mut dyn FnMut(Nanos),
     ) -> Result<Report, DelayError> {
         let Near { mut watch, slept, mut waited, awake_from, window } =
-            self.come_near(goal, began, request, prepare)?;
-        let timebase = self.timebase;
+            self.come_near(timebase, goal, began, request, prepare)?;
         // How long the way into the caller's code took is nobody's gap.
         watch.go_over_to_clock(timebase.machine().read(Clock::Monotonic));
         // Twice by the same code, the first time for nothing; the compiler is not to know that, or it would make two of it.
@@ -333,8 +328,14 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     }
 
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.
-    fn sleep(&mut self, quiet: &Quiet<'_, M>, from: Nanos, until: Nanos, began: Nanos) -> Result<Nanos, DelayError> {
-        let machine = self.timebase.machine();
+    fn sleep<M: Machine>(
+        &mut self,
+        machine: &M,
+        quiet: &Quiet<'_, M>,
+        from: Nanos,
+        until: Nanos,
+        began: Nanos,
+    ) -> Result<Nanos, DelayError> {
         let mut now = from;
         loop {
             // Relaxed: the flag carries no data.
@@ -375,6 +376,33 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let wanted = late + Nanos::new(late.count() / 8);
         wanted.max(self.free_for(request)).max(WINDOW_LEAST).min(self.budget_for(request))
     }
+}
+
+/// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, takes up what the sleep
+/// has left and brings the code and data of the end back into the caches, which a long sleep leaves cold; then the
+/// counter is tied to the kernel's clock anew, and the second stretch ends the delay.
+///
+/// The verdict is on the second. A gap in the first is as harmless as a longer sleep, and told only if it reached so far
+/// that the second was cut short.
+fn approach<M: Machine>(timebase: &Timebase<M>, goal: Goal) -> (Watch<'_, M>, Nanos) {
+    let budget = timebase.ticks_for_at_least(POLL_MOST);
+    let stretch = |ahead| {
+        let (mut watch, _) = Watch::open(timebase);
+        let first = goal.tie(timebase);
+        // What was cold so far took its time.
+        watch.start_at(first.after);
+        let left = goal.left(timebase, first.clock);
+        let (last, near) = goal.approach(timebase, &mut watch, first, ahead, budget);
+        let waited = if near { Nanos::ZERO } else { goal.wait_out(timebase, &mut watch) };
+        (watch, left, waited, last)
+    };
+    let (filler, _, waited_first, _) = stretch(ANCHOR_AHEAD);
+    let earlier = filler.end();
+    let (mut watch, left, waited, _) = stretch(CONFIRM_AHEAD);
+    if left < Nanos::new(ANCHOR_AHEAD.count() / 2) || earlier.budget_spent {
+        watch.note(|verdict| *verdict = earlier.and(*verdict));
+    }
+    (watch, waited_first + waited)
 }
 
 /// The lead by which the median of delays comes out exact, found as [`LongDelay::tune`] does, where `late` makes a delay and says how

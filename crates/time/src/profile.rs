@@ -6,6 +6,7 @@
 use hairspring_machine::{Machine, Nanos, Ticks};
 use hdrhistogram::Histogram;
 
+use crate::held::HeldTimebase;
 use crate::timebase::Timebase;
 
 /// The longest span that is kept exactly, in ticks: 2⁴⁴, an hour and a half at 3 GHz. Longer ones are counted as that.
@@ -27,7 +28,7 @@ pub enum Ordering {
 /// The spans of one piece of code.
 #[derive(Debug)]
 pub struct Profile<'t, M: Machine> {
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
     ordering: Ordering,
     first: Option<i64>,
     rest: Histogram<u64>,
@@ -66,7 +67,8 @@ impl<'t, M: Machine> Profile<'t, M> {
             Err(_) => unreachable!("the bounds are constants that the histogram accepts"),
         };
         rest.auto(false);
-        let mut profile = Self { timebase, ordering, first: None, rest, sum_ticks: 0, cost: Nanos::ZERO };
+        let held = HeldTimebase::Lent(timebase);
+        let mut profile = Self { timebase: held, ordering, first: None, rest, sum_ticks: 0, cost: Nanos::ZERO };
         let mut pairs = [0; COST_PAIRS];
         for pair in &mut pairs {
             *pair = profile.pair_ticks();
@@ -74,6 +76,17 @@ impl<'t, M: Machine> Profile<'t, M> {
         pairs.sort_unstable();
         profile.cost = timebase.nanos(pairs[COST_PAIRS / 2]);
         profile
+    }
+
+    /// Uses this successor of its time base from now on, see [`HeldTimebase`]. Spans are kept in ticks, so the successor's rate converts
+    /// the recorded ones, too. Allocates; not real-time safe.
+    pub fn adopt(&mut self, successor: Timebase<M>) {
+        self.timebase.adopt(successor);
+    }
+
+    /// The time base in use.
+    pub fn timebase(&self) -> &Timebase<M> {
+        &self.timebase
     }
 
     /// Begins a span. Real-time safe.

@@ -9,7 +9,7 @@
 //! [`Timebase::calibrate`] needs some 4 ms of sleep and is good to about 10 ppm; [`refine`](Timebase::refine) looks at the
 //! kernel's clock again and yields a successor with a longer baseline, hence a smaller bound, that continues the scale
 //! without a step. The owner decides when to refine and passes the value on; there is no global clock and no hidden
-//! thread.
+//! thread. Objects that live long take the successor by their method `adopt`, see [`HeldTimebase`](crate::HeldTimebase).
 //!
 //! ```text
 //!   calibrate ──(1)──► Timebase ──refine──(2)──► successor, same epoch, smaller bound

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use hairspring_machine::{Machine, Nanos};
-use hairspring_time::{POLL_MOST, Timebase};
+use hairspring_time::{HeldTimebase, POLL_MOST, Timebase};
 
 use crate::device::{Device, DeviceError, Lines};
 use crate::lock::{DeviceLock, Lockable, Protocol, Words};
@@ -69,7 +69,7 @@ const _: () = assert!(size_of::<Registers>() <= BOARD_BYTES);
 pub struct VirtualBoard<'t, M: Machine> {
     page: Page,
     path: PathBuf,
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
 }
 
 impl<'t, M: Machine> VirtualBoard<'t, M> {
@@ -94,7 +94,7 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
             return Err(failed(io::Error::other(format!("an access takes between nothing and {POLL_MOST}"))));
         }
         let page = Page::of(path, BOARD_BYTES, MAGIC).map_err(failed)?;
-        let board = Self { page, path: path.to_owned(), timebase };
+        let board = Self { page, path: path.to_owned(), timebase: HeldTimebase::Lent(timebase) };
         let registers = board.registers();
         board.page.made_once(&registers.magic, MAGIC, path, || {
             let nanos = |span: Nanos| u32::try_from(span.count().max(0)).unwrap_or(u32::MAX);
@@ -108,6 +108,11 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
             registers.lock.make(protocol, &board.page)
         })?;
         Ok(board)
+    }
+
+    /// Uses this successor of its time base from now on, see [`HeldTimebase`].
+    pub fn adopt(&mut self, successor: Timebase<M>) {
+        self.timebase.adopt(successor);
     }
 
     fn registers(&self) -> &Registers {

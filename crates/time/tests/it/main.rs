@@ -4,6 +4,7 @@
 //! `Host` nothing is asserted about how long anything takes. What cannot be tried on this machine calls [`skip`] and
 //! returns; `cargo xtask test` counts it as skipped.
 
+mod adopt;
 mod allocation;
 mod calibration;
 mod continuity;

@@ -1,0 +1,39 @@
+//! [`HeldTimebase`]: the time base of an object that lives long, and its successors.
+
+use std::ops::Deref;
+
+use hairspring_machine::Machine;
+
+use crate::timebase::Timebase;
+
+/// The time base that a long-lived object uses: lent by the caller at first, then the object's own once it adopted a successor.
+///
+/// [`LongDelay`](crate::LongDelay), [`Profile`](crate::Profile) and objects of other crates have a method `adopt`. It takes the successor
+/// that [`Timebase::refine`] returned. From then on the object uses the successor's rate and its smaller bound. What the object has learned
+/// or recorded stays.
+#[derive(Debug)]
+pub enum HeldTimebase<'t, M: Machine> {
+    /// The caller's.
+    Lent(&'t Timebase<M>),
+    /// An adopted successor.
+    Adopted(Box<Timebase<M>>),
+}
+
+impl<M: Machine> HeldTimebase<'_, M> {
+    /// Uses this successor from now on. Allocates; not real-time safe.
+    pub fn adopt(&mut self, successor: Timebase<M>) {
+        *self = Self::Adopted(Box::new(successor));
+    }
+}
+
+impl<M: Machine> Deref for HeldTimebase<'_, M> {
+    type Target = Timebase<M>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Timebase<M> {
+        match self {
+            Self::Lent(timebase) => timebase,
+            Self::Adopted(timebase) => timebase,
+        }
+    }
+}
