@@ -79,6 +79,9 @@ _hairspring() {
             hairspring,restore)
                 cmd="hairspring__subcmd__restore"
                 ;;
+            hairspring,round)
+                cmd="hairspring__subcmd__round"
+                ;;
             hairspring,run)
                 cmd="hairspring__subcmd__run"
                 ;;
@@ -166,6 +169,9 @@ _hairspring() {
             hairspring__subcmd__help,restore)
                 cmd="hairspring__subcmd__help__subcmd__restore"
                 ;;
+            hairspring__subcmd__help,round)
+                cmd="hairspring__subcmd__help__subcmd__round"
+                ;;
             hairspring__subcmd__help,run)
                 cmd="hairspring__subcmd__help__subcmd__run"
                 ;;
@@ -197,7 +203,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="-h -V --help --version round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -467,7 +473,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -761,6 +767,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__restore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__round)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1282,6 +1302,20 @@ _hairspring() {
             ;;
         hairspring__subcmd__restore)
             opts="-h --wait --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__round)
+            opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

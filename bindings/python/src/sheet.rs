@@ -42,7 +42,10 @@ pub(crate) fn take_sheet(
         compiler: env!("HAIRSPRING_COMPILER").to_owned(),
         flags: env!("HAIRSPRING_FLAGS").to_owned(),
     };
-    let request = SheetRequest { rows, effort, cpu: cpu.map(Cpu), priority, redact, build, disks: None, program };
+    let (cpu, rounds) = (cpu.map(Cpu), effort.rounds());
+    // Which of its processes a row was measured by is no secret, and need not be repeated.
+    let seed = u64::from(std::process::id());
+    let request = SheetRequest { rows, effort, cpu, priority, redact, build, disks: None, rounds, seed, program };
     let interrupted = AtomicBool::new(false);
     let mut raised = None;
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough in its lifetime")]

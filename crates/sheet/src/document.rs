@@ -49,6 +49,15 @@ pub struct Taken {
     pub effort: String,
     /// Whether it was interrupted before its end; the figures that are missing say so themselves.
     pub interrupted: bool,
+    /// How many rounds were completed, each of which measured every row; 0 where the sheet was taken in one go.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rounds: u32,
+}
+
+/// Whether a count is left out of the JSON.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// One chapter.
@@ -130,6 +139,15 @@ pub enum NoteKind {
 }
 
 impl Taken {
+    /// The effort, with the rounds if there were any.
+    pub(crate) fn how(&self) -> String {
+        match self.rounds {
+            0 => self.effort.clone(),
+            1 => format!("{}, 1 round", self.effort),
+            rounds => format!("{}, {rounds} rounds", self.effort),
+        }
+    }
+
     /// The start as people read it; the time as it is when it is not RFC 3339 in UTC.
     pub fn when(&self) -> String {
         let utc = self.start.strip_suffix('Z').and_then(|start| start.split_once('T'));

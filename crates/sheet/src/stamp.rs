@@ -3,6 +3,8 @@
 //! A pair of stamps knows nothing below the counter's step and contains its own cost, so it says little about an event of the same size.
 //! The rule is here, where such figures are made, and not with those who measure.
 
+use serde::{Deserialize, Serialize};
+
 use crate::statistics::grouped_median;
 use crate::{Absent, Figure, LARGEST, Method, Unit};
 
@@ -18,7 +20,7 @@ const OVERHEAD_MOST: f64 = 0.5;
 const ERRORS_LEAST: f64 = 3.0;
 
 /// What is known of the stamps around the samples, in the unit of the samples.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stamps {
     /// The step of the counter; `None` where it is not known.
     pub step: Option<f64>,

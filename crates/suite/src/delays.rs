@@ -25,6 +25,9 @@ const LONG: [(&str, Nanos, f64, usize); 5] = [
     ("60s", Nanos::from_secs(60), 0.0, 1),
 ];
 
+/// From here on a delay is made in some of the rounds only.
+const LONGER: Nanos = Nanos::from_millis(100);
+
 /// How long a stretch of polling under `SCHED_FIFO` may last before the thread sleeps for [`REST`]: well below the share
 /// that the kernel leaves to others.
 const STRETCH: Nanos = Nanos::from_millis(20);
@@ -234,8 +237,19 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
             rows.all().into_iter().for_each(|slot| context.absent(slot, absent.clone()));
             continue;
         }
-        context.say(&format!("long delay of {request}, {}", class.kernel_name()));
         let limit = context.share(share);
+        let least = if span < LONGER {
+            context.repeats(least)
+        } else {
+            // Too long for every round to have its share: as many as fit into all of them.
+            let all = (limit * i64::from(context.rounds)).count() / span.count();
+            context.turns(usize::try_from(all).unwrap_or(0).max(least))
+        };
+        if least == 0 {
+            context.elsewhere(rows.all());
+            continue;
+        }
+        context.say(&format!("long delay of {request}, {}", class.kernel_name()));
         let began = machine.monotonic();
         let cpu_began = machine.read(Clock::ThreadCpu);
         let (mut samples, mut seen) = (Samples::new(), Samples::new());
@@ -248,7 +262,7 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
             samples.push_delay(&report, outside);
             // Taken from the report where the counter's rate would add more than it resolves.
             seen.push_nanos(outside - span);
-            if samples.len() >= least && machine.monotonic() - began + span > limit {
+            if samples.len() >= least && (span >= LONGER || machine.monotonic() - began + span > limit) {
                 break;
             }
         }

@@ -163,7 +163,6 @@ fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &
     context.put(rows.lost, Reading::single(lost));
     for rows in &rows.causes {
         let source = attribution.source_of(rows.cause);
-        let none = Absent::final_(format!("no such gap in {watched}"));
         let (count, samples) = match source {
             Some(source) => {
                 (verdict.gaps(source).count, std::mem::replace(&mut lengths[source as usize], Samples::new()))
@@ -175,10 +174,7 @@ fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &
             reading = reading.with_caveat(format!("lengths were kept of the first {} only", samples.len()));
         }
         context.put(rows.count, reading);
-        match samples.taken(&none) {
-            Ok(reading) => context.put(rows.length, reading),
-            Err(absent) => context.absent(rows.length, absent),
-        }
+        context.put(rows.length, Reading::watched(samples.into_values(), watched));
     }
 }
 

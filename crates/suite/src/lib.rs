@@ -11,8 +11,10 @@
 //!
 //! let build = Build { version: "0.1.0".into(), commit: None, compiler: "rustc".into(), flags: "release".into() };
 //! let rows = select(&["clocks".to_owned()])?;
-//! let request =
-//!     SheetRequest { rows, effort: Effort::Quick, cpu: None, priority: 80, redact: false, build, disks: None, program: None };
+//! let effort = Effort::Quick;
+//! let request = SheetRequest {
+//!     rows, effort, cpu: None, priority: 80, redact: false, build, disks: None, rounds: effort.rounds(), seed: 1, program: None,
+//! };
 //! let sheet = take_sheet(&Host, &request, &AtomicBool::new(false), &mut |_| {})?;
 //! println!("{} rows", sheet.rows().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -29,9 +31,11 @@ mod disturbance;
 #[cfg(target_os = "linux")]
 pub mod executive;
 mod host;
+mod merge;
 mod probe;
 #[cfg(target_os = "linux")]
 pub mod reaction;
+mod round;
 pub mod rounds;
 mod sheet_run;
 mod sleeps;
@@ -45,4 +49,5 @@ pub use probe::{
     ChapterDeclaration, Effort, RowDeclaration, SheetProgress, TableDeclaration, UnknownProbe, is_under, registry,
     select,
 };
+pub use round::process::{COMMAND, serve as serve_round};
 pub use sheet_run::{SheetError, SheetRequest, take_sheet};

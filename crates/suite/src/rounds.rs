@@ -56,6 +56,14 @@ impl Random {
         Self(0x9e37_79b9_7f4a_7c15)
     }
 
+    /// A sequence of its own for each seed.
+    pub fn seeded(seed: u64) -> Self {
+        // SplitMix64, so that seeds that differ by one give sequences that have nothing in common. A state of 0 would stay 0.
+        let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Self(((mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)).max(1))
+    }
+
     /// A number below `limit`; 0 if that is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         self.below_u64(limit as u64) as usize

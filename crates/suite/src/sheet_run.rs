@@ -1,20 +1,29 @@
-//! Taking a sheet: selects rows, runs the chapters, gathers conditions and figures into the document.
+//! Taking a sheet: selects rows, drives the rounds, gathers conditions and what the rounds found into the document.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy};
-use hairspring_sheet::{Absent, Build, Chapter, Diagram, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
+use hairspring_machine::{Clock, Cpu, CpuSet, Host, Machine, Nanos, Policy};
+use hairspring_sheet::{Build, Note, NoteKind, SCHEMA, Sheet, Taken};
 use hairspring_time::{CalibrationError, RealTime, Timebase};
 
 use crate::conditions;
 use crate::host::system::{self, Disks};
-use crate::probe::{ChapterDeclaration, Context, Effort, Probes, Rows, SheetProgress, chapters, policy_refused};
+use crate::merge::{self, Taking};
+use crate::probe::{ChapterDeclaration, Effort, Probes, SheetProgress, chapters, policy_refused};
+use crate::round::process::{self, Ask, Failed};
+use crate::round::{Measuring, RoundPart, RoundRequest, take_round};
+use crate::rounds::Random;
 
 /// How well the rate must be known before the first measurement, and how long that may take.
 const BOUND_PPM: f64 = 0.5;
 const AGE: Nanos = Nanos::from_millis(200);
+/// The longest pause between two rounds, as a part of a chapter's time: 0.1 s in a quick sheet, 7 s in a thorough one.
+const PAUSE_PART: i64 = 25;
+/// The most by which the environment of a round is lengthened: a page, so that the stack begins anywhere in one.
+const PADDING_MOST: usize = 4096;
 
 /// What sheet to take.
 #[derive(Clone, Debug)]
@@ -33,8 +42,13 @@ pub struct SheetRequest {
     pub build: Build,
     /// Where disks may be measured; nothing is written to any without.
     pub disks: Option<Disks>,
-    /// The program that becomes a process of the matrix when it is given the words of a `reaction::Chain`, and makes the calls of
-    /// Rust when it is told `caller` and what `caller::call` takes: without one, these are absent.
+    /// How many rounds to take, usually [`Effort::rounds`]; they share the time.
+    pub rounds: u32,
+    /// Decides the order of the chapters in each round, and the pauses between rounds.
+    pub seed: u64,
+    /// The program that becomes a round when it is told [`COMMAND`](crate::COMMAND) and what [`serve_round`](crate::serve_round) takes; a
+    /// process of the matrix when it is given the words of a `reaction::Chain`; and makes the calls of Rust when it is told `caller` and
+    /// what `caller::call` takes. Without one, rounds are taken in this process, and what needs the others is absent.
     pub program: Option<PathBuf>,
 }
 
@@ -73,10 +87,13 @@ impl From<CalibrationError> for SheetError {
     }
 }
 
-/// Takes a sheet on `machine`. Blocks for the time that the effort allows; `interrupted` ends it early, and the rows that
-/// are missing then say so. `progress` is called between measurements, never during one. Spawns threads only for the skew
-/// between CPUs and, on the host, for the chapters on the executive, on reactions and on transfers; they end within it, and so do the processes
-/// of `program`.
+/// Takes a sheet on `machine`, in as many rounds as the request says. Blocks for the time that the effort allows; `interrupted` ends it
+/// early: then the rounds that are complete make the sheet, or what there is of the first, and the rows that are missing say so.
+/// `progress` is called between measurements.
+///
+/// On the host each round is a process of `program`, if there is one that can be a round; else all rounds are taken in this process. Spawns
+/// threads to listen to these processes, and in this process only for the skew between CPUs and, on the host, for the chapters on the
+/// executive, on reactions and on transfers. Threads and processes end within it.
 ///
 /// # Errors
 /// Bad requests, before anything is measured; a machine on which no time base can be had.
@@ -86,67 +103,167 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(SheetProgress<'_>),
 ) -> Result<Sheet, SheetError> {
-    let cpu = choose_cpu(machine, request)?;
-    let selected = selected(&request.rows)?;
-    let other = machine.affinity().0.into_iter().find(|other| *other != cpu);
-    let start = machine.monotonic();
-    let taken_at = timestamp(machine.read(Clock::Realtime));
+    let cpu = choose_cpu(machine, request.cpu, request.priority)?;
+    let declared: Vec<ChapterDeclaration> =
+        selected::<M>(&request.rows)?.into_iter().map(|(_, declared)| declared).collect();
+    let began = machine.monotonic();
+    let start = timestamp(machine.read(Clock::Realtime));
     let conditions = conditions::read(machine, request.redact);
     let timebase = Timebase::calibrate_to(machine.clone(), BOUND_PPM, AGE)?;
-    let total = request.effort.chapter_budget() * i64::try_from(selected.len()).unwrap_or(i64::MAX);
-    let mut context = Context {
-        machine: machine.clone(),
-        timebase,
-        effort: request.effort,
-        cpu,
-        other,
-        priority: request.priority,
-        interrupted,
-        progress,
-        means: system::Means::of(request),
-        program: request.program.clone(),
-        rows: Rows::default(),
-        series: Vec::new(),
-        notes: Vec::new(),
-        head: Vec::new(),
-        done: Nanos::ZERO,
-        total,
-        began: start,
+    let mut notes = system::notes(&conditions);
+    notes.extend(head_notes(&timebase, request.priority, conditions.value("limits.cgroup_cpu")));
+    let mut driver = Driver { machine, request, cpu, interrupted, timebase, processes: 0, parts: Vec::new() };
+    notes.extend(driver.rounds(progress)?);
+    // Relaxed: a plain flag, nothing else is handed over with it.
+    let interrupted = interrupted.load(Ordering::Relaxed);
+    let rounds = driver.complete();
+    let parts = driver.parts;
+    let of_rounds: Vec<Vec<Note>> = (0..request.rounds)
+        .map(|round| parts.iter().filter(|part| part.round == round).flat_map(|part| part.head.clone()).collect())
+        .collect();
+    let of_rounds: Vec<&[Note]> = of_rounds.iter().map(Vec::as_slice).collect();
+    notes.extend(merge::notes(&of_rounds));
+    let taking = Taking { began: began.as_monotonic(), interrupted };
+    let chapter = |declared: &ChapterDeclaration| {
+        let parts: Vec<&RoundPart> = parts.iter().filter(|part| part.chapter == declared.id).collect();
+        merge::chapter(declared, &parts, taking)
     };
-    context.head = system::notes(&conditions);
-    context.head.extend(head_notes(&context, conditions.value("limits.cgroup_cpu")));
-    let mut chapters = Vec::with_capacity(selected.len());
-    for (probes, declared) in selected {
-        context.refine();
-        context.open(&probes, &request.rows);
-        probes.run(&mut context);
-        context.done += request.effort.chapter_budget();
-        chapters.push(chapter(declared, &mut context));
-    }
-    context.refine();
-    let stopped = context.stopped();
-    let notes = context.head;
     Ok(Sheet {
         schema: SCHEMA.to_owned(),
         hairspring: request.build.clone(),
         taken: Taken {
-            start: taken_at,
-            duration_s: (machine.monotonic() - start).as_secs_f64(),
+            start,
+            duration_s: (machine.monotonic() - began).as_secs_f64(),
             effort: request.effort.name().to_owned(),
-            interrupted: stopped,
+            interrupted,
+            rounds,
         },
         conditions,
         notes,
-        chapters,
+        chapters: declared.iter().map(chapter).collect(),
     })
 }
 
-fn choose_cpu<M: Machine>(machine: &M, request: &SheetRequest) -> Result<Cpu, SheetError> {
-    let allowed = machine.affinity().0;
-    if !(1..=99).contains(&request.priority) {
-        return Err(SheetError::Priority(request.priority));
+/// What runs the rounds of a sheet and collects what they find.
+struct Driver<'d, M: Machine> {
+    machine: &'d M,
+    request: &'d SheetRequest,
+    cpu: Cpu,
+    interrupted: &'d AtomicBool,
+    timebase: Timebase<M>,
+    /// How many processes have measured.
+    processes: u32,
+    parts: Vec<RoundPart>,
+}
+
+impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
+    /// Takes all rounds. Returns what there is to be said of them.
+    fn rounds(&mut self, progress: &mut dyn FnMut(SheetProgress<'_>)) -> Result<Vec<Note>, SheetError> {
+        let mut notes = Vec::new();
+        let mut random = Random::seeded(self.request.seed);
+        let on_host = (self.machine as &dyn Any).is::<Host>();
+        let mut program = self.request.program.as_deref().filter(|_| on_host && self.request.rounds > 1);
+        let rounds = self.request.rounds;
+        for round in 0..rounds {
+            if round > 0 {
+                self.pause(&mut random);
+            }
+            if self.stopped() {
+                break;
+            }
+            let asked = RoundRequest::of(self.request, round);
+            let mut said = |of: SheetProgress<'_>| {
+                let before = of.total * i64::from(round);
+                let measuring = match rounds {
+                    1 => of.measuring.to_owned(),
+                    _ => format!("round {} of {rounds}: {}", round + 1, of.measuring),
+                };
+                let (done, total) = (before + of.done, of.total * i64::from(rounds));
+                progress(SheetProgress { measuring: &measuring, done, total });
+            };
+            if let Some(of) = program {
+                match self.in_process(of, asked.clone(), random.below(PADDING_MOST), &mut said) {
+                    Ok(()) => continue,
+                    Err(Failed::Broken(text)) => {
+                        let text = format!("Round {} is not complete: {text}.", round + 1);
+                        notes.push(warning(text, Some("take the sheet again if rows are missing".to_owned())));
+                        continue;
+                    }
+                    Err(Failed::NoRound(text)) => {
+                        let text = format!("All rounds were taken in one process, so they vary too little: {text}.");
+                        notes.push(warning(text, Some("take the sheet by the command `hairspring`".to_owned())));
+                        program = None;
+                    }
+                }
+            }
+            let measuring = Measuring {
+                timebase: self.timebase.clone(),
+                program: self.request.program.as_deref(),
+                interrupted: self.interrupted,
+            };
+            let parts = &mut self.parts;
+            self.timebase = take_round(self.machine, &asked, measuring, &mut said, |part| parts.push(part))?;
+        }
+        if self.complete() > 0 {
+            let complete: Vec<u32> = (0..rounds).filter(|round| self.is_complete(*round)).collect();
+            self.parts.retain(|part| complete.contains(&part.round));
+        }
+        Ok(notes)
     }
-    match request.cpu {
+
+    /// One round in a process of its own. Whoever listens keeps off the CPU that measures, where there is another.
+    fn in_process(
+        &mut self,
+        program: &Path,
+        asked: RoundRequest,
+        padding: usize,
+        progress: &mut dyn FnMut(SheetProgress<'_>),
+    ) -> Result<(), Failed> {
+        self.processes += 1;
+        let aside = Aside::from(self.machine, self.cpu);
+        let mut answer = process::ask(program, &Ask::Take(asked), padding, self.interrupted, || aside.step(), progress);
+        drop(aside);
+        for part in &mut answer.parts {
+            part.process = self.processes;
+        }
+        self.parts.append(&mut answer.parts);
+        answer.failed.map_or(Ok(()), Err)
+    }
+
+    /// Rests for a random time, so that rounds have no period in common with what goes on in the machine.
+    fn pause(&self, random: &mut Random) {
+        let most = self.request.effort.chapter_budget().count() / PAUSE_PART;
+        let rest = Nanos::new(random.below(usize::try_from(most).unwrap_or(0)) as i64);
+        let end = self.machine.monotonic() + rest;
+        while self.machine.monotonic() < end && !self.stopped() {
+            self.machine.sleep_until(end);
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        // Relaxed: a plain flag, nothing else is handed over with it.
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Whether a round came to its end in every chapter.
+    fn is_complete(&self, round: u32) -> bool {
+        let mut parts = self.parts.iter().filter(|part| part.round == round).peekable();
+        parts.peek().is_some() && parts.all(|part| !part.interrupted)
+    }
+
+    /// How many rounds are complete.
+    fn complete(&self) -> u32 {
+        (0..self.request.rounds).map(|round| u32::from(self.is_complete(round))).sum()
+    }
+}
+
+/// The CPU to measure on, if the request can be served.
+pub(crate) fn choose_cpu<M: Machine>(machine: &M, wanted: Option<Cpu>, priority: u8) -> Result<Cpu, SheetError> {
+    let allowed = machine.affinity().0;
+    if !(1..=99).contains(&priority) {
+        return Err(SheetError::Priority(priority));
+    }
+    match wanted {
         Some(cpu) if !allowed.contains(&cpu) => Err(SheetError::NoSuchCpu(cpu, allowed)),
         Some(cpu) => Ok(cpu),
         // The first CPU serves most interrupts on most machines.
@@ -155,7 +272,7 @@ fn choose_cpu<M: Machine>(machine: &M, request: &SheetRequest) -> Result<Cpu, Sh
 }
 
 /// The chapters that hold selected rows, each with its tables and rows as far as they are selected.
-fn selected<M: Machine + Clone + Sync + 'static>(
+pub(crate) fn selected<M: Machine + Clone + Sync + 'static>(
     rows: &[String],
 ) -> Result<Vec<(Probes<M>, ChapterDeclaration)>, SheetError> {
     let mut selected = Vec::new();
@@ -177,53 +294,15 @@ fn selected<M: Machine + Clone + Sync + 'static>(
     }
 }
 
-/// Turns the declarations and what was found into the chapter of the document.
-fn chapter<M: Machine + Clone + Sync>(declaration: ChapterDeclaration, context: &mut Context<'_, M>) -> Chapter {
-    let stopped = context.stopped();
-    let mut found: BTreeMap<String, Option<Value>> = context.close().collect();
-    let mut value = |id: &str| match found.remove(id).flatten() {
-        Some(value) => value,
-        None if stopped => Value::Absent(Absent::new("interrupted before it was measured", "run it again to the end")),
-        None => Value::Absent(Absent::final_("the probe gave no figure, which is a defect of hairspring")),
-    };
-    let mut drawn: Vec<Diagram> = Vec::new();
-    Chapter {
-        id: declaration.id.to_owned(),
-        title: declaration.title.to_owned(),
-        intro: declaration.intro.to_owned(),
-        tables: declaration
-            .tables
-            .into_iter()
-            .map(|table| Table {
-                id: table.id,
-                title: table.title,
-                rows: table
-                    .rows
-                    .into_iter()
-                    .map(|row| Row { value: value(&row.id), id: row.id, label: row.label })
-                    .collect(),
-                // Tables of one scenario share a drawing; the first has it.
-                diagram: table.diagram.filter(|diagram| {
-                    let new = !drawn.contains(diagram);
-                    drawn.extend(new.then(|| diagram.clone()));
-                    new
-                }),
-            })
-            .collect(),
-        series: std::mem::take(&mut context.series),
-        notes: std::mem::take(&mut context.notes),
-    }
-}
-
 fn warning(text: impl Into<String>, remedy: Option<String>) -> Note {
     Note { kind: NoteKind::Warning, text: text.into(), remedy }
 }
 
 /// What a reader must know before any figure. `cpu_limit` is what the facts say of the control group's.
-fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>, cpu_limit: Option<&str>) -> Vec<Note> {
+fn head_notes<M: Machine + Clone + Sync>(timebase: &Timebase<M>, priority: u8, cpu_limit: Option<&str>) -> Vec<Note> {
     let mut notes = Vec::new();
-    let machine = &context.machine;
-    let trust = context.timebase.trust();
+    let machine = timebase.machine();
+    let trust = timebase.trust();
     if !trust.trusted {
         let reasons: Vec<&str> = trust.reasons.iter().filter(|r| !r.supports).map(|r| r.text.as_str()).collect();
         notes.push(warning(
@@ -231,7 +310,7 @@ fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>, cpu_limit: Op
             Some(system::UNTRUSTED.to_owned()),
         ));
     }
-    let real_time = RealTime { policy: Some(Policy::Fifo(context.priority)), lock_memory: true, ..RealTime::default() };
+    let real_time = RealTime { policy: Some(Policy::Fifo(priority)), lock_memory: true, ..RealTime::default() };
     let guard = real_time.apply(machine);
     if let Some(absent) = policy_refused(&guard) {
         notes.push(warning(
@@ -276,4 +355,34 @@ fn head_notes<M: Machine + Clone + Sync>(context: &Context<'_, M>, cpu_limit: Op
 fn timestamp(realtime: Nanos) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(realtime.count()))
         .map_or_else(|_| "unknown".to_owned(), |time| format!("{time:.0}"))
+}
+
+/// While a process measures, whoever waits for it keeps off its CPU. Ends when dropped.
+pub(crate) struct Aside<'m, M: Machine> {
+    machine: &'m M,
+    before: CpuSet,
+    others: Vec<Cpu>,
+}
+
+impl<'m, M: Machine> Aside<'m, M> {
+    /// The calling thread is to leave this CPU, if it may use another.
+    pub(crate) fn from(machine: &'m M, cpu: Cpu) -> Self {
+        let before = machine.affinity();
+        let others = before.0.iter().copied().filter(|other| *other != cpu).collect();
+        Self { machine, before, others }
+    }
+
+    /// Leaves it. Called once the process has started, which would have the place of the thread that starts it.
+    pub(crate) fn step(&self) {
+        if !self.others.is_empty() {
+            // Refused, it waits where it is.
+            drop(self.machine.set_affinity(&CpuSet(self.others.clone())));
+        }
+    }
+}
+
+impl<M: Machine> Drop for Aside<'_, M> {
+    fn drop(&mut self) {
+        drop(self.machine.set_affinity(&self.before));
+    }
 }

@@ -28,6 +28,8 @@ const REQUESTS: [(&str, Nanos, usize); 17] = [
     ("10s", Nanos::from_secs(10), 0),
 ];
 
+/// From here on a sleep is made in some of the rounds only.
+const LONGER: Nanos = Nanos::from_millis(100);
 /// Below this, ours is the guaranteed minimum; from here on the long delay.
 const LONG_FROM: Nanos = Nanos::from_millis(1);
 
@@ -88,6 +90,11 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &[[Slo
             slots.for_each(|slot| context.absent(slot, absent.clone()));
             continue;
         };
+        let count = if span < LONGER { context.repeats(count) } else { context.turns(count) };
+        if count == 0 {
+            context.elsewhere(slots);
+            continue;
+        }
         context.say(&format!("sleeps of {request}"));
         for (((_, _, call), slot), line) in METHODS.iter().zip(slots).zip(&mut lines) {
             if !context.wants(slot) {
@@ -140,7 +147,7 @@ fn one<M: Machine>(
     Some(machine.monotonic() - before - span)
 }
 
-/// How many samples this effort allows for; none if it allows for none.
+/// How many samples this effort allows for in all rounds; none if it allows for none.
 fn samples_wanted(effort: Effort, span: Nanos, usual: usize) -> Option<usize> {
     match effort {
         Effort::Quick if span >= Nanos::from_millis(100) => None,

@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// List the ready-made jobs
     #[arg(long)]
     list: bool,
-    /// JobAnswer from this sheet, and measure nothing
+    /// Answer from this sheet, and measure nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "cpu", "priority"])]
     sheet: Option<String>,
     /// Watch each requirement for this long, and as long with idle states off [default: as long as it needs, 4 s to 20 s]

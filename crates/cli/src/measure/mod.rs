@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod delay;
 pub(crate) mod historic;
 pub(crate) mod progress;
+pub(crate) mod round;
 pub(crate) mod sheet;
 
 use clap::Subcommand;
@@ -33,6 +34,9 @@ pub(crate) enum Command {
     Delay(delay::Arguments),
     /// Calibrate the processor's counter and say whether to trust it
     Clock(clock::Arguments),
+    /// Be one round of a sheet; `sheet` starts it
+    #[command(hide = true)]
+    Round,
 }
 
 impl Command {
@@ -42,6 +46,7 @@ impl Command {
             Self::Compare(arguments) => compare::run(arguments),
             Self::Delay(arguments) => delay::run(arguments),
             Self::Clock(arguments) => clock::run(arguments),
+            Self::Round => round::run(),
         }
     }
 }

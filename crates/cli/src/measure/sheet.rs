@@ -1,6 +1,7 @@
 //! `hairspring sheet`: measures this computer and renders the sheet.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
 use hairspring_machine::{Cpu, Host};
@@ -129,6 +130,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         redact: arguments.redact,
         build: build(),
         disks: arguments.disks.disks(effort)?,
+        rounds: effort.rounds(),
+        seed: seed(),
         program: std::env::current_exe().ok(),
     };
     let interrupted = interrupt::watch()?;
@@ -156,6 +159,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         None => drop(output::print(&text)?),
     }
     Ok(exit(&sheet))
+}
+
+/// A number that is another in each run.
+pub(crate) fn seed() -> u64 {
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()))
 }
 
 fn exit(sheet: &Sheet) -> Exit {

@@ -67,8 +67,7 @@ fn head(page: &mut Markup, sheet: &Sheet, machine: &str) {
     ));
     let commit = build.commit.as_deref().map_or(String::new(), |c| format!(" ({c})"));
     let duration = quantity(taken.duration_s * 1e9, Unit::Ns).to_string();
-    let effort =
-        if taken.interrupted { format!("{}, interrupted before its end", taken.effort) } else { taken.effort.clone() };
+    let effort = if taken.interrupted { format!("{}, interrupted before its end", taken.how()) } else { taken.how() };
     let entries = [
         ("Kernel", conditions.value("kernel.release").unwrap_or("unknown").to_owned()),
         ("Clock source", conditions.clock_source().unwrap_or("unknown").to_owned()),

@@ -30,7 +30,7 @@ fn head(out: &mut String, sheet: &Sheet) {
         ("Kernel", read("kernel.release")),
         ("Clock source", sheet.conditions.clock_source().unwrap_or("unknown").to_owned()),
         ("Taken", format!("{}, in {duration}", taken.when())),
-        ("Effort", if taken.interrupted { format!("{}, interrupted", taken.effort) } else { taken.effort.clone() }),
+        ("Effort", if taken.interrupted { format!("{}, interrupted", taken.how()) } else { taken.how() }),
         ("Taken by", format!("hairspring {}{commit}, {}, {}", build.version, build.compiler, build.flags)),
         ("Form", sheet.schema.clone()),
     ];

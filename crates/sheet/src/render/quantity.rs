@@ -91,6 +91,15 @@ pub(crate) fn statistic(figure: &Figure, value: Option<f64>) -> Option<Quantity>
     value.map(|v| quantity_with_digits(v, figure.unit, digits(figure)))
 }
 
+/// How much the median varies from round to round, as a share of it, or in the figure's unit where a round's median is not positive; `None`
+/// below two rounds.
+pub(crate) fn spread(figure: &Figure) -> Option<Quantity> {
+    let between = figure.between?;
+    let relative = figure.rounds.iter().all(|round| round.median > 0.0);
+    let quantity = quantity_with_digits(between, if relative { Unit::Ratio } else { figure.unit }, 2);
+    Some(Quantity { whole: format!("±{}", quantity.whole), ..quantity })
+}
+
 /// A rate of bytes in powers of two, as documents on disks and memories print it; `None` for any other unit. It stays in
 /// MiB/s up to [`GIB_FROM`] of them, because that is how such rates are quoted.
 pub(crate) fn binary(figure: &Figure, value: Option<f64>) -> Option<Quantity> {

@@ -21,6 +21,7 @@ pub(crate) fn sheet() -> Sheet {
             duration_s: 48.2,
             effort: "normal".to_owned(),
             interrupted: false,
+            rounds: 0,
         },
         conditions: conditions(),
         notes: vec![

@@ -66,7 +66,7 @@ fn calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, program: &Program)
         Effort::Thorough => RUNS_THOROUGH,
     };
     let mut all = Calls::new();
-    for _ in 0..runs {
+    for _ in 0..context.repeats(runs) {
         for (call, mut taken) in program.run(context.program.as_deref(), LATER)? {
             let calls = all.entry(call).or_default();
             calls[0].push(taken.first);

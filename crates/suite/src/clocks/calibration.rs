@@ -147,7 +147,7 @@ impl Calibrations {
         let mut aged = None;
         let (mut wall, mut cpu, mut bounds) = (Samples::new(), Samples::new(), Vec::new());
         let began = context.machine.monotonic();
-        for _ in 0..count {
+        for _ in 0..context.repeats(count) {
             let Ok(fresh) = Timebase::calibrate(context.machine.clone()) else { continue };
             wall.push_nanos(fresh.cost().wall);
             cpu.push_nanos(fresh.cost().cpu);

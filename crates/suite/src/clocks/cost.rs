@@ -133,7 +133,7 @@ fn ticks_as_nanos<M: Machine + Clone + Sync>(context: &Context<'_, M>, ticks: i6
 
 fn first_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Reading {
     let mut sweep = vec![1_u8; SWEEP_BYTES];
-    let mut samples = [0.0; FIRST_CALLS];
+    let mut samples = vec![0.0; context.repeats(FIRST_CALLS)];
     with_call!(context, read, call => for sample in &mut samples {
         for line in sweep.iter_mut().step_by(LINE_BYTES) {
             *line = line.wrapping_add(1);
@@ -141,7 +141,7 @@ fn first_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) 
         black_box(&mut sweep);
         *sample = ticks_as_nanos(context, stamped(context, call));
     });
-    Reading::samples(samples.to_vec())
+    Reading::samples(samples)
 }
 
 /// One call between ordered stamps.

@@ -63,7 +63,7 @@ pub(super) struct Residual {
 pub(super) fn residuals<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, executives: &[Residual]) {
     let mut parts = Vec::new();
     for Residual { name, split, sum } in executives {
-        let median = |slot: Slot| context.figure(slot)?.median;
+        let median = |slot: Slot| context.median(slot);
         let split: Option<f64> = split.iter().copied().map(median).sum();
         if let (Some(split), Some(sum)) = (split, median(*sum)) {
             parts.push(format!(

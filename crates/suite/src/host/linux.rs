@@ -1,12 +1,15 @@
 //! Linux: all chapters, and the clocks and sleeps by their names there.
 
+use std::path::PathBuf;
+
 use hairspring_machine::{Clock, ClockCall, Machine, SleepCall};
+use hairspring_ring::Bytes;
 use hairspring_sheet::{Conditions, Note};
+use serde::{Deserialize, Serialize};
 
 use crate::callers::{Program, Start};
 use crate::clocks::Read;
 use crate::probe::Probes;
-use crate::sheet_run::SheetRequest;
 pub use crate::transfer::Disks;
 use crate::{executive, reaction, transfer};
 
@@ -96,8 +99,21 @@ pub(crate) struct Means {
 }
 
 impl Means {
-    pub(crate) fn of(request: &SheetRequest) -> Self {
-        Self { disks: request.disks.clone() }
+    pub(crate) fn of(disks: Option<SentDisks>) -> Self {
+        Self { disks: disks.map(|SentDisks { folders, volume }| Disks { folders, volume: Bytes(volume) }) }
+    }
+}
+
+/// Disks as a round is told of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SentDisks {
+    folders: Vec<PathBuf>,
+    volume: u64,
+}
+
+impl SentDisks {
+    pub(crate) fn of(disks: &Disks) -> Self {
+        Self { folders: disks.folders.clone(), volume: disks.volume.0 }
     }
 }
 

@@ -4,11 +4,11 @@
 
 use hairspring_machine::{Clock, ClockCall, Machine, SleepCall};
 use hairspring_sheet::{Conditions, Note, NoteKind};
+use serde::{Deserialize, Serialize};
 
 use crate::callers::{Program, Start};
 use crate::clocks::Read;
 use crate::probe::Probes;
-use crate::sheet_run::SheetRequest;
 
 /// What is read: the segment of its id, its name for people, and how.
 pub(crate) const READS: &[(&str, &str, Read)] = &[
@@ -73,8 +73,18 @@ pub enum Disks {}
 pub(crate) struct Means;
 
 impl Means {
-    pub(crate) fn of(_request: &SheetRequest) -> Self {
+    pub(crate) fn of(_disks: Option<SentDisks>) -> Self {
         Self
+    }
+}
+
+/// Disks as a round is told of them: there are none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum SentDisks {}
+
+impl SentDisks {
+    pub(crate) fn of(disks: &Disks) -> Self {
+        match *disks {}
     }
 }
 

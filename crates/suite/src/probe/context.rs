@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos, Policy};
-use hairspring_sheet::{Absent, Figure, Method, Note, NoteKind, Series, Unit, Value};
+use hairspring_sheet::{Absent, Note, NoteKind, Series};
 use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
+use serde::{Deserialize, Serialize};
 
 use super::list::{Probes, Slot};
 use super::reading::{Reading, Taken};
 use crate::host::system::Means;
+use crate::round::Found;
 
 /// How much time a sheet may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// A quarter of the normal time.
     Quick,
@@ -33,7 +36,16 @@ impl Effort {
         }
     }
 
-    /// The time that a chapter may take.
+    /// How many rounds a sheet has: fresh processes, each of which measures every row for its share of the time.
+    pub fn rounds(self) -> u32 {
+        match self {
+            Self::Quick => 5,
+            Self::Normal => 10,
+            Self::Thorough => 20,
+        }
+    }
+
+    /// The time that a chapter may take, in all rounds together.
     pub fn chapter_budget(self) -> Nanos {
         match self {
             Self::Quick => Nanos::from_millis(2_500),
@@ -86,6 +98,9 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) machine: M,
     pub(crate) timebase: Timebase<M>,
     pub(crate) effort: Effort,
+    /// Which round this is, from 0, and how many there are.
+    pub(crate) round: u32,
+    pub(crate) rounds: u32,
     pub(crate) cpu: Cpu,
     /// Another CPU that the process may use, if there is one.
     pub(crate) other: Option<Cpu>,
@@ -102,7 +117,7 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) notes: Vec<Note>,
     /// What must be read before any figure.
     pub(crate) head: Vec<Note>,
-    /// Planned time: before this chapter, and in all.
+    /// Planned time of the round: before this chapter, and in all.
     pub(crate) done: Nanos,
     pub(crate) total: Nanos,
     /// When the chapter began.
@@ -121,11 +136,9 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 struct Entry {
     id: String,
-    unit: Unit,
-    method: Method,
     /// Whether the row was asked for.
     wanted: bool,
-    value: Option<Value>,
+    value: Option<Found>,
 }
 
 impl<M: Machine + Clone + Sync> Context<'_, M> {
@@ -140,6 +153,8 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
             machine: machine.clone(),
             timebase: Timebase::calibrate(machine.clone()).expect("a simulated machine has a time base"),
             effort: Effort::Quick,
+            round: 0,
+            rounds: 1,
             cpu: Cpu(0),
             other: None,
             priority: 80,
@@ -164,14 +179,14 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
     {
         let entry = |row: &super::RowDeclaration| {
             let wanted = asked.contains(&row.id);
-            Entry { id: row.id.clone(), unit: row.unit, method: row.method, wanted, value: None }
+            Entry { id: row.id.clone(), wanted, value: None }
         };
         self.rows = Rows { all: probes.rows().map(entry).collect(), running: Vec::new() };
         self.began = self.machine.monotonic();
     }
 
     /// Ends the chapter: what was found for the rows that were asked for, by their ids.
-    pub(crate) fn close(&mut self) -> impl Iterator<Item = (String, Option<Value>)> + use<M> {
+    pub(crate) fn close(&mut self) -> impl Iterator<Item = (String, Option<Found>)> + use<M> {
         std::mem::take(&mut self.rows.all).into_iter().filter(|row| row.wanted).map(|row| (row.id, row.value))
     }
 
@@ -199,11 +214,11 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         slots.into_iter().any(|slot| self.wants(slot))
     }
 
-    /// The figure of a row, if it has one already.
-    pub(crate) fn figure(&self, slot: Slot) -> Option<&Figure> {
+    /// The median of a row in this round, if it has one already.
+    pub(crate) fn median(&self, slot: Slot) -> Option<f64> {
         match self.rows.all.get(slot.0)?.value.as_ref()? {
-            Value::Figure(figure) => Some(figure),
-            Value::Absent(_) => None,
+            Found::Reading(reading) => reading.centre(),
+            Found::Absent(_) | Found::Elsewhere => None,
         }
     }
 
@@ -220,7 +235,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
 
     /// Says what is measured from now on.
     pub(crate) fn say(&mut self, measuring: &str) {
-        let budget = self.effort.chapter_budget();
+        let budget = self.share(1.0);
         let here = (self.machine.monotonic() - self.began).min(budget);
         (self.progress)(SheetProgress { measuring, done: self.done + here, total: self.total });
     }
@@ -240,9 +255,28 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         self.head.push(Note { kind: NoteKind::Warning, text, remedy });
     }
 
-    /// A share of the chapter's time.
+    /// A share of the time that the chapter has in this round.
     pub(crate) fn share(&self, parts: f64) -> Nanos {
-        Nanos::new((self.effort.chapter_budget().count() as f64 * parts) as i64)
+        Nanos::new((self.effort.chapter_budget().count() as f64 * parts / f64::from(self.rounds.max(1))) as i64)
+    }
+
+    /// How often something is repeated in this round that is to be repeated `all` times in the sheet; at least once.
+    pub(crate) fn repeats(&self, all: usize) -> usize {
+        all.div_ceil(self.rounds.max(1) as usize)
+    }
+
+    /// How often something is done in this round that is done exactly `all` times in the sheet, spread over its rounds. A row of
+    /// which this is 0 is measured [elsewhere](Self::elsewhere).
+    pub(crate) fn turns(&self, all: usize) -> usize {
+        let (round, rounds) = (self.round as usize, self.rounds.max(1) as usize);
+        (round + 1) * all / rounds - round * all / rounds
+    }
+
+    /// Says that other rounds measure these rows.
+    pub(crate) fn elsewhere(&mut self, slots: impl IntoIterator<Item = Slot>) {
+        for slot in slots {
+            self.store(slot, Found::Elsewhere);
+        }
     }
 
     /// Enters what a run found for a row. A run that was interrupted before it found anything leaves the row empty.
@@ -256,15 +290,12 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
 
     /// Enters a reading: the figure has the unit and the method of its row.
     pub(crate) fn put(&mut self, slot: Slot, reading: Reading) {
-        if let Some(row) = self.rows.all.get(slot.0) {
-            let figure = reading.figure(row.unit, row.method);
-            self.store(slot, Value::Figure(figure));
-        }
+        self.store(slot, Found::Reading(reading));
     }
 
     /// Enters the reason for an absence.
     pub(crate) fn absent(&mut self, slot: Slot, absent: Absent) {
-        self.store(slot, Value::Absent(absent));
+        self.store(slot, Found::Absent(absent));
     }
 
     /// Enters the same absence for those of these rows that have no value yet.
@@ -279,12 +310,12 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
     /// Enters the same absence for every row of the chapter that has no value yet.
     pub(crate) fn absent_everywhere(&mut self, absent: &Absent) {
         for row in self.rows.all.iter_mut().filter(|row| row.value.is_none()) {
-            row.value = Some(Value::Absent(absent.clone()));
+            row.value = Some(Found::Absent(absent.clone()));
         }
     }
 
     /// A probe fills its own rows only: a value for another row is a defect, and the head of the sheet says so.
-    fn store(&mut self, slot: Slot, value: Value) {
+    fn store(&mut self, slot: Slot, value: Found) {
         if !self.rows.running.is_empty() && !self.rows.running.contains(&slot) {
             let owner = self.rows.running.first().map_or_else(String::new, |own| self.id(*own).to_owned());
             let text = format!(

@@ -70,7 +70,12 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
     /// A chapter without tables and probes. Its id is the first segment of all ids in it.
     pub(crate) fn new(id: &'static str, title: &'static str, intro: &'static str) -> Self {
         Self {
-            declared: ChapterDeclaration { id, title, intro, tables: Vec::new() },
+            declared: ChapterDeclaration {
+                id: id.to_owned(),
+                title: title.to_owned(),
+                intro: intro.to_owned(),
+                tables: Vec::new(),
+            },
             places: Vec::new(),
             probes: Vec::new(),
             needs_host: None,
@@ -86,7 +91,7 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
 
     /// Adds a table below the others. `limits` says what bounds the number of samples and the range of the figures.
     pub(crate) fn table(&mut self, id: impl Into<String>, title: impl Into<String>, limits: &'static str) -> TableSlot {
-        let (id, title) = (id.into(), title.into());
+        let (id, title, limits) = (id.into(), title.into(), limits.to_owned());
         self.declared.tables.push(TableDeclaration { id, title, limits, rows: Vec::new(), diagram: None });
         TableSlot(self.declared.tables.len() - 1)
     }
@@ -231,17 +236,18 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
 mod tests {
     use hairspring_machine::Sim;
     use hairspring_machine::sim::Script;
-    use hairspring_sheet::{Figure, Note, Value};
+    use hairspring_sheet::Note;
 
     use super::super::reading::Reading;
     use super::*;
+    use crate::round::Found;
 
     const IDS: [&str; 2] = ["chapter.table.first", "chapter.table.second"];
 
     /// A chapter with two rows, of which each has a probe; what came of it, and the notes at the head.
     fn taken(
         first: impl FnOnce(&mut Context<'_, Sim>, [Slot; 2]) + 'static,
-    ) -> (Vec<(String, Option<Value>)>, Vec<Note>) {
+    ) -> (Vec<(String, Option<Found>)>, Vec<Note>) {
         let mut probes = Probes::new("chapter", "Chapter", "Two rows.");
         let table = probes.table("chapter.table", "Table", "none");
         let row = |suffix| Row::new(suffix, suffix, Unit::Ns, Method::Stamp, "nothing");
@@ -257,8 +263,8 @@ mod tests {
         (context.close().collect(), context.head)
     }
 
-    fn figure(value: f64) -> Option<Value> {
-        Some(Value::Figure(Figure::single(Unit::Ns, Method::Stamp, value)))
+    fn figure(value: f64) -> Option<Found> {
+        Some(Found::Reading(Reading::single(value)))
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 mod context;
 mod list;
+mod peaks;
 mod reading;
 mod registry;
 mod samples;
@@ -20,7 +21,8 @@ mod setting;
 pub(crate) use context::{Class, Context, Rows, policy_refused};
 pub use context::{Effort, SheetProgress};
 pub(crate) use list::{Probes, Row, Slot, TableSlot};
-pub(crate) use reading::{Reading, Taken};
+pub(crate) use peaks::{SAMPLES_LEAST as PEAK_SAMPLES_LEAST, named as peaks_named};
+pub(crate) use reading::{Numbers, Reading, Taken};
 pub(crate) use registry::chapters;
 pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};
 pub(crate) use samples::{SAMPLES_MOST, Samples};

@@ -5,33 +5,34 @@
 
 use hairspring_machine::{Host, Machine};
 use hairspring_sheet::{Diagram, Method, Unit};
+use serde::{Deserialize, Serialize};
 
 use super::list::Probes;
 use crate::host::system;
 use crate::{callers, clocks, delays, disturbance, sleeps};
 
 /// A chapter's declaration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChapterDeclaration {
     /// First segment of the ids in it.
-    pub id: &'static str,
+    pub id: String,
     /// Its heading.
-    pub title: &'static str,
+    pub title: String,
     /// What it answers.
-    pub intro: &'static str,
+    pub intro: String,
     /// Its tables.
     pub tables: Vec<TableDeclaration>,
 }
 
 /// A table's declaration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TableDeclaration {
     /// Prefix of the ids of its rows.
     pub id: String,
     /// Its heading.
     pub title: String,
     /// What bounds the number of samples and the range of the figures.
-    pub limits: &'static str,
+    pub limits: String,
     /// Its rows.
     pub rows: Vec<RowDeclaration>,
     /// What its rows measure, drawn.
@@ -39,7 +40,7 @@ pub struct TableDeclaration {
 }
 
 /// A row's declaration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowDeclaration {
     /// Stable id.
     pub id: String,
@@ -135,7 +136,7 @@ mod tests {
         let mut seen = HashSet::new();
         for chapter in registry() {
             for table in &chapter.tables {
-                assert!(is_under(&table.id, chapter.id), "{} in {}", table.id, chapter.id);
+                assert!(is_under(&table.id, &chapter.id), "{} in {}", table.id, chapter.id);
                 for row in &table.rows {
                     assert!(is_under(&row.id, &table.id), "{} in {}", row.id, table.id);
                     assert!(seen.insert(row.id.clone()), "{} is declared twice", row.id);

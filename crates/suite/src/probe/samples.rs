@@ -78,6 +78,11 @@ impl Samples {
         &self.values
     }
 
+    /// The samples, in the order in which they were taken.
+    pub(crate) fn into_values(self) -> Vec<f64> {
+        self.values
+    }
+
     /// The median so far.
     pub(crate) fn median(&self) -> Option<f64> {
         (!self.values.is_empty()).then(|| median(&self.values))

@@ -17,8 +17,8 @@ use hairspring_time::{RealTime, Timebase};
 use tempfile::TempDir;
 
 use super::chain::{Chain, signal};
-use super::{board, folder, modes, refused};
-use crate::probe::{Context, Effort, Probes, Row, Samples, Setting, Slot, policy_refused};
+use super::{board, folder, refused};
+use crate::probe::{Context, Effort, PEAK_SAMPLES_LEAST, Probes, Reading, Row, Samples, Setting, Slot, policy_refused};
 
 /// How long each of the first two threads of a chain computes, and how long the last one has the board: 590 µs in all, of which
 /// 250 µs on the board, as the note found.
@@ -30,6 +30,9 @@ const FIRING: u8 = 99;
 const ROUNDS: u64 = 100;
 const ROUNDS_QUICK: u64 = 25;
 const ROUNDS_THOROUGH: u64 = 1000;
+/// Rounds of the sheet in which a cell is measured.
+const SHEET_ROUNDS: usize = 5;
+const SHEET_ROUNDS_QUICK: usize = 3;
 /// Between two events, beyond what all processes need: others get their turn, and the kernel does not throttle.
 const REST: Nanos = Nanos::from_micros(500);
 /// A process is in its place by then, has reacted by then, and has ended by then.
@@ -125,15 +128,19 @@ fn cell<M: Machine + Clone + Sync + 'static>(
     act: impl FnOnce(&Experiment<'_>) -> Result<Vec<Samples>, Absent> + 'static,
 ) {
     probes.several_on_host(Setting::AsStarted, slots.clone(), move |context, timebase| {
-        let experiment = Experiment::begin(context, timebase);
+        // Its processes take longer to start than to react, so not every round of the sheet starts them.
+        let sheet_rounds = if context.effort == Effort::Quick { SHEET_ROUNDS_QUICK } else { SHEET_ROUNDS };
+        let in_these = sheet_rounds.min(context.rounds as usize);
+        if context.turns(in_these) == 0 {
+            return context.elsewhere(slots);
+        }
+        let experiment = Experiment::begin(context, timebase, in_these as u64);
         context.say(&saying);
         match act(&experiment) {
             Ok(samples) => {
                 for (slot, samples) in slots.into_iter().zip(samples) {
-                    if let Some(modes) = modes::named(samples.values()) {
-                        context.remark(format!("{}: {modes}", context.id(slot)));
-                    }
-                    context.enter(slot, samples.taken(&Absent::final_("no process reacted")));
+                    let taken = samples.taken(&Absent::final_("no process reacted"));
+                    context.enter(slot, taken.map(Reading::with_peaks));
                 }
             }
             Err(absent) => slots.into_iter().for_each(|slot| context.absent(slot, absent.clone())),
@@ -164,7 +171,11 @@ struct Process<'t> {
 
 impl<'t> Experiment<'t> {
     /// The experiment with this effort; how it is made is said once.
-    fn begin<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &'t Timebase<Host>) -> Self {
+    fn begin<M: Machine + Clone + Sync>(
+        context: &mut Context<'_, M>,
+        timebase: &'t Timebase<Host>,
+        sheet_rounds: u64,
+    ) -> Self {
         context.remark_once(format!(
             "Each process computes {BEFORE} in each of two threads and then has the board for {HOLD}, during which it reads once and \
              writes twice. Label 100 of the note is priority 99 here. The event is fired on the same CPU at priority {FIRING}."
@@ -174,12 +185,12 @@ impl<'t> Experiment<'t> {
             Effort::Normal => ROUNDS,
             Effort::Thorough => ROUNDS_THOROUGH,
         };
-        if rounds < modes::SAMPLES_LEAST as u64 {
+        if rounds < PEAK_SAMPLES_LEAST as u64 {
             context.remark_once(format!(
-                "Steps in a distribution are looked for from {} events on: `--thorough` takes {ROUNDS_THOROUGH}.",
-                modes::SAMPLES_LEAST
+                "Steps in a distribution are looked for from {PEAK_SAMPLES_LEAST} events on: `--thorough` takes {ROUNDS_THOROUGH}."
             ));
         }
+        let rounds = rounds.div_ceil(sheet_rounds.max(1));
         Self { program: context.program.clone(), cpu: context.cpu.0, rounds, timebase }
     }
 

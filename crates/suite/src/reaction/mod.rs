@@ -4,7 +4,6 @@ mod call;
 pub mod chain;
 mod fire;
 mod matrix;
-mod modes;
 pub(crate) mod sources;
 mod work;
 

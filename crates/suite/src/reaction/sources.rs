@@ -14,15 +14,15 @@ use hairspring_time::{Instant, RealTime, Timebase};
 use tempfile::TempDir;
 
 use super::fire::{Fired, fire};
-use super::{board, folder, modes, refused};
-use crate::probe::{Class, Context, Probes, Row, Samples, Setting, Slot, policy_refused};
+use super::{board, folder, refused};
+use crate::probe::{Class, Context, Probes, Reading, Row, Samples, Setting, Slot, policy_refused};
 
 /// Each source gets this share of the chapter's time.
 const SHARE: f64 = 0.03;
 /// The period of the timers.
 const PERIOD: Nanos = Nanos::from_micros(500);
 /// The least time for pulses that come once in a second; nothing is waited for where there is no device.
-const PULSES: Nanos = Nanos::from_secs(5);
+const PULSES: Nanos = Nanos::from_millis(1500);
 /// Where they come from.
 const PULSES_FROM: &str = "/dev/pps0";
 /// Room for stamps: all of them.
@@ -131,7 +131,7 @@ const STAGES: [(&str, &str, &str); 5] = [
 pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
     for kind in SOURCES {
         let limits = if kind.pulses {
-            "the pulses of /dev/pps0 for a share of the chapter's time, at least 5 s"
+            "the pulses of /dev/pps0 for a share of the chapter's time, at least 1.5 s in each round"
         } else {
             LIMITS
         };
@@ -200,12 +200,10 @@ fn enter<M: Machine + Clone + Sync>(
     } else {
         Absent::final_("no event came through")
     };
-    // The first stage is the total.
-    if let Some(modes) = modes::named(samples[0].values()) {
-        context.remark(format!("{}, {}: {modes}", context.id(slots[0]), kind.name));
-    }
-    for (slot, samples) in slots.into_iter().zip(samples) {
-        context.enter(slot, samples.taken(&empty));
+    for (stage, (slot, samples)) in slots.into_iter().zip(samples).enumerate() {
+        let taken = samples.taken(&empty);
+        // The first stage is the total.
+        context.enter(slot, if stage == 0 { taken.map(Reading::with_peaks) } else { taken });
     }
 }
 

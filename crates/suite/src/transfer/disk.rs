@@ -193,6 +193,10 @@ fn measure<M: Machine + Clone + Sync>(
     disks: &Disks,
     places: &[Place],
 ) {
+    // The volume that may be written is one for all rounds, so one round measures the disks.
+    if context.turns(1) == 0 {
+        return context.elsewhere(places.iter().flat_map(Place::slots));
+    }
     let wanted = places.iter().copied().filter(|place| context.wants_any(place.slots()));
     let (possible, beyond): (Vec<Place>, Vec<Place>) =
         wanted.partition(|place| place.cell.targets <= disks.folders.len());
@@ -204,7 +208,7 @@ fn measure<M: Machine + Clone + Sync>(
     if possible.is_empty() {
         return;
     }
-    let rounds = repeats::rounds(context.effort);
+    let rounds = repeats::all(context.effort);
     let run = Bytes(disks.plain().0 / (possible.len() * rounds) as u64).round_down(Bytes::mib(4));
     if run < LEAST_RUN {
         let needed = Bytes((LEAST_RUN.0 * (possible.len() * rounds) as u64) * 5 / 2);
@@ -216,7 +220,7 @@ fn measure<M: Machine + Clone + Sync>(
         return;
     }
     let mut rates: Vec<Result<Vec<f64>, Absent>> = vec![Ok(Vec::new()); possible.len()];
-    let complete = repeats::in_turns(context, "disks by block size", possible.len(), |_, turn| {
+    let complete = repeats::in_turns(context, "disks by block size", rounds, possible.len(), |_, turn| {
         if let Ok(so_far) = &mut rates[turn.candidate] {
             match one_run(timebase, possible[turn.candidate].cell, run, disks) {
                 Ok(took) => so_far.push(rate(run, took)),

@@ -50,6 +50,8 @@ const WINDOW: Bytes = Bytes::mib(4);
 /// Shares of the chapter's time that are spent on samples; what memory takes to become present comes on top.
 const SHARE: f64 = 0.22;
 const BEYOND_SHARE: f64 = 0.05;
+/// Rounds of the sheet that go through it.
+const BEYOND_ROUNDS: usize = 5;
 /// Once this share of the chapter's time has passed, no more memory is made present.
 const TIME_MOST: f64 = 1.0;
 
@@ -194,8 +196,9 @@ fn measure_blocks<M: Machine + Clone + Sync>(
             }
         }
     }
-    let span = context.share(SHARE / (cells.len().max(1) * repeats::rounds(context.effort)) as f64);
-    let complete = repeats::in_turns(context, "memory by block size and pages", cells.len(), |_, turn| {
+    let rounds = repeats::rounds(context);
+    let span = context.share(SHARE / (cells.len().max(1) * rounds) as f64);
+    let complete = repeats::in_turns(context, "memory by block size and pages", rounds, cells.len(), |_, turn| {
         let cell = &mut cells[turn.candidate];
         let (operation, bytes, arena) = (cell.sweep.operation, BLOCKS[cell.block].1, &mut arenas[cell.arena].1);
         if cell.times == 0 {
@@ -244,6 +247,10 @@ fn measure_beyond<M: Machine + Clone + Sync>(
     sweeps: &[Sweep],
 ) {
     let wanted: Vec<Sweep> = sweeps.iter().copied().filter(|sweep| context.wants(sweep.beyond)).collect();
+    // Making so much memory present takes most of the time, so not every round does it.
+    if context.turns(BEYOND_ROUNDS) == 0 {
+        return context.elsewhere(wanted.iter().map(|sweep| sweep.beyond));
+    }
     let (size, cache) = beyond(context);
     let elapsed = context.machine.monotonic() - context.began;
     let mut arena = if context.effort != Effort::Thorough && elapsed > context.share(TIME_MOST) {
@@ -270,7 +277,7 @@ fn measure_beyond<M: Machine + Clone + Sync>(
             return;
         }
     };
-    let rounds = repeats::rounds(context.effort);
+    let rounds = repeats::rounds(context);
     let span = context.share(BEYOND_SHARE / (Operation::ALL.len() * PAGES.len() * rounds) as f64);
     let mut rates = vec![Vec::new(); wanted.len()];
     // At least eight windows, so that no sample is of a few pages only; an even number, for both halves.

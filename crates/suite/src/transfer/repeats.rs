@@ -8,8 +8,13 @@ use hairspring_time::{Machine, Timebase};
 use crate::probe::{Context, Effort};
 use crate::rounds::{Turn, interleave};
 
-/// How many rounds there are.
-pub(super) fn rounds(effort: Effort) -> usize {
+/// How many repeats there are in this round of the sheet.
+pub(super) fn rounds<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> usize {
+    context.repeats(all(context.effort))
+}
+
+/// How many repeats there are in all.
+pub(super) fn all(effort: Effort) -> usize {
     match effort {
         Effort::Quick => 5,
         Effort::Normal => 7,
@@ -21,10 +26,10 @@ pub(super) fn rounds(effort: Effort) -> usize {
 pub(super) fn in_turns<M: Machine + Clone + Sync>(
     context: &mut Context<'_, M>,
     what: &str,
+    rounds: usize,
     cells: usize,
     mut take: impl FnMut(&mut Context<'_, M>, Turn) -> ControlFlow<()>,
 ) -> bool {
-    let rounds = rounds(context.effort);
     interleave(rounds, cells, |turn| {
         if turn.first {
             context.say(&format!("{what}, round {} of {rounds}", turn.round + 1));

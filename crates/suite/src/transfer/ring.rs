@@ -200,8 +200,9 @@ fn measure<M: Machine + Clone + Sync>(
             polled_of_copy: Vec::new(),
         })
         .collect();
-    let span = context.share(SHARE / (3 * cells.len().max(1) * repeats::rounds(context.effort)) as f64);
-    let complete = repeats::in_turns(context, "ring by notify size and pages", cells.len(), |context, turn| {
+    let rounds = repeats::rounds(context);
+    let span = context.share(SHARE / (3 * cells.len().max(1) * rounds) as f64);
+    let complete = repeats::in_turns(context, "ring by notify size and pages", rounds, cells.len(), |context, turn| {
         let cell = &mut cells[turn.candidate];
         let place = (consumer_cpu, other.is_some());
         match buffers[cell.buffers].repeat(timebase, place, span, turn.round, cell) {

@@ -115,7 +115,12 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
 type Sample = Result<ByteRate, Absent>;
 
 fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, disks: &Disks, all: &[(Cell, Slot)]) {
-    let rounds = repeats::rounds(context.effort) as u64;
+    // The volume that may be written is one for all rounds, so one round measures the disks.
+    if context.turns(1) == 0 {
+        return context.elsewhere(all.iter().map(|(_, slot)| *slot));
+    }
+    let repeats = repeats::all(context.effort);
+    let rounds = repeats as u64;
     let mut left = disks.streams();
     let mut cells = Vec::new();
     for (cell, slot) in all.iter().copied() {
@@ -138,7 +143,7 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, disks: &Disk
         }
     }
     let mut rates: Vec<Result<Vec<f64>, Absent>> = vec![Ok(Vec::new()); cells.len()];
-    let complete = repeats::in_turns(context, "streams to and from disk", cells.len(), |_, turn| {
+    let complete = repeats::in_turns(context, "streams to and from disk", repeats, cells.len(), |_, turn| {
         if let Ok(so_far) = &mut rates[turn.candidate] {
             let cell = cells[turn.candidate].0;
             match if cell.plays { play::sample(cell, disks) } else { sample(cell, disks) } {

@@ -118,7 +118,7 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &T
     };
     let window = Window::new(&mut memory);
     let ways: Vec<(Slot, Batch)> = ways.iter().copied().filter(|(slot, _)| context.wants(*slot)).collect();
-    let rounds = if context.effort == Effort::Quick { ROUNDS / 4 } else { ROUNDS };
+    let rounds = context.repeats(if context.effort == Effort::Quick { ROUNDS / 4 } else { ROUNDS });
     let mut samples = vec![Vec::with_capacity(rounds); ways.len()];
     let mut failed = 0;
     let complete = interleave(rounds, ways.len(), |turn| {

@@ -33,7 +33,7 @@ fn check(sheet: &Sheet, expected: &[(&str, f64)]) {
         if count > 0.0 {
             assert_eq!(figure(sheet, &length).n as f64, count, "{length}");
         } else {
-            assert!(absent(sheet, &length).reason.starts_with("no such gap in "), "{length}");
+            assert!(absent(sheet, &length).reason.starts_with("no such event in "), "{length}");
         }
     }
 }

@@ -26,7 +26,7 @@ fn interrupted(probe: &str) -> Sheet {
 fn missing(sheet: &Sheet) -> Vec<&str> {
     let missing = |value: &Value| match value {
         Value::Figure(_) => false,
-        Value::Absent(absent) if absent.reason.starts_with("no such gap") => false,
+        Value::Absent(absent) if absent.reason.starts_with("no such event") => false,
         Value::Absent(absent) => {
             assert_eq!(absent.reason, "interrupted before it was measured");
             assert!(absent.remedy.is_some());

@@ -32,7 +32,18 @@ fn request(prefixes: &[&str], effort: Effort) -> SheetRequest {
         flags: "its flags".to_owned(),
     };
     let rows = rows.into_iter().filter(|id| !id.starts_with("clocks.skew.")).collect();
-    SheetRequest { rows, effort, cpu: None, priority: 80, redact: false, build, disks: None, program: None }
+    SheetRequest {
+        rows,
+        effort,
+        cpu: None,
+        priority: 80,
+        redact: false,
+        build,
+        disks: None,
+        rounds: 1,
+        seed: 1,
+        program: None,
+    }
 }
 
 /// Takes a quick sheet of the rows under these prefixes.

@@ -3,7 +3,7 @@
 use super::{Markup, absent, notes, timeline};
 use crate::render::bins::Range;
 use crate::render::quantity;
-use crate::render::quantity::{binary, grouped, statistic};
+use crate::render::quantity::{binary, grouped, spread, statistic};
 use crate::render::svg;
 use crate::render::svg::escaped;
 use crate::render::ticks::{Scale, points_beyond};
@@ -128,7 +128,7 @@ fn row(page: &mut Markup, row: &Row, figures: &[&Figure], columns: &Columns) {
             for (name, of) in &columns.shown {
                 let value = of(figure).filter(|_| *name == "median" || !figure.is_single());
                 let class = if ["median", "mean"].contains(name) { " class=\"median\"" } else { "" };
-                let binary = if *name == "median" { in_binary(figure) } else { String::new() };
+                let binary = if *name == "median" { below_median(figure) } else { String::new() };
                 page.add(format_args!("<td{class}>{}{binary}</td>", written(figure, value)));
             }
             let alike = figures.iter().copied().filter(|f| f.unit == figure.unit);
@@ -143,7 +143,7 @@ fn single(page: &mut Markup, row: &Row) {
     let content = match &row.value {
         Value::Absent(reason) => format!("<td class=\"why\">{}</td>", absent(reason)),
         Value::Figure(figure) => {
-            format!("<td class=\"median\">{}{}</td>", written(figure, figure.median), in_binary(figure))
+            format!("<td class=\"median\">{}{}</td>", written(figure, figure.median), below_median(figure))
         }
     };
     page.add(format_args!("<tr id=\"{}\">{}{content}</tr>\n", escaped(&row.id), label(row, &[])));
@@ -179,9 +179,12 @@ fn written(figure: &Figure, value: Option<f64>) -> String {
     }
 }
 
-/// The median in powers of two, below it, where it is a rate of bytes.
-fn in_binary(figure: &Figure) -> String {
-    binary(figure, figure.median).map_or(String::new(), |q| format!("<span class=\"binary\">{q}</span>"))
+/// What stands below the median: the same in powers of two, where it is a rate of bytes, and how much it varies from round to round.
+fn below_median(figure: &Figure) -> String {
+    let below = |q: &dyn std::fmt::Display| format!("<span class=\"binary\">{q}</span>");
+    let binary = binary(figure, figure.median).map_or(String::new(), |q| below(&q));
+    let spread = spread(figure).map_or(String::new(), |q| below(&q));
+    binary + &spread
 }
 
 fn series(page: &mut Markup, series: &Series) {

@@ -6,7 +6,7 @@ use super::page::{flush_right, padded};
 use super::table::INDENT;
 use crate::Figure;
 use crate::render::Quantity;
-use crate::render::quantity::{binary, grouped, statistic};
+use crate::render::quantity::{binary, grouped, spread, statistic};
 
 /// One column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,7 @@ pub(super) enum Column {
     Q1,
     Median,
     Binary,
+    Spread,
     Q3,
     P99,
     P999,
@@ -54,15 +55,19 @@ pub(super) struct Widths {
     unit: usize,
 }
 
-/// The best layout that leaves room for the labels. Medians of rates of bytes are there in powers of two as well, if
-/// there is room.
+/// The best layout that leaves room for the labels. If there is room, the spread between rounds stands beside the median, and medians of
+/// rates of bytes are there in powers of two as well.
 pub(super) fn layout(width: usize, figures: &[&Figure]) -> (Vec<Column>, usize) {
     let label_width = (width / 4).clamp(16, 32);
     let fits = |columns: &[Column], spark: usize| {
         let numbers: usize = columns.iter().map(|c| widths(*c, figures).total(*c) + 2).sum();
         INDENT + label_width + numbers + spark + 2 * spark.min(1) <= width
     };
-    let (columns, spark) = decimal_layout(figures, fits);
+    let rounds = figures.iter().any(|figure| spread(figure).is_some());
+    let beside = |column: Column| [Some(column), (rounds && column == Column::Median).then_some(Column::Spread)];
+    let with_spread = |columns: &[Column]| columns.iter().copied().flat_map(beside).flatten().collect::<Vec<_>>();
+    let (columns, spark) = decimal_layout(figures, |columns, spark| fits(&with_spread(columns), spark));
+    let columns = with_spread(&columns);
     if figures.iter().all(|f| binary(f, f.median).is_some()) {
         let beside = |c: &Column| if *c == Column::Median { vec![*c, Column::Binary] } else { vec![*c] };
         let both: Vec<Column> = columns.iter().flat_map(beside).collect();
@@ -100,6 +105,7 @@ impl Column {
             Column::Q1 => "25 %",
             Column::Median => "median",
             Column::Binary => "binary",
+            Column::Spread => "rounds",
             Column::Q3 => "75 %",
             Column::P99 => "p99",
             Column::P999 => "p99.9",
@@ -117,6 +123,7 @@ impl Column {
                 return Some(Quantity { whole, fraction: String::new(), unit: "" });
             }
             Column::Binary => return binary(figure, figure.median),
+            Column::Spread => return spread(figure),
             // One value has no least and no greatest: it stands once, as the median.
             _ if figure.is_single() && self != Column::Median => None,
             Column::Min => figure.min,

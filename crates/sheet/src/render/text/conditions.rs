@@ -46,7 +46,7 @@ pub(super) fn head(page: &mut Page, sheet: &Sheet) {
     }
     let taken = &sheet.taken;
     let duration = quantity(taken.duration_s * 1e9, Unit::Ns);
-    page.wrapped(Ink::Plain, 0, 2, &format!("taken {} in {duration} · effort {}", taken.when(), taken.effort));
+    page.wrapped(Ink::Plain, 0, 2, &format!("taken {} in {duration} · effort {}", taken.when(), taken.how()));
     let commit = sheet.hairspring.commit.as_deref().map_or(String::new(), |c| format!(" ({c})"));
     let build = &sheet.hairspring;
     page.wrapped(

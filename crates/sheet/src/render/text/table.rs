@@ -154,7 +154,7 @@ fn header(page: &mut Page, columns: &[Column], widths: &[Widths], spark: usize, 
     let mut line = " ".repeat(INDENT + label_width);
     for (column, widths) in columns.iter().zip(widths) {
         // Over single values only, one column says it all.
-        let single = columns.iter().all(|column| matches!(column, Column::Median | Column::Binary));
+        let single = columns.iter().all(|column| matches!(column, Column::Median | Column::Binary | Column::Spread));
         let name = if single && *column == Column::Median { "value" } else { column.name() };
         line.push_str("  ");
         line.push_str(&flush_right(name, widths.total(*column)));

@@ -1,4 +1,4 @@
-//! Modes: whether a distribution has several peaks, where they are and how far apart.
+//! Peaks: whether a distribution has several peaks, where they are and how far apart.
 //!
 //! FESA's latency note saw steps of 20 µs and named them; such steps show in no quartile. The samples are binned by the rule of
 //! Freedman and Diaconis (a bin of 2·IQR/∛n), the counts are smoothed over three bins, and a peak counts if it stands out: the
@@ -8,7 +8,7 @@
 use hairspring_machine::Nanos;
 
 /// Fewer samples say nothing about peaks.
-pub(super) const SAMPLES_LEAST: usize = 400;
+pub(crate) const SAMPLES_LEAST: usize = 400;
 /// The tail beyond these shares of the samples would stretch the bins without showing a peak.
 const INNER: (f64, f64) = (0.005, 0.98);
 /// A peak has at least this share of the samples.
@@ -71,7 +71,7 @@ fn divided(counts: &[f64]) -> Vec<std::ops::Range<usize>> {
 }
 
 /// What is to be said of the peaks of samples in nanoseconds; `None` if there is one only.
-pub(super) fn named(values: &[f64]) -> Option<String> {
+pub(crate) fn named(values: &[f64]) -> Option<String> {
     let peaks: Vec<Nanos> = peaks(values).iter().map(|peak| Nanos::new(*peak as i64)).collect();
     if peaks.len() < 2 {
         return None;

@@ -1,0 +1,172 @@
+//! One round of a sheet: every row that was asked for, measured once, for a share of the sheet's time.
+//!
+//! A round is the unit of repetition: what varies between two runs of a program (pages, layout, placement, the machine's mood) varies
+//! between rounds and hardly inside one. So a sheet has several, each in a process of its own ([`process`]), and [`merge`](crate::merge)
+//! makes its figures from what they found.
+//!
+//! [`RoundRequest`] and [`RoundPart`] travel as JSON between the program that makes the sheet and the one that measures. The two may be
+//! different builds, so both say the [`PROTOCOL`].
+
+pub(crate) mod process;
+
+use hairspring_machine::{Cpu, Machine, Nanos};
+use hairspring_sheet::{Absent, Note, Series};
+use hairspring_time::Timebase;
+use serde::{Deserialize, Serialize};
+
+use crate::host::system::{Means, SentDisks};
+use crate::probe::{Context, Effort, Reading, Rows, SheetProgress};
+use crate::rounds::Random;
+use crate::sheet_run::{SheetError, SheetRequest, choose_cpu, selected};
+
+/// The version of what the two programs say to each other.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// What one round is to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RoundRequest {
+    /// The ids of the rows.
+    pub(crate) rows: Vec<String>,
+    /// The effort of the whole sheet.
+    pub(crate) effort: Effort,
+    /// Which round it is, from 0.
+    pub(crate) round: u32,
+    /// How many rounds the sheet has.
+    pub(crate) rounds: u32,
+    /// The CPU to measure on; by default the last one that the process may use.
+    pub(crate) cpu: Option<u32>,
+    /// The priority for measurements under `SCHED_FIFO`, 1–99.
+    pub(crate) priority: u8,
+    /// Decides the order of the chapters.
+    pub(crate) seed: u64,
+    /// Where disks may be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) disks: Option<SentDisks>,
+}
+
+impl RoundRequest {
+    /// The request for one round of a sheet.
+    pub(crate) fn of(request: &SheetRequest, round: u32) -> Self {
+        Self {
+            rows: request.rows.clone(),
+            effort: request.effort,
+            round,
+            rounds: request.rounds,
+            cpu: request.cpu.map(|cpu| cpu.0),
+            priority: request.priority,
+            seed: request.seed.wrapping_add(u64::from(round)),
+            disks: request.disks.as_ref().map(SentDisks::of),
+        }
+    }
+}
+
+/// What one round found for the rows of one chapter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RoundPart {
+    /// The id of the chapter.
+    pub(crate) chapter: String,
+    pub(crate) round: u32,
+    /// The process that measured; equal numbers, one process. Given by the program that makes the sheet.
+    #[serde(default)]
+    pub(crate) process: u32,
+    /// When the chapter began, on `CLOCK_MONOTONIC`.
+    pub(crate) began_ns: i64,
+    /// Whether the user interrupted it: then rows may be missing.
+    pub(crate) interrupted: bool,
+    pub(crate) rows: Vec<(String, Found)>,
+    pub(crate) series: Vec<Series>,
+    pub(crate) notes: Vec<Note>,
+    /// What must be read before any figure.
+    pub(crate) head: Vec<Note>,
+}
+
+/// What a round found for one row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Found {
+    Reading(Reading),
+    Absent(Absent),
+    /// It takes too long to be measured in each round, and this is not one that does.
+    Elsewhere,
+}
+
+/// Who measures in a round, beside what is asked for.
+pub(crate) struct Measuring<'m, M: Machine> {
+    pub(crate) timebase: Timebase<M>,
+    /// What becomes a process of the matrix, and the one that calls from Rust.
+    pub(crate) program: Option<&'m std::path::Path>,
+    pub(crate) interrupted: &'m std::sync::atomic::AtomicBool,
+}
+
+/// Takes a round, chapter by chapter in an order of its own, and hands on what each chapter found. Returns the time base as it has
+/// become.
+///
+/// # Errors
+/// A request for rows or a CPU that do not exist; nothing was measured then.
+pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
+    machine: &M,
+    request: &RoundRequest,
+    measuring: Measuring<'_, M>,
+    progress: &mut dyn FnMut(SheetProgress<'_>),
+    mut part: impl FnMut(RoundPart),
+) -> Result<Timebase<M>, SheetError> {
+    let cpu = choose_cpu(machine, request.cpu.map(Cpu), request.priority)?;
+    let selected = selected(&request.rows)?;
+    // Of one round alone no order is better than that of reading.
+    let order = match request.rounds {
+        1 => (0..selected.len()).collect(),
+        _ => Random::seeded(request.seed).order(selected.len()),
+    };
+    let mut context = Context {
+        machine: machine.clone(),
+        timebase: measuring.timebase,
+        effort: request.effort,
+        round: request.round,
+        rounds: request.rounds,
+        cpu,
+        other: machine.affinity().0.into_iter().find(|other| *other != cpu),
+        priority: request.priority,
+        interrupted: measuring.interrupted,
+        progress,
+        means: Means::of(request.disks.clone()),
+        program: measuring.program.map(std::path::Path::to_owned),
+        rows: Rows::default(),
+        series: Vec::new(),
+        notes: Vec::new(),
+        head: Vec::new(),
+        done: Nanos::ZERO,
+        total: Nanos::ZERO,
+        began: machine.monotonic(),
+    };
+    let each = context.share(1.0);
+    context.total = each * i64::try_from(selected.len()).unwrap_or(i64::MAX);
+    let mut selected: Vec<_> = selected.into_iter().map(Some).collect();
+    for (place, index) in order.into_iter().enumerate() {
+        let Some((probes, declared)) = selected.get_mut(index).and_then(Option::take) else { continue };
+        context.refine();
+        context.open(&probes, &request.rows);
+        probes.run(&mut context);
+        if place + 1 == selected.len() {
+            context.refine();
+        }
+        context.done += each;
+        let defect = || Found::Absent(Absent::final_("the probe gave no figure, which is a defect of hairspring"));
+        let interrupted = context.stopped();
+        let found = context.close().filter_map(|(id, found)| match found {
+            Some(found) => Some((id, found)),
+            None => (!interrupted).then(|| (id, defect())),
+        });
+        part(RoundPart {
+            chapter: declared.id.to_owned(),
+            round: request.round,
+            process: 0,
+            began_ns: context.began.as_monotonic().count(),
+            interrupted,
+            rows: found.collect(),
+            series: std::mem::take(&mut context.series),
+            notes: std::mem::take(&mut context.notes),
+            head: std::mem::take(&mut context.head),
+        });
+    }
+    Ok(context.timebase)
+}

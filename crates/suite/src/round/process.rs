@@ -1,0 +1,206 @@
+//! A round in a process of its own: how it is started, what the two sides say to each other, and how it ends.
+//!
+//! ```text
+//!   sheet ── stdin: what is asked for, one line ─────────────────────► round
+//!         ◄─ stdout: hello, then progress and parts, a line each ─────
+//!         ── stdin closed: end early, say what there is ─────────────►
+//! ```
+//!
+//! A process that measures must be fresh: its pages, its layout (address space randomisation, an environment of random length) and the
+//! CPU it starts on are part of what varies between two runs. It ends when its input does, so it never outlives the sheet.
+
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use hairspring_machine::{Host, Nanos};
+use hairspring_sheet::Build;
+use hairspring_time::Timebase;
+use serde::{Deserialize, Serialize};
+
+use super::{Measuring, PROTOCOL, RoundPart, RoundRequest, take_round};
+use crate::probe::{ChapterDeclaration, SheetProgress, registry};
+
+/// The hidden command that is a round.
+pub const COMMAND: &str = "round";
+/// The variable whose length is random.
+const PADDING: &str = "HAIRSPRING_PADDING";
+/// Between two looks at whether the user has interrupted.
+const LOOK: Duration = Duration::from_millis(50);
+/// How well the rate must be known before the first measurement, and how long that may take.
+const BOUND_PPM: f64 = 0.5;
+const AGE: Nanos = Nanos::from_millis(50);
+
+/// What a round is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ask {
+    /// To say which rows it has.
+    Declare,
+    /// To measure.
+    Take(RoundRequest),
+}
+
+/// A line of what a round says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Say {
+    Hello { protocol: u32 },
+    Declared { build: Build, chapters: Vec<ChapterDeclaration> },
+    Progress { measuring: String, done_ns: i64, total_ns: i64 },
+    Part(Box<RoundPart>),
+    Failed(String),
+    Ended,
+}
+
+/// Is a round: measures what the line `asked` asks for, and says on `output` what it finds. Ends early once `interrupted` is set, as the
+/// caller does at the end of the input. `program` becomes the processes that some chapters need. Returns `false` if the line is nothing
+/// that it understands.
+///
+/// # Errors
+/// The output is gone.
+pub fn serve(
+    asked: &str,
+    build: &Build,
+    program: Option<&Path>,
+    interrupted: &AtomicBool,
+    output: &mut impl Write,
+) -> std::io::Result<bool> {
+    let output = RefCell::new(output);
+    let say = |say: &Say| -> std::io::Result<()> {
+        let mut line = serde_json::to_string(say)?;
+        line.push('\n');
+        let mut output = output.borrow_mut();
+        output.write_all(line.as_bytes())?;
+        output.flush()
+    };
+    say(&Say::Hello { protocol: PROTOCOL })?;
+    let request = match serde_json::from_str(asked) {
+        Ok(Ask::Take(request)) => request,
+        Ok(Ask::Declare) => {
+            return say(&Say::Declared { build: build.clone(), chapters: registry() }).map(|()| true);
+        }
+        Err(_) => return Ok(false),
+    };
+    let timebase = match Timebase::calibrate_to(Host, BOUND_PPM, AGE) {
+        Ok(timebase) => timebase,
+        Err(error) => return say(&Say::Failed(format!("failed to {error}"))).map(|()| true),
+    };
+    let mut progress = |progress: SheetProgress<'_>| {
+        let SheetProgress { measuring, done, total } = progress;
+        let said = Say::Progress { measuring: measuring.to_owned(), done_ns: done.count(), total_ns: total.count() };
+        // Once the sheet is gone the input has ended, too.
+        drop(say(&said));
+    };
+    let mut gone = None;
+    let part = |part: RoundPart| gone = say(&Say::Part(Box::new(part))).err().or(gone.take());
+    let taken = take_round(&Host, &request, Measuring { timebase, program, interrupted }, &mut progress, part);
+    if let Some(error) = gone {
+        return Err(error);
+    }
+    say(&taken.map_or_else(|error| Say::Failed(error.to_string()), |_| Say::Ended)).map(|()| true)
+}
+
+/// What came of a process that was asked for a round.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) parts: Vec<RoundPart>,
+    pub(crate) declared: Option<(Build, Vec<ChapterDeclaration>)>,
+    /// Why it did not come to its end.
+    pub(crate) failed: Option<Failed>,
+}
+
+/// Why a round did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// The program cannot be a round at all.
+    NoRound(String),
+    /// It was one, and something went wrong.
+    Broken(String),
+}
+
+/// Has `program` do what is asked for in a process of its own, and waits for its end. `padding` lengthens its environment. Calls
+/// `started` once it has been started.
+pub(crate) fn ask(
+    program: &Path,
+    asked: &Ask,
+    padding: usize,
+    interrupted: &AtomicBool,
+    started: impl FnOnce(),
+    mut progress: impl FnMut(SheetProgress<'_>),
+) -> Answer {
+    let mut answer = Answer::default();
+    let mut child = match start(program, asked, padding) {
+        Ok(child) => child,
+        Err(error) => {
+            answer.failed = Some(Failed::NoRound(format!("{} does not start: {error}", program.display())));
+            return answer;
+        }
+    };
+    started();
+    let (said, complained) = (child.stdout.take(), child.stderr.take());
+    let (mut protocol, mut ended) = (None, false);
+    std::thread::scope(|scope| {
+        let (lines, heard) = channel();
+        scope.spawn(move || {
+            for line in said.into_iter().flat_map(|said| BufReader::new(said).lines().map_while(Result::ok)) {
+                drop(lines.send(line));
+            }
+        });
+        let complaint = scope.spawn(move || complained.map(std::io::read_to_string));
+        loop {
+            match heard.recv_timeout(LOOK).map(|line| serde_json::from_str(&line)) {
+                Ok(Ok(Say::Hello { protocol: spoken })) => protocol = Some(spoken),
+                Ok(Ok(Say::Declared { build, chapters })) => {
+                    (answer.declared, ended) = (Some((build, chapters)), true);
+                }
+                Ok(Ok(Say::Progress { measuring, done_ns, total_ns })) => {
+                    let (done, total) = (Nanos::new(done_ns), Nanos::new(total_ns));
+                    progress(SheetProgress { measuring: &measuring, done, total });
+                }
+                Ok(Ok(Say::Part(part))) => answer.parts.push(*part),
+                Ok(Ok(Say::Failed(text))) => answer.failed = Some(Failed::Broken(text)),
+                Ok(Ok(Say::Ended)) => ended = true,
+                Ok(Err(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            // Relaxed: a plain flag, nothing else is handed over with it.
+            if interrupted.load(Ordering::Relaxed) {
+                drop(child.stdin.take());
+            }
+        }
+        drop(child.stdin.take());
+        let how = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let complaint = complaint.join().ok().flatten().and_then(Result::ok).unwrap_or_default();
+        let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
+        let how = last.map_or(how.clone(), |last| format!("{how}: {last}"));
+        if protocol != Some(PROTOCOL) {
+            let text = format!("{} is no build that measures in rounds of this kind ({how})", program.display());
+            answer.failed = Some(Failed::NoRound(text));
+        } else if !ended && answer.failed.is_none() {
+            answer.failed = Some(Failed::Broken(format!("its process ended early ({how})")));
+        }
+    });
+    answer
+}
+
+fn start(program: &Path, asked: &Ask, padding: usize) -> std::io::Result<Child> {
+    let mut child = Command::new(program)
+        .arg(COMMAND)
+        .env(PADDING, "-".repeat(padding))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(input) = &mut child.stdin {
+        let mut line = serde_json::to_string(asked)?;
+        line.push('\n');
+        // A program that does not listen says itself what is wrong.
+        drop(input.write_all(line.as_bytes()));
+    }
+    Ok(child)
+}
