@@ -1447,7 +1447,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__sheet)
-            opts="-h --only --quick --thorough --cpu --priority --format --out --beside --dir --volume --redact --verbose --help"
+            opts="-h --only --quick --thorough --cpu --priority --format --out --beside --dir --volume --redact --full --chapter --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1482,6 +1482,10 @@ _hairspring() {
                     return 0
                     ;;
                 --volume)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --chapter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -70,9 +70,11 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l out -d '
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l beside -d 'Print a comparison with another sheet below the text: a JSON file, or a historic sheet by its name (fermilab-2007, fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous, an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l dir -d 'Measure the disk under this folder, too, by writing to it. May be repeated' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l volume -d 'Most data to write to the folders altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l chapter -d 'In text, show this chapter, as `hairspring probes` names it. May be repeated' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l quick -d 'Take a quarter of the usual time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l thorough -d 'Run everything, including the 10 s and 60 s requests (about ten minutes)'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l redact -d 'Leave out host name, paths, process names and command lines'
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l full -d 'Show every chapter; on HTML pages, unfold them'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l verbose -d 'In text, show every fact and the id of every row; in a comparison, show every row'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-if -d 'End with exit code 6 if a ratio of medians exceeds a limit, for instance \'clocks.read.now.later>1.2\'; may be repeated' -r

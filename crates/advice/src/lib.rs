@@ -1,38 +1,10 @@
-//! What the figures of a machine mean for a job: can it be done here, with what margin, and what limits it.
+//! What the figures of a machine mean: the first page of its sheet, and whether it can do a job.
 //!
-//! | noun | what it is |
-//! |---|---|
-//! | [`Requirement`] | what a job needs: a loop, a reaction or a delay, a limit, and how often the limit may be missed |
-//! | [`Evidence`] | what was watched: so many events, so many of them beyond the limit |
-//! | [`JobAnswer`] | yes, no or not shown; the margin; what would decide it |
-//! | [`Trial`] | the requirement watched on this computer, as it is and with idle states off |
-//!
-//! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the upper limit of the
-//! share of misses inside the requirement, **no** the lower limit outside. Everything else is **not shown**, and the answer says how
-//! long to watch. What did not happen while the machine was watched (a backup, a log rotation, a hot summer) is not in the answer.
-//!
-//! This crate knows no formats: the command prints. It runs on Linux. [`Requirement`] and [`JobAnswer::of`] are pure; [`Trial::run`]
-//! blocks for the time that it is given and starts the threads that [`Workload`](hairspring_suite::workload::Workload) names.
-//!
-//! ```
-//! use hairspring_advice::{JobAnswer, Evidence, AnswerKind, Requirement};
-//!
-//! let requirement: Requirement = "loop 1 kHz jitter 50us p99.9".parse()?;
-//! let evidence = Evidence::of_samples(&requirement, &vec![12_000.0; 5_000], hairspring_machine::Nanos::from_secs(5));
-//! let answer = JobAnswer::of(&requirement, &evidence);
-//! assert_eq!(answer.outcome, AnswerKind::Yes);
-//! # Ok::<(), hairspring_describe::DescriptionError>(())
-//! ```
+//! [`summarize`] makes the first page, on every system. [`job`] says whether this computer can do a job: it needs Linux. The crate knows no
+//! formats: the command prints.
 
-mod answer;
-mod bounds;
-mod evidence;
-mod jobs;
-mod requirement;
-mod trial;
+#[cfg(target_os = "linux")]
+pub mod job;
+mod summary;
 
-pub use answer::{AnswerKind, JobAnswer, Undecided};
-pub use evidence::Evidence;
-pub use jobs::{JOBS, Job};
-pub use requirement::{Requirement, Tolerance};
-pub use trial::{Arm, Trial, TrialRequest};
+pub use summary::summarize;

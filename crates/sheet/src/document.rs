@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, Conditions, Diagram, Figure, Series};
+use crate::{Absent, Conditions, Diagram, Figure, Series, SheetSummary};
 
 /// The version of the JSON form.
 pub const SCHEMA: &str = "hairspring.sheet/1";
@@ -21,6 +21,9 @@ pub struct Sheet {
     pub conditions: Conditions,
     /// What must be read before the figures: missing permissions, an untrusted counter, an interruption.
     pub notes: Vec<Note>,
+    /// The first page: what the figures come to. Missing in sheets of other programs and of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SheetSummary>,
     /// The chapters, in reading order.
     pub chapters: Vec<Chapter>,
 }

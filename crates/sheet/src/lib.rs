@@ -22,6 +22,7 @@ pub mod render;
 mod series;
 mod stamp;
 pub mod statistics;
+mod summary;
 
 pub use compare::{Against, ComparedRow, ComparedSide, Comparison, DifferingFact, RowVerdict, compare};
 pub use conditions::{Conditions, FactValue, SheetFact, ThreadRow};
@@ -36,3 +37,4 @@ pub use overlay::{KINDS_MAX, MARKERS_MAX, Overlaid, Overlay, OverlayError};
 pub use render::TextStyle;
 pub use series::{Axis, Point, Series, SeriesLine};
 pub use stamp::{STEPS_EXACT, STEPS_LEAST, Stamps};
+pub use summary::{Characteristic, Finding, NotMeasured, SheetSummary};

@@ -14,9 +14,9 @@ mod ticks;
 mod timeline;
 
 pub use comparison::comparison;
-pub use html::html;
+pub use html::{html, html_unfolded};
 pub use json::{ReadError, from_json, schema, to_json};
 pub use markdown::markdown;
 pub use quantity::{Quantity, quantity, quantity_with_digits};
 pub use svg::overlays;
-pub use text::{TextStyle, text};
+pub use text::{TextStyle, first_page, text};

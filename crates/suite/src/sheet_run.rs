@@ -140,6 +140,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         },
         conditions,
         notes,
+        summary: None,
         chapters: declared.iter().map(chapter).collect(),
     })
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hairspring_advice::{AnswerKind, Arm, Evidence, JobAnswer, Requirement, Tolerance, Trial, TrialRequest, Undecided};
+use hairspring_advice::job::{
+    AnswerKind, Arm, Evidence, JobAnswer, Requirement, Tolerance, Trial, TrialRequest, Undecided,
+};
 use hairspring_machine::{Cpu, Host, Machine, Nanos};
 use hairspring_settings::IDLE_DEVICE;
 use hairspring_suite::workload::Workload;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hairspring_advice::{JOBS, Job, Requirement};
+use hairspring_advice::job::{JOBS, Job, Requirement};
 use serde::Deserialize;
 
 use crate::exit::Failure;

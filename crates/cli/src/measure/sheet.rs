@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
+use hairspring_advice::summarize;
 use hairspring_machine::{Cpu, Host};
 use hairspring_sheet::{Build, Sheet, TextStyle, render};
-use hairspring_suite::{Effort, SheetError, SheetRequest, select, take_sheet};
+use hairspring_suite::{Effort, SheetError, SheetRequest, registry, select, take_sheet};
 
 use crate::arguments::number;
 use crate::exit::{Exit, Failure};
@@ -79,6 +80,12 @@ pub(crate) struct Arguments {
     /// Leave out host name, paths, process names and command lines
     #[arg(long)]
     redact: bool,
+    /// Show every chapter; on HTML pages, unfold them
+    #[arg(long)]
+    full: bool,
+    /// In text, show this chapter, as `hairspring probes` names it. May be repeated
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "full")]
+    chapter: Vec<String>,
     /// In text, show every fact and the id of every row; in a comparison, show every row
     #[arg(long)]
     verbose: bool,
@@ -116,6 +123,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             "--beside prints a comparison below the text and suits no other format: write JSON with --out, and use `hairspring compare`",
         ));
     }
+    if let Some(unknown) = arguments.chapter.iter().find(|name| registry().iter().all(|chapter| chapter.id != **name)) {
+        let names: Vec<String> = registry().into_iter().map(|chapter| chapter.id).collect();
+        return Err(Failure::bad_request(format!("no chapter is called {unknown}: choose from {}", names.join(", "))));
+    }
     let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
     let effort = match (arguments.quick, arguments.thorough) {
         (true, _) => Effort::Quick,
@@ -138,18 +149,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let line = ProgressLine::new();
     let taken = take_sheet(&Host, &request, &interrupted, &mut |progress| line.show(progress));
     line.end();
-    let sheet = taken.map_err(|error| match error {
+    let mut sheet = taken.map_err(|error| match error {
         SheetError::Calibration(_) => Failure::failed(format!("failed to {error}")),
         SheetError::NoSuchCpu(..) | SheetError::NoSuchRow(_) | SheetError::Priority(_) => {
             Failure::bad_request(error.to_string())
         }
     })?;
+    sheet.summary = arguments.only.is_empty().then(|| summarize(&sheet));
     let style = match file {
         // A file has neither colours nor the width of a terminal.
         Some(_) => TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose },
         None => output::style(arguments.verbose),
     };
-    let mut text = rendered(&sheet, format, &style);
+    let mut text = rendered(arguments, &sheet, format, &style);
     if let Some(other) = &beside {
         let (other, own) = beside::paired(other, &sheet);
         text.push_str(&compare::rendered(&other, &[own], &style));
@@ -177,11 +189,21 @@ fn exit(sheet: &Sheet) -> Exit {
     }
 }
 
-fn rendered(sheet: &Sheet, format: Format, style: &TextStyle) -> String {
+fn rendered(arguments: &Arguments, sheet: &Sheet, format: Format, style: &TextStyle) -> String {
     match format {
-        Format::Text => render::text(sheet, style),
+        Format::Text if !arguments.chapter.is_empty() => {
+            let mut some = sheet.clone();
+            some.chapters.retain(|chapter| arguments.chapter.contains(&chapter.id));
+            render::text(&some, style)
+        }
+        // Who asked for some rows wants to see these, and who compares wants to see what is compared.
+        Format::Text if arguments.full || !arguments.only.is_empty() || arguments.beside.is_some() => {
+            render::text(sheet, style)
+        }
+        Format::Text => render::first_page(sheet, style),
         Format::Md => render::markdown(sheet),
         Format::Json => render::to_json(sheet),
+        Format::Html if arguments.full => render::html_unfolded(sheet),
         Format::Html => render::html(sheet),
     }
 }

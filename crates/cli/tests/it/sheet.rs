@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::process::Stdio;
 
-use crate::{ROW, WHOLE, code, folder, hairspring, items, json, json_file, names, row, rows, run, stderr, succeed};
+use crate::{
+    ROW, WHOLE, code, folder, hairspring, items, json, json_file, names, row, rows, run, stderr, stdout, succeed,
+};
 
 /// One id of each kind that programs may rely on.
 const CONTRACT: [&str; 30] = [
@@ -193,4 +195,20 @@ fn a_historic_sheet_can_stand_beside() {
     assert_eq!(code(&output), 0);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.starts_with("Timing data sheet") && text.contains("Comparison of timing data sheets"), "{text}");
+}
+
+#[test]
+fn a_whole_sheet_begins_with_its_first_page() {
+    let sheet = json(&WHOLE);
+    let summary = &sheet["summary"];
+    assert!(items(summary, "characteristics").count() > 10, "{summary}");
+    for line in items(summary, "characteristics") {
+        let row = rows(&sheet).find(|row| row["id"] == line["row"]).expect("the row that it names");
+        assert!(row["figure"]["n"].as_u64().is_some(), "{row}");
+    }
+    for bad in ["--chapter=cooking", "--chapter=clocks,cooking"] {
+        let output = run(&["sheet", "--quick", bad]);
+        assert_eq!(code(&output), 2, "{}", stdout(&output));
+        assert!(stderr(&output).contains("no chapter is called cooking: choose from clocks"), "{}", stderr(&output));
+    }
 }

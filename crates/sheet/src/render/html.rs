@@ -5,7 +5,7 @@
 
 mod chapter;
 mod conditions;
-mod keyfigures;
+mod first_page;
 mod timeline;
 
 use std::fmt::Write;
@@ -16,8 +16,18 @@ use crate::{Absent, Note, NoteKind, Sheet, Unit};
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// Renders a sheet as an HTML file.
+/// Renders a sheet as an HTML file: the first page, below which each chapter opens on a click. A sheet without a summary has no first
+/// page, so its chapters are open.
 pub fn html(sheet: &Sheet) -> String {
+    rendered(sheet, sheet.summary.is_none())
+}
+
+/// The same with all chapters open, so that they are on paper too.
+pub fn html_unfolded(sheet: &Sheet) -> String {
+    rendered(sheet, true)
+}
+
+fn rendered(sheet: &Sheet, open: bool) -> String {
     let machine = sheet.conditions.value("cpu.model").unwrap_or("Unknown machine");
     let mut page = Markup::default();
     page.add(format_args!(
@@ -30,10 +40,12 @@ pub fn html(sheet: &Sheet) -> String {
     ));
     head(&mut page, sheet, machine);
     notes(&mut page, &sheet.notes);
-    keyfigures::key_figures(&mut page, sheet);
+    if let Some(summary) = &sheet.summary {
+        first_page::first_page(&mut page, summary);
+    }
     contents(&mut page, sheet);
     for chapter in &sheet.chapters {
-        chapter::chapter(&mut page, chapter);
+        chapter::chapter(&mut page, chapter, open);
     }
     conditions::conditions(&mut page, &sheet.conditions);
     page.add(format_args!(

@@ -6,13 +6,18 @@ use std::fmt::Write;
 use super::quantity;
 use super::quantity::{binary, grouped, statistic};
 use super::timeline;
-use crate::{Chapter, Conditions, FactValue, Figure, Note, NoteKind, Row, Series, Sheet, Table, Unit, Value};
+use crate::{
+    Chapter, Conditions, FactValue, Figure, Note, NoteKind, Row, Series, Sheet, SheetSummary, Table, Unit, Value,
+};
 
 /// Renders a sheet as Markdown. Ends with a newline.
 pub fn markdown(sheet: &Sheet) -> String {
     let mut out = format!("# {}\n\n", escaped(&sheet.title()));
     head(&mut out, sheet);
     notes(&mut out, &sheet.notes);
+    if let Some(summary) = &sheet.summary {
+        first_page(&mut out, summary);
+    }
     for chapter in &sheet.chapters {
         self::chapter(&mut out, chapter);
     }
@@ -56,6 +61,34 @@ fn notes(out: &mut String, notes: &[Note]) {
         }
         out.push('\n');
     }
+}
+
+/// The summary: characteristics as a table, findings and what was not measured as lists.
+fn first_page(out: &mut String, summary: &SheetSummary) {
+    out.push_str("| what it does | typical | 99 % | worst | watched | conditions |\n|:--|--:|--:|--:|--:|:--|\n");
+    for one in &summary.characteristics {
+        let number =
+            |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| quantity(value, one.unit).to_string());
+        let watched = quantity(one.watched as f64, Unit::Count).to_string();
+        let numbers = [one.typical, one.p99, one.worst].map(number);
+        let [typical, p99, worst] = numbers;
+        line(out, &[escaped(&one.label), typical, p99, worst, watched, escaped(&one.conditions)]);
+    }
+    if !summary.findings.is_empty() {
+        out.push_str("\n## What limits it\n\n");
+    }
+    for finding in &summary.findings {
+        let (text, remedy, effect) = (escaped(&finding.text), escaped(&finding.remedy), escaped(&finding.effect));
+        write(out, format_args!("1. {text} → {remedy}: **{effect}**\n"));
+    }
+    if !summary.not_measured.is_empty() {
+        out.push_str("\n## Not measured\n\n");
+    }
+    for one in &summary.not_measured {
+        let remedy = one.remedy.as_deref().map_or(String::new(), |remedy| format!(" → {}", escaped(remedy)));
+        write(out, format_args!("- {} ({} rows): {}{remedy}\n", escaped(&one.what), one.rows, escaped(&one.reason)));
+    }
+    out.push('\n');
 }
 
 fn chapter(out: &mut String, chapter: &Chapter) {

@@ -5,12 +5,14 @@
 
 mod columns;
 mod conditions;
+mod first_page;
 mod matrix;
 mod page;
 mod plot;
 mod table;
 mod timeline;
 
+pub use first_page::first_page;
 pub(crate) use page::{Ink, Page, clean, flush_right, padded};
 pub(crate) use timeline::drawing;
 

@@ -32,6 +32,7 @@ pub(crate) fn sheet() -> Sheet {
                 Some("sudo setcap cap_sys_nice+ep ./hairspring, or run as root"),
             ),
         ],
+        summary: None,
         chapters: vec![clocks(), delays(), sleeps(), wakeup(), disturbance(), memory()],
     }
 }

@@ -36,10 +36,11 @@ const DISTRIBUTIONS_OF: &str = "disturbance";
 /// A figure of fewer samples has no shape to look at.
 const SAMPLES_LEAST: u64 = 100;
 
-pub(super) fn chapter(page: &mut Markup, chapter: &Chapter) {
+pub(super) fn chapter(page: &mut Markup, chapter: &Chapter, open: bool) {
     let (id, title) = (escaped(&chapter.id), escaped(&chapter.title));
+    let open = if open { " open" } else { "" };
     page.add(format_args!(
-        "<section class=\"chapter\" id=\"{id}\">\n<h2>{title}</h2>\n<p class=\"intro\">{}</p>\n",
+        "<details class=\"chapter\" id=\"{id}\"{open}>\n<summary><h2>{title}</h2>\n<p class=\"intro\">{}</p></summary>\n",
         escaped(&chapter.intro)
     ));
     for table in &chapter.tables {
@@ -52,7 +53,7 @@ pub(super) fn chapter(page: &mut Markup, chapter: &Chapter) {
         chapter.tables.iter().flat_map(|t| &t.rows).for_each(|row| distribution(page, row));
     }
     notes(page, &chapter.notes);
-    page.add(format_args!("</section>\n"));
+    page.add(format_args!("</details>\n"));
 }
 
 fn table(page: &mut Markup, table: &Table) {

@@ -5,7 +5,7 @@ use hairspring_machine::Nanos;
 use hairspring_sheet::{Bucket, Figure, Histogram, Method, Sheet, Unit, Value};
 use hairspring_suite::workload::Workload;
 
-use crate::requirement::Requirement;
+use super::requirement::Requirement;
 
 /// What was watched for a requirement.
 #[derive(Clone, Debug, PartialEq)]

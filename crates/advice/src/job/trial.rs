@@ -11,10 +11,10 @@ use hairspring_sheet::Absent;
 use hairspring_suite::workload::{Observed, Workload, WorkloadRun};
 use hairspring_time::Timebase;
 
-use crate::answer::JobAnswer;
-use crate::bounds::events_needed;
-use crate::evidence::Evidence;
-use crate::requirement::{Requirement, Tolerance};
+use super::answer::JobAnswer;
+use super::bounds::events_needed;
+use super::evidence::Evidence;
+use super::requirement::{Requirement, Tolerance};
 
 /// How a trial is made.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +182,7 @@ mod tests {
         let trial = Trial::run(&requirement, &request, &timebase, &AtomicBool::new(false), &mut |done| told.push(done));
         let trial = trial.expect("an ordinary program may");
         assert_eq!(trial.arms[0].settings, "as it is");
-        assert!(trial.arms.iter().all(|arm| arm.answer.outcome == crate::AnswerKind::Yes), "{trial:?}");
+        assert!(trial.arms.iter().all(|arm| arm.answer.outcome == super::super::AnswerKind::Yes), "{trial:?}");
         // Both arms, or a note on why not.
         assert_eq!(trial.arms.len() == 1, !trial.notes.is_empty() || trial.conditions[2].contains("already"));
         assert!(told.len() > 4 && told.is_sorted(), "{told:?}");

@@ -7,7 +7,7 @@ pub struct Job {
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
-    /// What it needs: each is a [`Requirement`](crate::Requirement).
+    /// What it needs: each is a [`Requirement`](super::Requirement).
     pub requirements: &'static [&'static str],
     /// Where the limits come from.
     pub source: &'static str,
@@ -74,8 +74,8 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Requirement;
     use super::*;
-    use crate::Requirement;
 
     #[test]
     fn every_job_can_be_read_and_has_a_source() {

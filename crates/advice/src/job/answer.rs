@@ -3,9 +3,9 @@
 use hairspring_machine::Nanos;
 use hairspring_suite::workload::Workload;
 
-use crate::bounds::{count_at_least, count_at_most, events_needed, share_at_least, share_at_most};
-use crate::evidence::Evidence;
-use crate::requirement::{Requirement, Tolerance};
+use super::bounds::{count_at_least, count_at_most, events_needed, share_at_least, share_at_most};
+use super::evidence::Evidence;
+use super::requirement::{Requirement, Tolerance};
 
 /// The three answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

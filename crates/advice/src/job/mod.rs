@@ -1,0 +1,38 @@
+//! Jobs: what one needs, and whether this computer can do it, with what margin.
+//!
+//! | noun | what it is |
+//! |---|---|
+//! | [`Requirement`] | what a job needs: a loop, a reaction or a delay, a limit, and how often the limit may be missed |
+//! | [`Evidence`] | what was watched: so many events, so many of them beyond the limit |
+//! | [`JobAnswer`] | yes, no or not shown; the margin; what would decide it |
+//! | [`Trial`] | the requirement watched on this computer, as it is and with idle states off |
+//!
+//! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the upper limit of the
+//! share of misses inside the requirement, **no** the lower limit outside. Everything else is **not shown**, and the answer says how
+//! long to watch. What did not happen while the machine was watched (a backup, a log rotation, a hot summer) is not in the answer.
+//!
+//! [`Requirement`] and [`JobAnswer::of`] are pure. [`Trial::run`] blocks for the time that it is given and starts the threads that
+//! [`Workload`](hairspring_suite::workload::Workload) names.
+//!
+//! ```
+//! use hairspring_advice::job::{JobAnswer, Evidence, AnswerKind, Requirement};
+//!
+//! let requirement: Requirement = "loop 1 kHz jitter 50us p99.9".parse()?;
+//! let evidence = Evidence::of_samples(&requirement, &vec![12_000.0; 5_000], hairspring_machine::Nanos::from_secs(5));
+//! let answer = JobAnswer::of(&requirement, &evidence);
+//! assert_eq!(answer.outcome, AnswerKind::Yes);
+//! # Ok::<(), hairspring_describe::DescriptionError>(())
+//! ```
+
+mod answer;
+mod bounds;
+mod evidence;
+mod ready_made;
+mod requirement;
+mod trial;
+
+pub use answer::{AnswerKind, JobAnswer, Undecided};
+pub use evidence::Evidence;
+pub use ready_made::{JOBS, Job};
+pub use requirement::{Requirement, Tolerance};
+pub use trial::{Arm, Trial, TrialRequest};
