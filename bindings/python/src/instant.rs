@@ -86,7 +86,12 @@ impl Deadline {
     pub(crate) fn on(self, timebase: &hairspring_time::Timebase) -> hairspring_time::Instant {
         match self {
             Self::Instant(instant) => instant,
-            Self::At(at) => crate::timebase::instant(timebase, at),
+            Self::At(at) => moment(timebase, at),
         }
     }
+}
+
+/// The moment of a time base's scale that a number stands for.
+pub(crate) fn moment(timebase: &hairspring_time::Timebase, at: Nanos) -> hairspring_time::Instant {
+    hairspring_time::Instant::of_epoch(timebase.epoch(), at)
 }

@@ -7,9 +7,9 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::arguments::{FromNow, Seconds, Whole, either};
-use crate::instant::Deadline;
+use crate::instant::{Deadline, moment};
 use crate::report::Report;
-use crate::timebase::{Timebase, given_or_default, instant};
+use crate::timebase::{Timebase, given_or_default};
 use crate::waiting::{self, Ending, Goal};
 
 type Borrowing<'t> = hairspring_time::LongDelay<'t, Host>;
@@ -135,7 +135,7 @@ impl LongDelay {
 
     /// Waits until the time base's now_ns() is not before `deadline_ns`.
     fn delay_until_ns(slf: &Bound<'_, Self>, deadline_ns: Whole) -> PyResult<Report> {
-        Self::wait(slf, |timebase| Goal::Until(instant(timebase, deadline_ns.0)))
+        Self::wait(slf, |timebase| Goal::Until(moment(timebase, deadline_ns.0)))
     }
 
     /// Finds the lead by which the median delay of so many seconds comes out exact, and sets it; in seconds. Takes 51 delays, above

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hairspring_time::{Continuity, Host, Instant, Machine, Nanos, TimeSource};
+use hairspring_time::{Continuity, Host, Machine, Nanos, TimeSource};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arguments::{Seconds, Whole};
-use crate::instant::Deadline;
+use crate::instant::{Deadline, moment};
 use crate::report::Report;
 use crate::waiting;
 
@@ -148,7 +148,7 @@ impl Timebase {
 
     /// Waits by polling until now_ns() is not before `deadline_ns`, which is at most 10**8 ahead.
     fn delay_until_ns(&self, py: Python<'_>, deadline_ns: Whole) -> PyResult<Report> {
-        waiting::poll_until(py, &self.0, instant(&self.0, deadline_ns.0)).map(Report)
+        waiting::poll_until(py, &self.0, moment(&self.0, deadline_ns.0)).map(Report)
     }
 
     /// How fast the counter runs.
@@ -191,11 +191,6 @@ impl Timebase {
             trust.source().replace('_', " ")
         )
     }
-}
-
-/// The moment of a time base's scale that a number stands for.
-pub(crate) fn instant(timebase: &hairspring_time::Timebase, at: Nanos) -> Instant {
-    Instant::of_epoch(timebase.epoch(), at)
 }
 
 /// A successor, and how it continues its predecessor.

@@ -15,7 +15,7 @@ use crate::delay::hs_report;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_PANIC, HS_OK, door};
 use crate::handle::{Alone, Kind, Shared, free, look, make};
 use crate::pointer::{Place, micros, read};
-use crate::prepared::OwnedPrepared;
+use crate::prepared::Prepared;
 use crate::timebase::{hs_instant, hs_timebase};
 
 /// Delays that sleep first and poll last, and learn how late the kernel wakes the thread. One thread at a time.
@@ -25,8 +25,8 @@ pub(crate) struct OwnedLongDelay {
     /// Borrows from `timebase` and from the flag of the handle; declared first, so that it is dropped first. None only while it is
     /// rebuilt.
     delay: Option<LongDelay<'static, Host>>,
-    pub(crate) timebase: Arc<Timebase<Host>>,
-    pub(crate) prepared: OwnedPrepared,
+    timebase: Arc<Timebase<Host>>,
+    prepared: Prepared,
 }
 
 impl Kind for hs_long_delay {
@@ -38,13 +38,30 @@ impl Kind for hs_long_delay {
 impl OwnedLongDelay {
     #[inline(always)]
     pub(crate) fn delay(&mut self) -> Result<&mut LongDelay<'static, Host>, Failure> {
-        self.delay.as_mut().ok_or_else(|| Failure::new(HS_E_PANIC, "use a long delay: a bug left it half made"))
+        self.delay.as_mut().ok_or_else(half_made)
+    }
+
+    /// What a delay in two calls works with.
+    fn parts(&mut self) -> Result<(&mut LongDelay<'static, Host>, &mut Prepared, &Timebase<Host>), Failure> {
+        let Self { delay, prepared, timebase } = self;
+        Ok((delay.as_mut().ok_or_else(half_made)?, prepared, timebase))
+    }
+
+    fn begin(&mut self, since_ns: i64, request: Nanos) -> Result<Nanos, Failure> {
+        let began = if since_ns < 0 { Host.monotonic() } else { Instant::from_monotonic(Nanos::new(since_ns)) };
+        let (delay, prepared, timebase) = self.parts()?;
+        prepared.begin(delay, timebase, began, request)
     }
 
     /// Passes it through one of its builders.
     fn rebuild(&mut self, build: impl FnOnce(LongDelay<'static, Host>) -> LongDelay<'static, Host>) {
         self.delay = self.delay.take().map(build);
     }
+}
+
+#[cold]
+fn half_made() -> Failure {
+    Failure::new(HS_E_PANIC, "use a long delay: a bug left it half made")
 }
 
 /// Makes a long delay, which learns how late the kernel wakes this thread: some 10 ms of short sleeps. Free it with
@@ -59,7 +76,7 @@ pub extern "C" fn hs_long_delay_new(timebase: *const hs_timebase, long_delay: *m
         let handle = make::<hs_long_delay>(OwnedLongDelay {
             delay: Some(LongDelay::new(lent)),
             timebase,
-            prepared: OwnedPrepared::default(),
+            prepared: Prepared::default(),
         });
         let mut owned = Alone::of(handle)?;
         // SAFETY: the flag lies in the memory of the handle, which is given back only after what the handle owns is gone.
@@ -247,4 +264,71 @@ fn not_negative(ns: i64, what: &str) -> Result<Nanos, Failure> {
         return Err(Failure::new(HS_E_NEGATIVE, format!("take a {what} of {ns} ns: it is negative")));
     }
     Ok(Nanos::new(ns))
+}
+
+/// Begins a delay of at least so long (0 to 100 days) that hs_long_delay_finish() ends, and returns shortly before its end, asleep until
+/// then: 100 to 500 us, twice what the caller took the last times. Meanwhile the caller does for nothing what it is about to do, so that its
+/// code is in the caches; `left_ns` says how long there is, 0 where nothing is to be done. It is counted from `since_ns`, a reading of
+/// CLOCK_MONOTONIC; negative: from now. Such delays nest, 16 deep; of more the outermost is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_begin_ns(
+    long_delay: *mut hs_long_delay,
+    request_ns: i64,
+    since_ns: i64,
+    left_ns: *mut i64,
+) -> c_int {
+    begin(long_delay, left_ns, |owned| owned.begin(since_ns, Nanos::new(request_ns)))
+}
+
+/// The same in microseconds, rounded up to a nanosecond. HS_E_NAN besides.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_begin_us(
+    long_delay: *mut hs_long_delay,
+    request_us: f64,
+    since_ns: i64,
+    left_ns: *mut i64,
+) -> c_int {
+    begin(long_delay, left_ns, |owned| owned.begin(since_ns, micros(request_us)?))
+}
+
+/// The same until an instant of its time base. One that has passed returns at once. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_begin_until(
+    long_delay: *mut hs_long_delay,
+    deadline: *const hs_instant,
+    left_ns: *mut i64,
+) -> c_int {
+    begin(long_delay, left_ns, |owned| {
+        let deadline = read(deadline)?.on(&owned.timebase)?;
+        let (delay, prepared, timebase) = owned.parts()?;
+        prepared.begin_until(delay, timebase, deadline)
+    })
+}
+
+/// Ends the delay that hs_long_delay_begin_*() began last, and reports on the whole of it. HS_E_ORDER (none has begun).
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_finish(long_delay: *mut hs_long_delay, report: *mut hs_report) -> c_int {
+    let now = Host.monotonic();
+    door(|| {
+        let (place, mut owned) = (Place::wanted(report)?, Alone::of(long_delay)?);
+        let OwnedLongDelay { prepared, timebase, .. } = &mut *owned;
+        let whole = prepared.finish(timebase, now)?;
+        if let Some(place) = place {
+            place.put(hs_report::new(&whole));
+        }
+        Ok(())
+    })
+}
+
+/// Begins a delay, and says how much of it is left.
+fn begin(
+    long_delay: *mut hs_long_delay,
+    left_ns: *mut i64,
+    begin: impl FnOnce(&mut OwnedLongDelay) -> Result<Nanos, Failure>,
+) -> c_int {
+    door(|| {
+        let place = Place::new(left_ns)?;
+        place.put(begin(&mut *Alone::of(long_delay)?)?.count());
+        Ok(())
+    })
 }

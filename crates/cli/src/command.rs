@@ -5,11 +5,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::{Exit, Failure};
 use crate::host::{self, SystemCommand};
-use crate::page::{self, Group, Page};
+use crate::page::{self, Declaration, NAME};
 use crate::{measure, reference};
-
-/// What it is called by.
-pub(crate) const NAME: &str = "hairspring";
 
 /// Width of the names in the help, with the space behind them.
 const WIDTH: usize = 15;
@@ -37,7 +34,7 @@ enum Command {
 impl Line {
     /// Reads the arguments of this process; ends it if they ask for help, or make no sense.
     pub(crate) fn of_this_process() -> Self {
-        Self::from_arg_matches(&declared().get_matches()).unwrap_or_else(|error| error.exit())
+        Self::from_arg_matches(&declared().command.get_matches()).unwrap_or_else(|error| error.exit())
     }
 
     pub(crate) fn run(&self) -> Result<Exit, Failure> {
@@ -47,36 +44,29 @@ impl Line {
                 command.run()
             }
             Command::System(command) => command.run(),
-            Command::Reference(command) => command.run(),
+            Command::Reference(command) => command.run(declared()),
         }
     }
 }
 
-/// The groups of commands, in the order of the help.
-pub(crate) fn groups() -> impl Iterator<Item = &'static Group> {
-    [&measure::GROUP].into_iter().chain(host::GROUPS.iter().copied()).chain([&reference::GROUP])
-}
-
-/// Every command that is shown.
-pub(crate) fn pages() -> impl Iterator<Item = &'static Page> {
-    groups().flat_map(|group| group.pages)
-}
-
 /// The declaration, with the groups as headings and with examples below the help of each command.
-pub(crate) fn declared() -> clap::Command {
-    let mut command = Line::command();
-    for page in pages() {
-        command = command.mut_subcommand(page.name, |command| command.after_long_help(page::examples(page)));
+fn declared() -> Declaration {
+    let groups = [&measure::GROUP].into_iter().chain(host::GROUPS.iter().copied()).chain([&reference::GROUP]).collect();
+    let mut declared = Declaration { command: Line::command(), groups };
+    for page in declared.pages().collect::<Vec<_>>() {
+        declared.command =
+            declared.command.mut_subcommand(page.name, |command| command.after_long_help(page::examples(page)));
     }
-    let template = template(&command);
-    command.help_template(template)
+    let template = template(&declared);
+    declared.command = declared.command.help_template(template);
+    declared
 }
 
 /// The help of the command as a whole.
-fn template(command: &clap::Command) -> StyledStr {
+fn template(Declaration { command, groups }: &Declaration) -> StyledStr {
     let (heading, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
     let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
-    for group in groups() {
+    for group in groups {
         text.push_str(&format!("\n{heading}{}:{heading:#}\n", group.heading));
         for page in group.pages {
             let about = command.find_subcommand(page.name).and_then(clap::Command::get_about);
@@ -99,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_command_that_is_shown_stands_in_a_group_once() {
-        let mut named: Vec<&str> = pages().map(|page| page.name).collect();
+        let mut named: Vec<&str> = declared().pages().map(|page| page.name).collect();
         let declared = Line::command();
         let mut shown: Vec<&str> =
             declared.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name).collect();
@@ -111,17 +101,17 @@ mod tests {
     #[test]
     fn exit_codes_are_explained_for_commands_that_exist() {
         for name in exit::commands() {
-            assert!(pages().any(|page| page.name == name), "{name}");
+            assert!(declared().pages().any(|page| page.name == name), "{name}");
         }
     }
 
     #[test]
     fn every_example_is_understood() {
-        for page in pages() {
+        for page in declared().pages() {
             assert!(!page.examples.is_empty(), "{} has no example", page.name);
             for example in page.examples {
                 let words = page::words(example.line);
-                let read = declared().try_get_matches_from(&words);
+                let read = declared().command.try_get_matches_from(&words);
                 assert!(
                     read.is_ok(),
                     "{}: {}",
@@ -135,12 +125,12 @@ mod tests {
 
     #[test]
     fn the_declaration_holds_what_clap_asks_of_it() {
-        declared().debug_assert();
+        declared().command.debug_assert();
     }
 
     #[test]
     fn the_help_fits_into_80_columns() {
-        let help = declared().render_help().to_string();
+        let help = declared().command.render_help().to_string();
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     }
 }

@@ -1,5 +1,22 @@
 //! [`Page`]: what help and manual say of a command beside its arguments. Each command's file has its own.
 
+/// What the command is called by.
+pub(crate) const NAME: &str = "hairspring";
+
+/// The command line as it is declared, for what is generated from it.
+pub(crate) struct Declaration {
+    pub(crate) command: clap::Command,
+    /// In the order of the help.
+    pub(crate) groups: Vec<&'static Group>,
+}
+
+impl Declaration {
+    /// Every command that is shown.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = &'static Page> {
+        self.groups.iter().flat_map(|group| group.pages)
+    }
+}
+
 /// A group of commands: a folder of the sources and a heading in the help.
 #[derive(Debug)]
 pub(crate) struct Group {

@@ -8,10 +8,9 @@ use clap::builder::Str;
 use clap::{Arg, Args};
 use clap_mangen::roff::{Roff, bold, italic, roman};
 
-use crate::command::{self, NAME};
 use crate::exit::{self, Exit, Failure};
 use crate::output;
-use crate::page::{ENVIRONMENT, Example, Page, broken};
+use crate::page::{Declaration, ENVIRONMENT, Example, NAME, Page, broken};
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page::new(
@@ -42,12 +41,13 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &Arguments, declared: Declaration) -> Result<Exit, Failure> {
+    let declared = built(declared);
     if let Some(folder) = &arguments.out {
-        for page in std::iter::once(None).chain(command::pages().map(Some)) {
+        for page in std::iter::once(None).chain(declared.pages().map(Some)) {
             let name = page.map_or_else(|| NAME.to_owned(), |page| format!("{NAME}-{}", page.name));
             let file = folder.join(format!("{name}.1"));
-            fs::write(&file, rendered(page)).map_err(|error| {
+            fs::write(&file, rendered(&declared, page)).map_err(|error| {
                 Failure::bad_request(format!(
                     "cannot write {}: {error}; choose another folder for --out",
                     file.display()
@@ -57,19 +57,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let page = arguments.command.as_deref().map(|name| {
-        command::pages().find(|page| page.name == name).ok_or_else(|| {
+        declared.pages().find(|page| page.name == name).ok_or_else(|| {
             Failure::bad_request(format!("there is no command {name}; `hairspring --help` lists all commands"))
         })
     });
-    output::print(&rendered(page.transpose()?))
+    output::print(&rendered(&declared, page.transpose()?))
 }
 
 /// One page; without a command that of all.
-fn rendered(page: Option<&Page>) -> String {
-    let declared = built();
-    let (command, name) = match page.and_then(|page| declared.find_subcommand(page.name)) {
+fn rendered(declared: &Declaration, page: Option<&Page>) -> String {
+    let (command, name) = match page.and_then(|page| declared.command.find_subcommand(page.name)) {
         Some(command) => (command.clone(), format!("{NAME}-{}", command.get_name())),
-        None => (declared.clone(), NAME.to_owned()),
+        None => (declared.command.clone(), NAME.to_owned()),
     };
     let source = format!("{NAME} {}", env!("CARGO_PKG_VERSION"));
     let mut roff = Roff::new();
@@ -90,7 +89,7 @@ fn rendered(page: Option<&Page>) -> String {
         roff.text([roman(format!("{paragraph}{stop}"))]);
     }
     if page.is_none() {
-        commands(&mut roff, &declared);
+        commands(&mut roff, declared);
     }
     arguments(&mut roff, &command);
     examples(&mut roff, page.map_or(&FIRST, |page| page.examples));
@@ -104,15 +103,15 @@ fn rendered(page: Option<&Page>) -> String {
     }
     pairs(&mut roff, "ENVIRONMENT", page.into_iter().flat_map(|page| page.environment).chain(&ENVIRONMENT));
     pairs(&mut roff, "FILES", page.into_iter().flat_map(|page| page.files));
-    see_also(&mut roff, page);
+    see_also(&mut roff, declared, page);
     roff.render()
 }
 
 /// The declaration with every name filled in, and without the command `help`, which needs no page.
-fn built() -> clap::Command {
-    let mut declared = command::declared().disable_help_subcommand(true);
-    declared.build();
-    declared
+fn built(declared: Declaration) -> Declaration {
+    let mut command = declared.command.disable_help_subcommand(true);
+    command.build();
+    Declaration { command, ..declared }
 }
 
 /// How it is called: commands and options in bold, values in italics.
@@ -127,12 +126,12 @@ fn synopsis(roff: &mut Roff, command: &clap::Command) {
 }
 
 /// The commands under the headings of their groups.
-fn commands(roff: &mut Roff, declared: &clap::Command) {
+fn commands(roff: &mut Roff, declared: &Declaration) {
     roff.control("SH", ["COMMANDS"]);
-    for group in command::groups() {
+    for group in &declared.groups {
         roff.control("SS", [group.heading]);
         for page in group.pages {
-            let about = declared.find_subcommand(page.name).and_then(clap::Command::get_about);
+            let about = declared.command.find_subcommand(page.name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             roff.control("TP", []).text([bold(format!("{NAME}-{}", page.name)), roman("(1)")]);
             roff.text([roman(format!("{about}."))]);
@@ -222,9 +221,9 @@ fn pairs<'p>(roff: &mut Roff, heading: &str, pairs: impl Iterator<Item = &'p (&'
 }
 
 /// The other commands of the group, and the page of all.
-fn see_also(roff: &mut Roff, page: Option<&Page>) {
+fn see_also(roff: &mut Roff, declared: &Declaration, page: Option<&Page>) {
     let Some(page) = page else { return };
-    let group = command::groups().find(|group| group.pages.iter().any(|one| one.name == page.name));
+    let group = declared.groups.iter().find(|group| group.pages.iter().any(|one| one.name == page.name));
     let others = group.into_iter().flat_map(|group| group.pages).filter(|one| one.name != page.name);
     let names = std::iter::once(NAME.to_owned()).chain(others.map(|one| format!("{NAME}-{}", one.name)));
     let mut line = Vec::new();

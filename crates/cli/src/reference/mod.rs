@@ -8,8 +8,8 @@ use clap_complete::Shell;
 use hairspring_sheet::render;
 
 use crate::exit::{self, Exit, Failure};
-use crate::page::{Example, Group, Page};
-use crate::{command, output};
+use crate::output;
+use crate::page::{Declaration, Example, Group, NAME, Page};
 
 /// What help and manual say of the commands.
 pub(crate) const GROUP: Group = Group {
@@ -47,19 +47,19 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, declared: Declaration) -> Result<Exit, Failure> {
         match self {
             Self::Probes(arguments) => probes::run(arguments),
             Self::Schema => output::print(&render::schema()),
             Self::ExitCodes => output::print(&exit::table()),
-            Self::Completions { shell } => completions(*shell),
-            Self::Man(arguments) => man::run(arguments),
+            Self::Completions { shell } => completions(*shell, declared),
+            Self::Man(arguments) => man::run(arguments, declared),
         }
     }
 }
 
-fn completions(shell: Shell) -> Result<Exit, Failure> {
+fn completions(shell: Shell, mut declared: Declaration) -> Result<Exit, Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command::declared(), command::NAME, &mut text);
+    clap_complete::generate(shell, &mut declared.command, NAME, &mut text);
     output::print(&String::from_utf8_lossy(&text))
 }

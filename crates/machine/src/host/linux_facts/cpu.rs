@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::root::{self, Root, malformed, with_remedy};
-use super::{cpu_list, fact, kernel};
+use super::{command_line, cpu_list, fact};
 use crate::facts::{Fact, Unread};
 
 /// The facts about the CPUs.
@@ -267,7 +267,7 @@ fn isolated(root: &Root, file: &str, option: &str, built: &str) -> Result<String
             None => return Err(malformed(&path, "not a list of CPUs")),
         },
     };
-    Ok(match kernel::option(root, option) {
+    Ok(match command_line::option(root, option) {
         Ok(Some(asked)) => format!("{list} ({option}={asked})"),
         _ => list,
     })
@@ -276,5 +276,5 @@ fn isolated(root: &Root, file: &str, option: &str, built: &str) -> Result<String
 /// The CPUs whose RCU callbacks run elsewhere, as far as the command line asks for it.
 fn rcu_nocbs(root: &Root) -> Result<String, Unread> {
     // An option without a list is one of no CPUs.
-    Ok(kernel::option(root, "rcu_nocbs")?.filter(|list| !list.is_empty()).unwrap_or_else(|| "none".to_owned()))
+    Ok(command_line::option(root, "rcu_nocbs")?.filter(|list| !list.is_empty()).unwrap_or_else(|| "none".to_owned()))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::root::{self, Root, malformed, with_remedy};
-use super::{counters, fact, hypervisor, private_fact};
+use super::{command_line, counters, fact, hypervisor, private_fact};
 use crate::facts::{Fact, Unread};
 
 /// The facts about the kernel.
@@ -11,7 +11,7 @@ pub(super) fn read(root: &Root) -> Vec<Fact> {
     vec![
         fact("kernel.release", "Kernel release", release(root)),
         fact("kernel.version", "Kernel version", version(root)),
-        private_fact("kernel.command_line", "Kernel command line", command_line(root)),
+        private_fact("kernel.command_line", "Kernel command line", command_line::read(root)),
         fact("kernel.preemption", "Preemption model", preemption(root)),
         fact("kernel.tick_rate", "Tick rate (HZ)", tick_rate(root)),
         fact("kernel.clocksource", "Clock source", clocksource(root)),
@@ -48,22 +48,6 @@ fn version(root: &Root) -> Result<String, Unread> {
     root::line(&root.proc.join("sys/kernel/version"))
 }
 
-/// The command line the kernel was started with.
-fn command_line(root: &Root) -> Result<String, Unread> {
-    root::line(&root.proc.join("cmdline"))
-}
-
-/// The value of an option of the kernel's command line, the last if it is there more than once, as the kernel takes it.
-pub(super) fn option(root: &Root, name: &str) -> Result<Option<String>, Unread> {
-    // What follows `--` is for the first process, not for the kernel.
-    Ok(command_line(root)?
-        .split_whitespace()
-        .take_while(|word| *word != "--")
-        .filter_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-        .last()
-        .map(|value| value.trim_matches('"').to_owned()))
-}
-
 /// How the kernel lets itself be preempted, and which source says so: the first of those that know.
 fn preemption(root: &Root) -> Result<String, Unread> {
     if root::line(&root.sys.join("kernel/realtime")).is_ok_and(|flag| flag == "1") {
@@ -93,7 +77,7 @@ fn preemption(root: &Root) -> Result<String, Unread> {
 
 /// The model that a kernel which can switch it started with: as asked for on the command line, else as it was built.
 fn preemption_at_boot(root: &Root) -> Option<String> {
-    if let Ok(Some(asked)) = option(root, "preempt") {
+    if let Ok(Some(asked)) = command_line::option(root, "preempt") {
         return Some(format!("{asked} at boot, dynamic (command line)"));
     }
     let configuration = configuration(root).ok()?;

@@ -8,6 +8,7 @@
 //! the machine by other means than files.
 
 mod cgroup;
+mod command_line;
 mod counters;
 mod cpu;
 mod cpu_list;
