@@ -1,12 +1,12 @@
-//! What a machine says of itself: hardware, kernel, limits, load, threads.
+//! [`Facts`]: what is known of a machine: hardware, kernel, limits, load, threads.
 //!
-//! A fact that cannot be read is an [`Unread`] with its reason, never an empty string. Reading facts opens files and is
-//! slow (milliseconds); it belongs before a measurement, never inside one.
+//! A fact that cannot be read is an [`Unread`] with its reason, never an empty string. Reading facts opens files and takes milliseconds. Do
+//! it before a measurement, never inside one.
 
-/// Everything a machine says of itself.
+/// Everything that is known of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// Facts in the order in which they should be printed.
+    /// Facts in the order in which reports print them.
     pub facts: Vec<Fact>,
     /// The threads of the machine, at most [`THREADS_MAX`].
     pub threads: Vec<Thread>,
@@ -14,7 +14,7 @@ pub struct Facts {
     pub threads_unread: Option<Unread>,
 }
 
-/// The most threads that are listed; a machine with more says so in `threads_unread`.
+/// The most threads in the list; if there are more, `threads_unread` says so.
 pub const THREADS_MAX: usize = 4096;
 
 /// One fact.
@@ -22,11 +22,11 @@ pub const THREADS_MAX: usize = 4096;
 pub struct Fact {
     /// Stable id, `group.name`, for instance `cpu.model`.
     pub id: &'static str,
-    /// What it is, for people.
+    /// Its label, for people.
     pub label: &'static str,
-    /// What was read, as people write it, with its unit.
+    /// Its value as people write it, with a unit.
     pub value: Result<String, Unread>,
-    /// Whether it may tell who or where the machine is: host name, command lines, paths.
+    /// Whether it may identify the machine: host name, command lines, paths.
     pub private: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Fact {
 pub struct Unread {
     /// The reason, for instance `/sys/kernel/debug/sched/preempt: permission denied`.
     pub reason: String,
-    /// What to do to get it, if anything.
+    /// What to do so that it can be read, if anything.
     pub remedy: Option<String>,
 }
 
@@ -46,11 +46,11 @@ pub struct Thread {
     pub pid: u32,
     /// Thread id.
     pub tid: u32,
-    /// Name as the kernel keeps it, at most 15 bytes.
+    /// The kernel's name of the thread, at most 15 bytes.
     pub name: String,
     /// Scheduling policy: `other`, `fifo`, `rr`, `batch`, `idle`, `deadline`.
     pub policy: String,
-    /// Real-time priority 1–99; 0 for the policies that have none.
+    /// Real-time priority 1–99; 0 for policies without priorities.
     pub rt_priority: u32,
     /// CPU time used so far, in milliseconds.
     pub cpu_ms: u64,

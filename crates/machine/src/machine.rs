@@ -1,8 +1,7 @@
 //! [`Machine`]: the one seam between Hairspring and a computer.
 //!
-//! Everything above asks a machine for ticks, clock readings, sleep, placement and facts, and nothing else; so all of it
-//! runs on [`Host`](crate::Host), this computer, and on [`Sim`](crate::Sim), a computer in virtual time whose
-//! disturbances are scripted. The two are equal in rank: what one can do the other can.
+//! All other crates ask only a machine for ticks, clock readings, sleep, placement and facts. So they run on [`Host`](crate::Host), this
+//! computer, and on [`Sim`](crate::Sim), a computer in virtual time with scripted disturbances. Both implement the whole trait.
 //!
 //! The trait is object-safe. Hot paths take it as a type parameter, so that a tick read costs one instruction.
 
@@ -13,13 +12,13 @@ use crate::{Instant, Nanos, ThreadSettings, Ticks};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cpu(pub u32);
 
-/// The clocks of the kernel, by the names of Linux; each says what it is on Windows.
+/// The clocks of the kernel, by their Linux names, each with its counterpart on Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
     /// `CLOCK_MONOTONIC`: the reference. Disciplined by NTP, stands still in suspend. On Windows `QueryPerformanceCounter`,
     /// which nothing disciplines and which runs on in suspend.
     Monotonic,
-    /// `CLOCK_MONOTONIC_RAW`: the same without discipline. On Windows the same.
+    /// `CLOCK_MONOTONIC_RAW`: the monotonic clock without discipline. On Windows `QueryPerformanceCounter`, too.
     MonotonicRaw,
     /// `CLOCK_MONOTONIC_COARSE`: the monotonic time of the kernel's last tick. `GetTickCount64`.
     MonotonicCoarse,
@@ -35,7 +34,7 @@ pub enum Clock {
     ProcessCpu,
 }
 
-/// The calls by which a program on this machine can ask for the time.
+/// The calls that read the time on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClockCall {
     /// `clock_gettime` of one clock; on Windows the call that the clock names.
@@ -46,7 +45,7 @@ pub enum ClockCall {
     StdInstant,
 }
 
-/// The ways to sleep for a while that a program on this machine has.
+/// The calls that sleep for a span on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SleepCall {
     /// `nanosleep`, relative. On Windows `Sleep`, whole milliseconds (rounded up).
@@ -63,23 +62,23 @@ pub enum SleepCall {
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// Its time had come.
+    /// The deadline has passed.
     Expired,
-    /// A signal was handled; the time may not have come.
+    /// A signal was handled; the deadline may not have passed.
     Signal,
 }
 
-/// How the kernel schedules a thread. Windows has one real-time policy, which it reports as [`Policy::RoundRobin`]: a level
-/// of the process's real-time class, which has 16 of them.
+/// How the kernel schedules a thread. Windows has one real-time policy: 16 levels of the process's real-time class. It is reported as
+/// [`Policy::RoundRobin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// `SCHED_OTHER`, the ordinary one.
+    /// `SCHED_OTHER`, the default policy.
     Other,
     /// `SCHED_FIFO`: runs until it blocks or a higher priority is ready; priority 1–99.
     Fifo(u8),
-    /// `SCHED_RR`: the same with time slices among equals; priority 1–99.
+    /// `SCHED_RR`: as `SCHED_FIFO`, with time slices among equal priorities; priority 1–99.
     RoundRobin(u8),
-    /// Any other policy, by the kernel's number; can be reported and restored, not asked for.
+    /// Any other policy, by the kernel's number. It can be reported and restored, but not requested.
     Unknown(i32),
 }
 
@@ -87,14 +86,14 @@ pub enum Policy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuSet(pub Vec<Cpu>);
 
-/// A setting that the system did not grant.
+/// A setting that the system refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// What was attempted, as a fragment that fits after "failed to".
     pub attempted: String,
     /// What the system said.
     pub said: String,
-    /// What to do about it; the very command where there is one.
+    /// What to do about it, as a command if there is one.
     pub remedy: String,
 }
 
@@ -106,32 +105,32 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What the kernel counted for the calling thread.
+/// The kernel's counters of the calling thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
     /// CPU time used.
     pub cpu: Nanos,
-    /// Times the thread was taken off its CPU though it could have run on (`ru_nivcsw`), where the kernel tells.
+    /// How often the kernel preempted the thread (`ru_nivcsw`), if the kernel tells.
     pub involuntary_switches: Option<u64>,
-    /// Times it gave up the CPU itself (`ru_nvcsw`), where the kernel tells.
+    /// How often the thread gave up the CPU voluntarily (`ru_nvcsw`), if the kernel tells.
     pub voluntary_switches: Option<u64>,
-    /// Time spent ready to run but waiting for a CPU, where the kernel keeps it (`schedstat`).
+    /// Time that the thread was ready and waited for a CPU (`schedstat`), if the kernel counts it.
     pub run_delay: Option<Nanos>,
 }
 
-/// What the kernel counted for one CPU.
+/// The kernel's counters of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuCounters {
-    /// Time that the hypervisor gave to others, in the kernel's steps (usually 10 ms).
+    /// Time that the hypervisor took from this CPU, in steps of the kernel (usually 10 ms).
     pub steal: Nanos,
     /// Interrupts handled, of all kinds.
     pub interrupts: u64,
 }
 
-/// What speaks for and against trusting the counter.
+/// The evidence for and against trusting the counter.
 #[derive(Clone, Debug)]
 pub struct CounterEvidence {
-    /// What the counter is called, for instance `tsc`.
+    /// The name of the counter, for instance `tsc`.
     pub name: &'static str,
     /// Whether the CPU promises a constant rate in all its states (CPUID 8000_0007h, EDX bit 8; always on aarch64).
     pub invariant: bool,
@@ -141,47 +140,47 @@ pub struct CounterEvidence {
     pub kernel_says_constant: bool,
     /// Whether this process may read the counter (`PR_GET_TSC`).
     pub readable: bool,
-    /// The least time one read took; microseconds mean that a hypervisor traps it.
+    /// The shortest time that a read took; microseconds mean that a hypervisor traps reads.
     pub read_cost: Nanos,
     /// The hypervisor by its own name, if there is one.
     pub hypervisor: Option<String>,
 }
 
-/// How the kernel's own clock is kept, as the kernel states it (`adjtimex`).
+/// The discipline of the kernel's clock, as the kernel states it (`adjtimex`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Discipline {
-    /// Whether something (NTP, PTP) keeps the clock synchronized.
+    /// Whether NTP or PTP keeps the clock synchronized.
     pub synchronized: bool,
     /// The correction of the clock's rate, in parts per million.
     pub frequency_ppm: f64,
-    /// How far the time of day can be from true time, by the kernel's own book-keeping.
+    /// The largest error of the time of day, by the kernel's own estimate.
     pub most_error: Nanos,
-    /// How far it is estimated to be.
+    /// The estimated error of the time of day.
     pub estimated_error: Nanos,
 }
 
-/// A counter rate that somebody else states.
+/// A rate of the counter that another source states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedRate {
-    /// Who says so.
+    /// The source.
     pub source: &'static str,
     /// The rate in hertz.
     pub rate_hz: f64,
-    /// The step in which it is stated, in hertz.
+    /// The resolution of the statement, in hertz.
     pub step_hz: f64,
 }
 
 /// A computer: this one, or a simulated one.
 ///
-/// All methods act on the calling thread. None allocates or locks unless its text says so.
+/// All methods act on the calling thread. No method allocates or locks unless its documentation says so.
 pub trait Machine {
     /// Reads the counter. The CPU may move the read across neighbouring instructions. Real-time safe.
     fn ticks(&self) -> Ticks;
 
-    /// Reads the counter after every earlier instruction has completed. Real-time safe.
+    /// Reads the counter after all earlier instructions have completed. Real-time safe.
     fn ticks_ordered(&self) -> Ticks;
 
-    /// Waits until every earlier instruction has completed, reads of the counter among them; no later one begins before.
+    /// Waits until all earlier instructions have completed, reads of the counter included. No later instruction begins before.
     /// Real-time safe.
     fn fence(&self);
 
@@ -194,47 +193,46 @@ pub trait Machine {
         Instant::from_monotonic(self.read(Clock::Monotonic))
     }
 
-    /// The step of [`Clock::Monotonic`]: a reading can be so much older than the moment it was made at, and two readings
-    /// so much nearer to each other than their moments.
+    /// The step of [`Clock::Monotonic`]. A reading can lag its true time by up to one step, and the difference of two readings can be wrong
+    /// by one step.
     fn clock_step(&self) -> Nanos {
         Nanos::new(1)
     }
 
-    /// Makes the call as a program would and drops its result; for measuring what the call costs.
+    /// Makes the call as a program would and drops its result. For measurements of its cost.
     fn call(&self, call: ClockCall);
 
-    /// Tells the CPU that this is a polling loop.
+    /// Tells the CPU that this is a polling loop (`pause`, `yield`).
     fn relax(&self);
 
-    /// Sleeps for `request` by the named call, exactly as a program would that calls it.
+    /// Sleeps for `request` by the named call, exactly as a program would.
     fn sleep(&self, call: SleepCall, request: Nanos) -> Woken;
 
-    /// Sleeps until `CLOCK_MONOTONIC` reads `deadline` or a signal is handled; may be late, is not early when it returns
-    /// [`Woken::Expired`].
+    /// Sleeps until `CLOCK_MONOTONIC` reads `deadline` or a signal is handled. May be late. Never early if it returns [`Woken::Expired`].
     fn sleep_until(&self, deadline: Instant) -> Woken;
 
-    /// The CPU that the thread runs on now, if that can be told without a system call.
+    /// The CPU that the thread runs on now, if the machine can tell it without a system call.
     fn cpu(&self) -> Option<Cpu>;
 
-    /// Sets the sentinel: from now on [`sentinel_intact`](Machine::sentinel_intact) tells whether the thread has been off
-    /// its CPU (or has handled a signal). False if this machine has no sentinel. Ends with
-    /// [`sentinel_disarm`](Machine::sentinel_disarm), on the same thread.
+    /// Sets the sentinel. From now on [`sentinel_intact`](Machine::sentinel_intact) tells whether the thread has left its CPU or has
+    /// handled a signal. Returns false if this machine has no sentinel. [`sentinel_disarm`](Machine::sentinel_disarm) on the same thread
+    /// ends it.
     fn sentinel_arm(&self) -> bool;
 
-    /// Whether the sentinel set before is untouched. Costs one load. False when none is set.
+    /// Whether the sentinel is still intact. Costs one load. False if none is set.
     fn sentinel_intact(&self) -> bool;
 
-    /// Takes the sentinel away; harmless when none is set.
+    /// Removes the sentinel; harmless if none is set.
     fn sentinel_disarm(&self);
 
-    /// How the thread is scheduled.
+    /// The thread's scheduling policy.
     fn policy(&self) -> Policy;
 
-    /// Changes how the thread is scheduled, and nothing else: a thread whose children are not to inherit its policy
-    /// (`SCHED_RESET_ON_FORK`) keeps that. On Windows takes a lock.
+    /// Changes the thread's scheduling policy only. The flag `SCHED_RESET_ON_FORK` (children do not inherit the policy) stays as it is. On
+    /// Windows takes a lock.
     ///
     /// # Errors
-    /// The system refused; the remedy names the limit or capability.
+    /// The system refused. The remedy names the limit or capability.
     fn set_policy(&self, policy: Policy) -> Result<(), Refused>;
 
     /// The CPUs the thread may run on. Allocates.
@@ -246,57 +244,56 @@ pub trait Machine {
     /// A CPU does not exist or is not allowed here, or the set is empty.
     fn set_affinity(&self, cpus: &CpuSet) -> Result<(), Refused>;
 
-    /// Locks all memory of the process, present and future, until as many [`unlock_memory`](Machine::unlock_memory). Any thread may
-    /// make either call. The kernel has one lock: the last unlocking also ends the locks that others made by `mlock`.
+    /// Locks all memory of the process, present and future. Each call needs one [`unlock_memory`](Machine::unlock_memory), which any thread
+    /// may make. The kernel has one lock, so the last unlocking also ends locks that other code made by `mlock`.
     ///
     /// # Errors
     /// The limit on locked memory is too small.
     fn lock_memory(&self) -> Result<(), Refused>;
 
-    /// Takes back one [`lock_memory`](Machine::lock_memory) that was granted; the last unlocks.
+    /// Undoes one granted [`lock_memory`](Machine::lock_memory). The last call unlocks the memory.
     fn unlock_memory(&self);
 
-    /// How late the kernel may make the thread's timers on purpose.
+    /// The timer slack: how late the kernel may deliberately make the thread's timers.
     fn timer_slack(&self) -> Nanos;
 
     /// Sets the timer slack; at least 1 ns. Has no effect on real-time policies, which have none.
     fn set_timer_slack(&self, slack: Nanos);
 
-    /// The wishes that are held on the thread, for [`Held`](crate::Held); none when the thread is ending. The first call of a
-    /// thread allocates.
+    /// The wishes that the thread holds, for [`Held`](crate::Held); none if the thread is ending. The first call of a thread allocates.
     fn thread_settings(&self) -> Option<ThreadSettings>;
 
-    /// What the kernel counted for the thread so far. A few system calls; opens a file and allocates.
+    /// The kernel's counters of the thread so far. Makes a few system calls, opens a file and allocates.
     fn usage(&self) -> ThreadUsage;
 
-    /// What the kernel counted for a CPU so far. Opens files; allocates.
+    /// The kernel's counters of a CPU so far. Opens files and allocates.
     ///
     /// # Errors
-    /// The kernel's counters cannot be read here.
+    /// This system does not let the process read the counters.
     fn cpu_counters(&self, cpu: Cpu) -> Result<CpuCounters, Unread>;
 
-    /// How much of each period real-time threads may use a CPU before the kernel stalls them: (runtime, period);
-    /// none if there is no such limit. Opens files.
+    /// The kernel's limit on real-time threads as (runtime, period): after `runtime` in a `period` it stalls them. None if there is no
+    /// limit. Opens files.
     fn real_time_throttle(&self) -> Option<(Nanos, Nanos)>;
 
-    /// What speaks for and against the counter. Opens files; takes some 100 µs.
+    /// The evidence for and against the counter. Opens files; takes about 100 µs.
     fn counter_evidence(&self) -> CounterEvidence;
 
     /// The kernel's current clock source. Opens a file.
     ///
     /// # Errors
-    /// The file cannot be read here.
+    /// The file cannot be read.
     fn clocksource(&self) -> Result<String, Unread>;
 
-    /// Rates that others state for the counter, to compare ours with. Reads the kernel's log; slow.
+    /// The counter's rate as other sources state it, for comparison. Reads the kernel's log; slow.
     fn published_rates(&self) -> Vec<PublishedRate>;
 
-    /// How the kernel's clock is kept.
+    /// The discipline of the kernel's clock.
     ///
     /// # Errors
     /// The system does not tell.
     fn discipline(&self) -> Result<Discipline, Unread>;
 
-    /// What the machine says of itself. Opens many files; takes milliseconds.
+    /// All facts about the machine. Opens many files; takes milliseconds.
     fn facts(&self) -> Facts;
 }

@@ -1,11 +1,11 @@
-//! [`Held`]: a setting of the calling thread that is wished for a while, and given back in any order.
+//! [`Held`]: a temporary setting of the calling thread. Several can be released in any order.
 //!
-//! **Problem.** A guard that saves what it finds and restores that at its end is right only if guards end in the reverse order of
-//! their beginnings. Fields drop in the order of their declaration, handles of other languages in any order.
+//! **Problem.** A guard that saves the old value and restores it at its end is correct only if guards end in reverse order. But fields drop
+//! in the order of their declaration, and handles of other languages in any order.
 //!
-//! **Solution.** Each thread has one stack of wishes. Of each setting, the most recent wish that is still held is in force; under all
-//! of them lies the value from before the first. To release the wish in force puts the next below it into force. To release another
-//! one changes nothing.
+//! **Solution.** Each thread has one stack of wishes. For each setting the most recent wish that is still held is in force. Below all
+//! wishes lies the value from before the first. Releasing the wish in force puts the next one below it into force. Releasing another wish
+//! changes nothing.
 //!
 //! ```text
 //!   policy     affinity    timer slack
@@ -15,20 +15,20 @@
 //!   OTHER      CPUs 0,1    50 µs         from before the first wish
 //! ```
 //!
-//! The lock of the memory belongs to the process, so it has a count instead ([`Machine::lock_memory`]).
+//! The memory lock belongs to the process, so it has a count instead ([`Machine::lock_memory`]).
 //!
-//! **Conditions.** Whoever changes a setting by the calls of [`Machine`] or of the system changes what is in force, not the stack:
-//! the next change of the stack, or [`renew`], overrules it. Since Linux 6.12 a real-time policy has a slack of 0, and a thread that returns from it has the
-//! default one: so whoever wishes a policy has the slack put back as well.
+//! **Conditions.** A direct call of [`Machine`] or of the system changes the setting in force, but not the stack. The next change of the
+//! stack, or [`renew`], overrides it. Since Linux 6.12 a real-time policy has a slack of 0, and a thread that leaves it gets the default
+//! slack. So a wish for a policy restores the slack as well.
 //!
-//! **When the thread has ended**, its settings have ended with it. What is held of it then releases the lock of the memory only.
+//! **When the thread has ended**, its settings have ended with it. Its remaining wishes then release only the memory lock.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::{CpuSet, Machine, Nanos, Policy, Refused};
 
-/// What can be wished for a while.
+/// A setting that a thread can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Setting {
     /// The scheduling policy of the thread, with its priority.
@@ -37,12 +37,12 @@ pub enum Setting {
     Affinity,
     /// The timer slack of the thread.
     TimerSlack,
-    /// The lock of the memory of the process.
+    /// The memory lock of the process.
     MemoryLock,
 }
 
 impl Setting {
-    /// The value now; none for what has a count instead.
+    /// The present value; none for the memory lock, which has a count.
     fn read<M: Machine>(self, machine: &M) -> Option<Wish> {
         match self {
             Self::Policy => Some(Wish::Policy(machine.policy())),
@@ -53,7 +53,7 @@ impl Setting {
     }
 }
 
-/// A setting with the value that is wished for it.
+/// A setting with its wished value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// As [`Machine::set_policy`].
@@ -67,7 +67,7 @@ pub enum Wish {
 }
 
 impl Wish {
-    /// What is wished for.
+    /// The setting of this wish.
     pub fn setting(&self) -> Setting {
         match self {
             Self::Policy(_) => Setting::Policy,
@@ -78,7 +78,7 @@ impl Wish {
     }
 }
 
-/// The settings of one thread that are wished for: what [`Machine::thread_settings`] keeps for each thread.
+/// The wishes of one thread, which [`Machine::thread_settings`] keeps for each thread.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadSettings(Arc<Mutex<Wishes>>);
 
@@ -88,18 +88,18 @@ impl ThreadSettings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread, for whoever keeps what it holds where other threads can reach it.
+    /// The owning thread, for code that keeps the wishes where other threads can reach them.
     pub fn owner(&self) -> Owner {
         Owner(Arc::downgrade(&self.0))
     }
 }
 
-/// The thread that holds something. Outlives the thread.
+/// The thread that holds wishes. This value outlives the thread.
 #[derive(Clone, Debug)]
 pub struct Owner(Weak<Mutex<Wishes>>);
 
 impl Owner {
-    /// Whether the calling thread may release what the owner holds: it is the owner, or the owner has ended.
+    /// Whether the calling thread may release the owner's wishes: it is the owner, or the owner has ended.
     pub fn admits<M: Machine>(&self, machine: &M) -> bool {
         self.0.strong_count() == 0 || self.is_caller(machine).is_some()
     }
@@ -109,15 +109,15 @@ impl Owner {
     }
 }
 
-/// A wish that was granted and is held. It stays on the thread that made it.
+/// A granted wish. It stays on the thread that made it.
 ///
-/// Dropping it releases it, and what could not be restored is told to nobody; [`release`](Held::release) returns that.
+/// Dropping it releases it and hides what could not be restored; [`release`](Held::release) returns that.
 #[derive(Debug)]
 #[must_use = "a wish that is dropped is released"]
 pub struct Held<'m, M: Machine> {
     machine: &'m M,
     what: What,
-    // The settings are the thread's, so what holds them must not leave it.
+    // The settings belong to the thread, so this value must not leave it.
     _thread: PhantomData<*const ()>,
 }
 
@@ -153,9 +153,9 @@ impl<'m, M: Machine> Held<'m, M> {
     /// Releases the wish.
     ///
     /// # Errors
-    /// What the system refused on the way back. The next wish below is given up if it is refused, and the one below that comes into
-    /// force; to release the one given up returns the refusal once more. If the value from before the first wish is refused as
-    /// well, the thread keeps the one it has.
+    /// The refusals of the system while the next wish below was put into force. A refused wish is given up, and the one below it is tried.
+    /// Releasing a wish that was given up returns its refusal again. If the system refuses the value from before the first wish, too, the
+    /// thread keeps its present one.
     pub fn release(mut self) -> Result<(), Vec<Refused>> {
         let refusals = self.let_go();
         if refusals.is_empty() { Ok(()) } else { Err(refusals) }
@@ -163,7 +163,7 @@ impl<'m, M: Machine> Held<'m, M> {
 
     fn let_go(&mut self) -> Vec<Refused> {
         match std::mem::replace(&mut self.what, What::Released) {
-            // A binding may drop on another thread what is held of one that has ended.
+            // A binding may drop the wishes of an ended thread on another thread.
             What::Wish(owner, number) => match owner.is_caller(self.machine) {
                 Some(own) => own.alone().release(self.machine, number),
                 None => Vec::new(),
@@ -179,13 +179,13 @@ impl<'m, M: Machine> Held<'m, M> {
 
 impl<M: Machine> Drop for Held<'_, M> {
     fn drop(&mut self) {
-        // There is nobody here to be told.
+        // A drop cannot report anything.
         drop(self.let_go());
     }
 }
 
-/// Puts the most recent wish for a setting of the calling thread into force again, after somebody has changed the setting otherwise.
-/// Does nothing if no wish is held.
+/// Puts the calling thread's most recent wish for a setting into force again, after other code has changed the setting. Does nothing if the
+/// thread holds no wish.
 ///
 /// # Errors
 /// The system refused. The wish stays held.
@@ -201,12 +201,11 @@ pub fn renew<M: Machine>(machine: &M, setting: Setting) -> Result<(), Refused> {
 /// The wishes of one thread.
 #[derive(Debug, Default)]
 struct Wishes {
-    /// The value from before the first wish, of each setting that a wish is held for; of the slack also if one is held for
-    /// the policy.
+    /// The value from before the first wish, for each setting with a wish. A wish for the policy also keeps the slack.
     before: Vec<Wish>,
-    /// The wishes that are held, the most recent one last. The last of each setting is in force.
+    /// The held wishes, the most recent one last. The last one of each setting is in force.
     held: Vec<(u64, Wish)>,
-    /// The wishes that were given up when the system refused to put them into force again.
+    /// Wishes that were given up because the system refused to put them into force again.
     lost: Vec<(u64, Refused)>,
     last: u64,
 }
@@ -246,13 +245,13 @@ impl Wishes {
         refusals
     }
 
-    /// What is to be in force.
+    /// The value that must be in force.
     fn latest(&self, setting: Setting) -> Option<&Wish> {
         let held = self.held.iter().rev().map(|(_, wish)| wish);
         held.chain(&self.before).find(|wish| wish.setting() == setting)
     }
 
-    /// Reads what there is before the first wish.
+    /// Reads the value from before the first wish.
     fn remember<M: Machine>(&mut self, machine: &M, setting: Setting) {
         // A change of the policy can change the slack.
         let settings: &[Setting] =
@@ -264,7 +263,7 @@ impl Wishes {
         }
     }
 
-    /// Forgets what there was before of the settings that no wish is held for any more.
+    /// Forgets the former values of settings without a wish.
     fn forget(&mut self) {
         let held = &self.held;
         let is_held = |setting| held.iter().any(|(_, wish)| wish.setting() == setting);
@@ -292,7 +291,7 @@ impl Wishes {
 
     /// The policy may have changed the slack.
     fn put_slack_back<M: Machine>(&mut self, machine: &M) {
-        // The first wish came while the policy had none. If this one has, it is what the thread has without a wish.
+        // The policy had no slack at the first wish. If the present policy has one, that is the thread's slack without a wish.
         if let Some(none) = self.before.iter_mut().find(|before| **before == Wish::TimerSlack(Nanos::ZERO)) {
             *none = Wish::TimerSlack(machine.timer_slack());
         }

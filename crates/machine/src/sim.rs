@@ -1,11 +1,10 @@
-//! [`Sim`]: a computer in virtual time, whose disturbances are scripted.
+//! [`Sim`]: a computer in virtual time with scripted disturbances.
 //!
-//! Time passes only through what the program does: every call costs what the [`Script`] says. Between its start and its
-//! end a call may be disturbed: each [`SimEvent`] of the script takes place at its moment of true time, in the middle of
-//! whatever the program is doing then. Two runs with the same script are equal to the last picosecond.
+//! Time passes only while the program makes calls. The [`Script`] states the cost of every call. Each [`SimEvent`] of the script happens at
+//! its true time, also in the middle of a call. Two runs with the same script are equal to the last picosecond.
 //!
-//! A `Sim` is cheap to clone; clones are the same machine. It can be shared between threads, but has one thread of its
-//! own in mind: whoever calls is "the thread".
+//! A `Sim` is cheap to clone; clones are the same machine. Threads can share it, but it simulates a single thread: every caller is "the
+//! thread".
 //!
 //! ```
 //! use hairspring_machine::sim::{Disturbance, Script};
@@ -32,7 +31,7 @@ use crate::{
 pub use script::{Costs, Disturbance, Script, SimEvent};
 use state::State;
 
-/// What a look at a word in memory costs, in picoseconds. Little, but not nothing: a disturbance can fall into it.
+/// The cost of a look at a word in memory, in picoseconds. It is not zero, so that a disturbance can fall into it.
 const LOAD_PICOS: u64 = 500;
 
 /// A computer in virtual time.
@@ -49,12 +48,12 @@ impl Sim {
         Self { state: Arc::new(Mutex::new(State::new(script))), settings: ThreadSettings::default() }
     }
 
-    /// True time since the beginning, which no program can see: what every result can be checked against.
+    /// True time since the beginning. No real program can see it; tests check results against it.
     pub fn true_time(&self) -> Nanos {
         self.state().true_time()
     }
 
-    /// True time in picoseconds; stands at its greatest value after 213 days.
+    /// True time in picoseconds; saturates after 213 days.
     pub fn true_picos(&self) -> u64 {
         self.state().true_picos()
     }
@@ -64,12 +63,12 @@ impl Sim {
         self.state().memory_locks > 0
     }
 
-    /// How often a setting of the machine was read for which a real one opens files.
+    /// How often the program read a setting for which a real machine opens files.
     pub fn settings_read(&self) -> u64 {
         self.state().settings_read
     }
 
-    /// Lets the program work for a while that is nobody's call.
+    /// Lets the program compute for a span, without a call.
     pub fn work(&self, span: Nanos) {
         self.state().run(u64::try_from(span.count()).unwrap_or(0).saturating_mul(1_000));
     }
@@ -80,7 +79,7 @@ impl Sim {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic of another test thread cannot leave the state half-changed in a way that matters here.
+        // A panic of another test thread leaves the state usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -110,7 +109,7 @@ impl Machine for Sim {
             Clock::ThreadCpu | Clock::ProcessCpu => state.costs().system_call,
             _ => state.costs().clock,
         };
-        // The kernel looks at its counter somewhere inside the call.
+        // The kernel reads its counter somewhere inside the call.
         let before = state.until_read(cost);
         state.run(before);
         let reading = state.clock(clock);

@@ -1,8 +1,8 @@
 //! [`Calibration`]: the counter's rate against the kernel's clock, with a bound that holds.
 //!
 //! # Problem
-//! The rate of the counter is not known, or known only to whoever set up the machine. It must be measured, in no time,
-//! without burning CPU, and the result must say how wrong it can be.
+//! The rate of the counter is not known to a program. It must be measured in a few milliseconds and with little CPU time, and the result
+//! must state its error bound.
 //!
 //! # Solution
 //! At both ends of a baseline the kernel's clock is read between two ordered counter reads (a *bracket*):
@@ -14,28 +14,28 @@
 //!         └── w₁ ───┴────────┘                  └── w₂ ───┴────────┘
 //! ```
 //!
-//! Of [`BRACKETS`] brackets the narrowest is kept. `rate = (mid₂ − mid₁) / (m₂ − m₁)`.
+//! The calibration keeps the narrowest of [`BRACKETS`] brackets. `rate = (mid₂ − mid₁) / (m₂ − m₁)`.
 //!
 //! # Why the bound holds
-//! The kernel looked at its clock somewhere between `a` and `b`, so the counter's value at that moment is wrong by at
-//! most half the width, and a tick and a half because readings and middle are whole ticks. Both ends together:
+//! The kernel read its clock somewhere between `a` and `b`. So the counter's value at that moment is wrong by at most half the width plus a
+//! tick and a half, because readings and middle are whole ticks. Both ends together:
 //! `(w₁ + w₂)/2` and two ticks over the baseline, plus one step of the kernel's clock (a nanosecond on Linux, 100 on
 //! Windows) because its reading is cut to whole ones. A counter that counts in steps makes its brackets a step wider. No statistics are needed. The bound is against the *kernel's clock during the
-//! baseline*; how far that clock is from the SI second is the kernel's affair (`adjtimex`), stated apart.
+//! baseline*; the distance of that clock from the SI second depends on the kernel (`adjtimex`) and is stated separately.
 //!
 //! # Conditions
-//! The kernel's clock runs at one rate during the baseline (NTP slews by at most 500 ppm), and the counter too. A bracket
-//! may be disturbed; then it is wide, and so is the bound.
+//! The kernel's clock runs at one rate during the baseline (NTP slews by at most 500 ppm), and so does the counter. A disturbed bracket is
+//! wide, and then the bound is wide, too.
 
 use hairspring_machine::{Clock, Machine, Nanos, Ticks};
 
 use crate::scale::Scale;
 use crate::trust::TimeSource;
 
-/// Brackets taken at each end. Fifty take 3 µs, and one of them is as narrow as the machine can make it.
+/// Brackets taken at each end. Fifty take 3 µs, and the narrowest of them is undisturbed.
 pub const BRACKETS: u32 = 50;
 
-/// The bound that is stated when the brackets are wider than the baseline is long: nothing is known.
+/// The bound if the brackets are wider than the baseline is long, so that the rate is unknown.
 const BOUND_MOST: f64 = 0.5;
 
 /// A reading of a kernel clock between two readings of the counter.
@@ -52,20 +52,20 @@ pub struct Bracket {
 impl Bracket {
     /// Takes [`BRACKETS`] brackets of `clock` and keeps the narrowest. Real-time safe.
     ///
-    /// A counter that stands still across a reading of the clock counts in steps, so its reading may be as old as one: the
-    /// bracket is as much wider.
+    /// A counter that stands still across a reading of the clock counts in steps. Its reading may be as old as one step, so the bracket is
+    /// a step wider.
     pub fn narrowest<M: Machine>(machine: &M, source: TimeSource, clock: Clock) -> Self {
         Self::narrowest_and_lag(machine, source, clock).0
     }
 
-    /// The narrowest bracket, and by how many ticks a reading can be older than the one tick that every reading may be.
+    /// The narrowest bracket, and the granularity of the counter in ticks beyond the first.
     fn narrowest_and_lag<M: Machine>(machine: &M, source: TimeSource, clock: Clock) -> (Self, i64) {
         let best = Self::narrowest_of(machine, source, clock, BRACKETS);
         let lag = if best.width() == 0 { (step(machine, source) - 1).max(0) } else { 0 };
         (Self { after: best.after.plus(lag), ..best }, lag)
     }
 
-    /// Takes so many brackets (at least one) and keeps the narrowest.
+    /// Takes `count` brackets (at least one) and keeps the narrowest.
     pub(crate) fn narrowest_of<M: Machine>(machine: &M, source: TimeSource, clock: Clock, brackets: u32) -> Self {
         let mut best = Self::take(machine, source, clock);
         for _ in 1..brackets {
@@ -85,24 +85,24 @@ impl Bracket {
         Self { before, clock, after }
     }
 
-    /// Its width in ticks.
+    /// The width of the bracket in ticks.
     pub fn width(&self) -> i64 {
         self.after.since(self.before)
     }
 
-    /// The counter in the middle, which is at most [`half_width`](Self::half_width) from the moment of the kernel's reading.
+    /// The counter in the middle of the bracket, at most [`half_width`](Self::half_width) from the kernel's reading.
     pub fn middle(&self) -> Ticks {
         self.before.plus(self.width() / 2)
     }
 
-    /// How far the middle can be from the moment of the kernel's reading, in ticks: half the width rounded up, and the tick
-    /// that had not passed when `after` was read.
+    /// The largest distance of the middle from the kernel's reading, in ticks: half the width rounded up, plus the tick that had not passed
+    /// when `after` was read.
     pub fn half_width(&self) -> i64 {
         (self.width() + 3) / 2
     }
 }
 
-/// Reads what time is taken from, unordered.
+/// Reads the time source, unordered.
 #[inline(always)]
 pub(crate) fn raw<M: Machine>(machine: &M, source: TimeSource) -> Ticks {
     match source {
@@ -111,7 +111,7 @@ pub(crate) fn raw<M: Machine>(machine: &M, source: TimeSource) -> Ticks {
     }
 }
 
-/// Reads what time is taken from, after all earlier instructions.
+/// Reads the time source, after all earlier instructions.
 #[inline(always)]
 pub(crate) fn raw_ordered<M: Machine>(machine: &M, source: TimeSource) -> Ticks {
     match source {
@@ -143,19 +143,19 @@ fn step<M: Machine>(machine: &M, source: TimeSource) -> i64 {
     least.unwrap_or(1)
 }
 
-/// The rate of the counter with its bound and how they were found.
+/// The rate of the counter, with its bound and its method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
-    /// What time is taken from; with the kernel's clock the rate is 1 GHz and exact by definition.
+    /// The source of time; the kernel's clock has a rate of exactly 1 GHz by definition.
     pub source: TimeSource,
     /// The rate, in hertz.
     pub rate_hz: f64,
-    /// How wrong the rate can be against the kernel's clock during the baseline, in parts per million. A hard bound.
+    /// The largest error of the rate against the kernel's clock during the baseline, in parts per million. A hard bound.
     pub bound_ppm: f64,
     /// Length of the baseline.
     pub baseline: Nanos,
-    /// How far `CLOCK_MONOTONIC_RAW` ran from `CLOCK_MONOTONIC` over the baseline, in parts per million: what NTP does
-    /// to the kernel's clock at the moment. Known to about twice the bound.
+    /// The rate of `CLOCK_MONOTONIC_RAW` against `CLOCK_MONOTONIC` over the baseline, in parts per million: the present correction by NTP.
+    /// Known to about twice the bound.
     pub discipline_ppm: f64,
     pub(crate) bound: u64,
 }
@@ -176,7 +176,7 @@ impl Calibration {
         let half_widths = (first.monotonic.width() + last.monotonic.width()) as f64 / 2.0;
         // An odd and an even width are a tick and a half worse than their half widths; and what passes in a step.
         let uncertain = half_widths + 2.0 + step.count() as f64 * ticks as f64 / nanos.count() as f64;
-        // Against the least that the baseline can have been, so that no product of small errors is missing.
+        // Divided by the shortest possible baseline, so that no product of small errors is missing.
         let least = ticks as f64 - uncertain;
         let relative = if least > uncertain { (uncertain / least).min(BOUND_MOST) } else { BOUND_MOST };
         let raw_ticks = last.raw.middle().since(first.raw.middle()) as f64;
@@ -206,12 +206,12 @@ fn parts_of_2_64(relative: f64) -> u64 {
     (relative * 2f64.powi(64)).ceil() as u64
 }
 
-/// Both kernel clocks seen against the counter at one end of a baseline, and the time spent in suspend so far.
+/// Both kernel clocks against the counter at one end of a baseline, and the time spent in suspend so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Anchor {
     pub(crate) monotonic: Bracket,
     pub(crate) raw: Bracket,
-    /// By how many ticks a reading of the source can be older than one tick.
+    /// The granularity of the source in ticks beyond the first.
     pub(crate) lag: i64,
     /// Boot time minus monotonic time, read in one go.
     pub(crate) suspended: Nanos,

@@ -14,10 +14,9 @@
 //!   kernel's clock is read until it shows that the request has passed.
 //!
 //! # Conditions
-//! Polling uses the whole CPU, so more than [`POLL_MOST`] is refused unless asked for by
-//! [`delay_polling`](Timebase::delay_polling); [`LongDelay`](crate::LongDelay) is the remedy. Under `SCHED_FIFO` the
-//! kernel stalls whoever uses more than its share (by default 50 ms in each second); the report says when a gap looks
-//! like that.
+//! Polling uses the whole CPU, so a delay refuses more than [`POLL_MOST`] unless the caller uses
+//! [`delay_polling`](Timebase::delay_polling). Use [`LongDelay`](crate::LongDelay) for longer waits. Under `SCHED_FIFO` the kernel stalls a
+//! thread that uses more than its share (by default for 50 ms in each second). The report says when a gap looks like that.
 //!
 //! # Why it is never early
 //! *Short*: `start` is an ordered read inside the call; the loop ends at the first read at or after
@@ -26,10 +25,10 @@
 //! its rate has changed since, a short delay can be early by the change times the request: by 10 ns in 20 µs at 500 ppm, the most that
 //! `adjtimex` does, and by 2 µs at 100,000 ppm, the most that chrony does when it is told to. [`Timebase::refine`] learns the new rate.
 //!
-//! *Confirmed*: no rate enters. The delay ends after a reading of `CLOCK_MONOTONIC` that is at least the first one plus the request. A
-//! rate that was found to have changed is told in the verdict (`rerated`).
+//! *Confirmed*: no rate enters. The delay ends after a reading of `CLOCK_MONOTONIC` that is at least the first one plus the request. If the
+//! delay finds that the rate has changed, its verdict says so (`rerated`).
 //!
-//! The watchdog cannot make either early: when the budget is spent, the kernel waits for the rest.
+//! The watchdog cannot make either early: when the budget is spent, the thread sleeps for the rest.
 
 use hairspring_machine::{Clock, Instant, Machine, Nanos, Ticks};
 
@@ -40,25 +39,25 @@ use crate::timebase::Timebase;
 use crate::trust::TimeSource;
 use crate::verdict::Verdict;
 
-/// The longest delay that polls without having been asked to: longer, and the machine seems to hang.
+/// The longest delay that polls by default. During a longer one the machine would seem to hang.
 pub const POLL_MOST: Nanos = Nanos::from_millis(100);
 
-/// The shortest request whose end is confirmed by a reading of the kernel's clock. In a shorter one a change of the kernel's rate can
-/// do no more than 10 ns by `adjtimex`, and reading that clock twice would be a good part of it.
+/// The shortest request at whose end the delay reads the kernel's clock. In a shorter one a change of the kernel's rate by `adjtimex` makes
+/// at most 10 ns, and two readings of that clock would take a large part of the request.
 pub const CONFIRMED_FROM: Nanos = Nanos::from_micros(20);
 
-/// How long before its end a confirmed delay goes over from the counter to the kernel's clock: some readings of it.
+/// How long before its end a confirmed delay changes from the counter to the kernel's clock: a few readings of that clock.
 const CONFIRM_AHEAD: Nanos = Nanos::from_micros(1);
 
-/// The longest delay of any kind, 100 days: beyond it a request is taken for a mistake.
+/// The longest delay of any kind, 100 days. A longer request is refused as a mistake.
 pub const REQUEST_MOST: Nanos = Nanos::from_secs(100 * 86_400);
 
 /// What a delay did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// What was asked for.
+    /// The time that the caller asked for.
     pub requested: Nanos,
-    /// How long it took, from the first read inside the call to the last.
+    /// The time from the first reading inside the call to the last.
     pub actual: Nanos,
     /// `actual − requested`; negative only if a lead was asked for.
     pub late: Nanos,
@@ -66,13 +65,13 @@ pub struct Report {
     pub slept: Nanos,
     /// Time spent polling.
     pub polled: Nanos,
-    /// How long before the deadline the polling was meant to begin; zero for a delay that polls throughout.
+    /// The planned time of polling before the deadline; zero for a delay that polls throughout.
     pub window: Nanos,
     /// What disturbed it.
     pub verdict: Verdict,
 }
 
-/// Why a delay was refused. Nothing was waited for.
+/// Why a delay was refused; all but [`Cancelled`](Self::Cancelled) return without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayError {
     /// The request is negative.
@@ -83,7 +82,7 @@ pub enum DelayError {
     Absurd(Nanos),
     /// The deadline is an instant of another epoch or another time base.
     OtherEpoch,
-    /// It was cancelled by its flag after so much time.
+    /// The flag of the delay was set. The delay had lasted this long.
     Cancelled(Nanos),
 }
 
@@ -94,7 +93,7 @@ impl std::fmt::Display for DelayError {
             Self::TooLongToPoll(span) => {
                 write!(f, "poll for {span}: more than {POLL_MOST} would lock up the machine; use LongDelay")
             }
-            Self::Absurd(span) => write!(f, "delay for {span}: more than 100 days is taken for a mistake"),
+            Self::Absurd(span) => write!(f, "delay for {span}: the longest is 100 days"),
             Self::OtherEpoch => {
                 f.write_str("delay until an instant of another epoch: take the deadline from this time base")
             }
@@ -105,7 +104,7 @@ impl std::fmt::Display for DelayError {
 
 impl std::error::Error for DelayError {}
 
-/// Refuses what no delay can mean.
+/// Refuses requests that are negative or absurd.
 pub(crate) fn check(request: Nanos) -> Result<Nanos, DelayError> {
     if request.is_negative() {
         Err(DelayError::Negative(request))
@@ -117,9 +116,9 @@ pub(crate) fn check(request: Nanos) -> Result<Nanos, DelayError> {
 }
 
 impl<M: Machine> Timebase<M> {
-    /// Waits at least `request` by polling. Never early by the kernel's clock: from [`CONFIRMED_FROM`] on in any case, and below it
-    /// if that clock runs as it did during the calibration. Late by a poll step unless disturbed. Uses the whole CPU
-    /// meanwhile; real-time safe; a request of zero returns at once.
+    /// Waits at least `request` by polling. It is never early by the kernel's clock: from [`CONFIRMED_FROM`] on in any case, and below it
+    /// if that clock runs as it did during the calibration. Undisturbed, it is late by a poll step. It uses the whole CPU and is real-time
+    /// safe. A request of zero returns at once.
     ///
     /// # Errors
     /// Negative requests and requests above [`POLL_MOST`].
@@ -128,8 +127,8 @@ impl<M: Machine> Timebase<M> {
         self.delay_polling(request, POLL_MOST)
     }
 
-    /// Waits until `deadline` by polling: afterwards `now()` is not before it, and neither is the kernel's clock, less by how much our
-    /// scale was off when the two were compared last. A deadline that has passed by both returns at once, with its lateness.
+    /// Waits until `deadline` by polling. Afterwards `now()` is not before the deadline. Neither is the kernel's clock, corrected by the
+    /// offset that was measured last. If both have passed the deadline already, the call returns at once with the lateness.
     ///
     /// # Errors
     /// An instant of another epoch, or one that lies more than [`POLL_MOST`] ahead. Readings of the kernel's clock
@@ -155,7 +154,7 @@ impl<M: Machine> Timebase<M> {
     /// parts.
     ///
     /// # Errors
-    /// Negative requests, and what is left of them above [`POLL_MOST`].
+    /// Negative requests, and requests of which more than [`POLL_MOST`] is left.
     #[inline(never)]
     pub fn delay_since(&self, began: Instant, request: Nanos) -> Result<Report, DelayError> {
         check(request)?;
@@ -168,9 +167,8 @@ impl<M: Machine> Timebase<M> {
         self.poll_confirmed(watch, goal, request, POLL_MOST)
     }
 
-    /// Waits at least `request`, polling for at most `budget` of it; whatever is left then is slept out, late by a wake-up
-    /// of the kernel, and the verdict says so. With a budget above [`POLL_MOST`] this is the way to poll for long on
-    /// purpose.
+    /// Waits at least `request` and polls for at most `budget` of it. Then the thread sleeps for the rest, which is late by a wake-up of
+    /// the kernel, and the verdict says so. A budget above [`POLL_MOST`] polls for long on purpose.
     ///
     /// # Errors
     /// Negative and absurd requests, and requests above [`POLL_MOST`] with a budget that does not exceed it.
@@ -188,8 +186,8 @@ impl<M: Machine> Timebase<M> {
         self.poll_long(request, budget)
     }
 
-    /// A delay by the counter alone. Not inlined, so that the report is written where the caller wants it, and not copied there: a copy
-    /// of what was written just before would cost more than the call.
+    /// A delay by the counter alone. It is not inlined, so that it writes the report directly into the caller's variable. A copy of a
+    /// report written just before would cost more than the call.
     #[inline(never)]
     fn poll_short(&self, request: Nanos) -> Result<Report, DelayError> {
         let (mut watch, start) = Watch::open(self);
@@ -199,7 +197,7 @@ impl<M: Machine> Timebase<M> {
             return Ok(self.sleep_out(watch, start, polled, request));
         }
         let actual = self.nanos(polled.end.since(start));
-        // What began before the last reading has been seen as a gap.
+        // The poll has seen every disturbance that began before the last reading as a gap.
         let (none, verdict) = (Nanos::ZERO, watch.verdict_at(Nanos::ZERO, false));
         drop(watch);
         self.machine().fence();
@@ -214,20 +212,20 @@ impl<M: Machine> Timebase<M> {
         })
     }
 
-    /// A delay that ends by the kernel's clock. Not inlined for the same reason.
+    /// A delay that ends by the kernel's clock. It is not inlined for the same reason.
     #[inline(never)]
     fn poll_long(&self, request: Nanos, budget: Nanos) -> Result<Report, DelayError> {
         let (watch, began) = Watch::open_by_clock(self);
         self.poll_confirmed(watch, Goal::after(self, began, request), request, budget)
     }
 
-    /// The watchdog's second half: the counter does not get there, so the kernel waits. Nobody knows what has passed, so it
-    /// waits for the whole request.
+    /// The second half of the watchdog: the counter does not reach the deadline, so the thread sleeps in the kernel. The time that has
+    /// passed is unknown, so it sleeps for the whole request.
     #[cold]
     fn sleep_out(&self, mut watch: Watch<'_, M>, start: Ticks, polled: Polled, request: Nanos) -> Report {
         let from = self.machine().read(Clock::Monotonic);
         let slept = Goal::after(self, from, request).wait_out(self, &mut watch);
-        // A counter that stands still or was set back shows no time; the kernel's clock has seen it pass.
+        // A counter that stands still or was set back shows no time; the kernel's clock shows the time that passed.
         let before = self.nanos(polled.end.since(start)).max(Nanos::ZERO);
         let (actual, verdict) = (before + slept, watch.end());
         Report {
@@ -241,7 +239,7 @@ impl<M: Machine> Timebase<M> {
         }
     }
 
-    /// The same to a goal. The watch has begun.
+    /// Polls to a goal. The watch has begun.
     #[inline(always)]
     fn poll_confirmed(
         &self,
@@ -260,10 +258,10 @@ impl<M: Machine> Timebase<M> {
             watch.note(|verdict| verdict.rerated = true);
         }
         if near {
-            // As the last tie was made, so the next reading of the kernel's clock is to be made at the goal.
+            // Aims the next reading of the kernel's clock at the goal, as the last tie was aimed.
             let aim = self.ticks_after(last.before, goal.left(self, last.clock));
             let polled = poll(&mut watch, first.before, aim, i64::MAX, goal.latest(), Nanos::ZERO);
-            // A look from here on sees what comes after the goal, unless the goal has passed in a gap that was seen.
+            // Later looks see only what comes after the goal, unless the goal passed within a gap that was seen.
             let in_time = polled.end.since(aim) < self.gap_ticks();
             watch.go_over_to_clock(if in_time { goal.reading() } else { self.machine().read(Clock::Monotonic) });
         } else {
@@ -285,7 +283,7 @@ impl<M: Machine> Timebase<M> {
         })
     }
 
-    /// Whether the kernel's clock ran between two ties as the time base knows it.
+    /// Whether the kernel's clock ran at the rate that the time base knows between two ties.
     fn agrees(&self, first: &Bracket, last: &Bracket) -> bool {
         let passed = last.clock - first.clock;
         let slack = self.drift_in(passed) + self.machine().clock_step() * 2 + Nanos::new(2);
@@ -296,7 +294,7 @@ impl<M: Machine> Timebase<M> {
 }
 
 impl Report {
-    /// The report on a delay that waited for nothing.
+    /// The report on a delay whose deadline had passed.
     #[cold]
     pub(crate) fn of_none(late: Nanos) -> Self {
         let (none, verdict) = (Nanos::ZERO, Verdict::default());

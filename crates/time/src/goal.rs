@@ -1,8 +1,8 @@
-//! [`Goal`]: what a delay waits for by the kernel's clock, and how it gets there.
+//! [`Goal`]: the reading of the kernel's clock at which a delay ends, and the way to it.
 //!
 //! # Problem
-//! The counter is read in 10 ns, but its rate is only known from the past: the kernel may change the rate of its clock at any
-//! moment. The kernel's clock decides when a delay is over; it takes longer to read.
+//! Reading the counter takes 10 ns, but its rate is only known from the past: the kernel may change the rate of its clock at any moment.
+//! The kernel's clock decides when a delay is over, but reading it takes longer.
 //!
 //! # Solution
 //! ```text
@@ -10,14 +10,14 @@
 //!    ▲                               │
 //!    └───── (1) not near enough ─────┘
 //! ```
-//! A *tie* reads the kernel's clock between two readings of the counter. The counter only tells when to look again; the stretch that
-//! is polled by it ends early enough for a rate that is wrong by 1/4096. What ends the delay is a reading of the kernel's clock.
+//! A *tie* reads the kernel's clock between two readings of the counter. The counter only determines when to look again. Each stretch of
+//! polling ends early enough for a rate that is wrong by 1/4096. A reading of the kernel's clock ends the delay.
 //!
 //! # Deadlines on the scale of a time base
-//! An instant is a reading of the kernel's clock that was taken with the counter. Such a deadline is reached when both have got there:
-//! our scale, so that `now()` is not before it, and the kernel's clock, less by how much our scale was off when the two were compared
-//! last. The lateness is that of the one that is further. A counter that stops would never get there; so by the kernel's clock there
-//! is a latest moment, twice as far away.
+//! An instant is a reading of the kernel's clock that was taken with the counter. Such a deadline is reached when two clocks have reached
+//! it: our scale, so that `now()` is not before it, and the kernel's clock, corrected by the offset that was measured last. The lateness is
+//! that of the clock that is further. A counter that stops would never get there, so the wait also ends at a latest reading of the kernel's
+//! clock, twice as far away.
 
 use hairspring_machine::{Clock, Instant, Machine, Nanos};
 
@@ -25,22 +25,22 @@ use crate::calibration::Bracket;
 use crate::poll::{STUCK_AFTER, Watch, poll};
 use crate::timebase::Timebase;
 
-/// Readings of the kernel's clock before the kernel is asked to wait instead: some milliseconds, where the poll before
-/// has left some microseconds.
+/// Readings of the kernel's clock before the kernel waits instead. They take some milliseconds, and the poll before has left some
+/// microseconds.
 const CONFIRM_ROUNDS: u32 = 100_000;
-/// How long before the goal the end is rehearsed: it takes some hundred nanoseconds where all is cold.
+/// How long before the goal the end is rehearsed. A rehearsal with cold caches takes some hundred nanoseconds.
 const REHEARSED_AHEAD: Nanos = Nanos::from_micros(2);
-/// The part of a stretch by which the poll of the counter ends earlier, for a rate that has changed: 244 ppm.
+/// The poll of the counter ends earlier by this part of the stretch (244 ppm), because the rate may have changed.
 const RATE_PART: i64 = 4_096;
 
-/// What a delay waits for.
+/// The end of a delay.
 #[derive(Clone, Copy)]
 pub(crate) struct Goal {
     /// A reading of the kernel's clock.
     at: Nanos,
-    /// The same, or earlier by what must pass besides: what the lateness is counted from.
+    /// The reading from which the lateness is counted: `at`, or earlier if more time than that must pass.
     due: Nanos,
-    /// An instant of our scale besides, and the reading of the kernel's clock at which it is given up.
+    /// An instant that our scale must reach, too, and the reading of the kernel's clock at which the wait for it ends.
     target: Option<(Instant, Nanos)>,
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct Goal {
 pub(crate) struct Reached {
     /// The kernel's clock, read last of all.
     pub(crate) at: Nanos,
-    /// How far beyond the goal the clock was that is further.
+    /// How far the clock that is further was beyond the goal.
     pub(crate) over: Nanos,
-    /// The two clocks are not equally far.
+    /// The two clocks differ.
     pub(crate) apart: bool,
 }
 
 impl Goal {
-    /// So long after a reading of the kernel's clock.
+    /// The goal `span` after a reading of the kernel's clock.
     #[inline(always)]
     pub(crate) fn after<M: Machine>(timebase: &Timebase<M>, began: Nanos, span: Nanos) -> Self {
         // The first reading may be almost a step old; a nanosecond of that is what every reading leaves out.
@@ -64,16 +64,16 @@ impl Goal {
         Self { at, due: at, target: None }
     }
 
-    /// At an instant that is so far ahead by our scale, read just after the kernel's clock.
+    /// The goal at an instant. It lies `ahead` by our scale, which was read just after the kernel's clock.
     #[inline(always)]
     pub(crate) fn until<M: Machine>(timebase: &Timebase<M>, began: Nanos, target: Instant, ahead: Nanos) -> Self {
         let due = target.as_monotonic() - timebase.offset();
         let latest = began + ahead.max(due - began).max(Nanos::ZERO) * 2 + STUCK_AFTER;
-        // As much time must pass as was ahead, wherever the kernel's clock was.
+        // The time that was ahead must pass in any case, whatever the kernel's clock read.
         Self { at: due.max(began + ahead), due, target: Some((target, latest)) }
     }
 
-    /// How far away it is at this reading of the kernel's clock and the moment at which that was made.
+    /// The time left at this reading of the kernel's clock, which was taken just now.
     #[inline]
     pub(crate) fn left<M: Machine>(self, timebase: &Timebase<M>, now: Nanos) -> Nanos {
         let by_kernel = self.at - now;
@@ -86,7 +86,7 @@ impl Goal {
         }
     }
 
-    /// How far beyond it the clocks are, and whether both are.
+    /// How far beyond the goal the clocks are, and whether both have reached it.
     #[inline(always)]
     fn over<M: Machine>(self, timebase: &Timebase<M>, at: Nanos, gap_least: Nanos) -> (Reached, bool) {
         let by_kernel = at - self.due;
@@ -101,7 +101,7 @@ impl Goal {
         }
     }
 
-    /// The reading of the kernel's clock at which it is reached.
+    /// The reading of the kernel's clock at which the goal is reached.
     #[inline(always)]
     pub(crate) fn reading(self) -> Nanos {
         self.at
@@ -113,14 +113,14 @@ impl Goal {
         self.target.map_or(self.at, |(_, latest)| latest)
     }
 
-    /// How late a goal is that has passed, by the clock that is further.
+    /// The lateness of a goal that has passed, by the clock that is further.
     #[cold]
     pub(crate) fn lateness<M: Machine>(self, timebase: &Timebase<M>) -> Nanos {
         self.over(timebase, timebase.machine().read(Clock::Monotonic), Nanos::ZERO).0.over
     }
 
-    /// Polls the counter until so long before the goal, for at most so many ticks from the first tie on. Returns the last tie, and
-    /// whether it got so far.
+    /// Polls the counter until `ahead` before the goal, for at most `budget` ticks from the first tie on. Returns the last tie, and whether
+    /// the poll got that far.
     pub(crate) fn approach<M: Machine>(
         self,
         timebase: &Timebase<M>,
@@ -138,12 +138,12 @@ impl Goal {
             if left <= near {
                 return (tie, true);
             }
-            // What is left is too much for the budget, whatever the counter does.
+            // The budget is spent, whatever the counter does.
             if tie.after.since(start) >= budget {
                 return (tie, false);
             }
             let deadline = timebase.ticks_after(tie.middle(), left - near);
-            // No skew: what ends the delay is a reading of the kernel's clock.
+            // No skew: a reading of the kernel's clock ends the delay.
             poll(watch, start, deadline, budget, latest, Nanos::ZERO);
             tie = self.tie(timebase);
             watch.look(tie.after);
@@ -156,7 +156,7 @@ impl Goal {
         Bracket::narrowest_of(timebase.machine(), timebase.source(), Clock::Monotonic, 1)
     }
 
-    /// Reads the kernel's clock until the goal is reached, or for a rehearsal until it is near.
+    /// Reads the kernel's clock until the goal is reached; a rehearsal ends when it is near.
     #[inline(always)]
     pub(crate) fn confirm<M: Machine>(
         self,
@@ -171,7 +171,7 @@ impl Goal {
         let mut rounds = 0;
         loop {
             let at = machine.read(Clock::Monotonic);
-            // What was noted took time: a later reading is to decide.
+            // Noting the disturbance took time, so a later reading decides.
             let disturbed = watch.look_by_clock(at).is_some();
             let (reached, done) = self.over(timebase, at, gap_least);
             if !disturbed && (done || (rehearsal && at >= near)) {
@@ -185,7 +185,7 @@ impl Goal {
         }
     }
 
-    /// The watchdog: the kernel waits for what is left. Returns how long the thread slept.
+    /// The watchdog: sleeps in the kernel for the time left. Returns how long the thread slept.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait_out<M: Machine>(self, timebase: &Timebase<M>, watch: &mut Watch<'_, M>) -> Nanos {

@@ -1,13 +1,13 @@
-//! What was learned of the kernel's wake-ups: how late they come, as a decaying quantile per length of sleep and policy.
+//! [`Learned`]: how late the kernel wakes this thread, as a decaying quantile per length of sleep and policy.
 //!
-//! Each cell is a small histogram of lateness with buckets of a quarter octave. When a cell holds [`FULL`] samples all its
-//! counts are halved, so the past fades and a single bad moment does not widen the window for ever. Nothing allocates.
+//! Each cell is a small histogram of lateness with buckets of a quarter octave. When a cell holds [`FULL`] samples, all its counts are
+//! halved. So the past fades, and a single bad moment does not widen the window for ever. Nothing allocates.
 
 use hairspring_machine::{Nanos, Policy};
 
-/// Samples in a cell at which its past is halved.
+/// The number of samples at which a cell halves its counts.
 const FULL: u32 = 256;
-/// Buckets: four per octave from 1 µs to 16 ms, below and above in the first and last.
+/// Buckets: four per octave from 1 µs to 16 ms. The first and the last also hold what lies below and above.
 const BUCKETS: usize = 56;
 /// Sleep lengths: below 100 µs, 1 ms, 10 ms, 100 ms, 1 s, and longer.
 const LENGTHS: usize = 6;
@@ -31,7 +31,7 @@ impl Learned {
         Self { cells: [[Cell { counts: [0; BUCKETS], total: 0 }; LENGTHS]; CLASSES] }
     }
 
-    /// Notes that a sleep of this length ended so late.
+    /// Notes that a sleep of this length ended late by `late`.
     pub(crate) fn note(&mut self, policy: Policy, length: Nanos, late: Nanos) {
         let cell = &mut self.cells[class(policy)][decade(length)];
         if cell.total >= FULL {
@@ -44,8 +44,8 @@ impl Learned {
         cell.total += 1;
     }
 
-    /// The lateness that a share `quantile` of the sleeps of this length stayed below, rounded up to its bucket. For a
-    /// length that was never seen the nearest shorter one that was; none if nothing is known.
+    /// The lateness below which the share `quantile` of the sleeps of this length stayed, rounded up to its bucket. A length without
+    /// samples uses the nearest shorter length that has some; none if nothing is known.
     pub(crate) fn quantile(&self, policy: Policy, length: Nanos, quantile: f64) -> Option<Nanos> {
         let cells = &self.cells[class(policy)];
         let cell = cells[..=decade(length)].iter().rev().find(|cell| cell.total > 0)?;

@@ -1,25 +1,24 @@
 //! A calibrated time base, delays that are never early, and profiling.
 //!
 //! # Background
-//! A CPU's counter is the cheapest clock there is: a read takes 10 ns and resolves less than one. Its rate is unknown, it
-//! may not be constant, a hypervisor may stand between, and the operating system may take the CPU away at any moment.
+//! A CPU's counter is the cheapest clock: a read takes 10 ns and resolves less than 1 ns. But its rate is unknown and may change, a
+//! hypervisor may intercept it, and the operating system may preempt the thread at any moment.
 //! Sleeps of the operating system miss by tens of microseconds.
 //!
 //! # What this crate does
-//! * [`Timebase`] calibrates the counter against the kernel's clock and states how wrong it can be: about 10 ppm after
-//!   4 ms, below 1 ppm at the age of 100 ms, better as it ages.
-//! * [`Timebase::delay`] waits by polling, at least as long as asked, late by a poll step.
-//! * [`LongDelay`] sleeps and polls only the end: seconds, to well below a microsecond, for less than a
-//!   tenth of a percent of CPU at a second.
-//! * Every delay returns a [`Report`]: requested, actual, late, slept, polled, and a [`Verdict`] on what disturbed it.
+//! * [`Timebase`] calibrates the counter against the kernel's clock and states its error bound: about 10 ppm after 4 ms, below 1 ppm after
+//!   100 ms, less as it ages.
+//! * [`Timebase::delay`] waits by polling. It is never early, and late by a poll step.
+//! * [`LongDelay`] sleeps and polls only the end. A delay of seconds ends to well below a microsecond and uses less than 0.1 % of a CPU.
+//! * Every delay returns a [`Report`]: requested, actual, late, slept, polled, and a [`Verdict`] on its disturbances.
 //! * [`Profile`] times code call by call.
-//! * [`RealTime`] asks the system for a policy, a CPU, locked memory, and gives it all back.
+//! * [`RealTime`] asks the system for a policy, a CPU and locked memory, and restores the former settings.
 //!
 //! # What can go wrong, and what happens then
-//! * The counter is not trustworthy: time is taken from `CLOCK_MONOTONIC`; [`Timebase::source`] and
+//! * The counter is not trustworthy: the time base reads `CLOCK_MONOTONIC` instead; [`Timebase::source`] and
 //!   [`Timebase::trust`] say so.
-//! * The machine is suspended, its clock stepped, the counter given up by the kernel: [`Timebase::refine`] begins a new
-//!   epoch; instants across the border have no difference.
+//! * The machine is suspended, its clock is stepped, or the kernel gives the counter up: [`Timebase::refine`] begins a new epoch.
+//!   [`Instant::since`] refuses to subtract instants across that border.
 //! * The thread is interrupted, preempted, migrated, throttled: the report says so, with counts and lengths.
 //! * NTP changes the kernel's rate: [`Timebase::refine`] notices and begins a new baseline. Between two refinements the
 //!   scale keeps its rate; it follows `CLOCK_MONOTONIC`, not the SI second. Delays from [`CONFIRMED_FROM`] on end by

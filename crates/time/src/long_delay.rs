@@ -1,4 +1,4 @@
-//! [`LongDelay`]: delays that give the CPU away, and still end to the microsecond.
+//! [`LongDelay`]: delays that sleep, and still end to the microsecond.
 //!
 //! # Problem
 //! Polling for a second locks up a CPU; sleeping for a second misses by 100 µs; and a rate that is wrong by 1 ppm misses
@@ -14,25 +14,24 @@
 //!    │                                                │ wakes late          │ wakes late              │ by kernel clock
 //! ```
 //!
-//! * The *first sleep* may be long, so the CPU falls into a deep idle state and wakes late; its lateness is paid from the
-//!   coarse margin. The *second* is short, so it wakes almost on time.
-//! * The *window* is learned: the lateness that all but one in some hundred of the second sleeps stayed below, per length
-//!   of sleep and policy, the past fading. It is at least a twenty-thousandth of the request, which costs nobody anything: long
-//!   delays are few, so little is learned from them, and after a long rest a kernel now and then wakes later than ever before.
-//!   A budget caps it.
+//! * The *first sleep* may be long, so the CPU enters a deep idle state and wakes late; the coarse margin absorbs that lateness. The
+//!   *second* is short, so it wakes almost on time.
+//! * The *window* is learned. It is the lateness below which 99.5 % of the second sleeps stayed, per length of sleep and policy; the past
+//!   fades. It is at least a twenty-thousandth of the request: long delays are few, so they teach little, and after a long rest a kernel
+//!   sometimes wakes later than ever before. A budget limits it.
 //! * In the window, 20 µs before the deadline, a bracket ties the counter to the kernel's clock anew, so that an error of
 //!   the counter's rate acts over the last stretch only: 60 s is as exact as 1 ms.
 //! * The poll ends by readings of the kernel's clock, the last of them at or after the deadline.
-//! * The end is *rehearsed* 2 µs before: the report is made once for nothing, so that its code is in the caches.
+//! * The end is *rehearsed* 2 µs before: the delay makes its report once without effect, so that the code is in the caches.
 //!
-//! # What the verdict is on
-//! The last stretch, from the bracket on: that is what the end hangs on. A gap before it is as harmless as a longer sleep and
-//! is told only if it cut the last stretch short; a wake-up after the deadline is told as `overslept`.
+//! # Verdict
+//! The verdict is on the last stretch, from the bracket on, because the end depends on it. A gap before it is as harmless as a longer
+//! sleep; the verdict names it only if it cut the last stretch short. A wake-up after the deadline counts as `overslept`.
 //!
 //! # Why it is never early
-//! The last thing it does is to read `CLOCK_MONOTONIC`, and it returns only if that reads at least what the first reading
-//! said plus the request, and where the clock has steps (Windows), one step more. No rate and no bracket enters that proof.
-//! Until an instant, our own scale must have got there besides. With a lead it may be early, as it was asked to.
+//! A delay reads `CLOCK_MONOTONIC` last. It returns only if that reading is at least the first one plus the request; on a clock with steps
+//! (Windows), plus one step. No rate and no bracket enters that proof. A delay until an instant also waits until our own scale has reached
+//! it. With a lead a delay may be early, as the caller asked.
 //!
 //! Method: Fermilab's "Precision Long Delay" (a coarse loop that releases to the kernel, a second calibration of how late
 //! the release returns, a final poll, a tuning argument), with absolute deadlines and a learned window in place of a fixed
@@ -50,28 +49,28 @@ use crate::poll::Watch;
 use crate::quiet::Quiet;
 use crate::timebase::Timebase;
 
-/// How long before the deadline the first sleep is to end, at least: enough for its own lateness and a second sleep.
+/// The first sleep ends at least this long before the deadline: enough for its own lateness and a second sleep.
 const COARSE_LEAST: Nanos = Nanos::from_micros(400);
-/// The most that the first sleep's lateness may widen that.
+/// The first sleep ends at most this long before the deadline, however late it tends to be.
 const COARSE_MOST: Nanos = Nanos::from_millis(4);
 /// The part of the coarse margin that is left for the second sleep when the first wakes as late as usual.
 const SECOND_SLEEP: Nanos = Nanos::from_micros(250);
-/// The share of wake-ups that the window covers. The rest come late, and are reported so.
+/// The share of wake-ups that the window covers. The others are late, and the report says so.
 const COVERED: f64 = 0.995;
-/// The part of a request that may always be polled, and the most that it comes to.
+/// The part of a request that a delay may always poll, and the upper limit of that part.
 const FREE_PART: i64 = 20_000;
 const FREE_MOST: Nanos = Nanos::from_millis(3);
 /// The least window: a bracket and the entry to the poll must fit.
 const WINDOW_LEAST: Nanos = Nanos::from_micros(5);
 /// The window before anything was learned.
 const WINDOW_UNKNOWN: Nanos = Nanos::from_micros(200);
-/// How much CPU time a delay may spend polling unless told otherwise, beside the free part.
+/// The default limit on the CPU time that a delay polls, beside the free part.
 const BUDGET: Nanos = Nanos::from_millis(1);
-/// And at most this part of the request, so that a bad moment of the machine does not turn short delays into mere polling,
+/// A delay polls at most this part of the request, so that a bad moment of the machine does not turn short delays into mere polling,
 const BUDGET_PART: i64 = 2;
-/// but always this much, which is what most wake-ups need.
+/// but it may always poll this long, which most wake-ups need.
 const BUDGET_LEAST: Nanos = Nanos::from_micros(200);
-/// Sleeps by which a new `LongDelay` learns; some 10 ms in all.
+/// Sleeps from which a new `LongDelay` learns; about 10 ms in all.
 const LESSONS: u32 = 12;
 /// Length of the sleep that a lesson times: that of the second sleep.
 const LESSON: Nanos = Nanos::from_micros(300);
@@ -80,10 +79,10 @@ const CANCEL_LOOK: Nanos = Nanos::from_millis(100);
 /// How long before the deadline the counter is tied to the kernel's clock for the last time.
 const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
 /// How long before the deadline the loop that reads the kernel's clock takes over from the one that reads the counter:
-/// the end of the latter and the return into the caller's code, with caches and page tables cold from a long sleep, and the
-/// error of a bracket must fit.
+/// enough for the end of the latter and the return into the caller's code, with caches and page tables cold from a long sleep, and for the
+/// error of a bracket.
 const CONFIRM_AHEAD: Nanos = Nanos::from_micros(5);
-/// Delays by which a lead is found: so many where they take no longer than [`TUNE_TIME`], and never fewer than the second.
+/// The number of delays that find a lead: as many as fit into [`TUNE_TIME`], between these two.
 const TUNE_DELAYS: usize = 51;
 const TUNE_DELAYS_LEAST: usize = 11;
 const TUNE_TIME: Nanos = Nanos::from_secs(1);
@@ -100,14 +99,14 @@ pub struct LongDelay<'t, M: Machine> {
 struct Sleeper<'t> {
     learned: Learned,
     lead: Nanos,
-    /// As the caller wants it; none for the usual one.
+    /// The caller's limit on polling; none for the default.
     budget: Option<Nanos>,
     cancel: Option<&'t AtomicBool>,
 }
 
 impl<'t, M: Machine> LongDelay<'t, M> {
-    /// Learns how late the kernel wakes the calling thread under its present policy: some 10 ms of short sleeps. It goes on
-    /// learning with every delay.
+    /// Learns how late the kernel wakes the calling thread under its present policy, in about 10 ms of short sleeps. Every later delay adds
+    /// to what it has learned.
     pub fn new(timebase: &'t Timebase<M>) -> Self {
         let mut sleeper = Sleeper { learned: Learned::new(), lead: Nanos::ZERO, budget: None, cancel: None };
         let machine = timebase.machine();
@@ -128,24 +127,22 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.timebase.adopt(successor);
     }
 
-    /// Ends every delay earlier by `lead`: an average around the target in place of a guaranteed minimum. A negative lead is
-    /// none.
+    /// Ends every delay earlier by `lead`, so that delays lie around the target instead of after it. A negative lead counts as none.
     #[must_use]
     pub fn with_lead(self, lead: Nanos) -> Self {
         Self { sleeper: Sleeper { lead: lead.max(Nanos::ZERO), ..self.sleeper }, ..self }
     }
 
-    /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns likelier.
-    /// Without it the limit is half of the request, at least 200 µs and at most 1 ms; of requests above 20 s it is a twenty-thousandth, at
-    /// most 3 ms.
+    /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns more likely. The default is
+    /// half of the request, at least 200 µs and at most 1 ms. For requests above 20 s it is a twenty-thousandth, at most 3 ms.
     #[must_use]
     pub fn with_budget(self, budget: Nanos) -> Self {
         let budget = Some(budget.max(WINDOW_LEAST).min(POLL_MOST));
         Self { sleeper: Sleeper { budget, ..self.sleeper }, ..self }
     }
 
-    /// Lets a flag end a delay before its time: it is looked at before each sleep, when a signal wakes the thread, and ten
-    /// times in each second of sleep, so that a signal between the look and the sleep is not lost.
+    /// Lets a flag end a delay before its time. The delay looks at the flag before each sleep, when a signal wakes the thread, and ten
+    /// times in each second of sleep. So a signal between the look and the sleep is not lost.
     #[must_use]
     pub fn cancelled_by(self, flag: &'t AtomicBool) -> Self {
         Self { sleeper: Sleeper { cancel: Some(flag), ..self.sleeper }, ..self }
@@ -161,14 +158,14 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.sleeper.lead
     }
 
-    /// How long before a deadline the polling begins now, for a delay of this length under the thread's present policy.
+    /// How long before its deadline a delay of this length would begin to poll now, under the thread's present policy.
     pub fn window(&self, request: Nanos) -> Nanos {
         self.sleeper.window_for(self.timebase.machine().policy(), request.min(COARSE_LEAST), request)
     }
 
-    /// Finds the lead by which the median of delays of this length, as a caller sees them, comes out exact, and sets it. The length
-    /// matters: the longer the thread has slept, the colder are its caches, and the later its caller sees the end. Takes 51 delays,
-    /// above 20 ms as many as fit into a second, but at least 11. Returns the lead.
+    /// Finds and sets the lead with which the median delay of this length is exact, as the caller sees it. Returns the lead. The length
+    /// matters: the longer the thread has slept, the colder are its caches, and the later the caller sees the end. Takes 51 delays; above
+    /// 20 ms as many as fit into a second, but at least 11.
     ///
     /// # Errors
     /// Negative and absurd requests; cancelled by its flag.
@@ -212,9 +209,9 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.sleeper.run(timebase, Goal::after(timebase, began, span), began, (request, span - request), &mut prepare)
     }
 
-    /// Waits until `deadline` (minus the lead), asleep for all but the last stretch. Without a lead, `now()` afterwards is not before
-    /// it, and neither is the kernel's clock, less by how much our scale was off when the two were compared last; the lateness is by
-    /// the one that is further. A deadline that has passed by both returns at once, with its lateness.
+    /// Waits until `deadline` (minus the lead), asleep for all but the last stretch. Without a lead, `now()` is afterwards not before the
+    /// deadline. Neither is the kernel's clock, corrected by the offset that was measured last. The lateness is by the clock that is
+    /// further. If both have passed the deadline already, the call returns at once with the lateness.
     ///
     /// # Errors
     /// An instant of another epoch, absurdly distant deadlines; cancelled by its flag.
@@ -223,10 +220,10 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.delay_until_prepared(deadline, |_| ())
     }
 
-    /// The same, and calls `prepare` once between the last wake-up and the polled end, with the time that is left. There a
-    /// caller does for nothing what it is about to do at the deadline: after seconds asleep its code and data are far away, be it in
-    /// the caches, in the kernel or in the host of a virtual machine, and their way back takes up to some 100 µs. What it takes
-    /// beyond the time left makes the delay late, which the report tells. It is not called for a deadline that has passed.
+    /// Waits as [`delay_until`](Self::delay_until) does, and calls `prepare` once between the last wake-up and the polled end, with the
+    /// time that is left. `prepare` is for a rehearsal: the caller runs its action once, without effect, so that its code and data are in
+    /// the caches. After seconds of sleep, fetching them can take 100 µs. If `prepare` takes longer than the time left, the delay is late
+    /// and the report says so. A deadline that has passed is not prepared.
     ///
     /// # Errors
     /// As [`delay_until`](Self::delay_until).
@@ -250,7 +247,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
 }
 
 impl Sleeper<'_> {
-    /// All but the end: sleeps, and polls until just before the goal.
+    /// The delay without its end: sleeps, and polls until just before the goal.
     #[inline(never)]
     fn come_near<'t, M: Machine>(
         &mut self,
@@ -270,7 +267,7 @@ impl Sleeper<'_> {
             asleep_from = now;
             left = goal.left(timebase, now);
             let coarse = self.coarse(quiet.policy, request);
-            // More than once only where our scale does not run as the kernel's clock does.
+            // This runs more than once only if our scale and the kernel's clock run at different rates.
             while left > coarse + SECOND_SLEEP {
                 now = self.sleep(machine, &quiet, now, now + left - coarse, began)?;
                 left = goal.left(timebase, now);
@@ -285,16 +282,16 @@ impl Sleeper<'_> {
             prepare(left);
         }
         let (slept, awake_from) = (now - asleep_from, now);
-        // What the way here took without a sleep is no wake-up.
+        // Time that passed without a sleep is no wake-up.
         let overslept = if slept > Nanos::ZERO { (-left).max(Nanos::ZERO) } else { Nanos::ZERO };
         let (mut watch, waited) = approach(timebase, goal);
         watch.note(|verdict| verdict.overslept = overslept);
         Ok(Near { watch, slept, waited, awake_from, window })
     }
 
-    /// The end: the loop that reads the kernel's clock. It is compiled into the caller's own code, so that the code to
-    /// which the delay returns is in the caches again before the deadline, not after it: after a long sleep that alone
-    /// would cost most of a microsecond. `shift` is by how much the goal is off the request.
+    /// The end: the loop that reads the kernel's clock. It is inlined into the caller's code, so that the code to which the delay returns
+    /// is in the caches before the deadline. After a long sleep, fetching it would cost most of a microsecond. `shift` is the distance of
+    /// the goal from the request.
     #[inline(always)]
     fn run<M: Machine>(
         &mut self,
@@ -306,9 +303,9 @@ impl Sleeper<'_> {
     ) -> Result<Report, DelayError> {
         let Near { mut watch, slept, mut waited, awake_from, window } =
             self.come_near(timebase, goal, began, request, prepare)?;
-        // How long the way into the caller's code took is nobody's gap.
+        // The way into the caller's code is no gap.
         watch.go_over_to_clock(timebase.machine().read(Clock::Monotonic));
-        // Twice by the same code, the first time for nothing; the compiler is not to know that, or it would make two of it.
+        // The same code runs twice, the first time without effect. The compiler must not know, or it would make two copies of it.
         let mut rehearsal = std::hint::black_box(true);
         loop {
             let reached = goal.confirm(timebase, &mut watch, &mut waited, rehearsal);
@@ -319,7 +316,7 @@ impl Sleeper<'_> {
             }
             let _ = std::hint::black_box(&told);
             rehearsal = std::hint::black_box(false);
-            // The way of cold code into the caches is no gap, unless it went beyond the goal.
+            // Fetching cold code is no gap, unless it took until after the goal.
             let now = timebase.machine().read(Clock::Monotonic);
             if now < goal.reading() {
                 watch.go_over_to_clock(now);
@@ -352,13 +349,13 @@ impl Sleeper<'_> {
         }
     }
 
-    /// How long before the deadline the first sleep is to end.
+    /// How long before the deadline the first sleep ends.
     fn coarse(&self, policy: Policy, length: Nanos) -> Nanos {
         let late = self.learned.quantile(policy, length, COVERED).unwrap_or(Nanos::ZERO);
         (late.max(self.free_for(length)) + SECOND_SLEEP).max(COARSE_LEAST).min(COARSE_MOST)
     }
 
-    /// How long a delay for this request may poll in any case.
+    /// How long a delay for this request may always poll.
     fn free_for(&self, request: Nanos) -> Nanos {
         free(request).min(self.budget_for(request))
     }
@@ -369,7 +366,7 @@ impl Sleeper<'_> {
         self.budget.unwrap_or_else(usual)
     }
 
-    /// How long before the deadline a sleep of this length is to end.
+    /// How long before the deadline a sleep of this length ends.
     fn window_for(&self, policy: Policy, length: Nanos, request: Nanos) -> Nanos {
         let late = self.learned.quantile(policy, length, COVERED).unwrap_or(WINDOW_UNKNOWN);
         // An eighth more: the quantile of some dozens of sleeps is itself uncertain.
@@ -378,18 +375,17 @@ impl Sleeper<'_> {
     }
 }
 
-/// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, takes up what the sleep
-/// has left and brings the code and data of the end back into the caches, which a long sleep leaves cold; then the
-/// counter is tied to the kernel's clock anew, and the second stretch ends the delay.
+/// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, uses the time that the sleep has left and
+/// brings the code and data of the end back into the caches. Then the counter is tied to the kernel's clock anew, and the second stretch
+/// ends the delay.
 ///
-/// The verdict is on the second. A gap in the first is as harmless as a longer sleep, and told only if it reached so far
-/// that the second was cut short.
+/// The verdict is on the second. A gap in the first is as harmless as a longer sleep; the verdict names it only if it cut the second short.
 fn approach<M: Machine>(timebase: &Timebase<M>, goal: Goal) -> (Watch<'_, M>, Nanos) {
     let budget = timebase.ticks_for_at_least(POLL_MOST);
     let stretch = |ahead| {
         let (mut watch, _) = Watch::open(timebase);
         let first = goal.tie(timebase);
-        // What was cold so far took its time.
+        // Cold caches may have delayed the tie.
         watch.start_at(first.after);
         let left = goal.left(timebase, first.clock);
         let (last, near) = goal.approach(timebase, &mut watch, first, ahead, budget);
@@ -405,11 +401,11 @@ fn approach<M: Machine>(timebase: &Timebase<M>, goal: Goal) -> (Watch<'_, M>, Na
     (watch, waited_first + waited)
 }
 
-/// The lead by which the median of delays comes out exact, found as [`LongDelay::tune`] does, where `late` makes a delay and says how
-/// much longer than `request` it took: for callers that make and time their delays in a way of their own.
+/// Finds the lead with which the median delay is exact, as [`LongDelay::tune`] does. `late` makes one delay and returns how much longer
+/// than `request` it took. For callers that make and time their delays in their own way.
 ///
 /// # Errors
-/// That of a delay.
+/// The error of a delay.
 pub fn lead_for<E>(request: Nanos, late: impl FnMut() -> Result<Nanos, E>) -> Result<Nanos, E> {
     let fitting = TUNE_TIME.count() / request.count().max(1);
     let delays = usize::try_from(fitting).unwrap_or(0).clamp(TUNE_DELAYS_LEAST, TUNE_DELAYS);
@@ -418,8 +414,8 @@ pub fn lead_for<E>(request: Nanos, late: impl FnMut() -> Result<Nanos, E>) -> Re
     Ok(late[delays / 2].max(Nanos::ZERO))
 }
 
-/// Makes the report. Not inlined, for it is done twice by the same code: before the end for nothing, so that it is in the caches after
-/// it.
+/// Makes the report. Not inlined, because the same code runs twice: once without effect before the end, so that it is in the caches after
+/// the end.
 #[inline(never)]
 fn tell<M: Machine>(
     watch: &mut Watch<'_, M>,
@@ -442,12 +438,12 @@ fn free(request: Nanos) -> Nanos {
     Nanos::new(request.count() / FREE_PART).min(FREE_MOST)
 }
 
-/// A delay that has come near its goal.
+/// A delay just before its goal.
 struct Near<'t, M: Machine> {
-    /// Of the last stretch.
+    /// The watch on the last stretch.
     watch: Watch<'t, M>,
     slept: Nanos,
-    /// How much the kernel waited in place of a counter that did not get there.
+    /// How long the thread slept because the counter did not get there.
     waited: Nanos,
     /// When the last sleep ended, by the kernel's clock.
     awake_from: Nanos,

@@ -1,4 +1,4 @@
-//! The polling loop: waits for a value of the counter and notices what disturbs it.
+//! The polling loop: waits for a value of the counter and notices disturbances.
 //!
 //! ```text
 //!          ┌──────────── (1) not yet, or disturbed ─────┐
@@ -8,26 +8,26 @@
 //!                               └──(5) moved: add skew ─┼──(4) budget spent, or the kernel's clock is there──► return
 //! ```
 //!
-//! Each round reads the counter first and looks at the sentinel then. A thread that is taken off its CPU before the read
+//! Each round first reads the counter and then looks at the sentinel. A thread that is taken off its CPU before the read
 //! shows a gap and a broken sentinel in the same round. One that is taken off between the read and the look shows the
-//! break at once and the gap one round later; so a break without a gap waits for one round to be settled.
+//! break at once and the gap one round later; so a break without a gap is settled one round later.
 //!
-//! The reading that decides is the end of the stretch; its own look at the sentinel follows it. A reading after which something had to be
-//! noted does not decide, for noting takes time; there is one more round.
+//! The deciding reading is the end of the stretch; its own look at the sentinel follows it. If something had to be noted after a reading,
+//! that reading does not decide, because noting takes time. Then there is one more round.
 //!
 //! # A counter that does not get there
-//! It may stop, or begin anew. Every [`ROUNDS`] rounds the kernel's clock is looked at; if by that clock the poll has taken
-//! longer than it may at all, it ends as if its budget were spent.
+//! The counter may stop or begin anew. Every [`ROUNDS`] rounds the loop reads the kernel's clock. If the poll has taken longer by that
+//! clock than it may at all, it ends as if its budget were spent.
 //!
 //! # Which CPU a reading is from
-//! The sentinel is set first and the CPU read after it. As long as the sentinel stands at the look that follows, every
-//! reading before that look is from that CPU. A reading whose look finds the sentinel broken may be from another and
-//! decides nothing: there is one more round. If the CPU of the deciding reading is not certainly that of the start, the
-//! skew between CPUs is added to the deadline, once (edge 5). Without a sentinel nothing is certain, and it is added always.
+//! The sentinel is set first and the CPU read after it. If a later look finds the sentinel intact, every reading before that look is from
+//! that CPU. If the look finds it broken, the reading before may be from another CPU and does not decide: there is one more round. If the
+//! CPU of the deciding reading is not certainly that of the start, the
+//! skew between CPUs is added to the deadline, once (edge 5). Without a sentinel nothing is certain, and the skew is always added.
 //!
 //! # A watch within a watch
-//! A delay under a [`Watch`] sets the same sentinel and takes it away. A watch that found the sentinel set leaves it set, unless it
-//! has seen it break: then the outer watch is to see that too.
+//! A delay under a [`Watch`] uses the same sentinel. A watch that found the sentinel set leaves it set, unless it has seen it break: then
+//! the outer watch must see that, too.
 
 use std::marker::PhantomData;
 
@@ -37,9 +37,9 @@ use crate::timebase::Timebase;
 use crate::trust::TimeSource;
 use crate::verdict::{Cause, Verdict};
 
-/// Rounds between looks at the kernel's clock, in case the counter does not get anywhere: some 100 µs.
+/// Rounds between looks at the kernel's clock, in case the counter stands still: about 100 µs.
 const ROUNDS: u32 = 4_096;
-/// How much longer by the kernel's clock than by the counter a poll may take before it counts as stuck.
+/// A poll counts as stuck if it takes this much longer by the kernel's clock than by the counter.
 pub(crate) const STUCK_AFTER: Nanos = Nanos::from_millis(1);
 
 /// How a polling stretch ended.
@@ -51,8 +51,8 @@ pub(crate) struct Polled {
     pub(crate) reached: bool,
 }
 
-/// Watches for gaps between looks at the counter. One [`Watch`] per polling stretch. It stays on its thread, for the sentinel is the
-/// thread's:
+/// Watches for gaps between looks at the counter. Use one [`Watch`] per polling stretch. It stays on its thread, because the sentinel
+/// belongs to the thread:
 ///
 /// ```compile_fail,E0277
 /// fn take_elsewhere(watch: hairspring_time::Watch<'static, hairspring_time::Host>) -> impl Send {
@@ -63,25 +63,25 @@ pub struct Watch<'t, M: Machine> {
     timebase: &'t Timebase<M>,
     start: Ticks,
     previous: Ticks,
-    /// The latest reading of the kernel's clock, where that is looked at.
+    /// The latest reading of the kernel's clock, if the watch looks at that clock.
     previous_clock: Nanos,
     gap_ticks: i64,
     gap_least: Nanos,
     sentinel: bool,
     /// Another watch of this thread had set the sentinel before.
     within: bool,
-    /// A break without a gap, with the length of its round; its gap comes in the next.
+    /// A break without a gap, with the length of its round. Its gap comes in the next round.
     waiting: Option<Nanos>,
     /// The latest look found the sentinel broken.
     broken: bool,
-    /// Some look did.
+    /// Some look found the sentinel broken.
     left_cpu: bool,
-    /// Something stands in the verdict, or is to be put into it at the end.
+    /// The verdict has an entry, or will have one at the end.
     noted: bool,
     /// Whether `start` was certainly read on `start_cpu`.
     start_certain: bool,
     start_cpu: Option<Cpu>,
-    /// The CPU of all readings since the sentinel was set last.
+    /// The CPU of all readings since the sentinel was last set.
     cpu: Option<Cpu>,
     verdict: Verdict,
     of_thread: PhantomData<*const ()>,
@@ -96,7 +96,7 @@ impl<'t, M: Machine> Watch<'t, M> {
         watch
     }
 
-    /// Begins to watch and takes the first reading, ordered, under the sentinel's eyes.
+    /// Begins to watch and takes the first reading, ordered, after setting the sentinel.
     #[inline(always)]
     pub(crate) fn open(timebase: &'t Timebase<M>) -> (Self, Ticks) {
         let (mut watch, start) = Self::begin_with(timebase, || timebase.stamp_ordered());
@@ -104,20 +104,20 @@ impl<'t, M: Machine> Watch<'t, M> {
         (watch, start)
     }
 
-    /// The same by a reading of the kernel's clock.
+    /// Begins to watch with a reading of the kernel's clock.
     #[inline(always)]
     pub(crate) fn open_by_clock(timebase: &'t Timebase<M>) -> (Self, Nanos) {
         Self::begin_with(timebase, || timebase.machine().read(Clock::Monotonic))
     }
 
-    /// The sentinel is set first, then the reading is made, and all else can wait.
+    /// Sets the sentinel, takes the reading, and only then does the rest.
     #[inline(always)]
     fn begin_with<R>(timebase: &'t Timebase<M>, read: impl FnOnce() -> R) -> (Self, R) {
         let machine = timebase.machine();
         let within = machine.sentinel_intact();
         let sentinel = machine.sentinel_arm();
         let reading = read();
-        // As long as the sentinel stands, this is the CPU of all readings since it was set.
+        // While the sentinel is intact, this is the CPU of all readings since it was set.
         let cpu = timebase.cpu();
         let start = Ticks::new(0);
         let watch = Self {
@@ -142,14 +142,14 @@ impl<'t, M: Machine> Watch<'t, M> {
         (watch, reading)
     }
 
-    /// Begins anew at a reading that was made under the sentinel's eyes.
+    /// Begins anew at a reading that was taken after the sentinel was set.
     #[inline(always)]
     pub(crate) fn start_at(&mut self, start: Ticks) {
         (self.start, self.previous) = (start, start);
     }
 
-    /// Looks at a new reading of the counter; returns the gap before it, if there is one, or a break without a gap once it
-    /// is settled (one look later), with its cause. Real-time safe.
+    /// Looks at a new reading of the counter. Returns the gap before it, if there is one, with its cause. A break without a gap is returned
+    /// one look later, when it is settled. Real-time safe.
     #[inline(always)]
     pub fn look(&mut self, now: Ticks) -> Option<(Cause, Nanos)> {
         let previous = std::mem::replace(&mut self.previous, now);
@@ -162,7 +162,7 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.settle(at_start, self.timebase.nanos(gap.max(0)), gap >= self.gap_ticks, broken)
     }
 
-    /// The same by a reading of the kernel's clock; the first such look only remembers it.
+    /// Looks at a new reading of the kernel's clock; the first such look only remembers it.
     #[inline(always)]
     pub(crate) fn look_by_clock(&mut self, now: Nanos) -> Option<(Cause, Nanos)> {
         let previous = std::mem::replace(&mut self.previous_clock, now);
@@ -174,7 +174,7 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.settle(false, gap, gap > self.gap_least, broken)
     }
 
-    /// Goes over from looks at the counter to looks at the kernel's clock, which was read just now.
+    /// Changes from looks at the counter to looks at the kernel's clock, which was read just now.
     #[inline(always)]
     pub(crate) fn go_over_to_clock(&mut self, now: Nanos) {
         self.previous_clock = now;
@@ -202,7 +202,7 @@ impl<'t, M: Machine> Watch<'t, M> {
             self.waiting = broken.then_some(gap);
             return earlier.map(|earlier| self.record(Cause::Preempted, earlier));
         }
-        // A gap belongs to the break of this round or to the one that waited for it; two breaks are two.
+        // A gap belongs to the break of this round or to the break that waited for it. Two breaks count as two.
         self.waiting = (broken && earlier.is_some()).then_some(Nanos::ZERO);
         let cause = self.timebase.cause(self.sentinel, broken || earlier.is_some());
         Some(self.record(cause, gap))
@@ -210,7 +210,7 @@ impl<'t, M: Machine> Watch<'t, M> {
 
     fn record(&mut self, cause: Cause, length: Nanos) -> (Cause, Nanos) {
         self.verdict.add(cause, length);
-        // Noted when it is seen, so that nothing is left to ask the kernel after the end of a delay.
+        // Asked now, so that a delay asks the kernel nothing after its end.
         if cause == Cause::Preempted && self.timebase.is_like_a_stall(length) {
             let policy = self.timebase.machine().policy();
             self.verdict.throttled |= matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_));
@@ -218,7 +218,7 @@ impl<'t, M: Machine> Watch<'t, M> {
         (cause, length)
     }
 
-    /// Forgets what has happened since the latest look: the thread slept of its own accord.
+    /// Forgets what has happened since the latest look, because the delay itself slept.
     #[cold]
     pub(crate) fn slept(&mut self, now: Nanos) {
         self.sentinel = self.timebase.machine().sentinel_arm();
@@ -227,13 +227,13 @@ impl<'t, M: Machine> Watch<'t, M> {
         (self.left_cpu, self.noted) = (true, true);
     }
 
-    /// Puts something into the verdict that the watch itself does not see.
+    /// Enters something into the verdict that the watch itself does not see.
     pub(crate) fn note(&mut self, what: impl FnOnce(&mut Verdict)) {
         what(&mut self.verdict);
         self.noted |= !self.verdict.is_clean();
     }
 
-    /// Whether the thread has left its CPU, or nobody knows.
+    /// Whether the thread has left its CPU, or the machine cannot tell.
     #[inline]
     pub(crate) fn may_have_moved(&self) -> bool {
         self.left_cpu || !self.sentinel
@@ -248,7 +248,7 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.verdict
     }
 
-    /// The verdict on a delay that ended so far beyond its goal, with a last look at the sentinel.
+    /// The verdict on a delay that ended `over` beyond its goal, after a last look at the sentinel.
     #[inline(always)]
     pub(crate) fn verdict_at(&mut self, over: Nanos, apart: bool) -> Verdict {
         if self.noted || over > self.gap_least || self.is_broken() { self.explain(over, apart) } else { Verdict::CLEAN }
@@ -294,8 +294,8 @@ impl<M: Machine> Drop for Watch<'_, M> {
     }
 }
 
-/// Polls until the counter reaches `deadline`, under a watch that was opened before, for at most `budget` ticks from
-/// `start`, and not for long after the kernel's clock reads `latest`. `skew` is how far the counters of two CPUs can be apart.
+/// Polls until the counter reaches `deadline`, under a watch that was opened before. The poll lasts at most `budget` ticks from `start`,
+/// and ends soon after the kernel's clock reads `latest`. `skew` is the largest distance between the counters of two CPUs.
 #[inline(always)]
 pub(crate) fn poll<M: Machine>(
     watch: &mut Watch<'_, M>,
@@ -312,7 +312,7 @@ pub(crate) fn poll<M: Machine>(
         TimeSource::Counter if skew > Nanos::ZERO => timebase.ticks_for_at_least(skew),
         _ => 0,
     };
-    // The last steps are made without a pause, which would be the longest part of them.
+    // The last steps have no pause, which would be their longest part.
     let last_steps = watch.gap_ticks / 4;
     let (mut rounds, mut since) = (0_u32, None);
     loop {
@@ -338,8 +338,8 @@ pub(crate) fn poll<M: Machine>(
     }
 }
 
-/// Looks at the kernel's clock, and tells whether it reads `latest`, or whether more has passed by it since the first such look than
-/// the whole poll may take.
+/// Reads the kernel's clock. Returns whether it has reached `latest`, or whether more time has passed since the first such look than the
+/// whole poll may take.
 #[cold]
 #[inline(never)]
 fn is_over<M: Machine>(

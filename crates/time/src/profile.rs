@@ -1,7 +1,7 @@
 //! [`Profile`]: how long a piece of code takes, call by call, without averaging.
 //!
-//! The first call is kept apart, because caches make it longer; the rest goes into a histogram of fixed size. The cost of
-//! the pair of stamps is measured and stated beside the raw figures; it is never subtracted.
+//! The first call has a field of its own, because cold caches make it longer. The others go into a histogram of fixed size. The profile
+//! measures the cost of a pair of stamps and states it beside the raw figures; it never subtracts that cost.
 
 use hairspring_machine::{Machine, Nanos, Ticks};
 use hdrhistogram::Histogram;
@@ -9,11 +9,11 @@ use hdrhistogram::Histogram;
 use crate::held::HeldTimebase;
 use crate::timebase::Timebase;
 
-/// The longest span that is kept exactly, in ticks: 2⁴⁴, an hour and a half at 3 GHz. Longer ones are counted as that.
+/// The longest span in the histogram, in ticks: 2⁴⁴, an hour and a half at 3 GHz. Longer spans count as this long.
 const LONGEST_TICKS: u64 = 1 << 44;
 /// Significant decimal digits that the histogram keeps.
 const DIGITS: u8 = 3;
-/// Pairs of stamps from which the cost is taken.
+/// Pairs of stamps that measure the cost.
 const COST_PAIRS: usize = 101;
 
 /// How the stamps at both ends of a span are read.
@@ -55,7 +55,7 @@ pub struct Summary {
     pub max: Option<Nanos>,
     /// The arithmetic mean of the rest, computed from exact sums.
     pub mean: Option<Nanos>,
-    /// Median of what a pair of stamps with nothing between them shows; contained in every figure above.
+    /// Median cost of a pair of stamps with nothing between them; contained in every figure above.
     pub stamp_cost: Nanos,
 }
 
@@ -103,7 +103,7 @@ impl<'t, M: Machine> Profile<'t, M> {
         self.timebase.nanos(ticks)
     }
 
-    /// What a pair of stamps with nothing between them shows, in ticks: the cost of the measurement. Real-time safe.
+    /// The ticks between two stamps with nothing between them: the cost of the measurement. Real-time safe.
     #[inline(always)]
     pub fn pair_ticks(&self) -> i64 {
         let start = self.start();
@@ -138,7 +138,7 @@ impl<'t, M: Machine> Profile<'t, M> {
             return;
         }
         self.sum_ticks += i128::from(ticks);
-        // A migration to a CPU whose counter lags can make a span negative; it is counted as the shortest.
+        // A migration to a CPU with a lagging counter can make a span negative; it counts as the shortest.
         self.rest.saturating_record(u64::try_from(ticks).unwrap_or(0));
     }
 

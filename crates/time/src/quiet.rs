@@ -2,13 +2,13 @@
 
 use hairspring_machine::{Machine, Nanos, Policy};
 
-/// The least timer slack, in force while this lives; the former one comes back at the end.
+/// Sets the least timer slack while it exists, and restores the former slack when it is dropped.
 ///
-/// Not a [`Held`](hairspring_machine::Held) wish, which allocates and locks: nothing else of the thread runs meanwhile, so what
-/// was found is what is to be in force at the end.
+/// It is not a [`Held`](hairspring_machine::Held) wish, because that allocates and locks. No other code of the thread runs while it exists,
+/// so restoring the slack that it found is right.
 pub(crate) struct Quiet<'m, M: Machine> {
     machine: &'m M,
-    /// The thread's policy, read on the way.
+    /// The thread's policy when this began.
     pub(crate) policy: Policy,
     slack: Option<Nanos>,
 }

@@ -1,8 +1,8 @@
-//! [`RealTime`]: scheduling choices, applied for a while by a guard that says what was granted.
+//! [`RealTime`]: scheduling choices for the calling thread. A guard holds them and lists what the system granted.
 
 use hairspring_machine::{Cpu, CpuSet, Held, Machine, Nanos, Policy, Refused, Wish};
 
-/// What to ask of the system for the calling thread. Everything is the caller's choice; nothing is applied by default.
+/// The settings to ask of the system for the calling thread. By default it asks for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RealTime {
     /// The scheduling policy with its priority.
@@ -15,21 +15,21 @@ pub struct RealTime {
     pub slack: Option<Nanos>,
 }
 
-/// One setting and its fate.
+/// One setting, and whether the system granted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// It is in force.
+    /// The setting is in force.
     Granted(&'static str),
     /// The system refused.
     Refused(&'static str, Refused),
 }
 
-/// Settings that are held on the thread that made it. Dropping it releases them.
+/// Holds settings on the thread that made it. Dropping the guard releases them.
 ///
-/// Guards can end in any order. Of each setting, the most recent wish that is still held is in force; when the last one has ended,
-/// the thread is as it was before the first ([`Held`]).
+/// Guards can end in any order. For each setting the most recent wish that is still held is in force. After the last one the thread is as
+/// it was before the first ([`Held`]).
 ///
-/// To drop a guard tells nobody what could not be restored; [`release`](RealTimeGuard::release) returns it.
+/// Dropping a guard hides what could not be restored; [`release`](RealTimeGuard::release) returns it.
 #[derive(Debug)]
 #[must_use = "a guard that is dropped gives the settings back"]
 pub struct RealTimeGuard<'m, M: Machine> {
@@ -38,7 +38,7 @@ pub struct RealTimeGuard<'m, M: Machine> {
 }
 
 impl RealTime {
-    /// Applies what was asked for to the calling thread; a refusal is reported by the guard and does not stop the rest.
+    /// Applies the settings to the calling thread. The guard reports a refusal; the other settings are applied nevertheless.
     /// Not real-time safe.
     pub fn apply<'m, M: Machine>(&self, machine: &'m M) -> RealTimeGuard<'m, M> {
         let mut guard = RealTimeGuard { grants: Vec::new(), held: Vec::new() };
@@ -64,7 +64,7 @@ impl RealTime {
 }
 
 impl<M: Machine> RealTimeGuard<'_, M> {
-    /// What was asked for and what came of it, in the order in which it was applied.
+    /// The settings that were asked for, each with its outcome, in the order in which they were applied.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
     }
@@ -80,7 +80,7 @@ impl<M: Machine> RealTimeGuard<'_, M> {
     /// Gives the settings back.
     ///
     /// # Errors
-    /// What the system refused on the way back; the rest has been restored ([`Held::release`]).
+    /// The refusals of the system while the settings were restored. The other settings have been restored ([`Held::release`]).
     pub fn release(mut self) -> Result<(), Vec<Refused>> {
         // The policy first, as in `drop`.
         let released = std::mem::take(&mut self.held).into_iter().rev().map(Held::release);

@@ -1,12 +1,12 @@
 //! The scale between ticks and nanoseconds: a point and a slope in fixed point.
 //!
-//! `nanos = origin_nanos + (ticks − origin_ticks) · slope`. The slope is a whole number and a 64-bit fraction, so that the
-//! upper half of one 64 × 64 → 128 bit multiplication converts, without a shift: a reading of the time is the counter read
-//! and about a quarter of a nanosecond. The relative rounding error of the slope is below 10⁻¹⁵ for counters from 10 MHz to
+//! `nanos = origin_nanos + (ticks − origin_ticks) · slope`. The slope is a whole number and a 64-bit fraction. So the upper half of one 64
+//! × 64 → 128 bit multiplication converts, without a shift. Reading the time costs a counter read and about a quarter of a nanosecond. The
+//! relative rounding error of the slope is below 10⁻¹⁵ for counters from 10 MHz to
 //! 100 GHz, a thousand times finer than any bound that a calibration can state.
 //!
-//! The origin lies [`REACH_BACK`] ticks before the point that was given, so that readings from before that point, too,
-//! have a distance that is not negative, and the multiplication can be one without a sign.
+//! The origin lies [`REACH_BACK`] ticks before the given point. So readings from before that point have a distance that is not negative,
+//! too, and the multiplication can be unsigned.
 
 use hairspring_machine::{Nanos, Ticks};
 
@@ -16,9 +16,9 @@ const SHIFT: u32 = 56;
 /// The longest tick, that of a counter of 8 MHz.
 const TICK_MOST_NS: i64 = 125;
 
-/// How far before its point a scale reaches back, in ticks: 56 years at 2.6 GHz. A counter that was set back, even to zero,
-/// shows a time in the past, in which nothing is due yet; beyond the reach it would show one far ahead, and delays would
-/// end early. The arithmetic is one modulo 2⁶⁴, so the length of the reach costs neither range nor precision.
+/// How far before its point a scale reaches back, in ticks: 56 years at 2.6 GHz. A counter that was set back, even to zero, shows a time in
+/// the past, at which nothing is due yet. Beyond the reach it would show a time far ahead, and delays would end early. The arithmetic is
+/// modulo 2⁶⁴, so the length of the reach costs neither range nor precision.
 const REACH_BACK: i64 = 1 << 62;
 
 /// A linear relation between ticks and nanoseconds.
@@ -33,14 +33,14 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The scale on which `nanos` passed during `ticks`, through the given point. None if a slope would not fit, which
-    /// means a counter slower than 8 MHz or faster than 127 GHz, or spans that are not positive.
+    /// The scale on which `nanos` passed during `ticks`, through the given point. None if a slope does not fit: the counter is slower than
+    /// 8 MHz or faster than 127 GHz, or a span is not positive.
     pub(crate) fn through(point: (Ticks, Nanos), ticks: i64, nanos: Nanos) -> Option<Self> {
         let (ticks, nanos) = (u64::try_from(ticks).ok()?, u64::try_from(nanos.count()).ok()?);
         if ticks == 0 || nanos == 0 || nanos / ticks >= TICK_MOST_NS.unsigned_abs() {
             return None;
         }
-        // Rounding up both slopes makes a conversion there and back never come out smaller.
+        // Both slopes are rounded up, so a conversion there and back never yields less.
         let ticks_per_nano = (u128::from(ticks) << SHIFT).div_ceil(u128::from(nanos));
         let fraction = (u128::from(nanos % ticks) << 64).div_ceil(u128::from(ticks));
         // Rounded up, the fraction may be a whole.
@@ -56,21 +56,21 @@ impl Scale {
         Self { origin_ticks: ticks.plus(-REACH_BACK), origin_nanos, ..self }
     }
 
-    /// Where a reading lies on the scale, rounded down. Wrong for readings from before the reach of the scale.
+    /// The position of a reading on the scale, rounded down. Wrong for readings from before the reach of the scale.
     #[inline(always)]
     pub(crate) fn nanos_at(&self, ticks: Ticks) -> i64 {
         let distance = ticks.since(self.origin_ticks).cast_unsigned();
         self.origin_nanos.wrapping_add(self.nanos_over(distance).cast_signed())
     }
 
-    /// How long so many ticks are, rounded towards zero.
+    /// The length of `ticks` ticks, rounded towards zero.
     #[inline(always)]
     pub(crate) fn nanos_in(&self, ticks: i64) -> i64 {
         let nanos = self.nanos_over(ticks.unsigned_abs()).cast_signed();
         if ticks < 0 { -nanos } else { nanos }
     }
 
-    /// The upper half of the product, and the whole part; wraps where the result does not fit 64 bits.
+    /// The upper half of the product plus the whole part; wraps if the result does not fit 64 bits.
     #[inline(always)]
     fn nanos_over(&self, ticks: u64) -> u64 {
         let (whole, fraction) = self.nanos_per_tick;
@@ -78,7 +78,7 @@ impl Scale {
         ticks.wrapping_mul(whole).wrapping_add(upper)
     }
 
-    /// How many ticks are at least `nanos`, even if the true rate is faster than ours by `bound` parts of 2⁶⁴.
+    /// The number of ticks that last at least `nanos`, even if the true rate is faster than ours by `bound` parts of 2⁶⁴.
     #[inline]
     pub(crate) fn ticks_for_at_least(&self, nanos: Nanos, bound: u64) -> i64 {
         let exact = i128::from(nanos.count()) * i128::from(self.ticks_per_nano);

@@ -1,9 +1,9 @@
 //! [`Skew`]: how far apart the counters of two CPUs are.
 //!
-//! Two threads, each pinned, hand a word to and fro. Each stamps its sending and its receiving, and the offset follows as
-//! in NTP: with `t1` sent and `t4` back on one CPU, `t2` received and `t3` answered on the other,
-//! `offset = ((t2 − t1) + (t3 − t4)) / 2`, wrong by at most half of the round trip `(t4 − t1) − (t3 − t2)`. The round with
-//! the shortest trip is kept.
+//! Two pinned threads pass a word back and forth. Each stamps when it sends and when it receives. The offset follows as in NTP. With `t1`
+//! sent and `t4` back on one CPU, `t2` received and `t3` answered on the other,
+//! `offset = ((t2 − t1) + (t3 − t4)) / 2`. Its error is at most half of the round trip `(t4 − t1) − (t3 − t2)`. The measurement keeps the
+//! round with the shortest trip.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -13,7 +13,7 @@ use crate::timebase::Timebase;
 
 /// Rounds by default: thousands, so that one of them is undisturbed.
 pub(crate) const ROUNDS: u32 = 4_000;
-/// The other side is waited for at most so long; a CPU that does not answer is busy with something of higher priority.
+/// The longest wait for the other thread. A CPU that does not answer runs something of higher priority.
 const PATIENCE: Nanos = Nanos::from_millis(200);
 /// Looks at the word between looks at the clock.
 const LOOKS: u32 = 1_000;
@@ -23,7 +23,7 @@ const LOOKS: u32 = 1_000;
 pub struct Skew {
     /// The counter of the second CPU minus that of the first.
     pub offset: Nanos,
-    /// How wrong that can be: half of the shortest round trip.
+    /// The largest possible error of the offset: half of the shortest round trip.
     pub uncertainty: Nanos,
     /// Rounds taken.
     pub rounds: u32,
@@ -36,7 +36,7 @@ pub enum SkewError {
     Refused(Refused),
     /// The other CPU did not answer in time.
     NoAnswer(Cpu),
-    /// Both are the same CPU, which has one counter: two threads on it would wait for each other for a scheduler's turn each round.
+    /// Both numbers name the same CPU, which has one counter. Two threads on it would wait a scheduler's turn for each other in every round.
     SameCpu(Cpu),
 }
 
@@ -106,7 +106,7 @@ impl Skew {
     }
 }
 
-/// What the two threads share. Each word has a cache line of its own, so that only the hand-over is timed.
+/// The words that the two threads share. Each word has its own cache line, so that the stamps time only the hand-over.
 #[derive(Default)]
 struct Exchange {
     asked: Line,

@@ -1,15 +1,15 @@
-//! [`Timebase`]: the scale from which every instant comes.
+//! [`Timebase`]: the scale that issues instants.
 //!
 //! # Problem
-//! A program wants to read the time for the price of a counter read, know how wrong it can be, and not be fooled when the
-//! machine sleeps, migrates or is re-clocked.
+//! A program wants to read the time for the price of a counter read, to know the bound of its error, and to notice when the machine sleeps,
+//! migrates or changes its clock.
 //!
 //! # Solution
-//! A `Timebase` is an immutable value: what time is taken from, a scale in fixed point, a calibration with a bound.
-//! [`Timebase::calibrate`] needs some 4 ms of sleep and is good to about 10 ppm; [`refine`](Timebase::refine) looks at the
-//! kernel's clock again and yields a successor with a longer baseline, hence a smaller bound, that continues the scale
-//! without a step. The owner decides when to refine and passes the value on; there is no global clock and no hidden
-//! thread. Objects that live long take the successor by their method `adopt`, see [`HeldTimebase`](crate::HeldTimebase).
+//! A `Timebase` is an immutable value: the source of time, a scale in fixed point, and a calibration with a bound. [`Timebase::calibrate`]
+//! sleeps for about 4 ms and is good to about 10 ppm; [`refine`](Timebase::refine) looks at the kernel's clock again and returns a
+//! successor with a longer baseline and so a smaller bound. The successor continues the scale without a step. The owner decides when to
+//! refine and passes the value on; there is no global clock and no hidden thread. Objects that live long take the successor by their method
+//! `adopt`, see [`HeldTimebase`](crate::HeldTimebase).
 //!
 //! ```text
 //!   calibrate ──(1)──► Timebase ──refine──(2)──► successor, same epoch, smaller bound
@@ -22,9 +22,9 @@
 //! The trust rules of [`Trust`] hold, or time is taken from `CLOCK_MONOTONIC` itself.
 //!
 //! # Why it works
-//! Successors share the first bracket, so the bound falls with the age of the baseline. Continuity: the new slope starts
-//! at the point that the old one had reached. What the old slope had missed by then is measured, not hidden: it is the
-//! `offset` of the successor, part of [`offset_bound`](Timebase::offset_bound).
+//! Successors share the first bracket, so the bound falls with the age of the baseline. The new slope starts at the point that the old one
+//! had reached, so the scale has no step. The error of the old slope at that point is measured: it is the `offset` of the successor, a part
+//! of [`offset_bound`](Timebase::offset_bound).
 
 use hairspring_machine::{Clock, Cpu, Epoch, Host, Instant, Machine, Nanos, Ticks};
 
@@ -36,14 +36,14 @@ use crate::verdict::{Cause, GAP_LEAST};
 /// The first baseline: long enough for a bound below 20 ppm where a bracket is narrower than 80 ns.
 pub const FIRST_BASELINE: Nanos = Nanos::from_micros(4_000);
 
-/// What is assumed of the counters of two CPUs when nobody has measured it: the kernel's own warp test at boot would
-/// have seen more than a hand-over of a cache line.
+/// The assumed distance between the counters of two CPUs that nobody has measured. The kernel's warp test at boot would have seen a larger
+/// one, because it hands over a cache line.
 pub const SKEW_UNMEASURED: Nanos = Nanos::from_micros(1);
 
-/// The fastest that the kernel slews its clock (`adjtimex`: 500 ppm), with some room; beyond that it was stepped.
+/// The fastest slew of the kernel's clock (`adjtimex`: 500 ppm), with some room. A faster change is a step.
 const SLEW_MOST_PPM: i64 = 600;
 
-/// Boot time and monotonic time cannot be read at the same moment; a difference below this is no suspend.
+/// Boot time and monotonic time cannot be read at the same instant; a difference below this is no suspend.
 const SUSPEND_LEAST: Nanos = Nanos::from_millis(1);
 
 /// A calibrated time base on the machine `M`.
@@ -56,24 +56,24 @@ pub struct Timebase<M: Machine = Host> {
     calibration: Calibration,
     trust: Trust,
     skew: Nanos,
-    /// The rate changed during the baseline, so the next one begins where this one ends.
+    /// The rate changed during the baseline, so the next baseline begins where this one ends.
     unsettled: bool,
     /// Where the baseline begins.
     first: Anchor,
     /// The latest look at the kernel's clock.
     last: Anchor,
-    /// By how many ticks a reading can be older than one tick: 0 but for counters that count in steps.
+    /// Granularity of the counter in ticks beyond the first; 0 for counters that count singly.
     lag: i64,
-    /// Our scale minus the kernel's clock at the latest look.
+    /// Our scale minus the kernel's clock when they were last compared.
     offset: Nanos,
-    /// The shortest gap, in ticks and in time: it takes a multiplication to find, and every delay needs it.
+    /// The shortest gap, in ticks and in time. Kept, because every delay needs it and finding it takes a multiplication.
     gap: (i64, Nanos),
-    /// How long the kernel stalls a real-time thread that has used its share, if it does.
+    /// How long the kernel stalls a real-time thread that has used its share; none if it does not.
     stall: Option<Nanos>,
     cost: Cost,
 }
 
-/// What the calibration cost.
+/// The cost of a calibration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Wall time from the call of `calibrate` to its return.
@@ -82,7 +82,7 @@ pub struct Cost {
     pub cpu: Nanos,
 }
 
-/// Why no time base could be made.
+/// Why a calibration failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalibrationError {
     /// The counter did not advance, or the kernel's clock did not, or their ratio is outside 8 MHz to 127 GHz.
@@ -114,14 +114,14 @@ pub struct Refined<M: Machine = Host> {
 pub enum Continuity {
     /// Same epoch, longer baseline.
     Continued,
-    /// Same epoch, but the kernel's clock no longer runs at the rate that we knew: the baseline begins anew. The bound
-    /// includes the difference; the next refinement, with a baseline that holds the new rate only, does without it.
+    /// Same epoch, but the kernel's clock has changed its rate: the baseline begins anew. The bound includes the difference. The next
+    /// refinement has a baseline with the new rate only, and drops the difference.
     Rerated,
     /// A new epoch: the machine was suspended for about this long.
     Suspended(Nanos),
-    /// A new epoch: kernel's clock and counter parted by this much.
+    /// A new epoch: the kernel's clock and the counter diverged by this much.
     Stepped(Nanos),
-    /// A new epoch: the kernel no longer trusts the counter, so neither do we.
+    /// A new epoch: the kernel no longer trusts the counter, so the time base does not, either.
     Distrusted,
 }
 
@@ -174,8 +174,8 @@ impl<M: Machine + Clone> Timebase<M> {
         Ok(timebase.with_gap())
     }
 
-    /// The same with the shortest gap for its rate and for what its latest look at the kernel's clock took: a bracket is two
-    /// looks, and four of them are no step of a loop.
+    /// Sets the shortest gap for the rate and for the time that the latest look at the kernel's clock took. A bracket is two looks; a pause
+    /// as long as four looks is more than a step of the loop.
     fn with_gap(self) -> Self {
         let least = GAP_LEAST.max(self.nanos(self.last.monotonic.width()) * 2);
         Self { gap: (self.ticks_for_at_least(least), least), ..self }
@@ -205,7 +205,7 @@ impl<M: Machine + Clone> Timebase<M> {
         let elapsed = now.monotonic.clock - self.last.monotonic.clock;
         let residual = Nanos::new(self.scale.nanos_at(now.monotonic.middle())) - now.monotonic.clock;
         let moved = (residual - self.offset).count().abs();
-        // How much the scale may have moved against the kernel's clock if both kept the rates that we knew.
+        // The largest drift between the scale and the kernel's clock if both kept their known rates.
         let half_widths = self.scale.nanos_in(now.monotonic.half_width() + self.last.monotonic.half_width())
             + 2 * self.machine.clock_step().count();
         let allowance = self.drift_in(elapsed).count() + half_widths;
@@ -227,15 +227,14 @@ impl<M: Machine + Clone> Timebase<M> {
         let rerated = moved > allowance;
         let begins_anew = rerated || self.unsettled;
         if begins_anew && elapsed < FIRST_BASELINE {
-            // Too short a time to learn a new rate from; the next look will see the change too.
+            // The time is too short to learn a new rate. The next look will see the change, too.
             return Refined { timebase: self.clone(), continuity: Continuity::Continued };
         }
         let first = if begins_anew { self.last } else { self.first };
         let lag = self.lag.max(now.lag);
         let mut successor = Self { last: now, first, lag, offset: residual, unsettled: rerated, ..self.clone() };
         if let Some((calibration, scale)) = Calibration::between(self.source, self.machine.clock_step(), first, now) {
-            // Nobody knows when in this time the rate changed. By as much as it was not what we knew, it may yet be not
-            // what we have measured now.
+            // The rate may have changed at any time since the last look. So the measured rate may be wrong by as much as the old one was.
             let widening = if rerated { moved as f64 / elapsed.count() as f64 } else { 0.0 };
             successor.calibration = calibration.widened(widening);
             // The new slope starts where the old one has arrived, so the scale has no step.
@@ -246,8 +245,8 @@ impl<M: Machine + Clone> Timebase<M> {
         Refined { timebase: successor.with_gap(), continuity }
     }
 
-    /// A successor in a new epoch, calibrated anew: after a suspend or a migration of the whole machine even the rate
-    /// may be another one. If that fails the kernel's clock is what remains.
+    /// A successor in a new epoch, calibrated anew, because a suspend or a migration of the whole machine may change even the rate. If the
+    /// calibration fails, the successor takes time from the kernel's clock.
     fn begin_epoch(&self) -> Self {
         let trust = Trust::judge(&self.machine.counter_evidence());
         let fresh = Self::calibrate_by(self.machine.clone(), trust.clone(), trust.source());
@@ -257,7 +256,7 @@ impl<M: Machine + Clone> Timebase<M> {
         });
         match fresh {
             Ok(fresh) => Self { epoch: self.epoch_after(fresh.epoch), skew: self.skew, cost: self.cost, ..fresh },
-            // The kernel's own clock stands still: nothing better than the old scale exists.
+            // The kernel's own clock stands still, so the old scale is the best one.
             Err(CalibrationError::Implausible) => {
                 let stamp = self.stamp_ordered();
                 Self { epoch: self.epoch_after(Epoch::beginning_at(stamp)), ..self.clone() }
@@ -266,15 +265,15 @@ impl<M: Machine + Clone> Timebase<M> {
     }
 }
 
-/// By how much the kernel may slew its clock in a time.
+/// The most that the kernel may slew its clock within a span.
 fn slewed_in(span: Nanos) -> i64 {
     // In 128 bits: in 64 it would overflow after half a year.
     i64::try_from(i128::from(span.count()) * i128::from(SLEW_MOST_PPM) / 1_000_000).unwrap_or(i64::MAX)
 }
 
 impl<M: Machine> Timebase<M> {
-    /// An epoch that is not the present one. It is named by when it began and not by its predecessor: clones that are refined across
-    /// different suspends are in different epochs.
+    /// An epoch that differs from the present one. Its number comes from its beginning and not from its predecessor, so that clones which
+    /// are refined across different suspends get different epochs.
     fn epoch_after(&self, fresh: Epoch) -> Epoch {
         if fresh == self.epoch { fresh.other() } else { fresh }
     }
@@ -285,19 +284,19 @@ impl<M: Machine> Timebase<M> {
         self.instant(raw(&self.machine, self.source))
     }
 
-    /// The time now, read after every earlier instruction has completed. Real-time safe.
+    /// The time now, read after all earlier instructions have completed. Real-time safe.
     #[inline(always)]
     pub fn now_ordered(&self) -> Instant {
         self.instant(self.stamp_ordered())
     }
 
-    /// A raw reading of what time is taken from; the CPU may move it across neighbouring instructions.
+    /// A raw reading of the time source; the CPU may move it across neighbouring instructions.
     #[inline(always)]
     pub fn stamp(&self) -> Ticks {
         raw(&self.machine, self.source)
     }
 
-    /// A raw reading of what time is taken from, after every earlier instruction.
+    /// A raw reading of the time source, after all earlier instructions.
     #[inline(always)]
     pub fn stamp_ordered(&self) -> Ticks {
         raw_ordered(&self.machine, self.source)
@@ -320,20 +319,20 @@ impl<M: Machine> Timebase<M> {
         }
     }
 
-    /// How long so many ticks of the source are, rounded down.
+    /// The length of `ticks` ticks of the source, rounded down.
     #[inline(always)]
     pub fn nanos(&self, ticks: i64) -> Nanos {
         Nanos::new(self.scale.nanos_in(ticks))
     }
 
-    /// The least number of ticks that is certain to last `span` by the kernel's clock: rounded up, the calibration bound
-    /// added, and what a first reading may be old where the counter counts in steps.
+    /// The least number of ticks that certainly last `span` by the kernel's clock. It is rounded up and includes the calibration bound, and
+    /// the counter's granularity if it counts in steps.
     #[inline]
     pub fn ticks_for_at_least(&self, span: Nanos) -> i64 {
         self.scale.ticks_for_at_least(span, self.calibration.bound).saturating_add(self.lag)
     }
 
-    /// The counter value, unguarded, at which this many nanoseconds have passed since `from`.
+    /// The counter value, without guard, at which `span` has passed since `from`.
     pub(crate) fn ticks_after(&self, from: Ticks, span: Nanos) -> Ticks {
         from.plus(self.scale.ticks_for_at_least(span, 0))
     }
@@ -343,7 +342,7 @@ impl<M: Machine> Timebase<M> {
         &self.machine
     }
 
-    /// What time is taken from.
+    /// The source of time.
     pub fn source(&self) -> TimeSource {
         self.source
     }
@@ -363,12 +362,12 @@ impl<M: Machine> Timebase<M> {
         &self.trust
     }
 
-    /// What the first calibration cost.
+    /// The cost of the first calibration.
     pub fn cost(&self) -> Cost {
         self.cost
     }
 
-    /// How far apart the counters of two CPUs are taken to be.
+    /// The assumed largest distance between the counters of two CPUs.
     pub fn skew(&self) -> Nanos {
         self.skew
     }
@@ -379,8 +378,8 @@ impl<M: Machine> Timebase<M> {
         Self { skew, ..self }
     }
 
-    /// How far an instant of this time base can be from the kernel's clock: what was measured at the latest look at it,
-    /// half a bracket, the step of a counter that has one, and what the rate's bound may have added since.
+    /// The largest distance of an instant of this time base from the kernel's clock. It is the sum of the offset at the latest comparison,
+    /// half a bracket, the step of a counter that has one, and the drift that the rate's bound allows since.
     pub fn offset_bound(&self, at: Instant) -> Nanos {
         let age = (at.as_monotonic() - self.last.monotonic.clock).abs();
         let half_width = Nanos::new(self.scale.nanos_in(self.last.monotonic.half_width() + self.lag))
@@ -389,25 +388,24 @@ impl<M: Machine> Timebase<M> {
         offset + half_width + self.drift_in(age)
     }
 
-    /// What the rate's bound amounts to over a span.
+    /// The drift that the rate's bound allows over a span.
     pub fn drift_in(&self, span: Nanos) -> Nanos {
         Nanos::new((span.count().abs() as f64 * self.calibration.bound_ppm * 1e-6).ceil() as i64)
     }
 
-    /// The shortest pause between two looks at the source that counts as a gap: [`GAP_LEAST`], or more where a look itself
-    /// takes that long.
+    /// The shortest pause between two looks at the source that counts as a gap: [`GAP_LEAST`], or more if a look itself takes that long.
     #[inline(always)]
     pub(crate) fn gap_least(&self) -> Nanos {
         self.gap.1
     }
 
-    /// The same in ticks.
+    /// The shortest gap in ticks.
     #[inline(always)]
     pub(crate) fn gap_ticks(&self) -> i64 {
         self.gap.0
     }
 
-    /// Whether a thread that did not run for so long may have used up its share of real time.
+    /// Whether a gap of this length looks like the stall of a thread that has used up its share of real time.
     pub(crate) fn is_like_a_stall(&self, length: Nanos) -> bool {
         self.stall.is_some_and(|stall| {
             let (length, stall) = (length.count(), stall.count());
@@ -415,12 +413,12 @@ impl<M: Machine> Timebase<M> {
         })
     }
 
-    /// Our scale minus the kernel's clock when that was looked at last.
+    /// Our scale minus the kernel's clock when they were last compared.
     pub(crate) fn offset(&self) -> Nanos {
         self.offset
     }
 
-    /// Why there was a gap: by the sentinel, if there was one, and by what the machine is.
+    /// The cause of a gap, from the sentinel, if there was one, and from the kind of machine.
     pub(crate) fn cause(&self, sentinel: bool, broken: bool) -> Cause {
         match (broken, sentinel, self.trust.guest) {
             (true, _, _) => Cause::Preempted,
@@ -430,7 +428,7 @@ impl<M: Machine> Timebase<M> {
         }
     }
 
-    /// The thread's CPU, if it can be told without a system call.
+    /// The thread's CPU, if the machine can tell it without a system call.
     #[inline(always)]
     pub(crate) fn cpu(&self) -> Option<Cpu> {
         self.machine.cpu()

@@ -1,8 +1,8 @@
-//! Whether the machine's counter can be believed, and why.
+//! [`Trust`]: whether the machine's counter can be trusted, and why.
 
 use hairspring_machine::{CounterEvidence, Nanos};
 
-/// Above this a counter read is emulated by a hypervisor: two hundred times what the instruction takes.
+/// A counter read that takes longer is emulated by a hypervisor: two hundred times the cost of the instruction.
 pub const TRAPPED_READ_COST: Nanos = Nanos::new(1_000);
 
 /// Clock sources that are the counter itself.
@@ -15,12 +15,12 @@ pub(crate) fn is_kept_with_the_counter(clocksource: &str) -> bool {
     DIRECT_SOURCES.contains(&clocksource) || LAYERED_SOURCES.contains(&clocksource)
 }
 
-/// What time is taken from.
+/// The source of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeSource {
     /// The CPU's counter.
     Counter,
-    /// `CLOCK_MONOTONIC`, because the counter is not trusted: right, but slower to read and coarser.
+    /// `CLOCK_MONOTONIC`, because the counter is not trusted: correct, but slower to read and coarser.
     KernelClock,
 }
 
@@ -29,7 +29,7 @@ pub enum TimeSource {
 pub struct Trust {
     /// Whether the counter is used.
     pub trusted: bool,
-    /// Whether the machine is a guest, where time can be stolen unseen.
+    /// Whether the machine is a guest, where the hypervisor can take time unseen.
     pub guest: bool,
     /// Each piece of evidence, for and against.
     pub reasons: Vec<TrustReason>,
@@ -47,7 +47,7 @@ pub struct TrustReason {
 impl Trust {
     /// Judges the evidence. The counter is used only if the CPU promises its rate **and** the kernel relies on it
     /// (clock source `tsc` or `arch_sys_counter`, or a hypervisor's clock on top of a TSC that the kernel knows to be
-    /// constant and non-stop) **and** a read is neither forbidden nor trapped.
+    /// constant and non-stop) **and** the process may read the counter without a trap.
     pub fn judge(evidence: &CounterEvidence) -> Self {
         let name = evidence.name;
         let mut reasons = Vec::new();
@@ -83,7 +83,7 @@ impl Trust {
         Self { trusted: reasons.iter().all(|reason| reason.supports), guest: evidence.hypervisor.is_some(), reasons }
     }
 
-    /// What time is taken from under this verdict.
+    /// The source of time under this verdict.
     pub fn source(&self) -> TimeSource {
         if self.trusted { TimeSource::Counter } else { TimeSource::KernelClock }
     }

@@ -1,16 +1,16 @@
-//! [`Verdict`]: what happened to a thread while it polled, as far as that can be told.
+//! [`Verdict`]: what disturbed a thread while it polled.
 //!
 //! A polling loop looks at the counter every few nanoseconds. A *gap* between two looks that is longer than
-//! [`GAP_LEAST`] means that the thread did not run. The sentinel of the machine tells whether it left its CPU; without a
-//! system call nothing tells more. So a gap is *preempted* if the sentinel broke, else *interrupted*, except on a guest,
-//! where the hypervisor can take the time just as well and nobody inside can tell: *interrupted or stolen*.
+//! [`GAP_LEAST`] means that the thread did not run. The machine's sentinel shows whether the thread left its CPU. Nothing shows more
+//! without a system call. So a gap is *preempted* if the sentinel broke, else *interrupted*. On a guest the hypervisor may have taken the
+//! time as well, and the guest cannot see which: *interrupted or stolen*.
 
 use hairspring_machine::{Machine, Nanos};
 
 use crate::timebase::Timebase;
 
 /// The shortest pause between two looks at the counter that counts as a gap. A hundred times a poll step, and shorter
-/// than any interrupt. Where time is taken from a kernel clock so slow that a look takes that long itself, four looks.
+/// than any interrupt. If time is taken from a kernel clock whose reading takes that long, the limit is four readings.
 pub const GAP_LEAST: Nanos = Nanos::from_micros(1);
 
 /// Why a thread did not run.
@@ -20,10 +20,10 @@ pub enum Cause {
     Interrupted,
     /// An interrupt or the hypervisor: on a guest the two look alike.
     InterruptedOrStolen,
-    /// The hypervisor: only where counters over the run leave nothing else.
+    /// The hypervisor. Reported only if counters over the whole run exclude every other cause.
     Stolen,
-    /// Anything: there was no sentinel to tell whether the thread left its CPU, or a long delay was late by something that
-    /// its watch did not see.
+    /// Not known: the machine has no sentinel that shows whether the thread left its CPU, or something that the watch did not see made a
+    /// long delay late.
     Unknown,
     /// The thread was taken off its CPU, or handled a signal.
     Preempted,
@@ -34,7 +34,7 @@ impl Cause {
     pub const ALL: [Self; 5] =
         [Self::Interrupted, Self::InterruptedOrStolen, Self::Stolen, Self::Unknown, Self::Preempted];
 
-    /// Its name as it stands in ids and in JSON.
+    /// The name of the cause in ids and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interrupted => "interrupted",
@@ -59,8 +59,8 @@ pub struct Gaps {
 
 /// What disturbed one polling stretch.
 ///
-/// It is small, for it is written between the end of a delay and its caller's next instruction: gaps in which the thread left its CPU
-/// have a place of their own, all others share one. Gaps of two causes in that one count as those of the graver.
+/// It is small, because a delay writes it between its end and the caller's next instruction. Gaps in which the thread left its CPU have a
+/// field of their own. All other gaps share one field; if they have two causes, they count under the graver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     preempted: Gaps,
@@ -75,7 +75,7 @@ pub struct Verdict {
     pub throttled: bool,
     /// The kernel's clock did not run at the rate that the time base knows: refine it.
     pub rerated: bool,
-    /// By how much the kernel woke us after the deadline itself; zero when it was in time.
+    /// How long after the deadline the kernel woke the thread; zero if it woke the thread in time.
     pub overslept: Nanos,
 }
 
@@ -96,7 +96,7 @@ impl Gaps {
 }
 
 impl Verdict {
-    /// Nothing happened. As a constant it costs a delay that nothing disturbed a few stores, and no copy.
+    /// Nothing happened. As a constant it costs an undisturbed delay a few stores and no copy.
     pub const CLEAN: Self = {
         let none = Gaps { count: 0, total: Nanos::ZERO, longest: Nanos::ZERO };
         Self {
@@ -126,8 +126,8 @@ impl Verdict {
         }
     }
 
-    /// If the end came so long after where it was to be and nothing tells why, adds that as a gap of unknown cause: for who puts the
-    /// end of a delay together of parts, each of which may be clean.
+    /// Adds a gap of unknown cause if the delay ended `over` beyond its goal and the verdict names no reason. Callers that build a delay
+    /// from parts need this, because each part may be clean.
     #[inline]
     pub fn explain<M: Machine>(&mut self, over: Nanos, timebase: &Timebase<M>) {
         if over > timebase.gap_least() && self.is_clean() {
@@ -135,7 +135,7 @@ impl Verdict {
         }
     }
 
-    /// This stretch and the one after it as one.
+    /// Combines the verdicts on this stretch and on the next one.
     pub(crate) fn and(mut self, later: Self) -> Self {
         self.add_all(Cause::Preempted, later.preempted);
         self.add_all(later.on_cpu_cause, later.on_cpu);
@@ -156,12 +156,12 @@ impl Verdict {
         }
     }
 
-    /// How long the thread did not run, in all.
+    /// The total time in which the thread did not run.
     pub fn lost(&self) -> Nanos {
         self.preempted.total + self.on_cpu.total
     }
 
-    /// Nothing happened that can be told.
+    /// Whether no disturbance was seen.
     pub fn is_clean(&self) -> bool {
         *self == Self::CLEAN
     }

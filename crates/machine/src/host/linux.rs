@@ -1,4 +1,4 @@
-//! What all Linux machines share: clocks, sleeps, placement, counters of the kernel, through libc.
+//! Linux on every CPU: clocks, sleeps, placement and the kernel's counters, through libc.
 
 use std::io::Error;
 use std::mem::MaybeUninit;
@@ -14,10 +14,10 @@ use crate::{
 /// The kernel's unit in /proc/stat: USER_HZ is 100 on every architecture that has a back-end here.
 const USER_TICK: Nanos = Nanos::from_millis(10);
 
-/// Locks of the memory in force: the kernel has one for the process, and does not count.
+/// The number of memory locks in force. The kernel has one lock for the process and does not count.
 static MEMORY_LOCKS: AtomicUsize = AtomicUsize::new(0);
 
-/// Reads of the counter from which the least cost is taken; enough that one of them is undisturbed.
+/// Reads of the counter that measure its least cost; enough that one of them is undisturbed.
 const COST_READS: usize = 64;
 
 impl Machine for Host {

@@ -1,8 +1,8 @@
 //! Linux on aarch64: the virtual counter `CNTVCT_EL0`.
 //!
 //! The architecture promises its constant rate and its agreement among the CPUs (Arm ARM, "The Generic Timer"), and
-//! `CNTFRQ_EL0` states the rate that the firmware set. The rate is measured all the same: the register is only as right
-//! as the firmware. Tried under QEMU only so far, whose counter moves by a microsecond at a time.
+//! `CNTFRQ_EL0` states the rate that the firmware set. Hairspring measures the rate nevertheless, because the register is only as correct
+//! as the firmware. So far this file has run only under QEMU, whose counter has a step of a microsecond.
 
 use std::arch::asm;
 
@@ -77,7 +77,7 @@ pub(super) fn invariant() -> bool {
     true
 }
 
-/// The name of the hypervisor, as far as a file tells it; there is no instruction for it here.
+/// The name of the hypervisor, if a file states it; the CPU has no instruction for it.
 pub(super) fn hypervisor() -> Option<String> {
     let text = std::fs::read_to_string("/sys/hypervisor/type").ok()?;
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
@@ -91,7 +91,7 @@ pub(super) fn published_rates() -> Vec<PublishedRate> {
     vec![PublishedRate { source: "CNTFRQ_EL0", rate_hz: hz as f64, step_hz: 1.0 }]
 }
 
-/// There is no switch that forbids it.
+/// No switch forbids it.
 pub(super) fn counter_readable() -> bool {
     true
 }

@@ -1,9 +1,9 @@
 //! [`Host`]: this computer. The back-end is chosen here, once.
 //!
 //! On Linux a back-end is one file per CPU with equal inner names: `ticks`, `ticks_ordered`, `fence`, `relax`, `thread_pointer`,
-//! `SENTINEL`, `invariant`, `hypervisor`, `published_rates`, `counter_readable`, `COUNTER_NAME`; what all Linux machines
-//! share is in `linux.rs`. Windows has one file, `windows_x86_64.rs`, and its facts beside it. `x86_64.rs` is what an
-//! x86-64 CPU says of itself under either.
+//! `SENTINEL`, `invariant`, `hypervisor`, `published_rates`, `counter_readable`, `COUNTER_NAME`; `linux.rs` holds the code for all Linux
+//! machines. Windows has one file, `windows_x86_64.rs`, and its facts beside it. `x86_64.rs` reads what an x86-64 CPU states about itself
+//! under either system.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #[path = "linux_x86_64.rs"]
@@ -49,11 +49,11 @@ thread_local! {
     static SETTINGS: crate::ThreadSettings = crate::ThreadSettings::default();
 }
 
-/// The wishes that are held on the calling thread.
+/// The wishes of the calling thread.
 fn thread_settings() -> Option<crate::ThreadSettings> {
     SETTINGS.try_with(Clone::clone).ok()
 }
 
-/// This computer. A value of no size: it can be copied about freely.
+/// This computer. It has no size and can be copied freely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Host;

@@ -1,4 +1,4 @@
-//! What every x86-64 machine shares, whatever its system: the time-stamp counter and what CPUID says of it.
+//! x86-64 under every system: the time-stamp counter, and what CPUID states about it.
 //!
 //! `lfence; rdtsc` is the ordered read: LFENCE lets no later instruction start before all earlier ones have completed
 //! (Intel SDM vol. 3, "Time-Stamp Counter"; AMD since Linux and Windows set the serializing bit). It is what the kernels

@@ -1,21 +1,21 @@
-//! What a simulated machine is like and what happens to it.
+//! [`Script`]: the properties of a simulated machine and the events that happen to it.
 
 use crate::{Cpu, Nanos};
 
-/// The nature of a simulated machine and the events of its life.
+/// The properties and the events of a simulated machine.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// True rate of the counter, in hertz.
     pub rate_hz: u64,
-    /// What the counter reads at the beginning.
+    /// The value of the counter at the beginning.
     pub counter_start: u64,
-    /// How many ticks the counter moves at a time, at least 1; there are counters that count in steps.
+    /// The step of the counter in ticks, at least 1.
     pub counter_step: u64,
     /// How much faster than true time the kernel's disciplined clocks run, in parts per 10⁹.
     pub kernel_drift_ppb: i64,
-    /// What each call costs.
+    /// The cost of each call.
     pub costs: Costs,
-    /// How late the kernel wakes a sleeper: uniformly between these two, the same sequence in every run.
+    /// How late the kernel wakes a sleeper: uniformly between these two, with the same sequence in every run.
     pub wake_late: (Nanos, Nanos),
     /// The counter's offset on each CPU, in ticks; its length is the number of CPUs, at least 1.
     pub cpu_offsets: Vec<i64>,
@@ -27,11 +27,11 @@ pub struct Script {
     pub real_time_allowed: bool,
     /// Whether the kernel shares an area with the thread (rseq): both the sentinel and the number of the CPU come from it.
     pub sentinel: bool,
-    /// What happens, in any order.
+    /// The events, in any order.
     pub events: Vec<SimEvent>,
 }
 
-/// What each call costs, in picoseconds of true time.
+/// The cost of each call, in picoseconds of true time.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs {
     /// An unordered counter read.
@@ -55,28 +55,28 @@ pub struct SimEvent {
     pub disturbance: Disturbance,
 }
 
-/// What can happen to a machine.
+/// An event that can happen to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
     /// Another thread runs on our CPU. Nothing happens to a sleeper.
     Preempt(Nanos),
     /// An interrupt is handled on our CPU.
     Interrupt(Nanos),
-    /// The hypervisor runs somebody else.
+    /// The hypervisor runs another guest.
     Steal(Nanos),
-    /// The thread moves to another CPU, which takes no time here but breaks the sentinel.
+    /// The thread moves to another CPU. This takes no time here but breaks the sentinel.
     Migrate(Cpu),
-    /// The next wake-up is this much later than it would be.
+    /// The next wake-up is later by this much.
     LateWake(Nanos),
-    /// The clocks of the kernel jump (monotonic ones as well: a fault that a watchdog must see).
+    /// The kernel's clocks jump, the monotonic ones included: a fault that a watchdog must see.
     ClockStep(Nanos),
     /// The machine is suspended: true time, boot time and time of day pass, monotonic time and the counter do not.
     Suspend(Nanos),
-    /// From now on the kernel's disciplined clocks run this much fast, in parts per 10⁹.
+    /// From now on the kernel's disciplined clocks run fast by this much, in parts per 10⁹.
     Drift(i64),
     /// From now on the counter runs at this rate, in hertz.
     CounterRate(u64),
-    /// From now on a clock is read after this percentage of the call that reads it; at first in the middle.
+    /// From now on a call reads the clock after this percentage of its duration; 50 at the beginning.
     ReadAt(u8),
     /// A signal is handled: sleeps end, the sentinel breaks.
     Signal,
@@ -107,7 +107,7 @@ impl Default for Script {
 }
 
 impl Script {
-    /// What the kernel's clock source is called.
+    /// The name of the kernel's clock source.
     pub(super) fn clocksource(&self) -> &'static str {
         if self.counter_trusted { "tsc" } else { "hpet" }
     }

@@ -1,4 +1,4 @@
-//! The state of a simulated machine: how true time passes and what every clock makes of it.
+//! The state of a simulated machine: how true time passes, and what each clock shows of it.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ const TAI_LEAP_NS: i64 = 37_000_000_000;
 const COARSE_STEP_NS: i64 = 4_000_000;
 /// The timer slack that a thread begins with.
 const SLACK: Nanos = Nanos::from_micros(50);
-/// How often a sleeper looks whether its clock has arrived; each try leaves at most what the clock lost in it.
+/// How often a sleeper checks its clock; after each try at most the clock's loss during that try is left.
 const WAKE_TRIES: u32 = 64;
 
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl State {
         self.script.real_time_allowed
     }
 
-    /// As Linux since 6.12: a real-time policy has no slack, and who comes back from it has the default one.
+    /// As Linux since 6.12: a real-time policy has no slack, and a thread that leaves it gets the default slack.
     pub(super) fn change_policy(&mut self, policy: Policy) {
         self.policy = policy;
         if self.is_real_time() {
@@ -185,7 +185,7 @@ impl State {
         }
     }
 
-    /// The thread runs for so many picoseconds of its own; disturbances come on top.
+    /// The thread runs for this many picoseconds of its own time; disturbances come on top.
     pub(super) fn run(&mut self, picos: u64) {
         self.advance(picos, Doing::Running);
     }
@@ -211,11 +211,11 @@ impl State {
             }
         }
         let late = late + std::mem::take(&mut self.late_wake).count();
-        // Until the wake-up is through, the thread is as good as asleep; a signal then comes with it.
+        // Until the wake-up is complete, the thread counts as asleep; a signal then comes with the wake-up.
         self.doze(late.cast_unsigned().saturating_mul(PICOS))
     }
 
-    /// How much true time the monotonic clock needs at its present drift to advance by so many nanoseconds, at least 1 ps.
+    /// The true time in which the monotonic clock advances by `nanos` at its present drift, at least 1 ps.
     fn true_picos_in(&self, nanos: i64) -> u64 {
         let picos = i128::from(nanos) * i128::from(PICOS) * 1_000_000_000;
         let rate = i128::from(self.script.kernel_drift_ppb) + 1_000_000_000;
@@ -296,7 +296,7 @@ impl State {
         self.pass(span.count().cast_unsigned().saturating_mul(PICOS), false);
     }
 
-    /// True time passes; every clock makes its own of it.
+    /// True time passes, and every clock advances at its own rate.
     fn pass(&mut self, picos: u64, on_cpu: bool) {
         self.elapsed_ps += u128::from(picos);
         let ticks = u128::from(picos) * u128::from(self.script.rate_hz) + u128::from(self.counter_fraction);
@@ -318,7 +318,7 @@ impl State {
         Ticks::new(self.counter - self.counter % self.script.counter_step.max(1)).plus(offset)
     }
 
-    /// What of a call that reads a clock has passed when it looks at the counter.
+    /// The part of a clock-reading call that has passed when it reads the counter.
     pub(super) fn until_read(&self, cost: u64) -> u64 {
         cost * u64::from(self.read_at_percent) / 100
     }

@@ -1,6 +1,6 @@
-//! What this process may do: run in real time, lock memory, use CPUs, keep them awake.
+//! The permissions and limits of this process: real-time policies, locked memory, CPUs, idle states.
 //!
-//! Files under `/proc/self` speak of the main thread of the process, which other threads inherit from when they start.
+//! Files under `/proc/self` describe the main thread of the process. Threads inherit its values when they start.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -46,7 +46,7 @@ fn rt_throttling(root: &Root) -> Result<String, Unread> {
     Ok(format!("real-time threads may run {runtime_ms} ms of each {period_ms} ms"))
 }
 
-/// A limit of `/proc/self/limits`: what is in force, and how far the process may raise it.
+/// A limit of `/proc/self/limits`: the value in force, and the value to which the process may raise it.
 fn resource(root: &Root, name: &str, write: impl Fn(u64) -> String) -> Result<String, Unread> {
     let path = root.proc.join("self/limits");
     let content = root::text(&path)?;
@@ -110,8 +110,7 @@ fn cpus_allowed(root: &Root) -> Result<String, Unread> {
     Ok(format!("{} ({})", cpus.len(), cpu_list::written(&cpus)))
 }
 
-/// Whether a process may hold the CPUs out of deep idle states. The device is opened and closed, nothing is written: what
-/// the kernel assumes of a client that has not written is a demand for nothing.
+/// Whether the process may keep the CPUs out of deep idle states. It opens and closes the device without writing, which makes no demand.
 fn cpu_dma_latency(root: &Root) -> Result<String, Unread> {
     let path = root.dev.join("cpu_dma_latency");
     match OpenOptions::new().write(true).open(&path) {

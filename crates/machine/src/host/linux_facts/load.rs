@@ -1,4 +1,4 @@
-//! What the host is called, and how busy it is.
+//! The name of the host, and its load.
 
 use super::root::{self, Root, malformed, with_remedy};
 use super::{counters, fact, hypervisor, private_fact};
@@ -25,7 +25,7 @@ pub(super) fn read(root: &Root) -> Vec<Fact> {
     ]
 }
 
-/// The name the distribution gives itself.
+/// The name of the distribution.
 fn os(root: &Root) -> Result<String, Unread> {
     let path = root.etc.join("os-release");
     root::text(&path)?
@@ -47,7 +47,7 @@ fn average(root: &Root) -> Result<String, Unread> {
     }
 }
 
-/// How many threads ran or waited to run at this moment; the one that reads is among them.
+/// The number of threads that run or wait to run now, the reading thread included.
 fn runnable(root: &Root) -> Result<String, Unread> {
     let path = counters::stat(root);
     let running = root::text(&path).and_then(|content| {
@@ -60,7 +60,7 @@ fn runnable(root: &Root) -> Result<String, Unread> {
     Ok(format!("{running}, the reader included"))
 }
 
-/// How many threads there are in all.
+/// The number of all threads.
 fn threads(root: &Root) -> Result<String, Unread> {
     tasks(root).map(|(_, all)| all.to_string())
 }

@@ -1,11 +1,10 @@
 //! The facts of a Linux machine, read from the files in which the kernel states them.
 //!
-//! [`read`] yields every fact on every machine, always in the same order: what cannot be read is there with the file and
-//! what the system said of it. It opens some thousands of files on a large machine and takes milliseconds; nothing here
-//! belongs inside a measurement, [`counters_steal_and_interrupts`] included, which is for just before and just after.
+//! [`read`] returns every fact on every machine, always in the same order. A fact that cannot be read names the file and the system's
+//! error. It opens thousands of files on a large machine and takes milliseconds, so call nothing here inside a measurement.
+//! [`counters_steal_and_interrupts`] is for just before and just after one.
 //!
-//! All files are found through a [`Root`], so that tests read recorded trees. Nothing is written, and nothing is asked of
-//! the machine by other means than files.
+//! All files are found through a [`Root`], so that tests read recorded trees. This module only reads files.
 
 mod cgroup;
 mod command_line;
@@ -31,7 +30,7 @@ pub(crate) use root::Root;
 
 use crate::facts::{Fact, Facts, Unread};
 
-/// Everything the machine says of itself in the files under `root`.
+/// All facts from the files under `root`.
 pub(crate) fn read(root: &Root) -> Facts {
     let facts = [
         load::host(root),
@@ -45,12 +44,12 @@ pub(crate) fn read(root: &Root) -> Facts {
     Facts { facts: facts.into_iter().flatten().collect(), threads, threads_unread }
 }
 
-/// A fact that anybody may see.
+/// A public fact.
 fn fact(id: &'static str, label: &'static str, value: Result<String, Unread>) -> Fact {
     Fact { id, label, value, private: false }
 }
 
-/// A fact that may tell who or where the machine is.
+/// A fact that may identify the machine.
 fn private_fact(id: &'static str, label: &'static str, value: Result<String, Unread>) -> Fact {
     Fact { id, label, value, private: true }
 }

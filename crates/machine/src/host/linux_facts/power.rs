@@ -1,4 +1,4 @@
-//! What decides how fast a CPU runs and how deep it sleeps: frequency scaling and idle states.
+//! Frequency scaling and idle states: how fast a CPU runs, and how deep it sleeps.
 
 use super::root::{self, Root, malformed, with_remedy};
 use super::{cpu, cpu_list, fact, hypervisor};
@@ -21,7 +21,7 @@ pub(super) fn read(root: &Root) -> Vec<Fact> {
 /// A frequency policy: its number, and the CPUs it governs.
 type Policy = (u32, Vec<u32>);
 
-/// The frequency policies, of which each governs some CPUs.
+/// The frequency policies, each with its CPUs.
 fn policies(root: &Root) -> Result<Vec<Policy>, Unread> {
     let directory = root.cpu("cpufreq");
     let numbers = root::numbered(&directory, "policy").map_err(|u| hinted(root, u))?;
@@ -40,7 +40,7 @@ fn hinted(root: &Root, unread: Unread) -> Unread {
     }
 }
 
-/// What policies have in common of the value that `value` reads from a file of theirs.
+/// The common value of all policies, which `value` reads from a file of each.
 fn by_policy(
     root: &Root,
     policies: &Result<Vec<Policy>, Unread>,
@@ -152,13 +152,13 @@ fn boost(root: &Root) -> Result<String, Unread> {
     }
 }
 
-/// Who puts the CPUs to sleep.
+/// The driver that puts the CPUs to sleep.
 fn idle_driver(root: &Root) -> Result<String, Unread> {
     root::line(&root.cpu("cpuidle/current_driver"))
         .map_err(|unread| with_remedy(unread, "a kernel built with CONFIG_CPU_IDLE"))
 }
 
-/// Who chooses how deep.
+/// The governor that chooses the idle state.
 fn idle_governor(root: &Root) -> Result<String, Unread> {
     // Before Linux 5.8 only the second of the two was there unless asked for on the command line.
     root::line(&root.cpu("cpuidle/current_governor"))

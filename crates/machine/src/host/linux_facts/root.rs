@@ -1,4 +1,4 @@
-//! The trees that facts are read from, and how one of their files becomes text or an [`Unread`].
+//! [`Root`]: the trees from which facts are read. It turns a file into text or an [`Unread`].
 //!
 //! Every file that the facts come from is opened here. Text is safe to print: bytes that are not UTF-8 and control
 //! characters other than line ends and tabs become U+FFFD, so that the name of a thread cannot steer a terminal.
@@ -15,7 +15,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// The most entries of a directory that are listed; the largest read here holds one entry per CPU.
 const ENTRIES_MAX: usize = 65_536;
 
-/// Where the kernel's trees and the few other files are; tests give recorded ones.
+/// The places of the kernel's trees and of a few other files; tests use recorded ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     /// The process file system, `/proc`.
@@ -82,7 +82,7 @@ pub(super) fn line(path: &Path) -> Result<String, Unread> {
     })
 }
 
-/// The first line of a file, trimmed, for files in which a blank line is an answer.
+/// The first line of a file, trimmed, for files in which a blank line is a valid answer.
 pub(super) fn line_or_blank(path: &Path) -> Result<String, Unread> {
     let content = text(path)?;
     Ok(content.lines().next().unwrap_or_default().trim().to_owned())
@@ -135,7 +135,7 @@ pub(super) fn printable(content: &[u8]) -> String {
         .collect()
 }
 
-/// What the system said when a file was opened or read.
+/// The system's error when a file was opened or read.
 pub(super) fn unread(path: &Path, error: &io::Error) -> Unread {
     let (said, remedy) = match error.kind() {
         io::ErrorKind::NotFound => ("not found".to_owned(), None),
@@ -148,7 +148,7 @@ pub(super) fn unread(path: &Path, error: &io::Error) -> Unread {
     Unread { reason: format!("{}: {said}", path.display()), remedy }
 }
 
-/// A file that was read but does not hold what was looked for.
+/// A file that was read but does not hold the expected text.
 pub(super) fn malformed(path: &Path, what: &str) -> Unread {
     Unread { reason: format!("{}: {what}", path.display()), remedy: None }
 }

@@ -1,4 +1,4 @@
-//! The threads of the machine, as far as this process may see them.
+//! The threads of the machine that this process may see.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use super::counters::TICK_MS;
 use super::root::{self, Root, malformed, unread};
 use crate::facts::{THREADS_MAX, Thread, Unread};
 
-/// The process that is the parent of all kernel threads, wherever all processes can be seen: its id and its name.
+/// The parent of all kernel threads: its id and its name. It is visible if all processes are.
 const KERNEL_THREADS: (u32, &str) = (2, "kthreadd");
 
-/// All threads, ascending by process and thread id, and why some are missing if they are. Threads that end while they are
-/// read are left out; that is no loss.
+/// All threads, ascending by process and thread id, and the reason if some are missing. A thread that ends while it is read does not count
+/// as missing.
 pub(super) fn read(root: &Root) -> (Vec<Thread>, Option<Unread>) {
     let mut pids = match ids(&root.proc) {
         Ok(pids) => pids,
@@ -55,7 +55,7 @@ struct Missed {
 impl Missed {
     /// Notes that `path` was not read, unless that is because its thread has ended.
     fn note(&mut self, path: &Path, unread: Unread) {
-        // Whether it is there cannot be told where looking is forbidden; then it has not ended.
+        // If the system forbids looking, the thread counts as present.
         if !matches!(path.try_exists(), Ok(false)) {
             self.count += 1;
             self.first.get_or_insert(unread);
