@@ -6,14 +6,16 @@
 //! under either system.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
-#[path = "linux_x86_64.rs"]
 #[expect(unsafe_code, reason = "on the ledger: thread pointer, prctl")]
-mod arch;
+mod linux_x86_64;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+use linux_x86_64 as arch;
 
 #[cfg(all(target_os = "linux", target_arch = "aarch64", target_env = "gnu"))]
-#[path = "linux_aarch64.rs"]
 #[expect(unsafe_code, reason = "on the ledger: counter, barrier, thread pointer")]
-mod arch;
+mod linux_aarch64;
+#[cfg(all(target_os = "linux", target_arch = "aarch64", target_env = "gnu"))]
+use linux_aarch64 as arch;
 
 #[cfg(not(any(
     all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), target_env = "gnu"),

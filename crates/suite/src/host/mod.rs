@@ -5,11 +5,13 @@
 //! the same for reading. Equal names in both for systems: `READS`, `STEPS`, `METHODS`, `PROGRAMS`, `chapters`, `Means`, `SentDisks`, `measure`, `notes`.
 
 #[cfg(target_os = "linux")]
-#[path = "linux.rs"]
-pub(crate) mod system;
+pub(crate) mod linux;
+#[cfg(target_os = "linux")]
+pub(crate) use linux as system;
 #[cfg(target_os = "windows")]
-#[path = "windows.rs"]
-pub(crate) mod system;
+pub(crate) mod windows;
+#[cfg(target_os = "windows")]
+pub(crate) use windows as system;
 
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod nt_aarch64;

@@ -20,7 +20,6 @@ mod root;
 mod threads;
 
 #[cfg(test)]
-#[path = "../../../tests/facts/mod.rs"]
 mod tests;
 
 pub(crate) use counters::counters_steal_and_interrupts;
