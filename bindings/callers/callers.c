@@ -1,6 +1,6 @@
 // What calls from C cost: callers-c FILE CALLS [pointer]
 //
-// FILE (4 bytes or more) is mapped, and its first word read and written. CALLS is the number of calls of each kind, in all. With `pointer`
+// FILE (8 KiB) is mapped; the first word of its first page is read, that of its second written, so that either first access maps its page. CALLS is the number of calls of each kind, in all. With `pointer`
 // every call goes through a pointer to its function, as it does from a program that loads the library at run time.
 //
 // Prints one JSON object. `first_ns` is the first call of its kind in this process, between two readings of clock_gettime (on Windows
@@ -99,7 +99,7 @@ static void print(const char *name, int block, int64_t first_ns, const double *l
         MEASURE("now", BLOCK, sink = now(timebase));                     \
         MEASURE("delay_1us", 1, TRY(delay(timebase, 1000, NULL)));       \
         MEASURE("word_read", BLOCK, TRY(read(window, 0, &word)));        \
-        MEASURE("word_write", BLOCK, TRY(write(window, 0, 0x5a5a5a5a))); \
+        MEASURE("word_write", BLOCK, TRY(write(window, 4096, 0x5a5a5a5a))); \
     } while (0)
 
 int main(int count, char **arguments)

@@ -1,6 +1,6 @@
 """What calls from Python cost: callers.py FILE CALLS prints one JSON object.
 
-FILE (4 bytes or more) is mapped, and its first word read and written. CALLS is the number of calls of each kind, in all.
+FILE (8 KiB) is mapped; the first word of its first page is read, that of its second written, so that either first access maps its page. CALLS is the number of calls of each kind, in all.
 
 `first_ns` is the first call of its kind in this process, between two readings of time.monotonic_ns(), whose own cost is in it: `stamp_ns`,
 the median of two readings with nothing between them. `later_ns` are samples: `now`, `word_read` and `word_write` are cheaper than a stamp,
@@ -85,7 +85,7 @@ def main() -> None:
             "now": in_blocks(loop_0, calls, timebase.now_ns),
             "delay_1us": delays(timebase, calls),
             "word_read": in_blocks(loop_1, calls, window.read, 0),
-            "word_write": in_blocks(loop_2, calls, window.write, 0, 1),
+            "word_write": in_blocks(loop_2, calls, window.write, 4096, 1),
         }
     print(json.dumps(report))
 

@@ -51,5 +51,5 @@ puts -nonewline "{\"language\":\"tcl\",\"stamp_ns\":[lindex [lsort -integer $pai
 measure now 100 {$timebase now_ns} $calls
 measure delay_1us 1 {$timebase delay_ns 1000} $calls
 measure word_read 100 {$window read 0} $calls
-measure word_write 100 {$window write 0 1515870810} $calls
+measure word_write 100 {$window write 4096 1515870810} $calls
 puts "}"

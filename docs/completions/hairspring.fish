@@ -58,6 +58,7 @@ complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "man" -d 'Prin
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c hairspring -n "__fish_hairspring_using_subcommand round" -s h -l help -d 'Print help'
 complete -c hairspring -n "__fish_hairspring_using_subcommand chain" -s h -l help -d 'Print help'
+complete -c hairspring -n "__fish_hairspring_using_subcommand caller" -l first -d 'Make nothing but the first call to this clock' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand caller" -s h -l help -d 'Print help'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l only -d 'Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l cpu -d 'CPU to measure on [default: the last one that this process may use]' -r

@@ -27,8 +27,12 @@ pub(crate) fn chain(words: &[OsString]) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Makes the calls of the chapter Callers from Rust, and prints how long they took.
-pub(crate) fn caller(mapped: &Path, calls: usize) -> Result<Exit, Failure> {
-    let said = hairspring_suite::caller::call(mapped, calls).map_err(|error| Failure::failed(error.to_string()))?;
+/// Makes the calls of the chapter Callers from Rust, or the first call to a clock, and prints how long they took.
+pub(crate) fn caller(mapped: Option<&Path>, calls: usize, first: Option<&str>) -> Result<Exit, Failure> {
+    let said = match (first, mapped) {
+        (Some(clock), _) => hairspring_suite::caller::first(clock),
+        (None, mapped) => hairspring_suite::caller::call(mapped.unwrap_or(Path::new("")), calls),
+    };
+    let said = said.map_err(|error| Failure::failed(error.to_string()))?;
     output::print(&format!("{said}\n"))
 }

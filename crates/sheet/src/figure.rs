@@ -311,7 +311,7 @@ impl Figure {
 
     /// Whether it was computed with an interval: one number that has no spread of its own, but limits.
     pub fn is_interval(&self) -> bool {
-        self.method == Method::Derived && self.median_interval.is_some()
+        self.method == Method::Derived && self.median_interval.is_some() && self.histogram.is_none()
     }
 
     /// A figure computed from `n` samples, with the limits between which it lies in 95 %.

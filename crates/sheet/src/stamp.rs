@@ -89,15 +89,15 @@ impl Figure {
 
     /// The figure of a difference between two loops: each sample is the slope of one pair of them, time by event.
     ///
-    /// A slope that is not three standard errors above or below 0 is not told from nothing: the figure has no statistics but its number of
+    /// Below 4 samples nothing is known of their spread, and they are shown as they are. A slope that is not three standard errors above or below 0 is not told from nothing: the figure has no statistics but its number of
     /// samples and [`Figure::at_most`]. One below 0 is shown, with a caveat.
     pub fn difference(unit: Unit, slopes: &mut [f64], quantum: Option<f64>) -> Self {
         let figure = Self { quantum, ..Self::from_samples(unit, Method::Diff, slopes) };
-        let (Some(median), true) = (figure.median, figure.n > 1) else { return figure };
+        let (Some(median), Some(mad)) = (figure.median, figure.mad) else { return figure };
         let independent = figure.n_effective.unwrap_or(figure.n as f64).max(1.0);
         // The standard error of a median is 1.2533 times that of a mean; 1.4826 times the median absolute deviation is a standard
         // deviation (normal samples). Neither is below that of a value that was rounded to a step.
-        let deviation = 1.4826 * figure.mad.unwrap_or(f64::INFINITY);
+        let deviation = 1.4826 * mad;
         let rounding = quantum.unwrap_or(0.0) / 12_f64.sqrt();
         let error = 1.2533 * deviation.max(rounding) / independent.sqrt();
         if median.abs() < ERRORS_LEAST * error || error == 0.0 && median == 0.0 {

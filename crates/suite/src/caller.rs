@@ -8,16 +8,27 @@ use hairspring_device::{DeviceError, Window};
 use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_time::{CalibrationError, DelayError, Timebase};
 
+use crate::rounds::median;
+
 /// Calls of one block, of those that cost less than a stamp.
 const BLOCK: usize = 100;
 /// The delay.
 const DELAY: Nanos = Nanos::from_micros(1);
-/// The word that is read and written, as an offset in bytes.
-const OFFSET: usize = 64;
+/// The words that are read and written, as offsets in bytes. They lie on two pages, for a first access maps its page.
+const READ_AT: usize = 64;
+const WRITTEN_AT: usize = 4096 + 64;
+/// Pairs of stamps with nothing between them.
+const STAMPS: usize = 101;
 
 /// Why no calls were made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallerError(String);
+
+impl CallerError {
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
 
 impl std::fmt::Display for CallerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -57,21 +68,36 @@ pub fn call(mapped: &Path, calls: usize) -> Result<String, CallerError> {
     for _ in 0..BLOCK {
         black_box(Host.monotonic());
     }
-    let mut said = r#"{"language":"rust""#.to_owned();
+    let pairs = (0..STAMPS).map(|_| {
+        let before = Host.monotonic();
+        (Host.monotonic() - before).count() as f64
+    });
+    let stamp_ns = median(&pairs.collect::<Vec<_>>());
+    let mut said = format!(r#"{{"language":"rust","stamp_ns":{stamp_ns}"#);
     let mut tell = |call: &str, taken: Taken| {
+        let Taken { block, first, later } = taken;
         // Writing to a text cannot fail.
-        let _ = write!(said, r#","{call}":{{"first_ns":{},"later_ns":{:?}}}"#, taken.first, taken.later);
+        let _ = write!(said, r#","{call}":{{"block":{block},"first_ns":{first},"later_ns":{later:?}}}"#);
     };
     tell("now", taken(calls, BLOCK, || Ok::<_, CallerError>(timebase.now()))?);
     tell("delay_1us", taken(calls, 1, || timebase.delay(DELAY))?);
-    tell("word_read", taken(calls, BLOCK, || window.read(OFFSET))?);
-    tell("word_write", taken(calls, BLOCK, || window.write(OFFSET, 1))?);
+    tell("word_read", taken(calls, BLOCK, || window.read(READ_AT))?);
+    tell("word_write", taken(calls, BLOCK, || window.write(WRITTEN_AT, 1))?);
     said.push('}');
     Ok(said)
 }
 
+/// Makes the first call of this process to a clock, by its segment in ids, and returns what it took, as the chapter *Clocks* reads it.
+///
+/// # Errors
+/// No such clock; no time base.
+pub fn first(clock: &str) -> Result<String, CallerError> {
+    crate::clocks::first_call(clock)
+}
+
 /// What calls took, in nanoseconds.
 struct Taken {
+    block: usize,
     first: f64,
     later: Vec<f64>,
 }
@@ -86,7 +112,7 @@ fn taken<R, E>(calls: usize, block: usize, call: impl Fn() -> Result<R, E>) -> R
         Ok((Host.monotonic() - before).count() as f64 / calls as f64)
     };
     let blocks = (calls / block).max(1);
-    Ok(Taken { first: timed(1)?, later: (0..blocks).map(|_| timed(block)).collect::<Result<_, E>>()? })
+    Ok(Taken { block, first: timed(1)?, later: (0..blocks).map(|_| timed(block)).collect::<Result<_, E>>()? })
 }
 
 #[cfg(test)]
@@ -98,7 +124,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mapped = folder.path().join("mapped");
         assert!(call(&mapped, 1).is_err(), "there is no file");
-        std::fs::write(&mapped, [0; 4096]).expect("a file");
+        std::fs::write(&mapped, [0; 8192]).expect("a file");
         let said = call(&mapped, 300).expect("calls");
         let samples = crate::callers::understood(&said, "rust").expect("the chapter reads it");
         assert_eq!(samples.len(), 4);
@@ -107,6 +133,6 @@ mod tests {
         };
         assert!(later("delay_1us").iter().all(|ns| *ns >= 1000.0), "never early: {said}");
         assert!(later("now").len() == 3 && later("now").iter().all(|ns| *ns > 0.0), "{said}");
-        assert_eq!(std::fs::read(&mapped).expect("a file")[OFFSET], 1, "the word was written");
+        assert_eq!(std::fs::read(&mapped).expect("a file")[WRITTEN_AT], 1, "the word was written");
     }
 }

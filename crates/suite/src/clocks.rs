@@ -2,6 +2,7 @@
 
 mod calibration;
 mod cost;
+mod first;
 mod skew;
 mod step;
 
@@ -25,8 +26,8 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "clocks",
         "Clocks",
-        "Cost, resolution and accuracy of each clock. Later calls are timed in loops, less the empty loop. First calls are \
-         timed one by one, after 16 MiB of other data went through the caches.",
+        "Cost, resolution and accuracy of each clock. Of later calls it is what each adds to a loop. Calls after flushing are timed one \
+         by one, after 16 MiB of other data went through the caches. First calls are made by fresh processes.",
     );
     probes.before(trust_notes);
     let costs = cost::tables(&mut probes);
@@ -38,6 +39,14 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     skew::add(&mut probes);
     calibration.grown(&mut probes);
     probes
+}
+
+/// Makes the first call of this process to a clock, and says what it took, as the rows of first calls read it.
+///
+/// # Errors
+/// No such clock; no time base.
+pub(crate) fn first_call(segment: &str) -> Result<String, crate::caller::CallerError> {
+    first::call(segment)
 }
 
 /// Why the counter is trusted, or not.

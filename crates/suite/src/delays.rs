@@ -40,8 +40,8 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
         "delays",
         "Delays",
         "How late the delays of this library return; early must be 0. A guaranteed minimum polls and uses the whole \
-         CPU; a long delay gives the CPU away and polls only the end. Lateness is what the delay itself reports, \
-         from its first read to its last.",
+         CPU; a long delay gives the CPU away and polls only the end. Lateness is what the caller sees, by ordered \
+         stamps around the call; what the delay itself reports, from its first read to its last, stands beside it.",
     );
     let minimum = Class::ALL.map(|class| minimum_rows(&mut probes, class));
     let table = probes.table("delays.step", "Poll step", "100 batches of 500 rounds");
@@ -51,14 +51,14 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
             "poll",
             "one round of the polling loop",
             Unit::Ns,
-            Method::Diff,
-            "pause, counter read and watch for gaps: the grain of a guaranteed minimum",
+            Method::Mean,
+            "pause, counter read and watch for gaps, as the mean of 500 rounds: the grain of a guaranteed minimum",
         ),
     );
     let long = Class::ALL.map(|class| long_rows(&mut probes, class));
     for (class, (minimum, long)) in Class::ALL.into_iter().zip(minimum.into_iter().zip(long)) {
         for ((request, span), rows) in MINIMUM.into_iter().zip(minimum) {
-            probes.several(Setting::Class(class), [rows.late, rows.early], move |context| {
+            probes.several(Setting::Class(class), rows.all(), move |context| {
                 context.say(&format!("guaranteed minimum of {request}, {}", class.kernel_name()));
                 measure_minimum(context, rows, span);
             });
@@ -76,20 +76,26 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
 #[derive(Clone, Copy)]
 struct Rows {
     late: Slot,
+    reported: Slot,
     early: Slot,
+}
+
+impl Rows {
+    fn all(self) -> [Slot; 3] {
+        [self.late, self.reported, self.early]
+    }
 }
 
 /// The rows of one request of a long delay.
 #[derive(Clone, Copy)]
 struct LongRows {
     delays: Rows,
-    seen: Slot,
     cpu_share: Slot,
 }
 
 impl LongRows {
     fn all(self) -> [Slot; 4] {
-        [self.delays.late, self.seen, self.delays.early, self.cpu_share]
+        [self.delays.late, self.delays.reported, self.delays.early, self.cpu_share]
     }
 }
 
@@ -102,8 +108,9 @@ fn minimum_rows<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, cla
     );
     let how = "Timebase::delay, which polls";
     let late = MINIMUM.map(|(request, _)| probes.row(table, late(request, how)));
+    let reported = MINIMUM.map(|(request, _)| probes.row(table, reported(request)));
     let early = MINIMUM.map(|(request, _)| probes.row(table, early(request)));
-    std::array::from_fn(|request| Rows { late: late[request], early: early[request] })
+    std::array::from_fn(|request| Rows { late: late[request], reported: reported[request], early: early[request] })
 }
 
 /// The table of the long delay under one policy, quantity by quantity.
@@ -115,12 +122,11 @@ fn long_rows<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, class:
     );
     let how = "LongDelay::delay, which sleeps first and polls last";
     let late = LONG.map(|(request, ..)| probes.row(table, late(request, how)));
-    let seen = LONG.map(|(request, ..)| probes.row(table, seen(request)));
+    let reported = LONG.map(|(request, ..)| probes.row(table, reported(request)));
     let early = LONG.map(|(request, ..)| probes.row(table, early(request)));
     let cpu_share = LONG.map(|(request, ..)| probes.row(table, cpu_share(request)));
     std::array::from_fn(|request| LongRows {
-        delays: Rows { late: late[request], early: early[request] },
-        seen: seen[request],
+        delays: Rows { late: late[request], reported: reported[request], early: early[request] },
         cpu_share: cpu_share[request],
     })
 }
@@ -131,7 +137,7 @@ fn late(request: &str, how: &str) -> Row {
         format!("{request} late"),
         Unit::Ns,
         Method::Stamp,
-        format!("how much longer than {request} a delay took by {how}"),
+        format!("how much longer than {request} the caller of {how}, waited: ordered stamps around the call"),
     )
 }
 
@@ -145,13 +151,13 @@ fn early(request: &str) -> Row {
     )
 }
 
-fn seen(request: &str) -> Row {
+fn reported(request: &str) -> Row {
     Row::new(
-        format!("{request}.seen"),
-        format!("{request} late, seen by caller"),
+        format!("{request}.reported"),
+        format!("{request} late, by its own report"),
         Unit::Ns,
         Method::Stamp,
-        "lateness by ordered stamps around the call: entry and return, with caches cold from sleeping, included",
+        "the same by the delay's report, from its first read to its last: entry and return are not in it",
     )
 }
 
@@ -166,7 +172,7 @@ fn cpu_share(request: &str) -> Row {
 }
 
 fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: Rows, span: Nanos) {
-    let mut samples = Samples::new();
+    let (mut samples, mut seen) = (Samples::new(), Samples::new());
     let (timebase, machine) = (context.timebase.clone(), context.machine.clone());
     let until = machine.monotonic() + context.share(0.014);
     let mut refused = None;
@@ -177,7 +183,11 @@ fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows
             let outcome = timebase.delay(span);
             let after = timebase.stamp_ordered();
             match outcome {
-                Ok(report) => samples.push_delay(&report, timebase.nanos(after.since(before))),
+                Ok(report) => {
+                    let outside = timebase.nanos(after.since(before));
+                    samples.push_delay(&report, outside);
+                    seen.push_nanos(outside - span);
+                }
                 Err(error) => {
                     refused = Some(error);
                     break 'sampling;
@@ -194,15 +204,32 @@ fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows
         machine.sleep_until(machine.monotonic() + REST);
     }
     let reason = refused.map_or_else(|| "no delay was made".to_owned(), |error| format!("failed to {error}"));
-    enter(context, rows, samples, &Absent::final_(reason));
+    enter(context, rows, span, samples, seen, &Absent::final_(reason));
 }
 
-/// Enters lateness and early count of the delays that were made.
-fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: Rows, samples: Samples, none: &Absent) {
+/// Enters lateness, as the caller saw it and by report, and early count of the delays that were made.
+fn enter<M: Machine + Clone + Sync>(
+    context: &mut Context<'_, M>,
+    rows: Rows,
+    span: Nanos,
+    samples: Samples,
+    seen: Samples,
+    none: &Absent,
+) {
     let (early, verdicts) = (samples.early() as f64, samples.verdicts());
-    let late = samples.taken(none);
-    context.enter(rows.early, late.as_ref().map(|_| Reading::single(early)).map_err(Absent::clone));
-    context.enter(rows.late, late.map(|late| late.with_verdicts(verdicts)));
+    let rate_error = span.count() as f64 * context.timebase.calibration().bound_ppm * 1e-6;
+    let seen = seen.taken(none).map(|seen| {
+        let seen = seen.beyond(span).with_verdicts(verdicts);
+        if rate_error >= 1.0 {
+            seen.with_caveat(format!("the counter's rate is known to ±{rate_error:.0} ns over {span}"))
+        } else {
+            seen
+        }
+    });
+    let reported = samples.taken(none);
+    context.enter(rows.early, reported.as_ref().map(|_| Reading::single(early)).map_err(Absent::clone));
+    context.enter(rows.late, seen);
+    context.enter(rows.reported, reported.map(|reported| reported.beyond(span)));
 }
 
 /// The cost of one round of the polling loop, by loops of rounds.
@@ -221,7 +248,7 @@ fn poll_step<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Reading {
         drop(watch);
         *sample = ticks as f64 * 1e9 / timebase.calibration().rate_hz / f64::from(ROUNDS);
     }
-    Reading::samples(samples.to_vec())
+    Reading::means(samples.to_vec(), f64::from(ROUNDS))
 }
 
 /// All requests with one [`LongDelay`], which learns how late the machine wakes.
@@ -260,7 +287,6 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
             let Ok(report) = outcome else { break };
             let outside = timebase.nanos(after.since(before));
             samples.push_delay(&report, outside);
-            // Taken from the report where the counter's rate would add more than it resolves.
             seen.push_nanos(outside - span);
             if samples.len() >= least && (span >= LONGER || machine.monotonic() - began + span > limit) {
                 break;
@@ -272,16 +298,7 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
         let made = if samples.len() > 0 { Ok(()) } else { Err(none.clone()) };
         let share = cpu.count() as f64 / wall.count().max(1) as f64;
         context.enter(rows.cpu_share, made.map(|()| Reading::single(share)));
-        let rate_error = span.count() as f64 * timebase.calibration().bound_ppm * 1e-6;
-        let seen = seen.taken(&none).map(|seen| {
-            if rate_error >= 1.0 {
-                seen.with_caveat(format!("the counter's rate is known to ±{rate_error:.0} ns over {span}"))
-            } else {
-                seen
-            }
-        });
-        context.enter(rows.seen, seen);
-        enter(context, rows.delays, samples, &none);
+        enter(context, rows.delays, span, samples, seen, &none);
     }
 }
 

@@ -186,7 +186,8 @@ fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, late:
     if taken.is_ok() || !context.stopped() {
         context.put(missed_periods, Reading::single(missed as f64));
     }
-    context.enter(late, taken);
+    let overhead = context.stamps.kernel_pair_ns;
+    context.enter(late, taken.map(|late| late.beyond(PERIOD).with_overhead(overhead)));
 }
 
 /// Sleeps to the end of each period for this long, until it is stopped or the samples are full. Enters how late each wake-up came, and

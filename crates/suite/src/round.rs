@@ -15,7 +15,7 @@ use hairspring_time::Timebase;
 use serde::{Deserialize, Serialize};
 
 use crate::host::system::{Means, SentDisks};
-use crate::probe::{Context, Effort, Reading, Rows, SheetProgress};
+use crate::probe::{Context, Effort, Reading, Rows, SheetProgress, StampCosts};
 use crate::rounds::Random;
 use crate::sheet_run::{SheetError, SheetRequest, choose_cpu, selected};
 
@@ -119,6 +119,7 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
     };
     let mut context = Context {
         machine: machine.clone(),
+        stamps: StampCosts::measure(&measuring.timebase),
         timebase: measuring.timebase,
         effort: request.effort,
         round: request.round,

@@ -115,7 +115,9 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &[[Slo
                 let (low, high) = (range.then_some(low), range.then_some(high));
                 line.points.push(Point { x: span.count() as f64, y, low, high });
             }
-            context.enter(slot, samples.taken(&Absent::final_("a signal ended every sleep")));
+            let taken = samples.taken(&Absent::final_("a signal ended every sleep"));
+            let overhead = context.stamps.kernel_pair_ns;
+            context.enter(slot, taken.map(|late| late.beyond(span).with_overhead(overhead)));
         }
     }
     lines.retain(|line| !line.points.is_empty());

@@ -15,7 +15,7 @@ const ROWS: [(&str, &str); 10] = [
     ("task wake and wait, fibers", "executive.fiber.waitwake.roundtrip.hot.idle"),
     ("wait 10 µs by polling: late by", "delays.minimum.fifo.10us.late"),
     ("read the time from Python", "callers.python.now.later"),
-    ("wait 10 ms, asleep, then polling: late by", "delays.long.fifo.10ms.seen"),
+    ("wait 10 ms, asleep, then polling: late by", "delays.long.fifo.10ms.late"),
     ("event to action, polled", "reaction.polled.total"),
     ("task wake and wait, threads", "executive.thread_up.waitwake.roundtrip.hot.idle"),
     ("event to action, asleep", "reaction.eventfd.total"),

@@ -284,7 +284,7 @@ impl Site<'_> {
     /// A program that measures calls prints one JSON object with samples of each kind.
     fn callers(&self, label: &str, mut program: Command, last: Option<&str>) -> Result<(), String> {
         let file = self.folder.join("word");
-        fs::write(&file, [0; 4096]).map_err(|error| format!("write {}: {error}", file.display()))?;
+        fs::write(&file, [0; 8192]).map_err(|error| format!("write {}: {error}", file.display()))?;
         let said = self.run(label, program.arg(&file).arg(FEW_CALLS).args(last))?;
         let printed: serde_json::Value = serde_json::from_str(&said).map_err(|error| format!("{error} in {said}"))?;
         for kind in ["now", "delay_1us", "word_read", "word_write"] {

@@ -37,9 +37,14 @@ pub(crate) enum SystemCommand {
     #[command(hide = true)]
     Caller {
         /// File to map
-        mapped: PathBuf,
+        #[arg(required_unless_present = "first")]
+        mapped: Option<PathBuf>,
         /// Number of calls after the first
+        #[arg(default_value_t = 1)]
         calls: usize,
+        /// Make nothing but the first call to this clock
+        #[arg(long, conflicts_with = "mapped")]
+        first: Option<String>,
     },
 }
 
@@ -54,7 +59,7 @@ impl SystemCommand {
             Self::Drive(command) => command.run(),
             Self::Tune(command) => command.run(),
             Self::Chain { words } => children::chain(words),
-            Self::Caller { mapped, calls } => children::caller(mapped, *calls),
+            Self::Caller { mapped, calls, first } => children::caller(mapped.as_deref(), *calls, first.as_deref()),
         }
     }
 }

@@ -14,14 +14,14 @@ use hairspring_sheet::Absent;
 
 use crate::host::system;
 use crate::probe::{Class, Context, Effort, Probes, Reading, Setting};
+use crate::rounds::median;
 #[cfg(test)]
 pub(crate) use program::understood;
 pub(crate) use program::{Program, Start};
 use rows::{CallRows, tables};
 
 /// Processes of each program: as many first calls.
-const RUNS: usize = 10;
-const RUNS_QUICK: usize = 3;
+const RUNS: usize = 20;
 const RUNS_THOROUGH: usize = 50;
 /// Later calls of each kind in each process.
 const LATER: usize = 2_000;
@@ -55,22 +55,33 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     probes
 }
 
-/// What the calls took, in nanoseconds, by call: first ones and later ones.
-type Calls = BTreeMap<&'static str, [Vec<f64>; 2]>;
+/// What the calls of all processes took, by call.
+type Calls = BTreeMap<&'static str, CallsTaken>;
+
+/// What the calls of one kind took in all processes, in nanoseconds.
+#[derive(Default)]
+struct CallsTaken {
+    stamps: Vec<f64>,
+    first: Vec<f64>,
+    later: Vec<f64>,
+    /// How many calls a later sample is the mean of.
+    block: f64,
+}
 
 /// Runs a program as often as the effort allows. `None` after an interruption.
 fn calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, program: &Program) -> Result<Option<Calls>, Absent> {
     let runs = match context.effort {
-        Effort::Quick => RUNS_QUICK,
-        Effort::Normal => RUNS,
+        Effort::Quick | Effort::Normal => RUNS,
         Effort::Thorough => RUNS_THOROUGH,
     };
     let mut all = Calls::new();
     for _ in 0..context.repeats(runs) {
         for (call, mut taken) in program.run(context.program.as_deref(), LATER)? {
             let calls = all.entry(call).or_default();
-            calls[0].push(taken.first);
-            calls[1].append(&mut taken.later);
+            calls.stamps.push(taken.stamp);
+            calls.first.push(taken.first);
+            calls.later.append(&mut taken.later);
+            calls.block = taken.block;
         }
         if context.stopped() {
             return Ok(None);
@@ -93,8 +104,10 @@ fn enter<M: Machine + Clone + Sync>(
         }
     };
     for of in rows {
-        let [first, later] = taken.remove(of.call).unwrap_or_default();
-        context.put(of.first, Reading::samples(first));
-        context.put(of.later, Reading::samples(later));
+        let CallsTaken { stamps, first, later, block } = taken.remove(of.call).unwrap_or_default();
+        let stamp = median(&stamps);
+        context.put(of.first, Reading::samples(first).with_overhead(stamp));
+        let later = if of.in_blocks { Reading::means(later, block) } else { Reading::samples(later) };
+        context.put(of.later, later.with_overhead(stamp));
     }
 }

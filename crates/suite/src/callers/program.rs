@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Names the folder of installed programs where they are not beside the command.
 const FOLDER: &str = "HAIRSPRING_LIBEXEC";
 /// What is mapped.
-const MAPPED_BYTES: usize = 4096;
+const MAPPED_BYTES: usize = 8192;
 
 /// A program that calls.
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +134,10 @@ fn installed(name: &str, ourselves: Option<&Path>) -> Option<PathBuf> {
 /// What a call took in one process, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CallTimes {
+    /// What the program's own stamps show with nothing between them.
+    pub(crate) stamp: f64,
+    /// How many calls a later sample is the mean of.
+    pub(crate) block: f64,
     pub(crate) first: f64,
     pub(crate) later: Vec<f64>,
 }
@@ -143,15 +147,17 @@ pub(crate) fn understood(said: &str, language: &str) -> Option<Vec<(&'static str
     let objects = said.lines().filter_map(|line| serde_json::from_str(line).ok());
     let object = objects.into_iter().find(|object: &Value| object["language"] == language)?;
     let mut samples = Vec::new();
+    let stamp = object.get("stamp_ns")?.as_f64()?;
     for (call, _) in CALLS {
         let taken = object.get(call)?;
+        let block = taken.get("block")?.as_f64().filter(|block| *block >= 1.0)?;
         let first = taken.get("first_ns")?.as_f64()?;
         let later = taken.get("later_ns")?.as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>()?;
         let is_time = |ns: &f64| ns.is_finite() && *ns >= 0.0;
-        if later.is_empty() || !later.iter().chain([&first]).all(is_time) {
+        if later.is_empty() || !later.iter().chain([&first, &stamp]).all(is_time) {
             return None;
         }
-        samples.push((call, CallTimes { first, later }));
+        samples.push((call, CallTimes { stamp, block, first, later }));
     }
     Some(samples)
 }
@@ -162,18 +168,21 @@ mod tests {
 
     #[test]
     fn what_a_program_prints_is_taken_apart_or_refused_whole() {
-        let call = r#"{"first_ns":90,"later_ns":[21.5,22]}"#;
-        let good =
-            format!(r#"{{"language":"c","now":{call},"delay_1us":{call},"word_read":{call},"word_write":{call}}}"#);
+        let call = r#"{"block":100,"first_ns":90,"later_ns":[21.5,22]}"#;
+        let good = format!(
+            r#"{{"language":"c","stamp_ns":40,"now":{call},"delay_1us":{call},"word_read":{call},"word_write":{call}}}"#
+        );
         let noise = format!("a warning\n{good}\n");
         let taken = understood(&noise, "c").expect("it is complete");
         assert_eq!(taken.len(), 4);
-        assert_eq!(taken[0], ("now", CallTimes { first: 90.0, later: vec![21.5, 22.0] }));
+        assert_eq!(taken[0], ("now", CallTimes { stamp: 40.0, block: 100.0, first: 90.0, later: vec![21.5, 22.0] }));
         for bad in [
             good.replacen("21.5", "-1", 1),
             good.replacen("21.5", "\"fast\"", 1),
             good.replacen("[21.5,22]", "[]", 1),
             good.replacen("first_ns", "first", 1),
+            good.replacen("stamp_ns", "stamp", 1),
+            good.replacen("\"block\":100", "\"block\":0", 1),
             good.replace("word_read", "word"),
             good.replace("\"c\"", "\"d\""),
             String::new(),

@@ -28,6 +28,8 @@ pub(super) struct CallRows {
     pub(super) call: &'static str,
     pub(super) first: Slot,
     pub(super) later: Slot,
+    /// Whether later calls are timed in blocks.
+    pub(super) in_blocks: bool,
 }
 
 impl CallRows {
@@ -51,17 +53,19 @@ pub(super) fn tables<M: Machine + Clone + Sync + 'static>(
         let table = probes.table(
             "callers",
             title,
-            "the first calls of 10 processes (3 at the least effort, 50 at the greatest), and 2,000 later calls of each, in \
-             blocks of 100 but for delays",
+            "the first calls of 20 processes (50 at the greatest effort), and 2,000 later calls of each, in blocks of 100 but for delays",
         );
         for ((language, caller), (_, rows)) in LANGUAGES.into_iter().zip(&mut by_language) {
-            let mut row = |when: &str, which: &str| {
+            let in_blocks = call != "delay_1us";
+            let mut row = |when: &str, which: &str, method| {
                 let measures = format!("{measures}, called from {caller}: {which}");
                 let suffix = format!("{language}.{call}.{when}");
-                probes.row(table, Row::new(suffix, format!("{caller}: {when}"), Unit::Ns, Method::Stamp, measures))
+                probes.row(table, Row::new(suffix, format!("{caller}: {when}"), Unit::Ns, method, measures))
             };
-            let first = row("first", "the first call of a process");
-            rows.push(CallRows { call, first, later: row("later", "later calls") });
+            let first =
+                row("first", "the first call of a process, after the calibration of its time base", Method::Stamp);
+            let later = row("later", "later calls", if in_blocks { Method::Mean } else { Method::Stamp });
+            rows.push(CallRows { call, first, later, in_blocks });
         }
     }
     by_language

@@ -1,54 +1,74 @@
-//! What one call costs: later calls by difference of loops, first calls by stamps after the caches were swept.
+//! What one call costs: later calls by the difference of two loops, calls after flushing by stamps after the caches were swept, and the
+//! first call of a process by stamps in fresh processes.
 
 use std::hint::black_box;
 
 use hairspring_machine::Machine;
 use hairspring_sheet::{Absent, Method, Unit};
 
-use super::Read;
+use super::{Read, first};
 use crate::host::system::READS;
-use crate::probe::{Context, Probes, Reading, Row, Samples, Setting, TableSlot, Taken};
+use crate::probe::{Context, Probes, Reading, Row, Setting, Slopes, TableSlot, Taken};
+use crate::rounds::median;
 
-/// Calls in one batch: enough that the stamps at its ends weigh little, few enough that most batches are undisturbed.
-const BATCH: u32 = 500;
-/// Batches at most.
-const BATCHES_MOST: usize = 400;
-/// First calls that are timed.
-const FIRST_CALLS: usize = 12;
+/// Calls by which the two loops differ: enough that a step of the counter weighs little, few enough that most loops are undisturbed. The
+/// shorter loop makes as many, the longer one twice as many.
+const CALLS: u32 = 250;
+/// Pairs of loops at most.
+const SLOPES_MOST: usize = 400;
+/// Calls after flushing that are timed.
+const FLUSHED_CALLS: usize = 12;
+/// Sweeps after which the pair of stamps alone is timed.
+const FLUSHED_PAIRS: usize = 5;
 /// What is swept through the caches before a first call: more than a private cache of any present CPU.
 const SWEEP_BYTES: usize = 16 << 20;
 /// A cache line.
 const LINE_BYTES: usize = 64;
 
-/// The tables of later and of first calls.
-pub(super) fn tables<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) -> [TableSlot; 2] {
+/// The tables of later calls, of calls after flushing, and of first calls.
+pub(super) fn tables<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) -> [TableSlot; 3] {
     let mut table = |title, limits| probes.table("clocks.read", title, limits);
     [
         table(
             "Cost of a later call",
-            "at most 400 batches of 500 calls; disturbed batches are kept and show in the maximum",
+            "at most 400 pairs of loops with 250 and with 500 calls; disturbed loops are kept and show in the maximum",
         ),
-        table("Cost of a first call", "12 calls; the pair of stamps is contained and stated as overhead"),
+        table("Cost of a call after flushing", "12 calls; the pair of stamps is contained and stated as overhead"),
+        table(
+            "Cost of the first call in a process",
+            "20 processes, each of which makes one call; the pair of stamps is contained and stated as overhead",
+        ),
     ]
 }
 
-/// Two probes of each clock: the first calls, then the later ones.
-pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, [later, first]: [TableSlot; 2]) {
+/// Probes of each clock: calls after flushing, the later ones, and the first ones of processes.
+pub(super) fn add<M: Machine + Clone + Sync + 'static>(
+    probes: &mut Probes<M>,
+    [later, flushed, first]: [TableSlot; 3],
+) {
     for &(segment, label, read) in READS {
         let row = |quantity: &str, method, how: &str| {
             let measures = format!("cost of one call of {label}, {how}");
             Row::new(format!("{segment}.{quantity}"), label, Unit::Ns, method, measures)
         };
-        let cold = row("first", Method::Stamp, "caches cold; the pair of stamps is contained");
-        probes.one(Setting::Pinned, first, cold, move |context| {
-            context.say(&format!("first calls of {label}"));
-            Ok(first_calls(context, read).with_overhead(stamp_pair(context)))
+        let how = "after 16 MiB of other data went through the caches; page tables and branch predictors stay warm";
+        probes.one(Setting::Pinned, flushed, row("flushed", Method::Stamp, how), move |context| {
+            context.say(&format!("calls of {label} after flushing"));
+            Ok(flushed_calls(context, read))
         });
-        let warm = row("later", Method::Diff, "caches warm: batches of calls less the empty loop");
-        probes.one(Setting::Pinned, later, warm, move |context| {
+        let how = "caches warm: what each further call adds to a loop of calls, the loop's own step included";
+        probes.one(Setting::Pinned, later, row("later", Method::Diff, how), move |context| {
             context.say(&format!("cost of {label}"));
             later_calls(context, read)
         });
+        if read.has_first() {
+            let how =
+                "the first in a fresh process, whose pages may not be mapped yet; for Timebase, after its calibration";
+            probes.one(Setting::Pinned, first, row("first", Method::Stamp, how), move |context| {
+                context.say(&format!("first calls of {label}"));
+                first::calls(context, segment)
+            });
+        }
     }
 }
 
@@ -90,58 +110,57 @@ macro_rules! with_call {
     }};
 }
 
-/// What is left of a call when there is nothing to call: the result is still made visible.
-#[inline(always)]
-fn empty_call() {
-    black_box(0_u64);
-}
-
 fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Taken {
     let until = context.machine.monotonic() + context.share(0.012);
-    let mut empty_batches = Samples::new();
-    for _ in 0..50 {
-        empty_batches.push(ticks_as_nanos(context, batch(context, empty_call).0));
-    }
-    let empty = empty_batches.median().unwrap_or(0.0);
-    let mut samples = Samples::new();
+    let mut slopes = Slopes::new(f64::from(CALLS), SLOPES_MOST);
     with_call!(context, read, call => {
-        batch(context, call);
-        while samples.len() < BATCHES_MOST
-            && (samples.len() < 20 || context.machine.monotonic() < until)
+        timed_loop(context, 2 * CALLS, call);
+        while slopes.len() < SLOPES_MOST
+            && (slopes.len() < 10 || context.machine.monotonic() < until)
             && !context.stopped()
         {
-            let (ticks, calls) = batch(context, call);
-            samples.push((ticks_as_nanos(context, ticks) - empty) / f64::from(calls));
+            slopes.take(|more| timed_loop(context, if more { 2 * CALLS } else { CALLS }, call));
         }
     });
-    samples.taken(&Absent::final_("no batch was timed"))
+    if slopes.len() == 0 {
+        return Err(Absent::final_("no loop was timed"));
+    }
+    Ok(Reading::difference(slopes))
 }
 
-/// Times one batch of calls: its length in ticks, and the number of calls.
-#[inline(always)]
-fn batch<M: Machine + Clone + Sync>(context: &Context<'_, M>, call: impl Fn()) -> (i64, u32) {
+/// The time of a loop of calls in nanoseconds. One function for all lengths, so that both loops are the same code.
+#[inline(never)]
+fn timed_loop<M: Machine + Clone + Sync>(context: &Context<'_, M>, calls: u32, call: impl Fn()) -> f64 {
     let start = context.timebase.stamp_ordered();
-    for _ in 0..BATCH {
+    for _ in 0..calls {
         call();
     }
-    (context.timebase.stamp_ordered().since(start), BATCH)
+    ticks_as_nanos(context, context.timebase.stamp_ordered().since(start))
 }
 
 fn ticks_as_nanos<M: Machine + Clone + Sync>(context: &Context<'_, M>, ticks: i64) -> f64 {
     ticks as f64 * 1e9 / context.timebase.calibration().rate_hz
 }
 
-fn first_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Reading {
-    let mut sweep = vec![1_u8; SWEEP_BYTES];
-    let mut samples = vec![0.0; context.repeats(FIRST_CALLS)];
-    with_call!(context, read, call => for sample in &mut samples {
-        for line in sweep.iter_mut().step_by(LINE_BYTES) {
+fn flushed_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Reading {
+    let mut memory = vec![1_u8; SWEEP_BYTES];
+    let mut sweep = || {
+        for line in memory.iter_mut().step_by(LINE_BYTES) {
             *line = line.wrapping_add(1);
         }
-        black_box(&mut sweep);
+        black_box(&mut memory);
+    };
+    let mut samples = vec![0.0; context.repeats(FLUSHED_CALLS)];
+    with_call!(context, read, call => for sample in &mut samples {
+        sweep();
         *sample = ticks_as_nanos(context, stamped(context, call));
     });
-    Reading::samples(samples)
+    // The stamps are as cold there.
+    let pairs = (0..FLUSHED_PAIRS).map(|_| {
+        sweep();
+        ticks_as_nanos(context, stamped(context, || {}))
+    });
+    Reading::samples(samples).with_overhead(median(&pairs.collect::<Vec<_>>()))
 }
 
 /// One call between ordered stamps.
@@ -150,13 +169,4 @@ fn stamped<M: Machine + Clone + Sync>(context: &Context<'_, M>, call: impl Fn())
     let start = context.timebase.stamp_ordered();
     call();
     context.timebase.stamp_ordered().since(start)
-}
-
-/// What a pair of ordered stamps shows with nothing between them, in nanoseconds.
-fn stamp_pair<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> f64 {
-    let mut samples = Samples::new();
-    for _ in 0..101 {
-        samples.push(ticks_as_nanos(context, stamped(context, || {})));
-    }
-    samples.median().unwrap_or(0.0)
 }

@@ -15,7 +15,7 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
         "Agreement between CPUs",
         "at most 15 pairs of CPUs; 4,000 hand-overs each, the shortest is kept",
     );
-    let row = |suffix, label, measures| Row::new(suffix, label, Unit::Ns, Method::Stamp, measures);
+    let row = |suffix, label, measures| Row::new(suffix, label, Unit::Ns, Method::Derived, measures);
     let offset = probes.row(
         table,
         row(

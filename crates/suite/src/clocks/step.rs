@@ -19,9 +19,10 @@ pub(super) fn table<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>)
 
 pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, table: TableSlot) {
     for &(segment, label, clock) in STEPS {
-        let measures =
-            format!("differences between consecutive readings of {label} that are not zero; the least is its step");
-        let row = Row::new(segment, label, Unit::Ns, Method::Stamp, measures);
+        let measures = format!(
+            "differences between successive readings of {label} that are not zero: its step, or what a reading costs"
+        );
+        let row = Row::new(segment, label, Unit::Ns, Method::Derived, measures);
         probes.one(Setting::Pinned, table, row, move |context| {
             context.say(&format!("smallest step of {label}"));
             steps(context, clock)

@@ -173,7 +173,6 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
             for (group, rows) in &groups {
                 for (scenario, rows) in group.scenarios.iter().zip(rows) {
                     let slots: Vec<Slot> = rows.iter().map(|row| row[load as usize][cache_index]).collect();
-                    let methods: Vec<_> = scenario.quantities.iter().map(|of| of.method::<P>(cache)).collect();
                     let names: Vec<&str> = scenario.quantities.iter().map(|quantity| quantity.segment).collect();
                     let what = format!(
                         "executive, {name}: {} {} {} {}",
@@ -190,8 +189,8 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
                             Ok(bench) => bench,
                             Err(absent) => return context.absent_all(slots, &absent),
                         };
-                        for ((slot, method), found) in slots.into_iter().zip(methods).zip(run(bench, cache)) {
-                            context.enter(slot, found.and_then(|series| series.reading(method, bench)));
+                        for (slot, found) in slots.into_iter().zip(run(bench, cache)) {
+                            context.enter(slot, found.and_then(|series| series.reading(cache, bench)));
                         }
                     });
                 }
@@ -216,7 +215,7 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
             let stand = Rc::clone(stand);
             probes.one(Setting::AsStarted, table, component.row::<P>(unit), move |context| {
                 begin::<M, P>(context, &what);
-                component.take::<P>(stand.borrow_mut().under(BackgroundLoad::Idle)?)
+                component.take(stand.borrow_mut().under(BackgroundLoad::Idle)?)
             });
         }
     }

@@ -20,7 +20,7 @@ pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>
     ));
     let rate = context.timebase.calibration().rate_hz / 1e9;
     context.remark(format!(
-        "One tick of the counter is {:.4} ns: multiply by {rate:.4} for ticks. Its smallest step is {:.1} ns; a pair of stamps \
+        "One tick of the counter is {:.4} ns: multiply by {rate:.4} for ticks. It counts in steps of {:.1} ns; a pair of stamps \
          shows {:.1} ns with nothing between, which is contained where a cell is stamped and stated beside it.",
         1.0 / rate,
         bench.step_ns,
@@ -28,8 +28,8 @@ pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>
     ));
     context.remark(format!(
         "A cell is stamped only where it takes at least ten such steps. Fibers with hot caches take less: there {LINKS} tasks \
-         of ascending urgency trigger, wake or send to each other in a chain that is stamped at both ends, less the pair of \
-         stamps."
+         of ascending urgency trigger, wake or send to each other in a chain, in turns with the second half of that chain, and the \
+         difference for each link is the figure."
     ));
     context.remark(
         "Fibers are preempted at calls and preempt_point() only. Code of the user that is wrapped around a call costs one \
@@ -46,7 +46,7 @@ pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>
         context.timebase.skew()
     ));
     context.remark(format!(
-        "Dirty: {:.1} MiB are written before each event, outside of what is timed. Loaded: a thread on another CPU streams \
+        "Dirty: {:.1} MiB are written before each event, or before each round of a closed loop, outside of what is timed. Loaded: a thread on another CPU streams \
          through 64 MiB.",
         bench.sweep_bytes as f64 / f64::from(1 << 20)
     ));

@@ -126,3 +126,17 @@ pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> 
 pub(crate) fn notes(_conditions: &Conditions) -> Vec<Note> {
     Vec::new()
 }
+
+/// Minor and major page faults of this thread so far; `None` if the system does not say.
+pub(crate) fn page_faults() -> Option<[u64; 2]> {
+    use std::io::Read as _;
+    // On the stack: memory that is fetched here would be a page fault of its own.
+    let mut buffer = [0; 1024];
+    let length = std::fs::File::open("/proc/thread-self/stat").and_then(|mut file| file.read(&mut buffer)).ok()?;
+    let text = std::str::from_utf8(buffer.get(..length)?).ok()?;
+    // The name, in parentheses, may hold spaces; the state comes after it.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(7);
+    let minor = fields.next()?.parse().ok()?;
+    let major = fields.nth(1)?.parse().ok()?;
+    Some([minor, major])
+}

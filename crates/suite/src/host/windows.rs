@@ -113,3 +113,8 @@ pub(crate) fn notes(conditions: &Conditions) -> Vec<Note> {
     }
     notes
 }
+
+/// Page faults of this thread so far: Windows counts those of processes only.
+pub(crate) fn page_faults() -> Option<[u64; 2]> {
+    None
+}

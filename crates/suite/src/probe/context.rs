@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos, Policy};
-use hairspring_sheet::{Absent, Note, NoteKind, Series};
+use hairspring_sheet::{Absent, Method, Note, NoteKind, Series};
 use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
 use serde::{Deserialize, Serialize};
 
 use super::list::{Probes, Slot};
 use super::reading::{Reading, Taken};
+use super::stamps::StampCosts;
 use crate::host::system::Means;
 use crate::round::Found;
 
@@ -97,6 +98,8 @@ pub struct SheetProgress<'p> {
 pub(crate) struct Context<'c, M: Machine> {
     pub(crate) machine: M,
     pub(crate) timebase: Timebase<M>,
+    /// What stamps cost and resolve in the probe that runs.
+    pub(crate) stamps: StampCosts,
     pub(crate) effort: Effort,
     /// Which round this is, from 0, and how many there are.
     pub(crate) round: u32,
@@ -136,6 +139,7 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 struct Entry {
     id: String,
+    method: Method,
     /// Whether the row was asked for.
     wanted: bool,
     value: Option<Found>,
@@ -149,9 +153,11 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         interrupted: &'c AtomicBool,
         progress: &'c mut dyn FnMut(SheetProgress<'_>),
     ) -> Context<'c, M> {
+        let timebase = Timebase::calibrate(machine.clone()).expect("a simulated machine has a time base");
         Context {
             machine: machine.clone(),
-            timebase: Timebase::calibrate(machine.clone()).expect("a simulated machine has a time base"),
+            stamps: StampCosts::measure(&timebase),
+            timebase,
             effort: Effort::Quick,
             round: 0,
             rounds: 1,
@@ -179,7 +185,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
     {
         let entry = |row: &super::RowDeclaration| {
             let wanted = asked.contains(&row.id);
-            Entry { id: row.id.clone(), wanted, value: None }
+            Entry { id: row.id.clone(), method: row.method, wanted, value: None }
         };
         self.rows = Rows { all: probes.rows().map(entry).collect(), running: Vec::new() };
         self.began = self.machine.monotonic();
@@ -202,6 +208,9 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
     pub(super) fn begin(&mut self, slots: &[Slot]) {
         self.rows.running.clear();
         self.rows.running.extend_from_slice(slots);
+        if !slots.is_empty() {
+            self.stamps = self.stamps.again(&self.timebase);
+        }
     }
 
     /// Whether this row is wanted and has no value yet, and there was no interruption.
@@ -288,9 +297,13 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         }
     }
 
-    /// Enters a reading: the figure has the unit and the method of its row.
+    /// Enters a reading: the figure has the unit and the method of its row, or it is absent where that method cannot tell.
     pub(crate) fn put(&mut self, slot: Slot, reading: Reading) {
-        self.store(slot, Found::Reading(reading));
+        let Some(method) = self.rows.all.get(slot.0).map(|row| row.method) else { return };
+        match reading.stamped(method, &self.stamps) {
+            Ok(reading) => self.store(slot, Found::Reading(reading)),
+            Err(absent) => self.store(slot, Found::Absent(absent)),
+        }
     }
 
     /// Enters the reason for an absence.

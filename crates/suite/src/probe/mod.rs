@@ -17,6 +17,8 @@ mod reading;
 mod registry;
 mod samples;
 mod setting;
+mod slopes;
+mod stamps;
 
 pub(crate) use context::{Class, Context, Rows, policy_refused};
 pub use context::{Effort, SheetProgress};
@@ -27,3 +29,5 @@ pub(crate) use registry::chapters;
 pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};
 pub(crate) use samples::{SAMPLES_MOST, Samples};
 pub(crate) use setting::Setting;
+pub(crate) use slopes::{Slopes, slope};
+pub(crate) use stamps::StampCosts;

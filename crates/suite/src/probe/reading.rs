@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use hairspring_machine::Nanos;
 use hairspring_sheet::statistics::grouped_median;
-use hairspring_sheet::{Absent, STEPS_EXACT, Stamps};
+use hairspring_sheet::{Absent, Method, STEPS_EXACT, Stamps};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::slopes::Slopes;
+use super::stamps::StampCosts;
 use crate::rounds::median;
 
 /// What a run found for a row, or the reason why there is nothing.
@@ -30,6 +32,9 @@ pub(crate) struct Reading {
     /// How many events lie between two stamps, where the samples are means of batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) events: Option<f64>,
+    /// What lay between the stamps of a sample.
+    #[serde(skip)]
+    between: Between,
     /// For how long such events were watched for. Then there may be no sample at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) watched_ns: Option<i64>,
@@ -40,6 +45,20 @@ pub(crate) struct Reading {
     pub(crate) caveats: Vec<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) verdicts: BTreeMap<String, u64>,
+}
+
+/// What lay between the stamps of a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Between {
+    /// One event.
+    #[default]
+    Event,
+    /// One event after a request of so many nanoseconds: the sample is what it took beyond.
+    Request(f64),
+    /// So many events: the sample is their mean.
+    Batch(f64),
+    /// So many events more in one loop than in the other: the sample is a slope.
+    Loops(f64),
 }
 
 /// What the samples of several rounds have in common decides how they are merged.
@@ -60,6 +79,26 @@ impl Reading {
         Self::of(Numbers::Samples(samples))
     }
 
+    /// Samples that are means of so many events each.
+    pub(crate) fn means(samples: Vec<f64>, events: f64) -> Self {
+        Self { between: Between::Batch(events), ..Self::samples(samples) }
+    }
+
+    /// The differences of two loops.
+    pub(crate) fn difference(slopes: Slopes) -> Self {
+        Self { between: Between::Loops(slopes.events()), ..Self::samples(slopes.into_values()) }
+    }
+
+    /// The differences of two loops, from samples that were made by [`slope`](super::slope) of loops that differ by so many events.
+    pub(crate) fn slopes(samples: Vec<f64>, events: f64) -> Self {
+        Self { between: Between::Loops(events), ..Self::samples(samples) }
+    }
+
+    /// The same samples, which are what an event took beyond this request.
+    pub(crate) fn beyond(self, request: Nanos) -> Self {
+        Self { between: Between::Request(request.count() as f64), ..self }
+    }
+
     /// Samples of something that is waited for: there may be none in this time.
     pub(crate) fn watched(samples: Vec<f64>, watched: Nanos) -> Self {
         Self { watched_ns: Some(watched.count()), ..Self::samples(samples) }
@@ -77,8 +116,8 @@ impl Reading {
 
     fn of(numbers: Numbers) -> Self {
         let (caveats, verdicts) = (Vec::new(), BTreeMap::new());
-        let (overhead, quantum, stamps, events) = (None, None, None, None);
-        Self { numbers, overhead, quantum, stamps, events, watched_ns: None, peaks: false, caveats, verdicts }
+        let (overhead, quantum, stamps, events, between) = (None, None, None, None, Between::Event);
+        Self { numbers, overhead, quantum, stamps, events, between, watched_ns: None, peaks: false, caveats, verdicts }
     }
 
     /// The same with the cost of the measurement, which each sample contains.
@@ -100,6 +139,30 @@ impl Reading {
     /// The same, whose figure names the peaks of the distribution if there are several.
     pub(crate) fn with_peaks(self) -> Self {
         Self { peaks: true, ..self }
+    }
+
+    /// The same with what its figure must know of the stamps. The samples of a row must have been taken as its method says.
+    pub(crate) fn stamped(self, method: Method, costs: &StampCosts) -> Taken {
+        let Numbers::Samples(_) = &self.numbers else { return Ok(self) };
+        let beside = if let Between::Request(request) = self.between { request } else { 0.0 };
+        let stamps = Stamps { step: costs.step_ns, overhead: self.overhead.unwrap_or(costs.pair_ns), beside };
+        match (method, self.between) {
+            (Method::Stamp, Between::Event | Between::Request(_)) => {
+                Ok(Self { stamps: Some(stamps), overhead: None, ..self })
+            }
+            (Method::Mean, Between::Batch(events)) => {
+                Ok(Self { stamps: Some(stamps), overhead: None, events: Some(events), ..self })
+            }
+            (Method::Diff, Between::Loops(events)) => {
+                Ok(Self { quantum: costs.step_ns.map(|step| step / events), ..self })
+            }
+            (Method::Stamp | Method::Mean | Method::Diff, between) => {
+                let (method, between) = (method.name(), format!("{between:?}").to_lowercase());
+                let reason = format!("a row of the method {method} was taken as {between}: a defect of hairspring");
+                Err(Absent::final_(reason))
+            }
+            _ => Ok(self),
+        }
     }
 
     /// Where the numbers lie; `None` if there are none.
@@ -169,5 +232,33 @@ mod tests {
             panic!("{text}")
         };
         assert!(samples[0].is_nan() && samples[1] == 2.0, "{samples:?}");
+    }
+
+    const COSTS: StampCosts = StampCosts { step_ns: Some(10.0), pair_ns: 20.0, kernel_pair_ns: 40.0 };
+
+    #[test]
+    fn a_stamped_row_knows_its_step_and_its_overhead_whoever_took_it() {
+        let of = |reading: Reading| reading.stamped(Method::Stamp, &COSTS).expect("stamped").stamps;
+        let plain = Stamps { step: Some(10.0), overhead: 20.0, beside: 0.0 };
+        assert_eq!(of(Reading::samples(vec![5_000.0; 20])), Some(plain));
+        let own = Reading::samples(vec![5_000.0; 20]).with_overhead(33.0);
+        assert_eq!(of(own), Some(Stamps { overhead: 33.0, ..plain }));
+        let late = Reading::samples(vec![12.0; 20]).beyond(Nanos::from_micros(2));
+        assert_eq!(of(late), Some(Stamps { beside: 2_000.0, ..plain }));
+    }
+
+    #[test]
+    fn only_two_loops_make_a_difference_and_only_batches_a_mean() {
+        let mut slopes = Slopes::new(100.0, 1);
+        slopes.push([100.0, 400.0, 400.0, 100.0]);
+        let difference = Reading::difference(slopes).stamped(Method::Diff, &COSTS).expect("loops");
+        assert_eq!((difference.quantum, difference.stamps), (Some(0.1), None));
+        let mean = Reading::means(vec![30.0; 20], 100.0).stamped(Method::Mean, &COSTS).expect("a batch");
+        assert_eq!(mean.events, Some(100.0));
+        for method in [Method::Diff, Method::Mean] {
+            let defect = Reading::samples(vec![500.0; 20]).stamped(method, &COSTS).expect_err("single events");
+            assert!(defect.reason.contains("defect"), "{}", defect.reason);
+        }
+        assert!(Reading::means(vec![500.0; 20], 8.0).stamped(Method::Stamp, &COSTS).is_err());
     }
 }

@@ -42,7 +42,7 @@ fn every_row_has_a_figure_of_its_kind_or_a_reason_that_is_no_defect() {
         match &row.value {
             Value::Figure(figure) => {
                 assert_eq!((figure.unit, figure.method), (declared.unit, declared.method), "{}", row.id);
-                assert!(figure.n >= 5 && figure.median.is_some(), "{}", row.id);
+                assert!(figure.n >= 5 && (figure.median.is_some() || figure.at_most.is_some()), "{}", row.id);
             }
             Value::Absent(absent) => {
                 let honest = !absent.reason.is_empty() && !absent.reason.contains("defect");
@@ -81,5 +81,5 @@ fn copying_memory_and_checking_a_word_are_measured_on_every_machine() {
     // Whatever pages the kernel gives, one of the first two kinds is there.
     let rate = |pages: &str| HERE.row(&format!("transfer.memory.copy.1mib.{pages}.rate")).and_then(|row| row.figure());
     assert!(rate("small").or(rate("thp")).is_some());
-    assert!(figure(&HERE, "transfer.word.read.pointer.checked").n >= 100);
+    assert!(figure(&HERE, "transfer.word.read.pointer.checked").n >= 50);
 }

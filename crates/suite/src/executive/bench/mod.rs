@@ -9,17 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hairspring_machine::{Clock as MachineClock, Host, Instant, Machine, Nanos, Ticks};
-use hairspring_sheet::{Absent, Method};
+use hairspring_sheet::Absent;
 use hairspring_time::{CounterStep, Timebase};
 
 use super::port::{Ability, Calls, Placement, Port, RunOutcome};
-use crate::probe::{Reading, Taken};
+use crate::probe::{Reading, Taken, slope};
 use crate::rounds::median;
 
 /// The most samples of a cell.
 const SAMPLES_MOST: usize = 10_000;
-/// Below so many steps of the counter one stamp says little about one event.
-pub(crate) const STEPS_LEAST: f64 = 10.0;
 /// The share of samples without proof above which a cell is absent.
 const UNPROVEN_MOST: f64 = 0.05;
 /// The longest time that a task polls for a proof.
@@ -32,6 +30,8 @@ const RUN_SPARE: Nanos = Nanos::from_millis(500);
 const REST_PART: i64 = 12;
 /// Rounds of a closed loop between two stamps.
 const ROUNDS: u64 = 32;
+/// Pairs of stamps of which the median counts, with hot caches and with dirty ones.
+const PAIRS: [usize; 2] = [501, 15];
 /// A cache line.
 const LINE_BYTES: usize = 64;
 
@@ -92,20 +92,26 @@ pub struct Bench {
     pub step_ns: f64,
     /// What a pair of ordered stamps shows with nothing between them, in nanoseconds.
     pub pair_ns: f64,
+    /// The same after a sweep.
+    pub dirty_pair_ns: f64,
 }
 
 impl Bench {
     /// A workbench; measures step and pair of the counter.
     pub fn new(timebase: Timebase<Host>, place: Placement, slice: Nanos, sweep_bytes: usize) -> Self {
         let clock = Clock { timebase: timebase.clone() };
-        let pairs = (0..501).map(|_| {
-            let before = clock.stamp();
-            clock.ns_since(before)
+        let [pair_ns, dirty_pair_ns] = Cache::ALL.map(|cache| {
+            let mut sweep = Sweep::new(cache, sweep_bytes);
+            let pairs = (0..PAIRS[cache as usize]).map(|_| {
+                sweep.sweep();
+                let before = clock.stamp();
+                clock.ns_since(before)
+            });
+            median(&pairs.collect::<Vec<_>>())
         });
-        let pair_ns = median(&pairs.collect::<Vec<_>>());
         let step = CounterStep::measure(&timebase);
         let step_ns = step.map_or(f64::INFINITY, |step| clock.ns(step.ticks));
-        Self { timebase, place, slice, rounds: ROUNDS, sweep_bytes, step_ns, pair_ns }
+        Self { timebase, place, slice, rounds: ROUNDS, sweep_bytes, step_ns, pair_ns, dirty_pair_ns }
     }
 
     /// Rests after a slice: real-time threads must leave the kernel its part of the CPU.
@@ -124,7 +130,12 @@ impl Bench {
 
     /// A sweep for a cell with these caches; one that does nothing where they are hot.
     pub(crate) fn sweep(&self, cache: Cache) -> Sweep {
-        Sweep { memory: vec![1; if cache == Cache::Dirty { self.sweep_bytes } else { 0 }] }
+        Sweep::new(cache, self.sweep_bytes)
+    }
+
+    /// What a pair of stamps shows with these caches.
+    fn pair_ns(&self, cache: Cache) -> f64 {
+        if cache == Cache::Hot { self.pair_ns } else { self.dirty_pair_ns }
     }
 }
 
@@ -272,6 +283,10 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
+    fn new(cache: Cache, bytes: usize) -> Self {
+        Self { memory: vec![1; if cache == Cache::Dirty { bytes } else { 0 }] }
+    }
+
     #[inline(never)]
     pub(crate) fn sweep(&mut self) {
         for line in self.memory.iter_mut().step_by(LINE_BYTES) {
@@ -285,10 +300,23 @@ impl Sweep {
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     series: Vec<Vec<f64>>,
+    taken: HowTaken,
     pub(crate) attempted: u64,
     pub(crate) unproven: u64,
     /// CPU time of the process while it sampled.
     pub(crate) cpu: Nanos,
+}
+
+/// What a sample of a run is.
+#[derive(Clone, Copy, Debug, Default)]
+enum HowTaken {
+    /// One event.
+    #[default]
+    Single,
+    /// The mean of so many events.
+    Mean(f64),
+    /// The slope of two loops that differ by so many events.
+    Slope(f64),
 }
 
 impl Samples {
@@ -299,7 +327,7 @@ impl Samples {
             room.clear();
             room
         };
-        Self { series: (0..quantities).map(|_| room()).collect(), attempted: 0, unproven: 0, cpu: Nanos::ZERO }
+        Self { series: (0..quantities).map(|_| room()).collect(), ..Self::default() }
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -317,6 +345,32 @@ impl Samples {
         for (series, value) in self.series.iter_mut().zip(values) {
             series.push(value);
         }
+    }
+
+    /// The same of a batch of so many events, which took so long together. One event is no batch.
+    #[inline]
+    pub(crate) fn push_mean<const QUANTITIES: usize>(
+        &mut self,
+        proven: bool,
+        events: u64,
+        together: [f64; QUANTITIES],
+    ) {
+        let events = events as f64;
+        self.taken = if events > 1.0 { HowTaken::Mean(events) } else { HowTaken::Single };
+        self.push(proven, together.map(|together| together / events));
+    }
+
+    /// The same of two loops that differ by so many events: four times, in the order fewer, more, more, fewer.
+    #[inline]
+    pub(crate) fn push_slope<const QUANTITIES: usize>(
+        &mut self,
+        proven: bool,
+        events: u64,
+        times: [[f64; 4]; QUANTITIES],
+    ) {
+        let events = events as f64;
+        self.taken = HowTaken::Slope(events);
+        self.push(proven, times.map(|times| slope(times, events)));
     }
 }
 
@@ -352,6 +406,7 @@ pub(crate) type Found = Result<Series, Absent>;
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     values: Vec<f64>,
+    taken: HowTaken,
     pub(crate) attempted: u64,
     pub(crate) unproven: u64,
     /// CPU time of the process while it sampled.
@@ -365,6 +420,7 @@ impl Sampled {
     pub(crate) fn series(&self, quantity: usize) -> Series {
         Series {
             values: self.samples.series.get(quantity).cloned().unwrap_or_default(),
+            taken: self.samples.taken,
             attempted: self.samples.attempted,
             unproven: self.samples.unproven,
             cpu: self.samples.cpu,
@@ -378,14 +434,6 @@ impl Series {
     /// The median, if there are samples.
     pub(crate) fn median(&self) -> Option<f64> {
         (!self.values.is_empty()).then(|| median(&self.values))
-    }
-
-    /// Takes the control's median off each sample. A control that is void makes the difference void.
-    pub(crate) fn less(mut self, control: &Self) -> Self {
-        let median = control.median().unwrap_or(0.0);
-        self.values.iter_mut().for_each(|sample| *sample -= median);
-        self.void = self.void.or_else(|| control.void.clone());
-        self
     }
 
     /// The samples, if enough of them are proven.
@@ -405,20 +453,14 @@ impl Series {
         Ok(self)
     }
 
-    /// What the sheet has of it: samples, or why there are none. A single event that is too short for a stamp has none.
-    pub(crate) fn reading(self, method: Method, bench: &Bench) -> Taken {
+    /// What the sheet has of it: samples with the cost of their stamps, or why there are none.
+    pub(crate) fn reading(self, cache: Cache, bench: &Bench) -> Taken {
         let series = self.proven()?;
-        let median = median(&series.values);
-        let mut reading = Reading::samples(series.values);
-        if method == Method::Stamp {
-            if median < STEPS_LEAST * bench.step_ns {
-                return Err(Absent::final_(format!(
-                    "too short for a stamp: {median:.0} ns is below {STEPS_LEAST:.0} steps of the counter, and no chain of \
-                     tasks expresses it"
-                )));
-            }
-            reading = reading.with_overhead(bench.pair_ns);
-        }
+        let mut reading = match series.taken {
+            HowTaken::Single => Reading::samples(series.values).with_overhead(bench.pair_ns(cache)),
+            HowTaken::Mean(events) => Reading::means(series.values, events).with_overhead(bench.pair_ns(cache)),
+            HowTaken::Slope(events) => Reading::slopes(series.values, events),
+        };
         if series.unproven > 0 {
             let proven = series.attempted - series.unproven;
             let verdicts = [("proven".to_owned(), proven), ("not_preempted".to_owned(), series.unproven)];
@@ -458,7 +500,6 @@ mod tests {
     use super::*;
     use crate::executive::port::RunOutcome;
     use hairspring_machine::Cpu;
-    use hairspring_sheet::{Figure, Unit};
 
     fn bench() -> Bench {
         let timebase = Timebase::calibrate(Host).expect("the host has a clock");
@@ -473,40 +514,44 @@ mod tests {
         Sampled { samples, outcome }.series(0)
     }
 
-    fn figure(series: Series, method: Method) -> Result<Figure, Absent> {
-        series.reading(method, &bench()).map(|reading| reading.figure(Unit::Ns, method))
-    }
-
-    #[track_caller]
-    fn absent(series: Series, method: Method) -> String {
-        figure(series, method).expect_err("there is a figure").reason
+    fn reading(series: Series) -> Result<String, Absent> {
+        series.reading(Cache::Hot, &bench()).map(|reading| format!("{reading:?}"))
     }
 
     #[test]
     fn samples_without_proof_are_dropped_counted_and_make_the_cell_absent_when_they_are_many() {
-        let few =
-            figure(series(500.0, 97, 3, RunOutcome::default()), Method::Stamp).expect("three in a hundred are few");
-        assert_eq!((few.n, few.verdicts["not_preempted"], few.overhead), (97, 3, Some(25.0)));
-        let reason = absent(series(500.0, 90, 10, RunOutcome::default()), Method::Stamp);
+        let few = series(500.0, 97, 3, RunOutcome::default());
+        assert_eq!(few.values.len(), 97);
+        let few = reading(few).expect("three in a hundred are few");
+        assert!(few.contains(r#""not_preempted": 3, "proven": 97"#), "{few}");
+        let reason =
+            reading(series(500.0, 90, 10, RunOutcome::default())).expect_err("ten in a hundred are many").reason;
         assert_eq!(reason, "10 of 100 samples were not preempted before the call returned");
     }
 
     #[test]
-    fn what_is_below_ten_steps_is_no_stamp_but_may_be_a_difference() {
-        assert!(
-            absent(series(99.0, 50, 0, RunOutcome::default()), Method::Stamp)
-                .starts_with("too short for a stamp: 99 ns")
-        );
-        let figure = figure(series(99.0, 50, 0, RunOutcome::default()), Method::Diff);
-        assert!(figure.is_ok_and(|figure| figure.overhead.is_none()));
+    fn a_batch_a_slope_and_an_event_each_say_what_they_are() {
+        let taken = |push: &dyn Fn(&mut Samples)| {
+            let mut samples = Samples::new(1);
+            push(&mut samples);
+            let series = Sampled { samples, outcome: RunOutcome::default() }.series(0);
+            (series.values.clone(), reading(series).expect("it is proven"))
+        };
+        let (values, event) = taken(&|samples| samples.push(true, [320.0]));
+        assert!(values == [320.0] && event.contains("Event") && event.contains("overhead: Some(25.0)"), "{event}");
+        let (values, batch) = taken(&|samples| samples.push_mean(true, 32, [320.0]));
+        assert!(values == [10.0] && batch.contains("Batch(32.0)"), "{batch}");
+        let (values, single) = taken(&|samples| samples.push_mean(true, 1, [320.0]));
+        assert!(values == [320.0] && single.contains("Event"), "{single}");
+        let (values, slope) = taken(&|samples| samples.push_slope(true, 4, [[40.0, 80.0, 80.0, 40.0]]));
+        assert!(values == [10.0] && slope.contains("Loops(4.0)") && slope.contains("overhead: None"), "{slope}");
     }
 
     #[test]
     fn a_run_that_is_void_or_empty_gives_its_reason() {
         let void = RunOutcome { void: Some(Absent::final_("not permitted")), ..RunOutcome::default() };
-        assert_eq!(absent(series(500.0, 50, 0, void.clone()), Method::Stamp), "not permitted");
-        assert!(absent(series(500.0, 0, 0, RunOutcome::default()), Method::Stamp).contains("no sample"));
-        let difference = series(500.0, 50, 0, RunOutcome::default()).less(&series(400.0, 50, 0, void));
-        assert_eq!(absent(difference, Method::Diff), "not permitted");
+        assert_eq!(reading(series(500.0, 50, 0, void)).expect_err("void").reason, "not permitted");
+        let empty = reading(series(500.0, 0, 0, RunOutcome::default())).expect_err("empty");
+        assert!(empty.reason.contains("no sample"));
     }
 }

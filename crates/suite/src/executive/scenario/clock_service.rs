@@ -6,7 +6,7 @@
 use hairspring_machine::{Instant, Nanos, Ticks};
 use hairspring_sheet::Absent;
 
-use super::waitwake::{HIGH, LINKS, LOW};
+use super::waitwake::{HIGH, LINKS, LINKS_FEWER, LOW, TURNS};
 use super::{Group, How, Scenario, diagrams, quantity};
 use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, chained, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
@@ -26,7 +26,7 @@ fn ahead(cache: Cache) -> Nanos {
 pub(super) fn timers<P: Port>() -> Group {
     let measures = "the moment a timer is due until its procedure is entered, while a task computes";
     let quantities = vec![
-        quantity("t1", "T1", How::Diff, "a look at the clock with a timer set and nothing due"),
+        quantity("t1", "T1", How::Loop, "a look at the clock with a timer set and nothing due"),
         quantity("t2", "T2", How::Stamp, measures),
         quantity("t3", "T3", How::Stamp, "the timer procedure returns until the interrupted task continues"),
     ];
@@ -55,12 +55,12 @@ fn ticks_and_procedure<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
     }
 }
 
-/// Looks at the clock with a timer set that is not due, less the loop.
+/// Looks at the clock with a timer set that is not due.
 fn ticks<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let timer = rig.port.timer(|| {})?;
     let ((clock, slice, tray), mut sweep) = (rig.measuring(), bench.sweep(cache));
-    let (ticks, pair) = (if cache == Cache::Hot { TICKS } else { 1 }, bench.pair_ns);
+    let ticks = if cache == Cache::Hot { TICKS } else { 1 };
     let task = rig.port.spawn("A", LOW, async move |calls| {
         calls.start_timer(timer, clock.monotonic() + FAR).await;
         sampling!(calls, (clock, slice, tray), samples: 1 => {
@@ -70,7 +70,7 @@ fn ticks<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
                 calls.preempt_point().await;
             }
             let taken = clock.ns_since(before);
-            samples.push(true, [(taken - pair) / ticks as f64]);
+            samples.push_mean(true, ticks, [taken]);
         });
     })?;
     rig.run(task)
@@ -181,13 +181,15 @@ fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     rig.run(low)
 }
 
-/// T1 up a chain: each task delays to the same moment, the most urgent first.
+/// T1 up a chain: each task delays to the same moment, the most urgent first. The chain and its second half take turns.
 fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
-    let mut next = None;
+    let (mut next, mut middle) = (None, None);
     for link in 0..LINKS {
+        if link == LINKS_FEWER {
+            middle = next;
+        }
         let (board, clock) = rig.share();
-        let mut proof = 0;
         let task = rig.port.spawn("A", HIGH + link, async move |calls| {
             loop {
                 calls.wait().await;
@@ -198,33 +200,39 @@ fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                 }
                 let due = Instant::from_monotonic(Nanos::new(board.at(1).raw().cast_signed()));
                 calls.delay_until(due).await;
-                if link == LINKS - 1 {
-                    // The least urgent of them comes last.
-                    proof += 1;
-                    board.prove(proof);
+                // The least urgent of them comes last: the one that was woken from outside.
+                if Ticks::new(u64::from(link)) == board.at(2) {
+                    board.prove(board.proof() + 1);
                 }
             }
         })?;
         rig.port.start(task)?;
         next = Some(task);
     }
-    let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
-    let ((board, _), (clock, slice, tray), pair) = (rig.share(), rig.measuring(), bench.pair_ns);
+    let (Some(first), Some(middle)) = (next, middle) else { return Err(Absent::final_("a chain has no links")) };
+    let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
     let low = rig.port.spawn("X", LOW, async move |calls| {
         let mut proof = 0;
-        sampling!(calls, (clock, slice, tray), samples: 1 => {
-            let due = clock.monotonic() + ahead(Cache::Hot);
-            board.mark(1, Ticks::new(due.as_monotonic().count().cast_unsigned()));
-            board.mark(0, Ticks::new(0));
-            calls.wake(first).await;
-            let after = clock.stamp();
-            let deepest = board.at(0);
-            let proven = deepest != Ticks::new(0) && board.proof() == proof;
-            proof += 1;
-            samples.push(proven, [(clock.ns(after.since(deepest)) - pair) / f64::from(LINKS)]);
-            if !proof_comes::<P>(calls, &board, proof, &clock).await {
-                break;
+        sampling!('sampling: calls, (clock, slice, tray), samples: 1 => {
+            let mut times = [0.0; 4];
+            let mut proven = true;
+            for (time, longer) in times.iter_mut().zip(TURNS) {
+                let (task, links) = if longer { (first, LINKS) } else { (middle, LINKS_FEWER) };
+                let due = clock.monotonic() + ahead(Cache::Hot);
+                board.mark(1, Ticks::new(due.as_monotonic().count().cast_unsigned()));
+                board.mark(0, Ticks::new(0));
+                board.mark(2, Ticks::new(u64::from(links - 1)));
+                calls.wake(task).await;
+                let after = clock.stamp();
+                let deepest = board.at(0);
+                proven &= deepest != Ticks::new(0) && board.proof() == proof;
+                proof += 1;
+                *time = clock.ns(after.since(deepest));
+                if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                    break 'sampling;
+                }
             }
+            samples.push_slope(proven, u64::from(LINKS - LINKS_FEWER), [times]);
         });
     })?;
     rig.run(low)

@@ -3,7 +3,7 @@
 
 use hairspring_sheet::Absent;
 
-use super::waitwake::{HIGH, LINKS, LOW};
+use super::waitwake::{HIGH, LINKS, LINKS_FEWER, LOW, TURNS};
 use super::{Group, How, Scenario, diagrams, quantity};
 use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, chained, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
@@ -64,7 +64,7 @@ pub(super) fn links<P: Port>(bench: &Bench) -> Found {
     }
 }
 
-/// The closed loop of send, run and end, less the stamps around it.
+/// The closed loop of send, run and end, the stamps around it included.
 pub(super) fn closed<P: Port>(bench: &Bench) -> Found {
     if let Some(absent) = P::unable(Ability::Mail) {
         return Err(absent);
@@ -73,7 +73,7 @@ pub(super) fn closed<P: Port>(bench: &Bench) -> Found {
     let (board, _) = rig.share();
     let high = rig.port.spawn_mail("A", HIGH, async move |_, _, message| board.prove(u64::from(message[0])))?;
     let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
-    let (preempts, rounds, pair) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds, bench.pair_ns);
+    let (preempts, rounds) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds);
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut number = 0_u32;
         sampling!('sampling: calls, (clock, slice, tray), samples: 1 => {
@@ -88,7 +88,7 @@ pub(super) fn closed<P: Port>(bench: &Bench) -> Found {
                 }
             }
             let ticks = clock.stamp().since(before);
-            samples.push(unproven == 0 || !preempts, [(clock.ns(ticks) - pair) / rounds as f64]);
+            samples.push_mean(unproven == 0 || !preempts, rounds, [clock.ns(ticks)]);
             if !proof_comes::<P>(calls, &board, u64::from(number), &clock).await {
                 break;
             }
@@ -100,8 +100,11 @@ pub(super) fn closed<P: Port>(bench: &Bench) -> Found {
 /// A chain of so many receivers; of one, it is the plain scenario.
 fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
-    let mut next = None;
+    let (mut next, mut middle) = (None, None);
     for link in 0..links {
+        if link == LINKS_FEWER {
+            middle = next;
+        }
         let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
         next = Some(rig.port.spawn_mail("A", HIGH + link, async move |calls, own, message| {
             let mut message = message;
@@ -125,28 +128,38 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
     let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
     let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let preempts = P::unable(Ability::PreemptsCaller).is_none();
-    // A single pair of stamps is stated beside its figure; of a chain it is taken off.
-    let pair = if links > 1 { bench.pair_ns } else { 0.0 };
+    // Of a chain it is what the longer one takes more than its own second half; a single receiver is stamped.
+    let turns: &[bool] = if middle.is_some() { &TURNS } else { &[true] };
+    let middle = middle.unwrap_or(first);
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut number = 0_u32;
-        sampling!(calls, (clock, slice, tray), samples: 2 => {
-            number += 1;
-            sweep.sweep();
-            let before = clock.stamp();
-            calls.send(first, [number, 0, 0]).await;
-            let after = clock.stamp();
-            let proven = board.proof() == u64::from(number);
-            if !proof_comes::<P>(calls, &board, u64::from(number), &clock).await {
-                break;
+        let mut rehearsals = if receiver == Receiver::Waits { 1 } else { 0 };
+        sampling!('sampling: calls, (clock, slice, tray), samples: 2 => {
+            let mut times = [[0.0; 4]; 2];
+            let mut proven = true;
+            for (turn, longer) in turns.iter().enumerate() {
+                number += 1;
+                sweep.sweep();
+                let before = clock.stamp();
+                // The first message starts receivers that wait for all others, so it goes to all of them.
+                calls.send(if *longer || rehearsals > 0 { first } else { middle }, [number, 0, 0]).await;
+                let after = clock.stamp();
+                proven &= board.proof() == u64::from(number);
+                if !proof_comes::<P>(calls, &board, u64::from(number), &clock).await {
+                    break 'sampling;
+                }
+                if !preempts {
+                    clock.settle(cache);
+                }
+                times[0][turn] = clock.ns(board.at(0).since(before));
+                times[1][turn] = clock.ns(after.since(board.at(1)));
             }
-            if !preempts {
-                clock.settle(cache);
-            }
-            let per_link = |ticks| (clock.ns(ticks) - pair) / f64::from(links);
-            let values = [per_link(board.at(0).since(before)), per_link(after.since(board.at(1)))];
-            // The first message starts a receiver that waits for all others.
-            if number > 1 || receiver == Receiver::Starts {
-                samples.push(proven || !preempts, values);
+            if rehearsals > 0 {
+                rehearsals -= 1;
+            } else if turns.len() > 1 {
+                samples.push_slope(proven || !preempts, u64::from(LINKS - LINKS_FEWER), times);
+            } else {
+                samples.push(proven || !preempts, times.map(|times| times[0]));
             }
         });
     })?;

@@ -1,10 +1,11 @@
 //! The six components of Rhealstone, as RTEMS defines them where the article leaves it open; no figure of merit.
 
+use hairspring_machine::Ticks;
 use hairspring_sheet::Absent;
 
 use super::waitwake::{HIGH, LOW};
 use super::{Component, How, interrupts, mailbox, switching, waitwake};
-use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, proof_comes, sampling};
+use crate::executive::bench::{Bench, Cache, Rig, Sampled, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
 
 /// The components: what each measures, and its run.
@@ -14,8 +15,8 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             segment: "task_switch",
             label: "task switch",
             measures: "yield between two equal tasks, the call itself included",
-            how: How::Diff,
-            run: |bench| Ok(switching::yields::<P>(bench, Cache::Hot, true)?.series(0)),
+            how: How::Loop,
+            run: |bench| Ok(switching::yields::<P>(bench, Cache::Hot)?.series(0)),
         },
         Component {
             segment: "preemption",
@@ -36,7 +37,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             label: "semaphore shuffle",
             measures: "two equal tasks pass a semaphore to and fro: what taking it from its holder adds to their yields, for each taking",
             how: How::Diff,
-            run: |bench| less(shuffle::<P>, bench),
+            run: |bench| shuffle::<P>(bench).map(|taken| taken.series(0)),
         },
         Component {
             segment: "deadlock_break",
@@ -44,7 +45,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             measures: "a task waits for a lock that a less urgent one holds, which inherits its urgency, and gets it: what that adds to the \
                        same round without the wait",
             how: How::Diff,
-            run: |bench| less(deadlock::<P>, bench),
+            run: |bench| deadlock::<P>(bench).map(|taken| taken.series(0)),
         },
         Component {
             segment: "message_latency",
@@ -56,14 +57,8 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
     ]
 }
 
-/// A loop with the event, less the same loop without.
-fn less(run: fn(&Bench, bool) -> Result<Sampled, Absent>, bench: &Bench) -> Found {
-    let (with, without) = (run(bench, true)?, run(bench, false)?);
-    Ok(with.series(0).less(&without.series(0)))
-}
-
-/// Two equal tasks, each: take, yield, give, yield; or only the yields.
-fn shuffle<P: Port>(bench: &Bench, with: bool) -> Result<Sampled, Absent> {
+/// Two equal tasks, each: take, yield, give, yield; in turns with only the yields.
+fn shuffle<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     if let Some(absent) = P::unable(Ability::Semaphore).or_else(|| P::unable(Ability::Yield)) {
         return Err(absent);
     }
@@ -72,28 +67,37 @@ fn shuffle<P: Port>(bench: &Bench, with: bool) -> Result<Sampled, Absent> {
     let ((board, _), (clock, slice, tray), rounds) = (rig.share(), rig.measuring(), bench.rounds);
     let first = rig.port.spawn("P", LOW, async move |calls| {
         sampling!(calls, (clock, slice, tray), samples: 1 => {
-            let already = board.proof();
-            let before = clock.stamp();
-            for _ in 0..rounds {
-                if with {
-                    calls.take(semaphore).await;
-                }
+            let mut times = [0.0; 4];
+            let mut proven = true;
+            for (time, with) in times.iter_mut().zip([false, true, true, false]) {
+                board.mark(0, Ticks::new(u64::from(with)));
+                // The other ends the round that is under way, and its next one is of the new kind.
                 calls.yield_now().await;
-                if with {
-                    calls.give(semaphore).await;
-                }
                 calls.yield_now().await;
+                let already = board.proof();
+                let before = clock.stamp();
+                for _ in 0..rounds {
+                    if with {
+                        calls.take(semaphore).await;
+                    }
+                    calls.yield_now().await;
+                    if with {
+                        calls.give(semaphore).await;
+                    }
+                    calls.yield_now().await;
+                }
+                *time = clock.ns_since(before);
+                // The other keeps step, within the round that is under way at either end.
+                proven &= (board.proof() - already).abs_diff(rounds) <= 1;
             }
-            let taken = clock.ns_since(before);
-            let others = board.proof() - already;
-            // The other keeps step, within the round that is under way at either end.
-            samples.push(others.abs_diff(rounds) <= 1, [taken / (2 * rounds) as f64]);
+            samples.push_slope(proven, 2 * rounds, [times]);
         });
     })?;
     let (board, _) = rig.share();
     let other = rig.port.spawn("Q", LOW, async move |calls| {
         let mut proof = 0;
         loop {
+            let with = board.at(0) == Ticks::new(1);
             if with {
                 calls.take(semaphore).await;
             }
@@ -110,8 +114,8 @@ fn shuffle<P: Port>(bench: &Bench, with: bool) -> Result<Sampled, Absent> {
     rig.run(first)
 }
 
-/// L locks and wakes M, which wakes H, which wants the lock; or, without, H does not want it.
-fn deadlock<P: Port>(bench: &Bench, with: bool) -> Result<Sampled, Absent> {
+/// L locks and wakes M, which wakes H, which wants the lock; in turns with H not wanting it.
+fn deadlock<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     if let Some(absent) = P::unable(Ability::InheritingLock).or_else(|| P::unable(Ability::Wake)) {
         return Err(absent);
     }
@@ -122,7 +126,7 @@ fn deadlock<P: Port>(bench: &Bench, with: bool) -> Result<Sampled, Absent> {
         let mut proof = 0;
         loop {
             calls.wait().await;
-            if with {
+            if board.at(0) == Ticks::new(1) {
                 calls.lock(lock).await;
                 calls.unlock(lock).await;
             }
@@ -143,16 +147,21 @@ fn deadlock<P: Port>(bench: &Bench, with: bool) -> Result<Sampled, Absent> {
         clock.settle(Cache::Hot);
         let mut proof = 0;
         sampling!(calls, (clock, slice, tray), samples: 1 => {
+            let mut times = [0.0; 4];
             let mut unproven = 0;
-            let before = clock.stamp();
-            for _ in 0..rounds {
-                calls.lock(lock).await;
-                calls.wake(middle).await;
-                calls.unlock(lock).await;
-                proof += 1;
-                unproven += u64::from(board.proof() != proof);
+            for (time, with) in times.iter_mut().zip([false, true, true, false]) {
+                board.mark(0, Ticks::new(u64::from(with)));
+                let before = clock.stamp();
+                for _ in 0..rounds {
+                    calls.lock(lock).await;
+                    calls.wake(middle).await;
+                    calls.unlock(lock).await;
+                    proof += 1;
+                    unproven += u64::from(board.proof() != proof);
+                }
+                *time = clock.ns_since(before);
             }
-            samples.push(unproven == 0, [clock.ns_since(before) / rounds as f64]);
+            samples.push_slope(unproven == 0, rounds, [times]);
             if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }

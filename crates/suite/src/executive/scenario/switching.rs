@@ -1,6 +1,6 @@
-//! The task switch, without the events that lead to it: a yield between two equal tasks, less a yield with nobody to yield
-//! to.
+//! The task switch, without the events that lead to it: what a second task adds to the yields of the first.
 
+use hairspring_machine::Ticks;
 use hairspring_sheet::Absent;
 
 use super::waitwake::LOW;
@@ -10,7 +10,8 @@ use crate::executive::port::{Ability, Calls, Port};
 
 /// The table.
 pub(super) fn group<P: Port>() -> Group {
-    let measures = "yield between two equal tasks, less a yield with nobody to yield to";
+    let measures = "yield between two equal tasks; with hot caches less a yield with nobody to yield to, with dirty ones from the call until \
+                    the other task runs";
     let quantities = vec![quantity("", "task switch", How::Diff, measures)];
     Group {
         segment: "task_switch",
@@ -20,30 +21,74 @@ pub(super) fn group<P: Port>() -> Group {
     }
 }
 
-/// The switch.
+/// The switch: with hot caches what two tasks add to the yields of one, in turns; with dirty ones a stamped yield.
 fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
-    let together = yields::<P>(bench, cache, true)?.series(0);
-    let alone = yields::<P>(bench, cache, false)?.series(0);
-    Ok(together.less(&alone))
+    if cache == Cache::Dirty {
+        return yields::<P>(bench, cache).map(|taken| taken.series(0));
+    }
+    if let Some(absent) = P::unable(Ability::Yield).or_else(|| P::unable(Ability::Wake)) {
+        return Err(absent);
+    }
+    let mut rig = Rig::<P>::new(bench)?;
+    let (board, _) = rig.share();
+    let other = rig.port.spawn("Q", LOW, async move |calls| {
+        let mut proof = 0;
+        loop {
+            // Without it there is nobody to yield to.
+            while board.at(0) != Ticks::new(1) {
+                calls.wait().await;
+            }
+            proof += 1;
+            board.prove(proof);
+            calls.yield_now().await;
+        }
+    })?;
+    rig.port.start(other)?;
+    let ((board, _), (clock, slice, tray), rounds) = (rig.share(), rig.measuring(), bench.rounds);
+    let first = rig.port.spawn("P", LOW, async move |calls| {
+        // The other comes to its wait.
+        calls.yield_now().await;
+        sampling!(calls, (clock, slice, tray), samples: 1 => {
+            let mut times = [0.0; 4];
+            let mut proven = true;
+            for (time, together) in times.iter_mut().zip([false, true, true, false]) {
+                if together && board.at(0) != Ticks::new(1) {
+                    board.mark(0, Ticks::new(1));
+                    calls.wake(other).await;
+                } else if !together && board.at(0) == Ticks::new(1) {
+                    board.mark(0, Ticks::new(0));
+                    calls.yield_now().await;
+                }
+                let already = board.proof();
+                // Together each yield is answered by one of the other.
+                let yields = if together { rounds } else { 2 * rounds };
+                let before = clock.stamp();
+                for _ in 0..yields {
+                    calls.yield_now().await;
+                }
+                *time = clock.ns_since(before);
+                proven &= board.proof() == already + if together { rounds } else { 0 };
+            }
+            samples.push_slope(proven, 2 * rounds, [times]);
+        });
+    })?;
+    rig.run(first).map(|taken| taken.series(0))
 }
 
-/// What a yield takes, between two tasks or alone, less the stamps.
-pub(crate) fn yields<P: Port>(bench: &Bench, cache: Cache, two: bool) -> Result<Sampled, Absent> {
+/// What a yield between two tasks takes: there and back are two.
+pub(crate) fn yields<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     if let Some(absent) = P::unable(Ability::Yield) {
         return Err(absent);
     }
     let mut rig = Rig::<P>::new(bench)?;
     let rounds = bench.rounds(cache);
     let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
-    let pair = bench.pair_ns;
     let first = rig.port.spawn("P", LOW, async move |calls| {
-        if two {
-            // Until the other has begun.
-            calls.yield_now().await;
-            if !proof_comes::<P>(calls, &board, 1, &clock).await {
-                calls.stop().await;
-                return;
-            }
+        // Until the other has begun.
+        calls.yield_now().await;
+        if !proof_comes::<P>(calls, &board, 1, &clock).await {
+            calls.stop().await;
+            return;
         }
         sampling!(calls, (clock, slice, tray), samples: 1 => {
             sweep.sweep();
@@ -53,30 +98,26 @@ pub(crate) fn yields<P: Port>(bench: &Bench, cache: Cache, two: bool) -> Result<
                 calls.yield_now().await;
             }
             let after = clock.stamp();
-            let proven = !two || board.proof() == already + rounds;
-            // There and back are two yields; with dirty caches only the way there is one.
-            let taken = match (two, cache) {
-                (false, _) => (clock.ns(after.since(before)) - pair) / rounds as f64,
-                (true, Cache::Hot) => (clock.ns(after.since(before)) - pair) / (2 * rounds) as f64,
-                (true, Cache::Dirty) => clock.ns(board.at(0).since(before)) - pair,
-            };
-            samples.push(proven, [taken]);
+            let proven = board.proof() == already + rounds;
+            match cache {
+                Cache::Hot => samples.push_mean(proven, 2 * rounds, [clock.ns(after.since(before))]),
+                // Only the way there meets dirty caches.
+                Cache::Dirty => samples.push(proven, [clock.ns(board.at(0).since(before))]),
+            }
         });
     })?;
-    if two {
-        let (board, clock) = rig.share();
-        let other = rig.port.spawn("Q", LOW, async move |calls| {
-            let mut proof = 0;
-            loop {
-                if cache == Cache::Dirty {
-                    board.mark(0, clock.stamp());
-                }
-                proof += 1;
-                board.prove(proof);
-                calls.yield_now().await;
+    let (board, clock) = rig.share();
+    let other = rig.port.spawn("Q", LOW, async move |calls| {
+        let mut proof = 0;
+        loop {
+            if cache == Cache::Dirty {
+                board.mark(0, clock.stamp());
             }
-        })?;
-        rig.port.start(other)?;
-    }
+            proof += 1;
+            board.prove(proof);
+            calls.yield_now().await;
+        }
+    })?;
+    rig.port.start(other)?;
     rig.run(first)
 }

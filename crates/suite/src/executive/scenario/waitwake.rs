@@ -2,7 +2,8 @@
 //!
 //! On threads each T is a pair of stamps. On fibers a T is a few nanoseconds, less than a stamp can tell, and a closed loop
 //! gives only sums, for each switch to A has its switch back. So a chain splits them: tasks of ascending urgency, each of
-//! which triggers (wakes) the next, with stamps at both ends.
+//! which triggers (wakes) the next, with stamps at both ends. It is entered at its beginning and at its middle in turns, and what the
+//! longer one takes more is a T for each link more.
 //!
 //! ```text
 //!   B ─ stamp ─ trigger ─► A1 ─ trigger ─► A2 ─ … ─► Ak ─ stamp        k · T1
@@ -19,6 +20,10 @@ use crate::executive::port::{Ability, Calls, Port, TaskUrgency};
 /// Tasks of a chain: few enough for the first-level cache, where their stacks share sets, and for the processor's stack of
 /// predicted returns; enough for some hundred nanoseconds.
 pub(crate) const LINKS: u8 = 8;
+/// Links of the shorter chain, which is the second half of the longer one.
+pub(crate) const LINKS_FEWER: u8 = LINKS / 2;
+/// The order in which the chains are taken: whether it is the longer one.
+pub(crate) const TURNS: [bool; 4] = [false, true, true, false];
 /// The urgency of the most urgent task of a scenario.
 pub(crate) const HIGH: TaskUrgency = 16;
 /// The urgency of the least urgent one, which measures.
@@ -31,9 +36,9 @@ pub(super) fn group<P: Port>() -> Group {
         quantity("t3", "T3", How::Chain, "B calls wake(A) until A continues after wait"),
         quantity("t4", "T4", How::Chain, "A ends until B continues"),
     ];
-    let sum = quantity("sum", "T1+T2+T3+T4", How::Diff, "trigger, wait, wake and end in a closed loop").by_round();
+    let sum = quantity("sum", "T1+T2+T3+T4", How::Loop, "trigger, wait, wake and end in a closed loop").by_round();
     let measures = "wake and wait in a closed loop: a switch there and one back";
-    let roundtrip = quantity("roundtrip", "wake and wait", How::Diff, measures).by_round();
+    let roundtrip = quantity("roundtrip", "wake and wait", How::Loop, measures).by_round();
     Group {
         segment: "waitwake",
         title: "Wait/Wake",
@@ -174,8 +179,11 @@ fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
 /// T1 down and T4 up a chain of triggers.
 fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
-    let mut next = None;
+    let (mut next, mut middle) = (None, None);
     for link in 0..LINKS {
+        if link == LINKS_FEWER {
+            middle = next;
+        }
         let (board, clock) = rig.share();
         let mut proof = 0;
         next = Some(rig.port.spawn("A", HIGH + link, async move |calls| {
@@ -189,21 +197,26 @@ fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             }
         })?);
     }
-    let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
-    let ((board, _), (clock, slice, tray), pair) = (rig.share(), rig.measuring(), bench.pair_ns);
+    let (Some(first), Some(middle)) = (next, middle) else { return Err(Absent::final_("a chain has no links")) };
+    let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut proof = 0;
-        sampling!(calls, (clock, slice, tray), samples: 2 => {
-            let before = clock.stamp();
-            calls.trigger(first).await;
-            let after = clock.stamp();
-            proof += 1;
-            let proven = board.proof() == proof;
-            let per_link = |ticks| (clock.ns(ticks) - pair) / f64::from(LINKS);
-            samples.push(proven, [per_link(board.at(0).since(before)), per_link(after.since(board.at(1)))]);
-            if !proof_comes::<P>(calls, &board, proof, &clock).await {
-                break;
+        sampling!('sampling: calls, (clock, slice, tray), samples: 2 => {
+            let mut times = [[0.0; 4]; 2];
+            let mut proven = true;
+            for (turn, longer) in TURNS.into_iter().enumerate() {
+                let before = clock.stamp();
+                calls.trigger(if longer { first } else { middle }).await;
+                let after = clock.stamp();
+                proof += 1;
+                proven &= board.proof() == proof;
+                times[0][turn] = clock.ns(board.at(0).since(before));
+                times[1][turn] = clock.ns(after.since(board.at(1)));
+                if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                    break 'sampling;
+                }
             }
+            samples.push_slope(proven, u64::from(LINKS - LINKS_FEWER), times);
         });
     })?;
     rig.run(low)
@@ -212,8 +225,11 @@ fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
 /// T3 down and T2 up a chain of wakes.
 fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
-    let mut next = None;
+    let (mut next, mut middle) = (None, None);
     for link in 0..LINKS {
+        if link == LINKS_FEWER {
+            middle = next;
+        }
         let (board, clock) = rig.share();
         let mut proof = 0;
         let task = rig.port.spawn("A", HIGH + link, async move |calls| {
@@ -232,21 +248,26 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
         rig.port.start(task)?;
         next = Some(task);
     }
-    let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
-    let ((board, _), (clock, slice, tray), pair) = (rig.share(), rig.measuring(), bench.pair_ns);
+    let (Some(first), Some(middle)) = (next, middle) else { return Err(Absent::final_("a chain has no links")) };
+    let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut proof = 0;
-        sampling!(calls, (clock, slice, tray), samples: 2 => {
-            let before = clock.stamp();
-            calls.wake(first).await;
-            let after = clock.stamp();
-            proof += 1;
-            let proven = board.proof() == proof;
-            let per_link = |ticks| (clock.ns(ticks) - pair) / f64::from(LINKS);
-            samples.push(proven, [per_link(board.at(0).since(before)), per_link(after.since(board.at(1)))]);
-            if !proof_comes::<P>(calls, &board, proof, &clock).await {
-                break;
+        sampling!('sampling: calls, (clock, slice, tray), samples: 2 => {
+            let mut times = [[0.0; 4]; 2];
+            let mut proven = true;
+            for (turn, longer) in TURNS.into_iter().enumerate() {
+                let before = clock.stamp();
+                calls.wake(if longer { first } else { middle }).await;
+                let after = clock.stamp();
+                proof += 1;
+                proven &= board.proof() == proof;
+                times[0][turn] = clock.ns(board.at(0).since(before));
+                times[1][turn] = clock.ns(after.since(board.at(1)));
+                if !proof_comes::<P>(calls, &board, proof, &clock).await {
+                    break 'sampling;
+                }
             }
+            samples.push_slope(proven, u64::from(LINKS - LINKS_FEWER), times);
         });
     })?;
     rig.run(low)
@@ -266,7 +287,7 @@ pub(crate) fn closed_run<P: Port>(bench: &Bench, cache: Cache, with_trigger: boo
     if with_trigger { all_four::<P>(bench, cache) } else { wake_and_wait::<P>(bench, cache) }
 }
 
-/// The closed loop of trigger, wait, wake and end, less the stamps around it. The proofs stay in: they are a nanosecond.
+/// The closed loop of trigger, wait, wake and end, the stamps around it included. The proofs stay in: they are a nanosecond.
 fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let (board, _) = rig.share();
@@ -279,7 +300,7 @@ fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
         board.prove(proof);
     })?;
     let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
-    let (preempts, rounds, pair) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds(cache), bench.pair_ns);
+    let (preempts, rounds) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds(cache));
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut proof = 0;
         sampling!('sampling: calls, (clock, slice, tray), samples: 1 => {
@@ -301,7 +322,7 @@ fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
                 }
             }
             let ticks = clock.stamp().since(before);
-            samples.push(unproven == 0 || !preempts, [(clock.ns(ticks) - pair) / rounds as f64]);
+            samples.push_mean(unproven == 0 || !preempts, rounds, [clock.ns(ticks)]);
             if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
@@ -310,7 +331,7 @@ fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     rig.run(low)
 }
 
-/// The closed loop of wake and wait, less the stamps around it.
+/// The closed loop of wake and wait, the stamps around it included.
 fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let (board, _) = rig.share();
@@ -324,7 +345,7 @@ fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
     })?;
     rig.port.start(high)?;
     let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
-    let (preempts, rounds, pair) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds(cache), bench.pair_ns);
+    let (preempts, rounds) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds(cache));
     let low = rig.port.spawn("B", LOW, async move |calls| {
         clock.settle(cache);
         let mut proof = 0;
@@ -341,7 +362,7 @@ fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
                 }
             }
             let ticks = clock.stamp().since(before);
-            samples.push(unproven == 0 || !preempts, [(clock.ns(ticks) - pair) / rounds as f64]);
+            samples.push_mean(unproven == 0 || !preempts, rounds, [clock.ns(ticks)]);
             if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
