@@ -35,6 +35,8 @@ mod merge;
 mod probe;
 #[cfg(target_os = "linux")]
 pub mod reaction;
+#[cfg(target_os = "linux")]
+mod remedies;
 mod round;
 pub mod rounds;
 mod sheet_run;

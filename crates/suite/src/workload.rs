@@ -80,8 +80,10 @@ impl ReactionSource {
 pub struct WorkloadRun {
     /// What runs.
     pub workload: Workload,
-    /// The priority under `SCHED_FIFO`; none for an ordinary program, whose timer slack is 1 ns.
+    /// The priority under `SCHED_FIFO`; none for an ordinary program.
     pub priority: Option<u8>,
+    /// The timer slack of an ordinary program; a real-time one has none.
+    pub slack: Nanos,
     /// The CPU that it runs on. Events are fired from another one, where there is another.
     pub cpu: Cpu,
     /// For how long.
@@ -112,7 +114,7 @@ impl WorkloadRun {
             policy: Some(self.priority.map_or(Policy::Other, Policy::Fifo)),
             cpu: Some(self.cpu),
             lock_memory: self.priority.is_some(),
-            slack: Some(Nanos::new(1)),
+            slack: Some(self.slack),
         };
         // Relaxed: a plain flag.
         let stopped = || interrupted.load(Ordering::Relaxed);
@@ -193,7 +195,7 @@ mod tests {
         let timebase = Timebase::calibrate(Host).expect("a time base");
         let cpu = Host.affinity().0.last().copied().expect("a CPU");
         let of = |workload| {
-            let run = WorkloadRun { workload, priority: None, cpu, span: Nanos::from_millis(60) };
+            let run = WorkloadRun { workload, priority: None, cpu, span: Nanos::from_millis(60), slack: Nanos::new(1) };
             run.observe(&timebase, &AtomicBool::new(false)).expect("an ordinary program may")
         };
         let looped = of(Workload::Loop(Nanos::from_millis(1)));
@@ -209,7 +211,7 @@ mod tests {
         let timebase = Timebase::calibrate(Host).expect("a time base");
         let cpu = Host.affinity().0.last().copied().expect("a CPU");
         let workload = Workload::Loop(Nanos::from_millis(1));
-        let run = WorkloadRun { workload, priority: None, cpu, span: Nanos::from_secs(600) };
+        let run = WorkloadRun { workload, priority: None, cpu, span: Nanos::from_secs(600), slack: Nanos::new(1) };
         let observed = run.observe(&timebase, &AtomicBool::new(true)).expect("an ordinary program may");
         assert!(observed.values.is_empty(), "{observed:?}");
     }

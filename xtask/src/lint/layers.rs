@@ -24,7 +24,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("device", &["describe", "machine", "time", "ring", "source"]),
     ("station", &["describe", "machine", "time", "device"]),
     ("sheet", &[]),
-    ("suite", &["machine", "time", "exec", "ring", "source", "record", "play", "device", "station", "sheet"]),
+    (
+        "suite",
+        &["machine", "time", "settings", "exec", "ring", "source", "record", "play", "device", "station", "sheet"],
+    ),
     ("advice", &["describe", "machine", "time", "settings", "sheet", "suite"]),
     ("c", &["machine", "time", "sheet", "device"]),
     (

@@ -101,6 +101,7 @@ impl Trial {
             priority: (!requirement.ordinary).then_some(request.priority),
             cpu,
             span: Nanos::from_millis(20),
+            slack: Nanos::new(1),
         };
         // A short one to warm up, and to see whether the policy is permitted.
         if let Err(absent) = run.observe(timebase, interrupted) {

@@ -11,7 +11,7 @@ use crate::callers::{Program, Start};
 use crate::clocks::Read;
 use crate::probe::Probes;
 pub use crate::transfer::Disks;
-use crate::{executive, reaction, transfer};
+use crate::{executive, reaction, remedies, transfer};
 
 /// What is read: the segment of its id, its name for people, and how.
 pub(crate) const READS: &[(&str, &str, Read)] = &[
@@ -119,7 +119,7 @@ impl SentDisks {
 
 /// The chapters that only this system has.
 pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> {
-    vec![executive::probes(), reaction::probes(), transfer::probes()]
+    vec![executive::probes(), reaction::probes(), transfer::probes(), remedies::probes()]
 }
 
 /// What a reader of a sheet made here must know before any figure.

@@ -148,7 +148,7 @@ struct Entry {
 impl<M: Machine + Clone + Sync> Context<'_, M> {
     /// A context on a simulated machine, without rows.
     #[cfg(test)]
-    pub(super) fn for_test<'c>(
+    pub(crate) fn for_test<'c>(
         machine: &M,
         interrupted: &'c AtomicBool,
         progress: &'c mut dyn FnMut(SheetProgress<'_>),
