@@ -30,7 +30,7 @@ complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "round" -d 'Be
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "chain" -d 'Be a process of the chapter Reaction; `sheet` starts it'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "caller" -d 'Make the calls of the chapter Callers from Rust; `sheet` starts it'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "sheet" -d 'Measure this computer and print its timing data sheet'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "compare" -d 'Compare sheets: conditions first, then ratios with intervals'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "compare" -d 'Compare sheets: what differs, what is the same, and what cannot be told'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "delay" -d 'Make delays and show how late each returned'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "clock" -d 'Calibrate the processor\'s counter and say whether to trust it'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "can" -d 'Say whether this computer can do a job: yes, no or not shown'
@@ -78,8 +78,18 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l redact -
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l full -d 'Show every chapter; on HTML pages, unfold them'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l verbose -d 'In text, show every fact and the id of every row; in a comparison, show every row'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-if -d 'End with exit code 6 if a ratio of medians exceeds a limit, for instance \'clocks.read.now.later>1.2\'; may be repeated' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l verbose -d 'List absent rows and rows without a difference, too'
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-if -d 'Fail if a ratio of medians is beyond a limit with 95 %, for instance \'clocks.read.now.later>1.2\'; may be repeated' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l only -d 'Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; with commas between' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l margin -d 'Changes below this are the same' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l ledger -d 'A folder of five or more sheets of one build on this machine, which say how much its sheets vary' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l format -d 'Format [default: by the ending of --out, otherwise text]' -r -f -a "text\t'Plain text for a terminal'
+md\t'Markdown'
+json\t'JSON, as `hairspring schema` describes it'
+html\t'One self-contained page with plots'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l out -d 'Write to this file instead of the standard output' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l strict -d 'A limit that cannot be decided fails'
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l lenient -d 'A limit that cannot be decided passes, with a line that says so'
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l verbose -d 'In text, list every row'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand delay" -l count -d 'Number of delays [default: as many as fit into two seconds, at most 10000]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand delay" -l priority -d 'Run under SCHED_FIFO with this priority, 1 to 99' -r
@@ -287,7 +297,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fi
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "chain" -d 'Be a process of the chapter Reaction; `sheet` starts it'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "caller" -d 'Make the calls of the chapter Callers from Rust; `sheet` starts it'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "sheet" -d 'Measure this computer and print its timing data sheet'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "compare" -d 'Compare sheets: conditions first, then ratios with intervals'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "compare" -d 'Compare sheets: what differs, what is the same, and what cannot be told'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "delay" -d 'Make delays and show how late each returned'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "clock" -d 'Calibrate the processor\'s counter and say whether to trust it'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "can" -d 'Say whether this computer can do a job: yes, no or not shown'

@@ -13,6 +13,7 @@ pub(crate) enum Exit {
     Unreadable,
     GateFailed,
     NoData,
+    GateUndecided,
     Cannot,
     NotShown,
     NotSet,
@@ -34,7 +35,7 @@ struct Row {
 }
 
 /// Every exit. The first three can end every command, the others only those that they name.
-const TABLE: [Row; 14] = [
+const TABLE: [Row; 15] = [
     Row {
         exit: Exit::Success,
         code: 0,
@@ -90,12 +91,23 @@ const TABLE: [Row; 14] = [
         meaning: "the recording cannot be read, or some of its bytes are unaccounted for",
         of: &[("record", ""), ("play", ""), ("verify", ""), ("recover", ""), ("join", ""), ("export", "")],
     },
-    Row { exit: Exit::GateFailed, code: 6, meaning: "a limit of --fail-if was exceeded", of: &[("compare", "")] },
+    Row {
+        exit: Exit::GateFailed,
+        code: 6,
+        meaning: "a limit of --fail-if was exceeded",
+        of: &[("compare", "with 95 %; or a figure has vanished; with --strict also if a limit could not be decided")],
+    },
     Row {
         exit: Exit::NoData,
         code: 7,
         meaning: "the time of --wait passed before the first data came",
         of: &[("record", "")],
+    },
+    Row {
+        exit: Exit::GateUndecided,
+        code: 8,
+        meaning: "a limit of --fail-if could neither be shown to be exceeded nor to be kept",
+        of: &[("compare", "without --strict and --lenient; no other limit failed")],
     },
     Row {
         exit: Exit::Cannot,
@@ -227,7 +239,7 @@ mod tests {
         let mut codes: Vec<u8> = TABLE.iter().map(|row| row.exit.code()).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 125, 126, 127, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 125, 126, 127, 130]);
     }
 
     #[test]

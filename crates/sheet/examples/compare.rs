@@ -1,21 +1,23 @@
-//! Two sheets beside each other: what differs in the conditions, the ratio of each pair of figures, and a gate for a build server.
+//! Two sheets beside each other: the ratio of each pair of figures, what may be said of it, and a gate for a build server.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_sheet::render;
-use hairspring_sheet::{ComparisonGate, compare};
+use hairspring_sheet::{CompareTerms, ComparedSheets, ComparisonGate, Sheet, compare};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let read = |name: &str| {
+    let read = |name: &str| -> Result<ComparedSheets, Box<dyn std::error::Error>> {
         let file = format!("{}/../../sheets/historic/{name}.json", env!("CARGO_MANIFEST_DIR"));
-        render::from_json(&std::fs::read_to_string(file)?).map_err(Box::<dyn std::error::Error>::from)
+        let sheet: Sheet = render::from_json(&std::fs::read_to_string(file)?)?;
+        Ok(ComparedSheets { name: name.to_owned(), sheets: vec![sheet] })
     };
-    let comparison = compare(&read("amx86-486sx")?, &[read("amx86-net186")?]);
+    // Three sheets a side would have verdicts.
+    let comparison = compare(&[read("amx86-486sx")?, read("amx86-net186")?], &CompareTerms::default());
     for row in &comparison.rows {
         if let Some(ratio) = row.others[0].ratio {
             println!("{:45} {ratio:.2} {:?}", row.id, row.others[0].verdict);
         }
     }
-    let gate = ComparisonGate::parse("executive.amx86.mailbox>5")?;
-    println!("{} rows fail the gate", gate.check(&comparison).len());
+    let report = ComparisonGate::parse("executive.amx86.mailbox>5")?.check(&comparison);
+    println!("the gate {}: {}", report.outcome, report.findings[0].text);
     Ok(())
 }

@@ -1,43 +1,106 @@
-//! Comparing sheets: what differs in the conditions, then every figure against its fellow of the same id.
+//! Comparing sheets: what differs in the conditions, then a verdict for every figure.
 //!
-//! Problem: two medians are never equal, and most differences between two sheets mean nothing.
-//! Solution: each median comes with a 95 % interval from its order statistics. Two medians are called different only if
-//! their intervals do not meet; the interval of their ratio joins the worst ends of both, so it is wider than 95 %
-//! demands, never narrower. A difference that is shown is then held against the spread within the sheets: a median that
-//! moved by less than its own interquartile range is real and yet smaller than what any single event varies by.
-//! A document that has no medians is compared by its means, or by its maxima, and says so: without an interval, a
-//! ratio is all there is.
-//! Conditions: samples within a sheet are taken to be independent. Two sheets of one machine vary by more than
-//! their samples do, so take several of each before believing a small difference.
+//! Problem: two medians are never equal, and most differences between two sheets mean nothing. Samples of one run depend on each other,
+//! whole chapters shift between runs, and two sheets of one build that were taken 20 s apart differ in half of their figures by more
+//! than their samples explain.
+//! Solution: three verdicts. A figure *differs*, is *the same within* a margin, or nothing can be said, and then the comparison says
+//! which difference it could have seen. The unit of every test is what varies between two measurements: a sheet, or a pair of rounds
+//! of an [`Interleaved`] comparison. Over all rows at most 5 % of the figures that are declared different are expected to be false.
+//! Conditions: the rounds of one sheet do not show how much the machine drifts until the next sheet, so two single sheets decide nothing.
+//! Three sheets a side do, or a [`SheetLedger`] of what varies between sheets of this machine.
+//!
+//! Counts, largest values and documents without medians have ratios and no verdicts.
 
-use std::collections::HashSet;
+mod conditions;
+mod interleaved;
+mod judge;
+mod ledger;
+mod shift;
 
-use crate::{Centre, FactValue, Figure, Row, Sheet, Unit, Value};
+use std::collections::{HashMap, HashSet};
 
-/// Sheets compared with the first of them.
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use conditions::DifferingFact;
+pub use interleaved::{COMPARISON_SCHEMA, ComparedBuild, Interleaved, InterleavedRow, RoundPair, compare_interleaved};
+pub use ledger::{LEDGER_MIN, LedgerError, SheetLedger};
+pub use shift::ChapterShift;
+
+use crate::statistics::{Difference, Margins, Scale, Units, middle};
+use crate::{Centre, Figure, Method, Row, RowPattern, Sheet, Unit, Value};
+pub(crate) use shift::chapter;
+
+/// So many sheets a side make a sheet the unit of the comparison.
+pub const SHEETS_MIN: usize = 3;
+
+/// The version of the JSON form of a [`Comparison`].
+pub const VERDICTS_SCHEMA: &str = "hairspring.verdicts/1";
+
+/// One side of a comparison: sheets of one build on one machine.
 #[derive(Clone, Debug, PartialEq)]
+pub struct ComparedSheets {
+    /// What people call it.
+    pub name: String,
+    /// Its sheets; at least one.
+    pub sheets: Vec<Sheet>,
+}
+
+/// What a comparison is asked for beside the sheets.
+#[derive(Clone, Debug, Default)]
+pub struct CompareTerms {
+    /// The margin of *same*, as a fraction, in place of 5 %.
+    pub same: Option<f64>,
+    /// How much sheets of this machine vary.
+    pub ledger: Option<SheetLedger>,
+    /// Only the rows that one of these covers; all rows without any.
+    pub only: Vec<RowPattern>,
+}
+
+/// Sides compared with the first of them.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// The sheets, the baseline first: machine, time and build, to tell them apart.
-    pub sheets: Vec<String>,
-    /// The facts that are not the same in all sheets.
+    /// Always [`VERDICTS_SCHEMA`].
+    pub schema: String,
+    /// The sides, the baseline first.
+    pub sides: Vec<SideSummary>,
+    /// What allows verdicts on each of the other sides, in their order.
+    pub grounds: Vec<Grounds>,
+    /// The facts that are not the same on all sides.
     pub conditions: Vec<DifferingFact>,
+    /// Chapters that moved as a whole.
+    pub shifts: Vec<ChapterShift>,
     /// One entry for each id, in the order of the baseline, then those that only others have.
     pub rows: Vec<ComparedRow>,
+    /// What a reader must know first: builds that are the same program, pairs that were void.
+    pub remarks: Vec<String>,
 }
 
-/// A fact that is not the same in all sheets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DifferingFact {
-    /// Id of the fact.
-    pub id: String,
-    /// What it is, for people.
-    pub label: String,
-    /// Its value in each sheet, in their order; `None` where the sheet has it not, or has it as absent.
-    pub values: Vec<Option<String>>,
+/// One side, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SideSummary {
+    /// What people call it.
+    pub name: String,
+    /// Machine and time of each of its sheets; or its build.
+    pub taken: Vec<String>,
 }
 
-/// One id in all sheets.
-#[derive(Clone, Debug, PartialEq)]
+/// What allows a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grounds {
+    /// Rounds of both sides were taken in turns: so many pairs.
+    Turns(usize),
+    /// There are at least three sheets on both sides; the number is that of the side with fewer.
+    Sheets(usize),
+    /// A ledger says how much sheets of this machine vary: so many sheets.
+    Ledger(usize),
+    /// There are too few sheets, so no figure has a verdict.
+    SingleSheets,
+}
+
+/// One id on all sides.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedRow {
     /// Id of the row.
     pub id: String,
@@ -47,127 +110,270 @@ pub struct ComparedRow {
     pub centre: Centre,
     /// What the baseline has.
     pub baseline: ComparedSide,
-    /// Each of the other sheets against the baseline, in their order.
+    /// Each of the other sides against the baseline, in their order.
     pub others: Vec<Against>,
-    /// The greatest of the compared values over the least one, over all sheets; `None` with fewer than two positive ones.
-    pub spread_of_values: Option<f64>,
 }
 
-/// What one sheet has for an id.
-#[derive(Clone, Debug, PartialEq)]
+/// What one side has for an id.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ComparedSide {
     /// A figure with a value to compare.
     Measured {
-        /// The unit of the numbers.
+        /// The unit of the number.
         unit: Unit,
-        /// How many samples there are.
-        n: u64,
-        /// The median, or the statistic that the row compares.
+        /// The median, or the statistic that the row compares; over several sheets or rounds the one in the middle.
         value: f64,
-        /// The 95 % interval of the median; `None` below 6 samples, and for other statistics.
-        interval: Option<[f64; 2]>,
-        /// Interquartile range; `None` below 4 samples.
-        spread: Option<f64>,
+        /// The values of the units: of every sheet, or of every round that counts.
+        values: Vec<f64>,
     },
     /// The row is there, but without a figure, for this reason.
     Absent(String),
-    /// The sheet has no such row.
+    /// The side has no such row.
     Missing,
 }
 
-/// Another sheet's figure against the baseline's.
-#[derive(Clone, Debug, PartialEq)]
+/// Another side's figure against the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Against {
-    /// What the other sheet has.
+    /// What the other side has.
     pub side: ComparedSide,
     /// Its value over the baseline's; `None` unless both are positive.
     pub ratio: Option<f64>,
-    /// An interval that holds the true ratio with at least 95 %; `None` without intervals on both sides.
+    /// An interval that holds the true ratio with 95 %, or the true difference where one of the values is not positive. Between single
+    /// sheets it says what their rounds say, which leaves out how the machine drifts; `None` where not even rounds are known.
     pub interval: Option<[f64; 2]>,
+    /// The difference on which a verdict rests; `None` where there is none.
+    pub difference: Option<Difference>,
+    /// What counts as nothing, and what as the same; `None` where there is no verdict by its kind.
+    pub margins: Option<Margins>,
     /// What may be said.
     pub verdict: RowVerdict,
 }
 
-/// What may be said of two medians.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What may be said of a figure on two sides. Changes are fractions of the baseline (0.12 is 12 % more), or differences in the unit of
+/// the row where one of its values is not positive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RowVerdict {
-    /// The intervals of the medians meet, or the values are equal.
-    NoDifferenceShown,
-    /// The other median is higher.
-    Higher {
-        /// Whether it moved by less than the interquartile range of either sheet.
-        within_spread: bool,
+    /// The true change is at least this one, negative for less.
+    Differs {
+        /// The end of the interval that is nearer to no change, at the level at which the row was declared.
+        at_least: f64,
+        /// The margin within which it is the same for most purposes, although it differs.
+        within: Option<f64>,
     },
-    /// The other median is lower.
-    Lower {
-        /// Whether it moved by less than the interquartile range of either sheet.
-        within_spread: bool,
+    /// The true change is smaller than this margin.
+    Same {
+        /// The margin.
+        within: f64,
     },
-    /// One side has fewer than 6 samples, which make no interval.
-    TooFewSamples,
-    /// One side states no interval, although it has samples enough: a document without it.
-    NoInterval,
+    /// Neither was shown.
+    CannotTell(Doubt),
+    /// There are no two figures to compare.
+    Unmatched(Unmatched),
+}
+
+/// Why nothing can be said of two figures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// The figure varies too much.
+    Varies {
+        /// The smallest change that a comparison such as this one would show in four of five cases.
+        smallest: f64,
+        /// So many rounds, or sheets, a side would show a change of the size of the margin of *same*; null if more than 1,000.
+        needed: Option<usize>,
+    },
+    /// The sheets are too few, and what varies between sheets of this machine is not known.
+    SingleSheets,
+    /// This row is in fewer than three sheets of a side, in too few of the ledger, or in fewer than two pairs of rounds.
+    TooFew,
+    /// Largest values, counts and means of single documents have no verdict.
+    NotJudged,
+    /// Too many pairs of rounds were disturbed.
+    Void,
+}
+
+/// Why there are no two figures to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unmatched {
     /// Only the baseline has the row.
     OnlyInBaseline,
-    /// Only the other sheet has the row.
+    /// Only the other side has the row.
     OnlyInOther,
     /// The baseline has the row, but no figure in it.
     AbsentInBaseline,
-    /// The other sheet has the row, but no figure in it.
+    /// The other side has the row, but no figure in it.
     AbsentInOther,
-    /// Neither sheet has a figure for this id.
+    /// Neither side has a figure for this id.
     AbsentInBoth,
     /// The two figures have different units and cannot be compared: one of the sheets is wrong.
     UnitsDiffer,
 }
 
-/// Compares sheets with a baseline. Never fails: what cannot be compared says so in its verdict.
-pub fn compare(baseline: &Sheet, others: &[Sheet]) -> Comparison {
-    let sheets: Vec<&Sheet> = std::iter::once(baseline).chain(others).collect();
+/// The rows of one sheet by their ids.
+type Rows<'a> = HashMap<&'a str, &'a Row>;
+
+fn by_id(sheet: &Sheet) -> Rows<'_> {
+    sheet.rows().map(|row| (row.id.as_str(), row)).collect()
+}
+
+/// Compares sides with the first of them. Never fails: what cannot be compared says so in its verdict.
+pub fn compare(sides: &[ComparedSheets], terms: &CompareTerms) -> Comparison {
+    let index: Vec<Vec<Rows<'_>>> = sides.iter().map(|side| side.sheets.iter().map(by_id).collect()).collect();
     let mut seen = HashSet::new();
-    let rows = sheets.iter().flat_map(|s| s.rows()).filter(|row| seen.insert(row.id.as_str()));
+    let wanted = |row: &&Row| terms.only.is_empty() || terms.only.iter().any(|pattern| pattern.covers(&row.id));
+    let all = sides.iter().flat_map(|side| &side.sheets).flat_map(Sheet::rows);
+    let ids = all.filter(wanted).filter(|row| seen.insert(row.id.as_str()));
+    let mut rows: Vec<ComparedRow> = ids.map(|row| compared_row(row, &index, terms)).collect();
+    judge::judge(&mut rows);
+    let fewest = |other: &ComparedSheets| sides.first().map_or(0, |side| side.sheets.len()).min(other.sheets.len());
+    let grounds = |other| match &terms.ledger {
+        _ if fewest(other) >= SHEETS_MIN => Grounds::Sheets(fewest(other)),
+        Some(ledger) => Grounds::Ledger(ledger.sheets()),
+        None => Grounds::SingleSheets,
+    };
+    let summary = |side: &ComparedSheets| SideSummary {
+        name: side.name.clone(),
+        taken: side.sheets.iter().map(conditions::machine_and_time).collect(),
+    };
     Comparison {
-        sheets: sheets.iter().map(|s| name(s)).collect(),
-        conditions: differing_facts(&sheets),
-        rows: rows.map(|row| compared_row(row, &sheets)).collect(),
+        schema: VERDICTS_SCHEMA.to_owned(),
+        sides: sides.iter().map(summary).collect(),
+        grounds: sides.iter().skip(1).map(grounds).collect(),
+        conditions: conditions::differing(sides),
+        shifts: shift::shifts(&rows, sides.len().saturating_sub(1), &[]),
+        rows,
+        remarks: Vec::new(),
     }
 }
 
-fn compared_row(row: &Row, sheets: &[&Sheet]) -> ComparedRow {
-    let rows: Vec<Option<&Row>> = sheets.iter().map(|s| s.row(&row.id)).collect();
-    let figures: Vec<&Figure> = rows.iter().filter_map(|row| row.and_then(Row::figure)).collect();
-    let in_all = |centre: &Centre| figures.iter().all(|figure| centre.of(figure).is_some());
+/// What one side has for an id: how many sheets it has, the figures in them, and the side as it is shown.
+struct OneSide<'a> {
+    sheets: usize,
+    figures: Vec<&'a Figure>,
+    shown: ComparedSide,
+}
+
+fn compared_row(row: &Row, index: &[Vec<Rows<'_>>], terms: &CompareTerms) -> ComparedRow {
+    let id = row.id.as_str();
+    let found: Vec<Vec<&Row>> =
+        index.iter().map(|sheets| sheets.iter().filter_map(|rows| rows.get(id).copied()).collect()).collect();
+    let in_all = |centre: &Centre| {
+        found.iter().flatten().filter_map(|row| row.figure()).all(|figure| centre.of(figure).is_some())
+    };
     let centre = Centre::ALL.into_iter().find(in_all).unwrap_or(Centre::Median);
-    let sides: Vec<ComparedSide> = rows.into_iter().map(|row| ComparedSide::of(row, centre)).collect();
-    let spread_of_values = spread_of_values(&sides);
-    let mut sides = sides.into_iter();
-    let baseline = sides.next().unwrap_or(ComparedSide::Missing);
-    let others = sides.map(|side| against(&baseline, side)).collect();
-    ComparedRow { id: row.id.clone(), label: row.label.clone(), centre, baseline, others, spread_of_values }
+    let sides = index.iter().zip(&found).map(|(sheets, rows)| OneSide::new(sheets.len(), rows, centre));
+    let sides: Vec<OneSide<'_>> = sides.collect();
+    let others = sides.iter().skip(1).map(|other| against(id, &sides[0], other, centre, terms)).collect();
+    let baseline = sides.into_iter().next().map_or(ComparedSide::Missing, |side| side.shown);
+    ComparedRow { id: row.id.clone(), label: row.label.clone(), centre, others, baseline }
+}
+
+impl<'a> OneSide<'a> {
+    fn new(sheets: usize, rows: &[&'a Row], centre: Centre) -> Self {
+        let figures: Vec<&Figure> = rows.iter().filter_map(|row| row.figure()).collect();
+        let values: Vec<f64> = figures.iter().filter_map(|figure| centre.of(figure)).collect();
+        let reason = rows.iter().find_map(|row| match &row.value {
+            Value::Absent(absent) => Some(absent.reason.clone()),
+            Value::Figure(_) => None,
+        });
+        let shown = match (figures.first(), middle(&values)) {
+            (Some(figure), Some(value)) => ComparedSide::Measured { unit: figure.unit, value, values },
+            (Some(figure), None) if figure.n == 0 => ComparedSide::Absent("there are no samples".to_owned()),
+            (Some(_), None) => ComparedSide::Absent("no statistic is in all the sheets".to_owned()),
+            (None, _) => reason.map_or(ComparedSide::Missing, ComparedSide::Absent),
+        };
+        Self { sheets, figures, shown }
+    }
+
+    /// The rounds of its only sheet.
+    fn rounds(&self, scale: Scale, quantum: Option<f64>) -> Option<Units> {
+        let [figure] = self.figures.as_slice() else { return None };
+        let medians: Vec<f64> = figure.rounds.iter().map(|round| round.median).collect();
+        Units::new(&medians, scale, quantum)
+    }
+}
+
+/// One row of another side against the baseline's, but for the verdict, which depends on all rows together.
+fn against(id: &str, baseline: &OneSide<'_>, other: &OneSide<'_>, centre: Centre, terms: &CompareTerms) -> Against {
+    let (values, mut against) = match matched(&baseline.shown, &other.shown) {
+        Ok(values) => (values, Against::doubted(other.shown.clone(), Doubt::NotJudged)),
+        Err(unmatched) => return Against::unmatched(other.shown.clone(), unmatched),
+    };
+    let both = || baseline.figures.iter().chain(&other.figures);
+    let (unit, scale) = (both().next().map_or(Unit::Ns, |figure| figure.unit), Scale::of(&values.concat()));
+    let centres = values.each_ref().map(|values| middle(values).unwrap_or(0.0));
+    against.ratio = (scale == Scale::Log).then(|| centres[1] / centres[0]);
+    if both().any(|figure| figure.unit != unit) {
+        return Against::unmatched(against.side, Unmatched::UnitsDiffer);
+    }
+    let counted = both().any(|figure| figure.method == Method::Count || figure.unit == Unit::Count);
+    let quantum = both().filter_map(|figure| figure.quantum).max_by(f64::total_cmp);
+    against.margins =
+        Margins::of(unit, scale, centres, quantum, terms.same).filter(|_| centre == Centre::Median && !counted);
+    if against.margins.is_none() {
+        return against;
+    }
+    let units = values.each_ref().map(|values| Units::new(values, scale, quantum));
+    let [Some(a), Some(b)] = units else { return against };
+    let enough = baseline.sheets.min(other.sheets) >= SHEETS_MIN;
+    let (difference, doubt) = match &terms.ledger {
+        _ if enough && a.count.min(b.count) < SHEETS_MIN => (None, Doubt::TooFew),
+        _ if enough => (Difference::between_groups(&a, &b), Doubt::TooFew),
+        Some(ledger) => (ledger.difference(id, &a, &b, quantum), Doubt::TooFew),
+        None => (None, Doubt::SingleSheets),
+    };
+    against.verdict = RowVerdict::CannotTell(doubt);
+    // What the rounds of two single sheets say is shown, and decides nothing.
+    let rounds = || Difference::between_groups(&baseline.rounds(scale, quantum)?, &other.rounds(scale, quantum)?);
+    if let Some(shown) = difference.or_else(rounds) {
+        against.show(&shown);
+    }
+    against.difference = difference;
+    against
+}
+
+/// The values of both sides, or why there are none on both.
+fn matched(baseline: &ComparedSide, other: &ComparedSide) -> Result<[Vec<f64>; 2], Unmatched> {
+    use ComparedSide::{Absent, Measured, Missing};
+    match (baseline, other) {
+        (Measured { unit: a_unit, values: a, .. }, Measured { unit: b_unit, values: b, .. }) => {
+            if a_unit == b_unit {
+                Ok([a.clone(), b.clone()])
+            } else {
+                Err(Unmatched::UnitsDiffer)
+            }
+        }
+        (Measured { .. }, Absent(_)) => Err(Unmatched::AbsentInOther),
+        (Measured { .. } | Absent(_), Missing) => Err(Unmatched::OnlyInBaseline),
+        (Absent(_), Measured { .. }) => Err(Unmatched::AbsentInBaseline),
+        (Missing, Measured { .. } | Absent(_)) => Err(Unmatched::OnlyInOther),
+        (Absent(_), Absent(_)) | (Missing, Missing) => Err(Unmatched::AbsentInBoth),
+    }
+}
+
+impl Against {
+    fn doubted(side: ComparedSide, doubt: Doubt) -> Self {
+        let verdict = RowVerdict::CannotTell(doubt);
+        Self { side, ratio: None, interval: None, difference: None, margins: None, verdict }
+    }
+
+    fn unmatched(side: ComparedSide, unmatched: Unmatched) -> Self {
+        Self { verdict: RowVerdict::Unmatched(unmatched), ..Self::doubted(side, Doubt::NotJudged) }
+    }
+
+    /// Shows a difference: its ratio, where there is one, and its 95 % interval.
+    fn show(&mut self, difference: &Difference) {
+        let place = |end: f64| if difference.scale == Scale::Log { end.exp() } else { end };
+        self.interval = Some(difference.interval(0.05).map(place));
+        self.ratio = (difference.scale == Scale::Log).then(|| difference.estimate.exp());
+    }
 }
 
 impl ComparedSide {
-    fn of(row: Option<&Row>, centre: Centre) -> Self {
-        match row.map(|row| &row.value) {
-            None => ComparedSide::Missing,
-            Some(Value::Absent(absent)) => ComparedSide::Absent(absent.reason.clone()),
-            Some(Value::Figure(figure)) => ComparedSide::of_figure(figure, centre),
-        }
-    }
-
-    fn of_figure(figure: &Figure, centre: Centre) -> Self {
-        let Some(value) = centre.of(figure) else {
-            let reason = if figure.n == 0 { "there are no samples" } else { "no statistic is in all the sheets" };
-            return ComparedSide::Absent(reason.to_owned());
-        };
-        let (mut interval, mut spread) = (None, None);
-        if centre == Centre::Median {
-            interval = figure.median_interval;
-            spread = figure.q1.zip(figure.q3).map(|(q1, q3)| q3 - q1);
-        }
-        ComparedSide::Measured { unit: figure.unit, n: figure.n, value, interval, spread }
-    }
-
     /// The value that is compared, where there is one.
     pub fn value(&self) -> Option<f64> {
         match self {
@@ -177,103 +383,9 @@ impl ComparedSide {
     }
 }
 
-fn against(baseline: &ComparedSide, side: ComparedSide) -> Against {
-    let (mut ratio, mut interval) = (None, None);
-    let verdict = match (baseline, &side) {
-        (
-            ComparedSide::Measured { unit, n: a_n, value: a, interval: a_interval, spread: a_spread },
-            ComparedSide::Measured { unit: b_unit, n: b_n, value: b, interval: b_interval, spread: b_spread },
-        ) => {
-            if unit == b_unit {
-                let intervals = a_interval.zip(*b_interval);
-                ratio = (*a > 0.0 && *b > 0.0).then(|| b / a);
-                interval = intervals.and_then(|(a, b)| ratio_interval(a, b)).filter(|_| ratio.is_some());
-                let spread = a_spread.zip(*b_spread).map(|(a, b)| a.max(b));
-                let without = if *a_n.min(b_n) < 6 { RowVerdict::TooFewSamples } else { RowVerdict::NoInterval };
-                verdict(*a, *b, intervals, spread, without)
-            } else {
-                RowVerdict::UnitsDiffer
-            }
-        }
-        (ComparedSide::Measured { .. }, ComparedSide::Absent(_)) => RowVerdict::AbsentInOther,
-        (ComparedSide::Measured { .. } | ComparedSide::Absent(_), ComparedSide::Missing) => RowVerdict::OnlyInBaseline,
-        (ComparedSide::Absent(_), ComparedSide::Measured { .. }) => RowVerdict::AbsentInBaseline,
-        (ComparedSide::Missing, ComparedSide::Measured { .. } | ComparedSide::Absent(_)) => RowVerdict::OnlyInOther,
-        (ComparedSide::Absent(_), ComparedSide::Absent(_)) | (ComparedSide::Missing, ComparedSide::Missing) => {
-            RowVerdict::AbsentInBoth
-        }
-    };
-    Against { side, ratio, interval, verdict }
-}
-
-/// Judges by the medians' intervals rather than by their ratio, so that it holds for zero and below as well. For positive
-/// medians it is the same: the intervals meet exactly if the interval of the ratio encloses 1.
-fn verdict(
-    a: f64,
-    b: f64,
-    intervals: Option<([f64; 2], [f64; 2])>,
-    spread: Option<f64>,
-    without: RowVerdict,
-) -> RowVerdict {
-    let Some(([a_low, a_high], [b_low, b_high])) = intervals else {
-        return if a == b { RowVerdict::NoDifferenceShown } else { without };
-    };
-    if a_low <= b_high && b_low <= a_high {
-        return RowVerdict::NoDifferenceShown;
+impl RowVerdict {
+    /// Whether the figure was found to differ.
+    pub fn differs(self) -> bool {
+        matches!(self, RowVerdict::Differs { .. })
     }
-    let within_spread = spread.is_some_and(|spread| (b - a).abs() < spread);
-    if b > a { RowVerdict::Higher { within_spread } } else { RowVerdict::Lower { within_spread } }
-}
-
-fn ratio_interval([a_low, a_high]: [f64; 2], [b_low, b_high]: [f64; 2]) -> Option<[f64; 2]> {
-    (a_low > 0.0 && b_low > 0.0).then(|| [b_low / a_high, b_high / a_low])
-}
-
-fn spread_of_values(sides: &[ComparedSide]) -> Option<f64> {
-    let unit_of = |side: &ComparedSide| match side {
-        ComparedSide::Measured { unit, .. } => Some(*unit),
-        ComparedSide::Absent(_) | ComparedSide::Missing => None,
-    };
-    let units: Vec<Unit> = sides.iter().filter_map(unit_of).collect();
-    let values: Vec<f64> = sides.iter().filter_map(ComparedSide::value).collect();
-    let comparable = values.len() >= 2 && values.iter().all(|v| *v > 0.0) && units.iter().all(|u| *u == units[0]);
-    let (low, high) = values.iter().fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
-    comparable.then(|| high / low)
-}
-
-fn differing_facts(sheets: &[&Sheet]) -> Vec<DifferingFact> {
-    let mut seen = HashSet::new();
-    let facts = sheets.iter().flat_map(|s| &s.conditions.facts).filter(|fact| seen.insert(fact.id.as_str()));
-    let values = |id: &str| -> Vec<Option<String>> {
-        sheets.iter().map(|s| s.conditions.value(id).map(str::to_owned)).collect()
-    };
-    let differing = facts.map(|f| DifferingFact { id: f.id.clone(), label: f.label.clone(), values: values(&f.id) });
-    let build = |s: &&Sheet| {
-        let build = &s.hairspring;
-        let commit = build.commit.as_deref().map_or(String::new(), |c| format!(" ({c})"));
-        Some(format!("{}{commit}, {}, {}", build.version, build.compiler, build.flags))
-    };
-    let named = |id: &str, label: &str, values: Vec<Option<String>>| DifferingFact {
-        id: id.to_owned(),
-        label: label.to_owned(),
-        values,
-    };
-    let own = [
-        named("hairspring", "Build of hairspring", sheets.iter().map(build).collect()),
-        named("taken.effort", "Effort", sheets.iter().map(|s| Some(s.taken.effort.clone())).collect()),
-    ];
-    own.into_iter().chain(differing).filter(|f| f.values.iter().any(|v| *v != f.values[0])).collect()
-}
-
-/// What tells a sheet from the others.
-fn name(sheet: &Sheet) -> String {
-    let value = |id: &str| match sheet.conditions.facts.iter().find(|f| f.id == id).map(|f| &f.value) {
-        Some(FactValue::Value(value)) => Some(value.as_str()),
-        _ => None,
-    };
-    [value("host.name"), value("cpu.model"), Some(&sheet.taken.when())]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(", ")
 }

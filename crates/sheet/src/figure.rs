@@ -167,7 +167,8 @@ pub struct Figure {
 }
 
 /// Which statistic says where the samples of a figure lie: the median, unless whoever took them kept less.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Centre {
     /// The median.
     Median,

@@ -1,17 +1,23 @@
 //! A limit on a comparison, such as `delays.minimum.*>1.2`: for scripts that must fail when a machine got worse.
 //!
-//! A gate never passes in silence. If its id matches no row, if nothing it matches can be compared, or if a figure of the
-//! baseline has vanished from another sheet, that is a failure too.
+//! A gate fails, holds, or stays undecided; the point estimate of a ratio decides nothing. A gate never passes in silence: if its id matches
+//! no row, if nothing it matches can be compared, or if a figure of the baseline has vanished from another sheet, that
+//! is a failure too.
 
 use std::fmt;
 
-use crate::compare::{Comparison, RowVerdict};
+use crate::RowPattern;
+use crate::compare::{ComparedRow, Comparison, Doubt, Grounds, RowVerdict, Unmatched};
+use crate::statistics::{Difference, Scale, holm};
+
+/// The level of each one-sided decision.
+const LEVEL: f64 = 0.05;
 
 /// A limit on the ratio of medians, another sheet's over the baseline's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonGate {
-    /// The ids it covers: one id, a part of ids up to a dot, or any beginning followed by `*`.
-    pattern: String,
+    /// The ids it covers.
+    pattern: RowPattern,
     /// Which side of the limit fails.
     fails: Fails,
     /// The limit; positive and finite.
@@ -34,29 +40,52 @@ pub struct GateError {
 
 impl fmt::Display for GateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "understand the gate {:?}: {}; write {}", self.text, self.problem, self.instead)
+        write!(f, "{:?} is no gate: {}; write {}", self.text, self.problem, self.instead)
     }
 }
 
 impl std::error::Error for GateError {}
 
-/// A gate that did not hold.
+/// What a comparison says of a gate, from the best to the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GateOutcome {
+    /// All ratios are within the limit, with 95 % each.
+    Holds,
+    /// A ratio may be within the limit or beyond.
+    Undecided,
+    /// A ratio is beyond the limit, a figure has vanished, or nothing could be judged.
+    Fails,
+}
+
+/// What a comparison says of a gate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GateFailure {
+pub struct GateReport {
     /// The gate, as it was written.
     pub gate: String,
+    /// The worst of all rows.
+    pub outcome: GateOutcome,
+    /// Every row that does not hold, and what is wrong with the gate as a whole.
+    pub findings: Vec<GateFinding>,
+}
+
+/// A row that does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateFinding {
+    /// Whether it fails or is undecided.
+    pub outcome: GateOutcome,
     /// The row; `None` where the gate as a whole failed.
     pub id: Option<String>,
     /// What happened, as a sentence without a full stop.
     pub text: String,
 }
 
-impl fmt::Display for GateFailure {
+impl fmt::Display for GateOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.id {
-            Some(id) => write!(f, "{}: {id}: {}", self.gate, self.text),
-            None => write!(f, "{}: {}", self.gate, self.text),
-        }
+        f.write_str(match self {
+            GateOutcome::Holds => "holds",
+            GateOutcome::Undecided => "undecided",
+            GateOutcome::Fails => "fails",
+        })
     }
 }
 
@@ -127,7 +156,9 @@ impl ComparisonGate {
             return Err(wrong("the limit is a ratio of medians, not a percentage", whole(pattern, &ratio.to_string())));
         }
         match limit.parse::<f64>() {
-            Ok(limit) if limit > 0.0 && limit.is_finite() => Ok(Self { pattern: pattern.to_owned(), fails, limit }),
+            Ok(limit) if limit > 0.0 && limit.is_finite() => RowPattern::parse(pattern)
+                .map(|pattern| Self { pattern, fails, limit })
+                .ok_or_else(|| wrong("the id is not one", whole("ID", example))),
             Ok(_) => Err(wrong("the limit must be greater than 0 and finite", whole(pattern, example))),
             Err(_) => {
                 let number = limit.trim_end_matches(|c: char| !c.is_ascii_digit()).replace(',', ".");
@@ -137,58 +168,101 @@ impl ComparisonGate {
         }
     }
 
-    /// Whether the gate covers the row with this id.
-    pub fn covers(&self, id: &str) -> bool {
-        match self.pattern.strip_suffix('*') {
-            Some(beginning) => id.starts_with(beginning),
-            None => id.strip_prefix(self.pattern.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
-        }
+    /// The ids that the gate covers.
+    pub fn pattern(&self) -> &RowPattern {
+        &self.pattern
     }
 
-    /// Everything in the comparison that the gate does not let pass; empty when it holds.
-    pub fn check(&self, comparison: &Comparison) -> Vec<GateFailure> {
-        let mut failures = Vec::new();
-        let (mut covered, mut compared) = (0, 0);
-        for row in comparison.rows.iter().filter(|row| self.covers(&row.id)) {
-            covered += 1;
-            for (against, sheet) in row.others.iter().zip(comparison.sheets.iter().skip(1)) {
-                let outside = |ratio| match self.fails {
-                    Fails::Above => ratio > self.limit,
-                    Fails::Below => ratio < self.limit,
-                };
-                let text = match (against.ratio, against.verdict) {
-                    (Some(ratio), _) => {
-                        compared += 1;
-                        outside(ratio).then(|| {
-                            format!("the ratio of {} is {ratio:.3} ({})", row.centre.plural(), against.verdict)
-                        })
-                    }
-                    // It was never measured in the baseline, so nothing can have become worse.
-                    (None, RowVerdict::AbsentInBaseline | RowVerdict::AbsentInBoth | RowVerdict::OnlyInOther) => None,
-                    (None, RowVerdict::NoDifferenceShown) if row.baseline.value() == against.side.value() => {
-                        compared += 1;
-                        None
-                    }
-                    (None, verdict) if row.baseline.value().is_some() => {
-                        Some(format!("cannot be compared ({verdict})"))
-                    }
-                    (None, _) => None,
-                };
-                let text = text.map(|text| if row.others.len() > 1 { format!("{text}, in {sheet}") } else { text });
-                failures.extend(text.map(|text| GateFailure {
-                    gate: self.to_string(),
-                    id: Some(row.id.clone()),
-                    text,
-                }));
+    /// Whether the comparison fails the gate, holds it, or decides neither.
+    ///
+    /// A row fails if its ratio lies beyond the limit with 95 %, by Holm's procedure over all rows that the gate covers, so that a gate on
+    /// many rows fails no more often for nothing than a gate on one. A row holds if its ratio lies within the limit with
+    /// 95 %. A figure of the baseline that has vanished fails. Counts and largest values are not judged.
+    pub fn check(&self, comparison: &Comparison) -> GateReport {
+        let covered: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| self.pattern.covers(&row.id)).collect();
+        let pairs = || covered.iter().flat_map(|row| row.others.iter().enumerate().map(|(other, a)| (*row, other, a)));
+        let judged: Vec<(&ComparedRow, usize, Difference)> = pairs()
+            .filter_map(|(row, other, against)| Some((row, other, against.difference?)))
+            .filter(|(.., difference)| difference.scale == Scale::Log)
+            .collect();
+        let failing: Vec<f64> = judged.iter().map(|(.., difference)| self.beyond(difference).p_above(0.0)).collect();
+        let failing = holm(&failing, LEVEL);
+        let mut report = GateReport { gate: self.to_string(), outcome: GateOutcome::Holds, findings: Vec::new() };
+        for ((row, other, difference), fails) in judged.iter().zip(failing) {
+            let ratio = format!("the ratio of {} is {:.3}", row.centre.plural(), difference.estimate.exp());
+            let beyond = self.beyond(difference);
+            let [low, high] = beyond.one_sided(LEVEL);
+            if fails {
+                let near = self.ratio(low);
+                let least = if self.fails == Fails::Above { "least" } else { "most" };
+                report.add(
+                    GateOutcome::Fails,
+                    row,
+                    *other,
+                    comparison,
+                    format!("{ratio}, and at {least} {near:.3} with 95 %"),
+                );
+            } else if high > 0.0 {
+                let needed = beyond.units_needed(beyond.estimate.abs(), 0.0, 2.0 * LEVEL);
+                let what =
+                    if matches!(comparison.grounds[*other], Grounds::Turns(_)) { "rounds" } else { "sheets a side" };
+                let needed =
+                    needed.map_or(format!("more than 1,000 {what}"), |needed| format!("about {needed} {what}"));
+                let [near, far] = difference.one_sided(LEVEL).map(f64::exp);
+                let text = format!("{ratio}, from {near:.3} to {far:.3}: to decide takes {needed}");
+                report.add(GateOutcome::Undecided, row, *other, comparison, text);
             }
         }
-        if failures.is_empty() && compared == 0 {
-            let text = match covered {
-                0 => "no row has this id; `hairspring probes` lists the ids".to_owned(),
-                _ => format!("none of the {covered} rows it covers could be compared"),
+        let mut not_judged = 0;
+        for (row, other, against) in
+            pairs().filter(|(.., against)| against.difference.is_none_or(|d| d.scale != Scale::Log))
+        {
+            use Unmatched::{AbsentInBaseline, AbsentInBoth, OnlyInOther};
+            let (outcome, text) = match against.verdict {
+                // It was never measured in the baseline, so nothing can have become worse.
+                RowVerdict::Unmatched(AbsentInBaseline | AbsentInBoth | OnlyInOther) => continue,
+                RowVerdict::Unmatched(unmatched) => (GateOutcome::Fails, format!("cannot be compared ({unmatched})")),
+                RowVerdict::CannotTell(Doubt::NotJudged) => {
+                    not_judged += 1;
+                    continue;
+                }
+                RowVerdict::CannotTell(doubt) => (GateOutcome::Undecided, doubt.to_string()),
+                _ => (GateOutcome::Undecided, "it can be 0 or less, so it has no ratio".to_owned()),
             };
-            failures.push(GateFailure { gate: self.to_string(), id: None, text });
+            report.add(outcome, row, other, comparison, text);
         }
-        failures
+        if report.findings.is_empty() && judged.is_empty() {
+            let text = match covered.len() {
+                0 => "no row has this id; `hairspring probes` lists the ids".to_owned(),
+                covered if not_judged > 0 => {
+                    format!("none of the {covered} rows it covers has a verdict: counts and largest values have none")
+                }
+                covered => format!("none of the {covered} rows it covers could be compared"),
+            };
+            report.outcome = GateOutcome::Fails;
+            report.findings.push(GateFinding { outcome: GateOutcome::Fails, id: None, text });
+        }
+        report
+    }
+
+    /// How far a difference lies beyond the limit: positive on the side that fails.
+    fn beyond(&self, difference: &Difference) -> Difference {
+        let beyond = difference.estimate - self.limit.ln();
+        let estimate = if self.fails == Fails::Above { beyond } else { -beyond };
+        Difference { estimate, ..*difference }
+    }
+
+    /// The ratio that lies so far beyond the limit.
+    fn ratio(&self, beyond: f64) -> f64 {
+        self.limit * if self.fails == Fails::Above { beyond.exp() } else { (-beyond).exp() }
+    }
+}
+
+impl GateReport {
+    fn add(&mut self, outcome: GateOutcome, row: &ComparedRow, other: usize, comparison: &Comparison, text: String) {
+        let side = comparison.sides.get(other + 1).filter(|_| comparison.grounds.len() > 1);
+        let text = side.map_or(text.clone(), |side| format!("{text}, in {}", side.name));
+        self.outcome = self.outcome.max(outcome);
+        self.findings.push(GateFinding { outcome, id: Some(row.id.clone()), text });
     }
 }

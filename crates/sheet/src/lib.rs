@@ -19,22 +19,28 @@ mod gate;
 mod histogram;
 mod overlay;
 pub mod render;
+mod row_pattern;
 mod series;
 mod stamp;
 pub mod statistics;
 mod summary;
 
-pub use compare::{Against, ComparedRow, ComparedSide, Comparison, DifferingFact, RowVerdict, compare};
+pub use compare::{
+    Against, COMPARISON_SCHEMA, ChapterShift, CompareTerms, ComparedBuild, ComparedRow, ComparedSheets, ComparedSide,
+    Comparison, DifferingFact, Doubt, Grounds, Interleaved, InterleavedRow, LEDGER_MIN, LedgerError, RoundPair,
+    RowVerdict, SHEETS_MIN, SheetLedger, SideSummary, Unmatched, VERDICTS_SCHEMA, compare, compare_interleaved,
+};
 pub use conditions::{Conditions, FactValue, SheetFact, ThreadRow};
 pub use diagram::{
     CALLS_MAX, Diagram, DiagramCall, DiagramError, DiagramRun, DiagramSpan, LANES_MAX, Origin, RUNS_MAX, SPANS_MAX,
 };
 pub use document::{Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
 pub use figure::{Absent, Centre, Figure, FigureRound, LARGEST, Method, Unit};
-pub use gate::{ComparisonGate, GateError, GateFailure};
+pub use gate::{ComparisonGate, GateError, GateFinding, GateOutcome, GateReport};
 pub use histogram::{Bucket, Histogram};
 pub use overlay::{KINDS_MAX, MARKERS_MAX, Overlaid, Overlay, OverlayError};
 pub use render::TextStyle;
+pub use row_pattern::RowPattern;
 pub use series::{Axis, Point, Series, SeriesLine};
 pub use stamp::{STEPS_EXACT, STEPS_LEAST, Stamps};
 pub use summary::{Characteristic, Finding, NotMeasured, SheetSummary};

@@ -13,7 +13,7 @@ mod text;
 mod ticks;
 mod timeline;
 
-pub use comparison::comparison;
+pub use comparison::{comparison, comparison_html, comparison_json, comparison_markdown};
 pub use html::{html, html_unfolded};
 pub use json::{ReadError, from_json, schema, to_json};
 pub use markdown::markdown;

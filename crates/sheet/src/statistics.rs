@@ -17,6 +17,7 @@ mod student;
 pub use difference::{Difference, PAIRS_MIN};
 pub use many::{benjamini_hochberg, holm};
 pub use margins::Margins;
+pub(crate) use rounds::middle;
 pub use rounds::{Scale, Units, t_interval};
 pub use samples::{grouped_median, n_effective};
 pub use student::{student_t_quantile, student_t_tail};

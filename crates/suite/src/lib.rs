@@ -49,7 +49,7 @@ pub mod workload;
 pub use host::system::Disks;
 pub use probe::{
     ChapterDeclaration, Effort, RowDeclaration, SheetProgress, TableDeclaration, UnknownProbe, is_under, registry,
-    select,
+    select, similar_ids,
 };
 pub use round::process::{COMMAND, serve as serve_round};
 pub use sheet_run::{SheetError, SheetRequest, take_sheet};

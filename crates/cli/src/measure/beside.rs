@@ -7,7 +7,7 @@
 //! The id of a historic transfer may name a disk set, as in `transfer.disk.write.1mib.direct.1.raid0_4.rate`. Its row is paired
 //! with the same transfer of this sheet, under the historic id.
 
-use hairspring_sheet::{Row, Sheet};
+use hairspring_sheet::{ComparedSheets, Row, Sheet};
 
 /// The effort that a transcribed sheet states.
 const HISTORIC: &str = "historic";
@@ -46,6 +46,21 @@ pub(crate) fn paired(other: &Sheet, own: &Sheet) -> (Sheet, Sheet) {
     (left, right)
 }
 
+/// Pairs the rows if one of two single sheets is historic and the other is not; whether any sheet is historic.
+pub(crate) fn pair_with_historic(sides: &mut [ComparedSheets]) -> bool {
+    let is_historic = |sheet: &Sheet| sheet.taken.effort == HISTORIC;
+    if let [a, b] = sides
+        && let ([a], [b]) = (a.sheets.as_mut_slice(), b.sheets.as_mut_slice())
+    {
+        match (is_historic(a), is_historic(b)) {
+            (true, false) => (*a, *b) = paired(a, b),
+            (false, true) => (*b, *a) = paired(b, a),
+            _ => {}
+        }
+    }
+    sides.iter().flat_map(|side| &side.sheets).any(is_historic)
+}
+
 /// An id in three parts: what stands before the executive's name, the name, and the rest.
 fn executive(id: &str) -> Option<(&str, &str, &str)> {
     let begin = ["executive.thread_metric.", "executive."].into_iter().find(|begin| id.starts_with(begin))?;
@@ -82,7 +97,7 @@ fn both(one: &str, other: &str) -> String {
 mod tests {
     use super::*;
     use crate::measure::historic;
-    use hairspring_sheet::{Figure, Method, RowVerdict, Unit, Value, compare};
+    use hairspring_sheet::{CompareTerms, Doubt, Figure, Method, RowVerdict, Unit, Value, compare};
 
     /// A sheet with figures of our own in these rows, beside a historic one.
     fn compared(name: &str, ids: &[&str]) -> (Sheet, Sheet, hairspring_sheet::Comparison) {
@@ -100,7 +115,8 @@ mod tests {
             })
             .collect();
         let (left, right) = paired(&other, &own);
-        let comparison = compare(&left, std::slice::from_ref(&right));
+        let side = |sheet: &Sheet| ComparedSheets { name: String::new(), sheets: vec![sheet.clone()] };
+        let comparison = compare(&[side(&left), side(&right)], &CompareTerms::default());
         (left, right, comparison)
     }
 
@@ -115,7 +131,7 @@ mod tests {
             assert_eq!(row.baseline.value(), Some(15_700.0));
             let ratio = row.others[0].ratio.expect("a ratio of means");
             assert!((ratio - 100.0 / 15_700.0).abs() < 1e-9, "{ratio}");
-            assert_eq!(row.others[0].verdict, RowVerdict::NoInterval);
+            assert_eq!(row.others[0].verdict, RowVerdict::CannotTell(Doubt::NotJudged));
         }
     }
 

@@ -1,61 +1,223 @@
-//! `hairspring compare`: compares sheets with the first one, and checks limits on the ratios.
+//! `hairspring compare`: what may be said of sheets of two builds or two machines, and limits on the ratios.
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hairspring_sheet::{ComparisonGate, Sheet, TextStyle, compare, render};
+use hairspring_sheet::{
+    CompareTerms, ComparedSheets, Comparison, ComparisonGate, GateOutcome, RowPattern, Sheet, SheetLedger, TextStyle,
+    compare, compare_interleaved, render,
+};
 
 use crate::exit::{Exit, Failure};
-use crate::measure::historic;
-use crate::output;
+use crate::measure::beside;
+use crate::measure::historic::{self, Document};
+use crate::measure::sheet::{self, Format};
+use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
 
 /// Examples and files, for help and manual.
-pub(crate) const PAGE: Page = Page::new(
-    "compare",
-    &[
-        Example { does: "Show what changed between two sheets", line: "hairspring compare before.json after.json" },
-        Example {
-            does: "End with code 6 if reading the time became more than 20 % slower",
-            line: "hairspring compare before.json after.json --fail-if 'clocks.read.now.later>1.2'",
-        },
+pub(crate) const PAGE: Page = Page {
+    files: &[
+        ("SHEET", "a sheet that was written with --format json, a folder of them, or the name of a historic sheet"),
+        ("--ledger DIR", "five or more sheets of one build on this machine; `sheet --out` writes them"),
     ],
-);
+    ..Page::new(
+        "compare",
+        &[
+            Example { does: "Show the ratios of two sheets", line: "hairspring compare before.json after.json" },
+            Example {
+                does: "Say what differs between two builds, three sheets of each",
+                line: "hairspring compare old=a1.json,a2.json,a3.json new=b1.json,b2.json,b3.json",
+            },
+            Example {
+                does: "End with code 6 if reading the time became more than 20 % slower, with 8 if that cannot be told",
+                line: "hairspring compare old=before/ new=after/ --fail-if 'clocks.read.now.later>1.2'",
+            },
+            Example {
+                does: "Write a page with a plot of every ratio of the delays",
+                line: "hairspring compare before.json after.json --only delays --out delays.html",
+            },
+        ],
+    )
+};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Sheets, each a JSON file or the name of a historic sheet; every sheet is compared with the first
-    #[arg(value_name = "NAME|FILE", num_args = 2.., required = true)]
-    sheets: Vec<String>,
-    /// End with exit code 6 if a ratio of medians exceeds a limit, for instance 'clocks.read.now.later>1.2'; may be repeated
+    /// A side: a sheet, several with commas between, or a folder; NAME= gives it a name. Every side is compared with the first. A
+    /// comparison that `ab` wrote stands alone
+    #[arg(value_name = "[NAME=]SHEET[,SHEET]", num_args = 1.., required = true)]
+    sides: Vec<String>,
+    /// Fail if a ratio of medians is beyond a limit with 95 %, for instance 'clocks.read.now.later>1.2'; may be repeated
     #[arg(long, value_name = "ID>RATIO")]
     fail_if: Vec<String>,
-    /// List absent rows and rows without a difference, too
+    /// A limit that cannot be decided fails
+    #[arg(long, requires = "fail_if", conflicts_with = "lenient")]
+    strict: bool,
+    /// A limit that cannot be decided passes, with a line that says so
+    #[arg(long, requires = "fail_if")]
+    lenient: bool,
+    /// Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; with commas between
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Changes below this are the same
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = margin)]
+    margin: f64,
+    /// A folder of five or more sheets of one build on this machine, which say how much its sheets vary
+    #[arg(long, value_name = "DIR")]
+    ledger: Option<PathBuf>,
+    /// Format [default: by the ending of --out, otherwise text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Write to this file instead of the standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// In text, list every row
     #[arg(long)]
     verbose: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let gates = arguments.fail_if.iter().map(|text| ComparisonGate::parse(text)).collect::<Result<Vec<_>, _>>();
-    let gates = gates.map_err(|error| Failure::bad_request(format!("--fail-if: failed to {error}")))?;
-    let sheets = arguments.sheets.iter().map(|named| historic::find(named)).collect::<Result<Vec<_>, _>>()?;
-    let Some((baseline, others)) = sheets.split_first() else {
-        return Err(Failure::bad_request("compare needs at least two sheets"));
-    };
-    let covers_a_row = |gate: &&ComparisonGate| sheets.iter().flat_map(Sheet::rows).any(|row| gate.covers(&row.id));
-    if let Some(gate) = gates.iter().find(|gate| !covers_a_row(gate)) {
-        let text = format!("--fail-if {gate}: no row of these sheets has this id; `hairspring probes` lists all ids");
-        return Err(Failure::bad_request(text));
+/// A margin in percent, with or without the sign, as a fraction.
+fn margin(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    match percent {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
+        _ => Err("write a percentage above 0 and up to 100, such as 5%".to_owned()),
     }
-    output::print(&rendered(baseline, others, &output::style(arguments.verbose)))?;
-    let comparison = compare(baseline, others);
-    let failures: Vec<String> =
-        gates.iter().flat_map(|gate| gate.check(&comparison)).map(|failure| failure.to_string()).collect();
-    for failure in &failures {
-        output::complain(failure);
-    }
-    Ok(if failures.is_empty() { Exit::Success } else { Exit::GateFailed })
 }
 
-/// The comparison as text.
-pub(crate) fn rendered(baseline: &Sheet, others: &[Sheet], style: &TextStyle) -> String {
-    render::comparison(&compare(baseline, others), style)
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let format = sheet::format_of(arguments.format, arguments.out.as_deref())?;
+    let only = arguments.only.iter().map(|text| pattern(text)).collect::<Result<Vec<_>, _>>()?;
+    let gates = arguments.fail_if.iter().map(|text| ComparisonGate::parse(text)).collect::<Result<Vec<_>, _>>();
+    let gates = gates.map_err(|error| Failure::bad_request(format!("--fail-if: {error}")))?;
+    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    // A file has neither colours nor the width of a terminal.
+    let plain = TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose };
+    let mut style = if file.is_some() { plain } else { output::style(arguments.verbose) };
+    let (comparison, historic) = compared(arguments, only, &gates)?;
+    // Ratios to a historic sheet are all there is to see.
+    style.verbose |= historic;
+    let text = match format {
+        Format::Text => render::comparison(&comparison, &style),
+        Format::Md => render::comparison_markdown(&comparison),
+        Format::Html => render::comparison_html(&comparison),
+        Format::Json => render::comparison_json(&comparison),
+    };
+    finish(file, &text)?;
+    Ok(checked(arguments, &gates, &comparison))
+}
+
+fn finish(file: Option<OutputFile>, text: &str) -> Result<(), Failure> {
+    match file {
+        Some(file) => file.finish(text),
+        None => output::print(text).map(drop),
+    }
+}
+
+/// The comparison, and whether one of its sheets is historic.
+fn compared(
+    arguments: &Arguments,
+    only: Vec<RowPattern>,
+    gates: &[ComparisonGate],
+) -> Result<(Comparison, bool), Failure> {
+    if let [alone] = arguments.sides.as_slice() {
+        return match historic::document(alone)? {
+            Document::Interleaved(mut measured) => {
+                known(measured.rows.iter().map(|row| row.id.as_str()), &only, gates)?;
+                measured.rows.retain(|row| only.is_empty() || only.iter().any(|pattern| pattern.covers(&row.id)));
+                Ok((compare_interleaved(&measured, Some(arguments.margin)), false))
+            }
+            Document::Sheet(_) => Err(Failure::bad_request(format!(
+                "{alone} is one sheet, and it takes two sides to compare; name the other sheet behind it"
+            ))),
+        };
+    }
+    let mut sides = arguments.sides.iter().map(|side| self::side(side)).collect::<Result<Vec<_>, _>>()?;
+    let historic = beside::pair_with_historic(&mut sides);
+    known(sides.iter().flat_map(|side| &side.sheets).flat_map(Sheet::rows).map(|row| row.id.as_str()), &only, gates)?;
+    let ledger = arguments.ledger.as_deref().map(|folder| self::ledger(folder, &sides)).transpose()?;
+    let terms = CompareTerms { same: Some(arguments.margin), ledger, only };
+    Ok((compare(&sides, &terms), historic))
+}
+
+fn pattern(text: &str) -> Result<RowPattern, Failure> {
+    RowPattern::parse(text).ok_or_else(|| {
+        Failure::bad_request(format!(
+            "--only {text:?} is no id: write an id, its beginning up to a dot, or any beginning with a * at its end"
+        ))
+    })
+}
+
+/// Refuses ids that no sheet has, before anything is compared.
+fn known<'a>(ids: impl Iterator<Item = &'a str>, only: &[RowPattern], gates: &[ComparisonGate]) -> Result<(), Failure> {
+    let ids: Vec<&str> = ids.collect();
+    let gates = gates.iter().map(|gate| ("--fail-if", gate.to_string(), gate.pattern()));
+    let only = only.iter().map(|pattern| ("--only", pattern.to_string(), pattern));
+    for (option, written, pattern) in gates.chain(only) {
+        if !ids.iter().any(|id| pattern.covers(id)) {
+            let similar = hairspring_suite::similar_ids(&pattern.to_string(), &ids);
+            let similar =
+                if similar.is_empty() { String::new() } else { format!("; did you mean {}", similar.join(" or ")) };
+            return Err(Failure::bad_request(format!(
+                "{option} {written}: no row of these sheets has this id{similar}{} `hairspring probes` lists all ids",
+                if similar.is_empty() { ";" } else { "?" }
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A side as it was written: a name before `=` where there is one, then sheets.
+fn side(written: &str) -> Result<ComparedSheets, Failure> {
+    let is_file = Path::new(written).exists();
+    let (name, sheets) = match written.split_once('=') {
+        Some((name, sheets)) if !is_file && !name.contains(['/', ',']) && !name.is_empty() => (Some(name), sheets),
+        _ => (None, written),
+    };
+    let parts: Vec<&str> = if Path::new(sheets).exists() { vec![sheets] } else { sheets.split(',').collect() };
+    let mut found = Vec::new();
+    for part in &parts {
+        found.extend(historic::sheets(part)?);
+    }
+    let stem = Path::new(parts[0]).file_stem().map_or(parts[0].to_owned(), |stem| stem.to_string_lossy().into_owned());
+    Ok(ComparedSheets { name: name.map_or(stem, str::to_owned), sheets: found })
+}
+
+/// The ledger in a folder, which must suit every sheet.
+fn ledger(folder: &Path, sides: &[ComparedSheets]) -> Result<SheetLedger, Failure> {
+    let named = folder.display();
+    let refused = |error| Failure::bad_request(format!("--ledger {named}: failed to {error}"));
+    let ledger = SheetLedger::new(&historic::sheets(&named.to_string())?).map_err(refused)?;
+    for sheet in sides.iter().flat_map(|side| &side.sheets) {
+        ledger.suits(sheet).map_err(refused)?;
+    }
+    Ok(ledger)
+}
+
+/// What the gates say, told on the standard error.
+fn checked(arguments: &Arguments, gates: &[ComparisonGate], comparison: &Comparison) -> Exit {
+    let mut worst = GateOutcome::Holds;
+    for report in gates.iter().map(|gate| gate.check(comparison)) {
+        worst = worst.max(report.outcome);
+        for finding in &report.findings {
+            let passes = finding.outcome == GateOutcome::Undecided && arguments.lenient;
+            let outcome =
+                if passes { "undecided, and passes by --lenient".to_owned() } else { finding.outcome.to_string() };
+            let id = finding.id.as_ref().map_or(String::new(), |id| format!("{id}: "));
+            output::complain(&format!("{} {outcome}: {id}{}", report.gate, finding.text));
+        }
+    }
+    match worst {
+        GateOutcome::Fails => Exit::GateFailed,
+        GateOutcome::Undecided if arguments.strict => Exit::GateFailed,
+        GateOutcome::Undecided if !arguments.lenient => Exit::GateUndecided,
+        GateOutcome::Holds | GateOutcome::Undecided => Exit::Success,
+    }
+}
+
+/// A sheet beside another, as text.
+pub(crate) fn rendered(other: Sheet, own: Sheet, style: &TextStyle) -> String {
+    let side = |name: &str, sheet: Sheet| ComparedSheets { name: name.to_owned(), sheets: vec![sheet] };
+    let sides = [side("the other sheet", other), side("this sheet", own)];
+    render::comparison(&compare(&sides, &CompareTerms::default()), style)
 }

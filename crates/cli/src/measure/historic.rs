@@ -1,8 +1,9 @@
-//! Sheets from files, and the historic sheets that are built in.
+//! Sheets and comparisons from files, and the historic sheets that are built in. What is no sheet is named for what it is.
 
 use std::path::Path;
 
-use hairspring_sheet::{Sheet, render};
+use hairspring_sheet::render::{self, ReadError};
+use hairspring_sheet::{COMPARISON_SCHEMA, Interleaved, SCHEMA, Sheet};
 
 use crate::exit::Failure;
 
@@ -22,30 +23,111 @@ const HISTORIC: [(&str, &str); 12] = [
     ("fermilab-bit3", include_str!("../../../../sheets/historic/fermilab-bit3.json")),
 ];
 
+/// What a file may hold that can be compared.
+pub(crate) enum Document {
+    Sheet(Box<Sheet>),
+    Interleaved(Box<Interleaved>),
+}
+
 /// A historic sheet by its name, or a sheet from a file.
 pub(crate) fn find(name_or_file: &str) -> Result<Sheet, Failure> {
-    match HISTORIC.iter().find(|(name, _)| *name == name_or_file) {
-        Some((name, json)) => parsed(name, json),
-        None if !Path::new(name_or_file).exists() => {
-            let names: Vec<&str> = HISTORIC.iter().map(|(name, _)| *name).collect();
-            Err(Failure::bad_request(format!(
-                "there is no file {name_or_file} and no historic sheet of that name; the historic sheets are {}",
-                names.join(", ")
-            )))
+    match document(name_or_file)? {
+        Document::Sheet(sheet) => Ok(*sheet),
+        Document::Interleaved(_) => {
+            Err(refused(name_or_file, "a comparison that `ab` wrote; `hairspring compare` shows it, alone"))
         }
-        None => read(Path::new(name_or_file)),
     }
 }
 
-/// A sheet from a file.
-fn read(file: &Path) -> Result<Sheet, Failure> {
-    let json = std::fs::read_to_string(file)
-        .map_err(|error| Failure::bad_request(format!("cannot read {}: {error}", file.display())))?;
-    parsed(&file.display().to_string(), &json)
+/// The sheets in a folder, in the order of their names; or the one sheet in a file or of a name.
+pub(crate) fn sheets(named: &str) -> Result<Vec<Sheet>, Failure> {
+    let folder = Path::new(named);
+    if !folder.is_dir() {
+        return Ok(vec![find(named)?]);
+    }
+    let unreadable = |error| Failure::bad_request(format!("cannot read the folder {named}: {error}"));
+    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
+    let mut files: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
+    files.sort_unstable();
+    if files.is_empty() {
+        return Err(Failure::bad_request(format!("there is no .json file in the folder {named}")));
+    }
+    files.iter().map(|file| find(&file.display().to_string())).collect()
 }
 
-fn parsed(name: &str, json: &str) -> Result<Sheet, Failure> {
-    render::from_json(json).map_err(|error| Failure::bad_request(format!("{name}: failed to {error}")))
+/// A historic sheet by its name, or what a file holds.
+pub(crate) fn document(name_or_file: &str) -> Result<Document, Failure> {
+    if let Some((name, json)) = HISTORIC.iter().find(|(name, _)| *name == name_or_file) {
+        return parsed(name, json);
+    }
+    if !Path::new(name_or_file).exists() {
+        let names: Vec<&str> = HISTORIC.iter().map(|(name, _)| *name).collect();
+        return Err(Failure::bad_request(format!(
+            "there is no file {name_or_file} and no historic sheet of that name; the historic sheets are {}",
+            names.join(", ")
+        )));
+    }
+    let bytes = std::fs::read(name_or_file)
+        .map_err(|error| Failure::bad_request(format!("cannot read {name_or_file}: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| refused(name_or_file, "no text")).and_then(|text| parsed(name_or_file, &text))
+}
+
+fn refused(name: &str, what: &str) -> Failure {
+    Failure::bad_request(format!("{name} is not a sheet: it is {what}"))
+}
+
+/// What the documents of other commands are, by the name in their `schema`.
+const OTHERS: [(&str, &str); 6] = [
+    ("hairspring.plan/", "a plan; give it to `hairspring record --plan`"),
+    ("hairspring.verdicts/", "the result of a comparison; compare the sheets that it names"),
+    ("hairspring.recording/", "the report of a recording"),
+    ("hairspring.clock/", "a calibration of the clock"),
+    ("hairspring.delay/", "a report on delays"),
+    ("hairspring.probes/", "the list of all probes"),
+];
+
+fn parsed(name: &str, text: &str) -> Result<Document, Failure> {
+    let again = "take or copy the sheet again";
+    let start = text.trim_start();
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+        if start.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype")) {
+            return refused(name, "HTML, for people; give the sheet that was written with --format json");
+        }
+        if start.is_empty() {
+            return refused(name, "empty");
+        }
+        if start.starts_with('{') && error.is_eof() {
+            return Failure::bad_request(format!("{name} is cut short: it ends in line {}; {again}", error.line()));
+        }
+        if start.starts_with('{') {
+            let (line, column) = (error.line(), error.column());
+            return Failure::bad_request(format!(
+                "{name} is damaged: line {line}, column {column} is no JSON; {again}"
+            ));
+        }
+        refused(name, "no JSON; give one that was written with --format json")
+    })?;
+    let schema = value.get("schema").and_then(serde_json::Value::as_str);
+    let damaged = |error: serde_json::Error| Failure::bad_request(format!("{name} is damaged: {error}; {again}"));
+    match schema {
+        Some(COMPARISON_SCHEMA) => serde_json::from_str(text).map(Box::new).map(Document::Interleaved).map_err(damaged),
+        Some(SCHEMA) => match render::from_json(text) {
+            Ok(sheet) => Ok(Document::Sheet(Box::new(sheet))),
+            Err(ReadError::NotJson(error) | ReadError::Malformed(error)) => Err(damaged(error)),
+            Err(other) => Err(Failure::bad_request(format!("{name}: failed to {other}"))),
+        },
+        Some(other) if other.starts_with("hairspring.sheet/") => Err(Failure::bad_request(format!(
+            "{name} is a sheet of another version, {other}, and this build reads {SCHEMA}; compare it with the build that wrote it"
+        ))),
+        Some(other) => {
+            let known = OTHERS.iter().find(|(beginning, _)| other.starts_with(beginning));
+            Err(refused(name, &known.map_or(format!("a document of the kind {other}"), |(_, what)| (*what).to_owned())))
+        }
+        None if value.get("$schema").is_some() => Err(refused(name, "a JSON Schema")),
+        None if value.get("global").is_some() => Err(refused(name, "the description of a recording")),
+        None => Err(refused(name, &format!("JSON of another kind, without \"schema\": \"{SCHEMA}\""))),
+    }
 }
 
 #[cfg(test)]

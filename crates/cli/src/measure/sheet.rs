@@ -116,7 +116,7 @@ pub(crate) fn build() -> Build {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let rows = select(&arguments.only).map_err(|error| Failure::bad_request(error.to_string()))?;
-    let format = format(arguments)?;
+    let format = format_of(arguments.format, arguments.out.as_deref())?;
     let beside = arguments.beside.as_deref().map(historic::find).transpose()?;
     if beside.is_some() && format != Format::Text {
         return Err(Failure::bad_request(
@@ -164,7 +164,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut text = rendered(arguments, &sheet, format, &style);
     if let Some(other) = &beside {
         let (other, own) = beside::paired(other, &sheet);
-        text.push_str(&compare::rendered(&other, &[own], &style));
+        text.push_str(&compare::rendered(other, own, &TextStyle { verbose: true, ..style }));
     }
     match file {
         Some(file) => file.finish(&text)?,
@@ -208,12 +208,13 @@ fn rendered(arguments: &Arguments, sheet: &Sheet, format: Format, style: &TextSt
     }
 }
 
-fn format(arguments: &Arguments) -> Result<Format, Failure> {
-    if let Some(format) = arguments.format {
+/// The format that was asked for, or the one that the ending of the file names.
+pub(crate) fn format_of(format: Option<Format>, out: Option<&Path>) -> Result<Format, Failure> {
+    if let Some(format) = format {
         return Ok(format);
     }
-    let Some(file) = &arguments.out else { return Ok(Format::Text) };
-    match Path::new(file).extension().and_then(|ending| ending.to_str()) {
+    let Some(file) = out else { return Ok(Format::Text) };
+    match file.extension().and_then(|ending| ending.to_str()) {
         Some("json") => Ok(Format::Json),
         Some("html" | "htm") => Ok(Format::Html),
         Some("md" | "markdown") => Ok(Format::Md),

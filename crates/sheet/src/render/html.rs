@@ -14,7 +14,7 @@ use super::quantity;
 use super::svg::escaped;
 use crate::{Absent, Note, NoteKind, Sheet, Unit};
 
-const STYLE: &str = include_str!("html/style.css");
+pub(super) const STYLE: &str = include_str!("html/style.css");
 
 /// Renders a sheet as an HTML file: the first page, below which each chapter opens on a click. A sheet without a summary has no first
 /// page, so its chapters are open.
@@ -58,13 +58,13 @@ fn rendered(sheet: &Sheet, open: bool) -> String {
 
 /// Markup that grows.
 #[derive(Default)]
-struct Markup {
-    text: String,
+pub(super) struct Markup {
+    pub(super) text: String,
 }
 
 impl Markup {
     /// Adds text that is markup already: what comes from the sheet in it must have been escaped.
-    fn add(&mut self, text: std::fmt::Arguments<'_>) {
+    pub(super) fn add(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.text.write_fmt(text);
     }

@@ -237,7 +237,7 @@ fn line(out: &mut String, cells: &[String]) {
 }
 
 /// Text that stays text: nothing in it can begin a tag, a link, a table cell or emphasis.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in super::text::clean(text).chars() {
         match character {

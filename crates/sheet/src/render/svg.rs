@@ -9,7 +9,7 @@ mod plot;
 mod timeline;
 
 pub(crate) use histogram::{distribution, marks, small};
-pub(crate) use markup::{escaped, marker};
+pub(crate) use markup::{coordinate, escaped, marker};
 pub use overlay::overlays;
 pub(crate) use plot::{plot, styles};
 pub(crate) use timeline::timeline;

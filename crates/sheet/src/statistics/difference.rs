@@ -7,6 +7,9 @@
 //! Conditions: the units of a side are alike and independent. Rounds of two measurements that were taken one after the other are not:
 //! the machine drifts between them, and nothing here can see that.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{Scale, Units, student_t_quantile, student_t_tail};
 
 /// Fewer pairs than this are compared as two groups: their own degrees of freedom cost more than pairing wins.
@@ -19,7 +22,7 @@ const MISSED: f64 = 0.2;
 const UNITS_MAX: f64 = 1000.0;
 
 /// The other side less the baseline, on a scale, with its uncertainty.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The scale of the two numbers that follow.
     pub scale: Scale,
@@ -30,9 +33,9 @@ pub struct Difference {
     /// The degrees of freedom of the standard error.
     pub degrees: f64,
     /// How many units each side has; between the two numbers where they differ.
-    units: f64,
+    pub(crate) units: f64,
     /// How many degrees of freedom one more unit brings.
-    degrees_per_unit: f64,
+    pub(crate) degrees_per_unit: f64,
 }
 
 impl Difference {
@@ -105,6 +108,14 @@ impl Difference {
         }
         let tail = |distance: f64| student_t_tail(distance / self.standard_error, self.degrees);
         (tail(size - null) + tail(size + null)).min(1.0)
+    }
+
+    /// The probability of a difference at least this high if the true one is `limit` or less.
+    pub fn p_above(&self, limit: f64) -> f64 {
+        if self.standard_error <= 0.0 {
+            return if self.estimate > limit { 0.0 } else { 1.0 };
+        }
+        student_t_tail((self.estimate - limit) / self.standard_error, self.degrees)
     }
 
     /// The interval that holds the true difference with probability 1 − `level`.

@@ -1,5 +1,8 @@
 //! How much is nothing, and how much is as good as nothing.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Scale;
 use crate::Unit;
 
@@ -10,7 +13,7 @@ const LAYOUT: f64 = 0.02;
 const SAME: f64 = 0.05;
 
 /// The margins of one row, on the scale of its difference.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Margins {
     /// A true difference up to this one is no finding.
     pub null: f64,

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that unwraps nothing fails, which is its purpose")]
 
 mod compare;
+mod comparison;
 mod diagram;
 mod difference;
 mod example;

@@ -26,7 +26,9 @@ pub(crate) use list::{Probes, Row, Slot, TableSlot};
 pub(crate) use peaks::{SAMPLES_LEAST as PEAK_SAMPLES_LEAST, named as peaks_named};
 pub(crate) use reading::{Numbers, Reading, Taken};
 pub(crate) use registry::chapters;
-pub use registry::{ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select};
+pub use registry::{
+    ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select, similar_ids,
+};
 pub(crate) use samples::{SAMPLES_MOST, Samples};
 pub(crate) use setting::Setting;
 pub(crate) use slopes::{Slopes, slope};

@@ -107,17 +107,17 @@ pub fn select(prefixes: &[String]) -> Result<Vec<String>, UnknownProbe> {
     let all: Vec<String> =
         registry().into_iter().flat_map(|c| c.tables).flat_map(|t| t.rows).map(|row| row.id).collect();
     if let Some(prefix) = prefixes.iter().find(|prefix| !all.iter().any(|id| is_under(id, prefix))) {
-        return Err(UnknownProbe { prefix: prefix.clone(), similar: similar(prefix, &all) });
+        return Err(UnknownProbe { prefix: prefix.clone(), similar: similar_ids(prefix, &all) });
     }
     Ok(all.into_iter().filter(|id| prefixes.is_empty() || prefixes.iter().any(|prefix| is_under(id, prefix))).collect())
 }
 
 /// Up to three prefixes of ids that share the longest beginning with what was written.
-fn similar(written: &str, ids: &[String]) -> Vec<String> {
+pub fn similar_ids(written: &str, ids: &[impl AsRef<str>]) -> Vec<String> {
     let depth = written.matches('.').count() + 1;
     let shared = |candidate: &str| candidate.bytes().zip(written.bytes()).take_while(|(a, b)| a == b).count();
     let mut candidates: Vec<String> =
-        ids.iter().map(|id| id.split('.').take(depth).collect::<Vec<_>>().join(".")).collect();
+        ids.iter().map(|id| id.as_ref().split('.').take(depth).collect::<Vec<_>>().join(".")).collect();
     candidates.dedup();
     candidates.sort_by_key(|candidate| std::cmp::Reverse(shared(candidate)));
     candidates.retain(|candidate| shared(candidate) > 0);

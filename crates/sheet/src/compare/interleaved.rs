@@ -1,0 +1,197 @@
+//! Two builds that were measured in turns, and what may be said of them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Against, ComparedRow, ComparedSide, Comparison, Doubt, Grounds, RowVerdict, SideSummary, VERDICTS_SCHEMA, judge,
+    shift,
+};
+use crate::statistics::{Difference, Margins, Scale, middle};
+use crate::{Build, Centre, Method, Taken, Unit};
+
+/// The version of the JSON form of [`Interleaved`].
+pub const COMPARISON_SCHEMA: &str = "hairspring.comparison/1";
+
+/// More than this share of void pairs leaves no result.
+const VOID_MAX: f64 = 0.2;
+
+/// Two builds that were measured in turns, round by round.
+///
+/// Whoever measures fills it like this. A round measures a chapter with both builds, one right after the other, each in a fresh process;
+/// which of them is first changes from round to round in a balanced random order. For every row it keeps one [`RoundPair`] a round: the medians
+/// that the two processes found. A pair is void if what watches the machine moved by more than 5 % between the two; that is decided before
+/// the figures are looked at. Void pairs stay in the document and do not count. Pairs that are measured again in their place
+/// are further pairs with the same `round`. The number of rounds is fixed beforehand.
+///
+/// [`compare_interleaved`] judges it. Sheets of the two sides are documents of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interleaved {
+    /// Always [`COMPARISON_SCHEMA`].
+    pub schema: String,
+    /// When it was taken, how long it took, and whether it was interrupted: then complete pairs are there, and fewer.
+    pub taken: Taken,
+    /// The build that the other is compared with.
+    pub baseline: ComparedBuild,
+    /// The other build.
+    pub other: ComparedBuild,
+    /// The seed of the order and of the padding of the environment.
+    pub seed: u64,
+    /// How many rounds were planned.
+    pub rounds: usize,
+    /// The rows, in the order of the sheets.
+    pub rows: Vec<InterleavedRow>,
+    /// What the driver itself measured beside each round: code that neither build contains. Ids begin with `sentinels.`; may be empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sentinels: Vec<InterleavedRow>,
+    /// The same rows for a copy of the baseline in place of the other build; empty without a third arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub null: Vec<InterleavedRow>,
+    /// How many rows a first stage looked at, if these rows are its candidates, measured afresh; null without a first stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screened: Option<usize>,
+}
+
+/// One of two builds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedBuild {
+    /// What people call it: usually the file as it was named.
+    pub name: String,
+    /// Hash of the program, in hexadecimal digits. Equal hashes make a comparison of a build with itself.
+    pub hash: String,
+    /// Version, commit, compiler and flags, as its sheets state them.
+    pub build: Build,
+}
+
+/// One row of two builds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InterleavedRow {
+    /// Id of the row.
+    pub id: String,
+    /// What it is, for people.
+    pub label: String,
+    /// The unit of all numbers.
+    pub unit: Unit,
+    /// How the samples were taken: counts have no verdict.
+    pub method: Method,
+    /// What one step of the counter is worth in it; null where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<f64>,
+    /// The pairs, in the order in which they were taken.
+    pub pairs: Vec<RoundPair>,
+}
+
+/// What two builds found one right after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundPair {
+    /// The round, counted from 0.
+    pub round: u32,
+    /// The median that the baseline found; null where it found none.
+    pub baseline: Option<f64>,
+    /// The median that the other build found; null where it found none.
+    pub other: Option<f64>,
+    /// Whether the baseline was measured first.
+    pub baseline_first: bool,
+    /// Whether the machine was disturbed, so that the pair does not count.
+    pub void: bool,
+}
+
+/// Judges two builds that were measured in turns. Never fails: what cannot be judged says so in its verdict.
+///
+/// `same` is the margin of *same* as a fraction, in place of 5 %.
+pub fn compare_interleaved(measured: &Interleaved, same: Option<f64>) -> Comparison {
+    let pairs = || measured.rows.iter().flat_map(|row| &row.pairs);
+    let (all, void) = (pairs().count(), pairs().filter(|pair| pair.void).count());
+    let disturbed = void as f64 > VOID_MAX * all as f64;
+    let mut rows: Vec<ComparedRow> = measured.rows.iter().map(|row| compared_row(row, same, disturbed)).collect();
+    judge::judge(&mut rows);
+    let sentinels: Vec<ComparedRow> = measured.sentinels.iter().map(|row| compared_row(row, same, disturbed)).collect();
+    let mut null: Vec<ComparedRow> = measured.null.iter().map(|row| compared_row(row, same, disturbed)).collect();
+    judge::judge(&mut null);
+    let counted = |row: &InterleavedRow| row.counted().len();
+    let side = |side: &ComparedBuild| {
+        let build = &side.build;
+        let commit = build.commit.as_deref().map_or(String::new(), |commit| format!(" ({commit})"));
+        SideSummary {
+            name: side.name.clone(),
+            taken: vec![format!("{}{commit}, {}, {}", build.version, build.compiler, build.flags)],
+        }
+    };
+    let remarks = [
+        (measured.baseline.hash == measured.other.hash)
+            .then(|| "Both builds are the same program: whatever differs here is a false finding.".to_owned()),
+        measured
+            .taken
+            .interrupted
+            .then(|| "It was interrupted: the rounds that were complete are compared.".to_owned()),
+        (void > 0).then(|| format!("{void} of {all} pairs were void, because the machine was disturbed.")),
+        disturbed.then(|| "That is too many for a result: repeat it when the machine is quieter.".to_owned()),
+        measured.screened.map(|rows| {
+            format!(
+                "A first stage looked at {rows} figures; those that stood out were measured afresh and are judged here."
+            )
+        }),
+        null_arm(&null),
+    ];
+    Comparison {
+        schema: VERDICTS_SCHEMA.to_owned(),
+        sides: vec![side(&measured.baseline), side(&measured.other)],
+        grounds: vec![Grounds::Turns(measured.rows.iter().map(counted).max().unwrap_or(0))],
+        conditions: Vec::new(),
+        shifts: shift::shifts(&rows, 1, &sentinels),
+        rows,
+        remarks: remarks.into_iter().flatten().collect(),
+    }
+}
+
+/// What a copy of the baseline found against the baseline.
+fn null_arm(null: &[ComparedRow]) -> Option<String> {
+    let declared = null.iter().flat_map(|row| &row.others).filter(|other| other.verdict.differs()).count();
+    let bad = if declared > 1 { " More than one is too many: this run is not calibrated." } else { "" };
+    (!null.is_empty()).then(|| {
+        format!(
+            "A copy of the baseline was measured too: {declared} of {} figures differ, all falsely.{bad}",
+            null.len()
+        )
+    })
+}
+
+impl InterleavedRow {
+    /// The pairs that count.
+    fn counted(&self) -> Vec<[f64; 2]> {
+        let counts = |pair: &&RoundPair| !pair.void;
+        self.pairs.iter().filter(counts).filter_map(|pair| Some([pair.baseline?, pair.other?])).collect()
+    }
+
+    fn side(&self, of: fn(&RoundPair) -> Option<f64>) -> ComparedSide {
+        let values: Vec<f64> = self.pairs.iter().filter(|pair| !pair.void).filter_map(of).collect();
+        middle(&values).map_or(ComparedSide::Missing, |value| ComparedSide::Measured { unit: self.unit, value, values })
+    }
+}
+
+fn compared_row(row: &InterleavedRow, same: Option<f64>, disturbed: bool) -> ComparedRow {
+    let (baseline, other) = (row.side(|pair| pair.baseline), row.side(|pair| pair.other));
+    let pairs = row.counted();
+    let against = match super::matched(&baseline, &other) {
+        Err(unmatched) => Against::unmatched(other, unmatched),
+        Ok(values) => {
+            let centres = values.each_ref().map(|values| middle(values).unwrap_or(0.0));
+            let scale = Scale::of(&values.concat());
+            let counted = row.method == Method::Count || row.unit == Unit::Count;
+            let mut against = Against::doubted(other, Doubt::NotJudged);
+            against.ratio = (scale == Scale::Log).then(|| centres[1] / centres[0]);
+            against.margins = Margins::of(row.unit, scale, centres, row.quantum, same).filter(|_| !counted);
+            let difference = Difference::paired(&pairs, scale, row.quantum);
+            if against.margins.is_some() {
+                against.verdict = RowVerdict::CannotTell(if disturbed { Doubt::Void } else { Doubt::TooFew });
+            }
+            if let Some(difference) = difference.filter(|_| against.margins.is_some()) {
+                against.show(&difference);
+                against.difference = Some(difference).filter(|_| !disturbed);
+            }
+            against
+        }
+    };
+    let (id, label) = (row.id.clone(), row.label.clone());
+    ComparedRow { id, label, centre: Centre::Median, baseline, others: vec![against] }
+}
