@@ -3,11 +3,11 @@
 /// How a stream ended.
 #[derive(Clone, Debug, Copy, PartialEq, Eq)]
 pub enum End {
-    /// All that was asked for was produced, or the file or connection came to its end.
+    /// The source produced all requested data, or its file or connection ended.
     Finished,
-    /// It was told to stop.
+    /// The program stopped the source.
     Stopped,
-    /// It stopped at the first loss, as its policy says.
+    /// The source stopped at the first loss, as its policy demands.
     Overrun,
     /// The device or connection failed, with the system's error number.
     Failed(i32),

@@ -1,4 +1,4 @@
-//! [`Gap`]: samples that the source produced and that are not in the recording. Loss is data, never silence.
+//! [`Gap`]: samples that the source produced but that are missing from the recording. A loss is data, never silent.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ use crate::units::Frames;
 pub enum GapCause {
     /// The buffer was full: the disk was slower than the source for longer than the buffer lasts.
     BufferFull = 1,
-    /// There was room in the buffer, but nobody emptied the hardware's FIFO in time: the machine was busy or stalled.
+    /// The buffer had room, but the hardware's FIFO was not emptied in time: the machine was busy or stalled.
     ServedLate = 2,
-    /// The oldest data of a full buffer were given up for newer ones (policy `overwrite`).
+    /// Newer data overwrote the oldest data of a full buffer (policy `overwrite`).
     Overwritten = 3,
-    /// The source itself says that it lost them (sequence numbers of packets).
+    /// The source reported the loss (sequence numbers of packets).
     Source = 4,
     /// They were in a block that could not be written.
     WriteFailed = 5,
     /// They were in a block that is damaged or missing in the files; found by `recover`.
     Damaged = 6,
-    /// The recording was continued later; what came between is not known.
+    /// The recording was resumed later; the data between are unknown.
     Resumed = 7,
 }
 
@@ -51,8 +51,8 @@ impl GapCause {
         }
     }
 
-    /// Whether the lost frames have positions in the stored stream: they were cut into blocks, and the blocks are not there.
-    /// Frames lost by any other cause never came so far; between the frames around them nothing lies in the stored stream.
+    /// Whether the lost frames have positions in the stored stream, because they were in blocks that are missing. Frames lost by any other
+    /// cause have no position: their neighbours are adjacent in the stored stream.
     pub fn is_in_stream(self) -> bool {
         matches!(self, Self::WriteFailed | Self::Damaged)
     }
@@ -86,14 +86,14 @@ pub struct Gap {
     pub frames: Frames,
     /// Why.
     pub cause: GapCause,
-    /// When it was found, on `CLOCK_MONOTONIC`.
+    /// When the loss was found, on `CLOCK_MONOTONIC`.
     pub found: Nanos,
 }
 
-/// Frames that were not recorded because no trigger asked for them: left out, not lost.
+/// Frames that were not recorded because no trigger selected them. They are omitted, not lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skip {
-    /// The global index of the first frame that is left out.
+    /// The global index of the first omitted frame.
     pub first: Frames,
     /// How many.
     pub frames: Frames,

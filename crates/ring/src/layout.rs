@@ -1,4 +1,4 @@
-//! How the samples of a stream lie in memory and in the file, and the arithmetic rate × channels × bytes, both ways.
+//! [`Layout`]: how samples are stored in memory and in files, and the arithmetic rate × channels × bytes in both directions.
 
 pub mod value;
 
@@ -45,7 +45,7 @@ pub struct Grain {
     pub bytes: u64,
 }
 
-/// A layout that does not exist; what to write instead.
+/// Why a layout is invalid, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutError(String);
 
@@ -70,7 +70,7 @@ impl Layout {
             1..=8 => Container::I8,
             9..=16 => Container::I16,
             17..=32 => Container::I32,
-            _ => return Err(LayoutError(format!("{resolution_bits} bits are no resolution: choose 1 to 32"))),
+            _ => return Err(LayoutError(format!("{resolution_bits} bits is not a valid resolution: choose 1 to 32"))),
         };
         Self::stored_as(channels, resolution_bits, container)
     }
@@ -83,7 +83,7 @@ impl Layout {
         Self::stored_as(channels, 1, Container::Bits)
     }
 
-    /// A stream in a container of one's choice.
+    /// A stream in a given container.
     ///
     /// # Errors
     /// As above; a resolution that does not fit into the container.
@@ -123,7 +123,7 @@ impl Layout {
         }
     }
 
-    /// What the rate of frames makes in bytes.
+    /// The rate in bytes per second at this rate of frames.
     pub fn byte_rate(self, rate: SampleRate) -> ByteRate {
         let grain = self.grain();
         ByteRate::new(rate.as_hz() * grain.bytes as f64 / grain.frames as f64).unwrap_or_else(|| unreachable!("finite"))
@@ -135,19 +135,19 @@ impl Layout {
         SampleRate::hz((rate.bytes_per_s() * grain.frames as f64 / grain.bytes as f64) as u64)
     }
 
-    /// Bytes of so many frames, which are whole grains.
+    /// The size of `frames` in bytes; `frames` must be whole grains.
     pub fn bytes_of(self, frames: Frames) -> Bytes {
         let grain = self.grain();
         Bytes((u128::from(frames.0) * u128::from(grain.bytes) / u128::from(grain.frames)) as u64)
     }
 
-    /// Frames that lie whole in so many bytes.
+    /// The number of complete frames in `bytes`.
     pub fn frames_in(self, bytes: Bytes) -> Frames {
         let grain = self.grain();
         Frames((u128::from(bytes.0 / grain.bytes) * u128::from(grain.frames)) as u64)
     }
 
-    /// Samples of so many frames.
+    /// The number of samples in `frames`.
     pub fn samples_of(self, frames: Frames) -> Samples {
         Samples(frames.0 * u64::from(self.channels))
     }

@@ -1,4 +1,4 @@
-//! The buffer between what produces a stream and what takes it: memory that is mapped twice in a row, and the cursors in it.
+//! The buffer between the producer and the consumer of a stream: memory that is mapped twice in a row, and its cursors.
 //!
 //! ```text
 //!  Producer ──→ Ring ──→ Consumer
@@ -6,8 +6,8 @@
 //!    └─ Gap: first frame, length and cause of what is missing
 //! ```
 //!
-//! The [`ring`](fn@ring) is mapped twice in a row, so that each block is contiguous and goes to the disk without a copy. What does
-//! not fit is a [`Gap`]. Amounts and rates have types ([`Bytes`], [`Frames`], [`SampleRate`]), and a [`Layout`] says how samples lie
+//! The [`ring`](fn@ring) is mapped twice in a row, so that each block is contiguous and goes to the disk without a copy. Data that do not
+//! fit become a [`Gap`]. Amounts and rates have types ([`Bytes`], [`Frames`], [`SampleRate`]). A [`Layout`] states how samples are stored
 //! in bytes.
 
 mod end;

@@ -1,10 +1,9 @@
 //! [`Memory`]: a buffer on pages of a chosen size, plain or mapped twice in a row.
 //!
-//! **Problem.** A ring's data should go to the disk from where they lie, also where they reach over its end; and the pages on
-//! which it lies decide how fast the kernel and the devices reach it (Spectrum's AN006 calls these "user" and "continuous"
-//! buffers).
+//! **Problem.** A ring's data should go to the disk without a copy, also if a block wraps around the end. And the page size decides how
+//! fast the kernel and the devices reach the data (Spectrum's AN006 calls these "user" and "continuous" buffers).
 //!
-//! **Solution.** The same pages are mapped twice, one copy behind the other: every piece of the ring is contiguous.
+//! **Solution.** The same pages are mapped twice in a row, so every piece of the ring is contiguous.
 //!
 //! ```text
 //! addresses   0 ............ N ............ 2N
@@ -12,8 +11,8 @@
 //!                        └ a piece over the seam ┘
 //! ```
 //!
-//! **What is granted is read back**, not assumed: the kernel takes a wish for huge pages without a word and gives small ones.
-//! If the size is not to be had it is halved until it is, as Spectrum's driver does; each step down is kept in [`Granted`].
+//! **The granted pages are read back**, not assumed, because the kernel may silently give small pages instead of huge ones. If the size is
+//! unavailable, it is halved until the kernel grants it, as Spectrum's driver does. [`Granted`] lists each step down.
 
 #![expect(unsafe_code, reason = "mapping memory, and looking at it while others write")]
 
@@ -30,16 +29,16 @@ use rustix::param::page_size;
 
 use crate::units::Bytes;
 
-/// The pages a memory lies on.
+/// The kind of pages of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pages {
     /// The machine's ordinary pages, 4 KiB on x86.
     Small,
-    /// Ordinary memory that the kernel backs with huge pages by itself where it can (transparent huge pages).
+    /// Ordinary memory that the kernel backs with huge pages automatically if it can (transparent huge pages).
     Transparent,
-    /// 2 MiB pages that were set aside (hugetlb).
+    /// Reserved 2 MiB pages (hugetlb).
     Huge2M,
-    /// 1 GiB pages that were set aside (hugetlb).
+    /// Reserved 1 GiB pages (hugetlb).
     Huge1G,
 }
 
@@ -57,7 +56,7 @@ impl Pages {
         }
     }
 
-    /// What sizes are rounded up to.
+    /// Sizes are rounded up to this.
     pub fn size(self) -> Bytes {
         match self {
             Self::Small => Bytes(page_size() as u64),
@@ -66,7 +65,7 @@ impl Pages {
         }
     }
 
-    /// What to try when this is not to be had.
+    /// The kind to fall back to if this one is unavailable.
     fn weaker(self) -> Option<Self> {
         match self {
             Self::Small => None,
@@ -88,21 +87,21 @@ impl fmt::Display for Pages {
     }
 }
 
-/// What was given, and what was refused on the way.
+/// The memory that the kernel granted, and the refusals on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// The size, a multiple of the page size.
     pub size: Bytes,
     /// The pages, as the kernel shows them in `/proc/self/smaps`.
     pub pages: Pages,
-    /// What had been asked for and was not given, in order, each with the reason.
+    /// The requests that were refused, in order, each with the reason.
     pub refused: Vec<String>,
 }
 
-/// No memory, not even the least that would do.
+/// The kernel did not even grant the smallest acceptable memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryError {
-    /// The least that would have done.
+    /// The smallest acceptable size.
     pub least: Bytes,
     /// Everything that was tried.
     pub refused: Vec<String>,
@@ -110,25 +109,25 @@ pub struct MemoryError {
 
 impl fmt::Display for MemoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not even {} of memory for the buffer: {}", self.least, self.refused.join("; "))
+        write!(f, "allocate at least {} of memory for the buffer: {}", self.least, self.refused.join("; "))
     }
 }
 
 impl std::error::Error for MemoryError {}
 
-/// Of the memory that is free, the share that one buffer may take: the rest keeps the machine alive.
+/// One buffer may take this share of the free memory; the machine needs the rest.
 const MOST_OF_FREE: f64 = 0.75;
 
-/// A buffer. Its bytes are zero at first, and all its pages are present, so that no access faults later.
+/// A buffer. Its bytes are zero at first, and all its pages are present, so that no access causes a page fault.
 #[derive(Debug)]
 pub struct Memory {
     address: NonNull<u8>,
-    /// Bytes that can be reached from `address`: the size, or twice the size if it is mirrored.
+    /// Accessible bytes from `address` on: the size, or twice the size if it is mirrored.
     reach: usize,
     granted: Granted,
     /// Behind a mirrored memory.
     file: Option<OwnedFd>,
-    /// Whether a ring hands out its bytes.
+    /// Whether a ring uses this memory.
     lent: AtomicBool,
 }
 
@@ -142,7 +141,7 @@ impl Memory {
     /// Memory mapped twice in a row, for a ring.
     ///
     /// # Errors
-    /// Not even `least` was to be had.
+    /// The kernel did not grant `least`.
     pub fn mirrored(size: Bytes, least: Bytes, pages: Pages) -> Result<Self, MemoryError> {
         Self::descend(size, least, pages, true)
     }
@@ -150,12 +149,12 @@ impl Memory {
     /// Memory mapped once, private to the process.
     ///
     /// # Errors
-    /// Not even `least` was to be had.
+    /// The kernel did not grant `least`.
     pub fn plain(size: Bytes, least: Bytes, pages: Pages) -> Result<Self, MemoryError> {
         Self::descend(size, least, pages, false)
     }
 
-    /// Halves until it fits, then begins again on weaker pages.
+    /// Halves the size until it fits, then falls back to smaller pages.
     fn descend(size: Bytes, least: Bytes, asked: Pages, mirrored: bool) -> Result<Self, MemoryError> {
         let mut refused = Vec::new();
         let mut kind = Some(asked);
@@ -197,19 +196,19 @@ impl Memory {
             && size.0 as f64 > free.0 as f64 * MOST_OF_FREE
         {
             return Err(io::Error::other(format!(
-                "only {free} of memory are free, of which a buffer takes three quarters"
+                "only {free} of memory is free, and a buffer may take three quarters of it"
             )));
         }
         let length = usize::try_from(size.0).map_err(|_| Errno::NOMEM)?;
         if !mirrored {
-            // All other pages are aligned as they must be wherever the kernel puts them.
+            // All other pages are aligned at any address that the kernel chooses.
             let at = if pages == Pages::Transparent { Some(aligned(length, pages)?) } else { None };
             return Ok((place(at, length, MapFlags::PRIVATE | hugetlb, None, pages)?, length, None));
         }
         let file = memfd_create(c"hairspring-ring", MemfdFlags::CLOEXEC | in_file)?;
         ftruncate(&file, size.0)?;
         let reach = length.checked_mul(2).ok_or(Errno::NOMEM)?;
-        // If the pages are not to be had this is where it shows: before a reservation is mapped over.
+        // Unavailable pages cause an error here, before a reservation is mapped over.
         unmap(place(None, length, MapFlags::SHARED, Some(file.as_fd()), pages)?, length);
         let base = aligned(reach, pages)?;
         for half in [0, length] {
@@ -224,7 +223,7 @@ impl Memory {
         Ok((base, reach, Some(file)))
     }
 
-    /// What the kernel really gave, by its own account.
+    /// The pages that the kernel really gave, as it reports them.
     fn read_back(&mut self, asked: Pages) {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
         let (found, huge) = pages_at(&smaps, self.address.as_ptr() as usize).unwrap_or((Pages::Small, Bytes(0)));
@@ -240,40 +239,39 @@ impl Memory {
         self.granted.pages = found;
     }
 
-    /// Hands its bytes to a ring; `false` if they are a ring's already.
+    /// Lends the memory to a ring; `false` if a ring uses it already.
     pub(crate) fn lend(&self) -> bool {
         // Acquire: pairs with the Release in `give_back`; the last ring's accesses are over.
         !self.lent.swap(true, Ordering::Acquire)
     }
 
-    /// The ring is gone.
+    /// The ring gives the memory back.
     pub(crate) fn give_back(&self) {
         // Release: pairs with the Acquire in `lend`.
         self.lent.store(false, Ordering::Release);
     }
 
-    /// What was given.
+    /// The granted memory.
     pub fn granted(&self) -> &Granted {
         &self.granted
     }
 
-    /// Its size; a mirrored one can be reached over twice as many bytes.
+    /// The size. A mirrored memory is accessible over twice as many bytes.
     pub fn size(&self) -> Bytes {
         self.granted.size
     }
 
-    /// Bytes that can be reached from [`Memory::address`].
+    /// Accessible bytes from [`Memory::address`] on.
     pub fn reach(&self) -> usize {
         self.reach
     }
 
-    /// Its first byte. Aligned to its page size; valid as long as this value lives.
+    /// The address of the first byte, aligned to the page size. Valid as long as this value lives.
     pub fn address(&self) -> NonNull<u8> {
         self.address
     }
 
-    /// A second view of a mirrored memory that cannot be written to: what another process would see. `None` for a plain one,
-    /// or if the kernel refuses.
+    /// A read-only view of a mirrored memory, as another process would see it. `None` for a plain memory, or if the kernel refuses.
     pub fn view(&self) -> Option<View> {
         let file = self.file.as_ref()?;
         let length = usize::try_from(self.granted.size.0).ok()?;
@@ -302,11 +300,11 @@ unsafe impl Send for View {}
 unsafe impl Sync for View {}
 
 impl View {
-    /// Copies bytes from a position in the ring (taken modulo its size). What was written meanwhile may be torn: the caller
-    /// finds out afterwards, from the cursors, whether anybody may have written there, and then throws the copy away.
+    /// Copies bytes from a position in the ring (modulo its size). A concurrent write can tear the copy. The caller checks the cursors
+    /// afterwards and discards the copy if the producer may have written there.
     ///
     /// # Panics
-    /// If more is asked for than the memory holds.
+    /// If `into` is larger than the memory.
     pub fn copy(&self, position: u64, into: &mut [u8]) {
         assert!(into.len() <= self.length, "more than the ring holds");
         let at = (position % self.length as u64) as usize;
@@ -315,7 +313,7 @@ impl View {
         self.copy_piece(0, second);
     }
 
-    /// Copies bytes that do not reach over the seam, whole words where their addresses allow it.
+    /// Copies bytes that do not cross the seam, as whole words if their addresses allow it.
     fn copy_piece(&self, at: usize, into: &mut [u8]) {
         const WORD: usize = size_of::<u64>();
         debug_assert!(at + into.len() <= self.length, "over the seam");
@@ -366,8 +364,8 @@ fn aligned(length: usize, pages: Pages) -> io::Result<NonNull<u8>> {
     Ok(address)
 }
 
-/// Maps a file, or memory without one, over a reservation, or where the kernel likes, and makes the pages present. If that fails
-/// nothing of the mapping is left, nor of that part of the reservation.
+/// Maps a file or anonymous memory over a reservation, or at an address of the kernel's choice, and makes the pages present. If that fails,
+/// the mapping and that part of the reservation are gone.
 fn place(
     at: Option<NonNull<u8>>,
     length: usize,
@@ -409,15 +407,15 @@ fn unmap(address: NonNull<u8>, length: usize) {
     let _ = unsafe { munmap(address.as_ptr().cast(), length) };
 }
 
-/// Memory that the system can give without swapping.
+/// Memory that the system can allocate without swapping.
 pub fn free_memory() -> Option<Bytes> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok().map(Bytes::kib)
 }
 
-/// The pages of the mapping at an address in the text of `/proc/self/smaps`, and how many bytes of it are on huge pages that
-/// the kernel chose. A mapping counts as transparent huge pages only if all of it lies on them.
+/// The pages of the mapping at an address, from the text of `/proc/self/smaps`, and how many of its bytes are on transparent huge pages. A
+/// mapping counts as transparent huge pages only if all of it is on them.
 fn pages_at(smaps: &str, address: usize) -> Option<(Pages, Bytes)> {
     let is_head =
         |line: &&str| line.as_bytes().first().is_some_and(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(c));

@@ -1,12 +1,12 @@
-//! [`Monitor`]: what a running stream looks like, for people who look on.
+//! [`Monitor`]: a live view of a running stream, for people.
 //!
-//! **Problem.** While a stream is recorded one wants to see it; and nothing that is only for being seen may cost a sample.
+//! **Problem.** People want to see a stream while it is recorded, and the view must never cost a sample.
 //!
-//! **Solution.** A monitor looks through a [`Tap`]: it copies the newest bytes out of the ring, takes nothing, holds nothing,
-//! and finds out afterwards whether somebody wrote there meanwhile. If so the copy is thrown away and counted as missed; it is
-//! not tried again before the next look. So neither the source nor the recorder can tell whether anybody looks.
+//! **Solution.** A monitor looks through a [`Tap`]. It copies the newest bytes out of the ring and holds nothing. Then it checks whether
+//! the producer wrote there during the copy. If so, it discards the copy and counts it as missed; the next look tries again. So a monitor
+//! never delays the source or the recorder.
 //!
-//! A picture shows what came through the ring: frames that are missing within it leave no space in it.
+//! A picture shows the data that came through the ring. Missing frames leave no space in it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::layout::{Container, Layout};
 use crate::ring::{Fill, Tap};
 use crate::units::{Bytes, Frames};
 
-/// What one channel did in a window. Values are as they are stored: counts, or 0 and 1 of a digital line.
+/// The values of one channel in a window, as they are stored: counts, or 0 and 1 of a digital line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Channel {
     /// The smallest value.
@@ -29,18 +29,18 @@ pub struct Channel {
     pub envelope: Vec<(f64, f64)>,
 }
 
-/// A window of a stream, as people see it.
+/// A window of a stream, reduced for display.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picture {
     /// Position of its first byte in the stream of bytes that came through the ring.
     pub position: u64,
-    /// How many frames it shows.
+    /// The number of frames in the window.
     pub frames: Frames,
     /// Every channel.
     pub channels: Vec<Channel>,
 }
 
-/// Most parts of an envelope: more than a screen has columns.
+/// The most parts of an envelope: more than the columns of a screen.
 pub const MOST_POINTS: usize = 16_384;
 
 impl Picture {
@@ -51,7 +51,7 @@ impl Picture {
         picture
     }
 
-    /// The same, in place of what it was before; allocates only if there is more of it.
+    /// Replaces the contents of this picture; allocates only if it grows.
     fn draw(&mut self, layout: Layout, bytes: &[u8], points: usize) {
         self.frames = layout.frames_in(Bytes(bytes.len() as u64));
         let frames = self.frames.0 as usize;
@@ -98,20 +98,20 @@ impl Channel {
     }
 }
 
-/// What a look brought.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Look<'a> {
     /// A picture of the newest window.
     Fresh(&'a Picture),
-    /// Nothing came since the last look.
+    /// No data came since the last look.
     Same(&'a Picture),
-    /// Not a single frame has come yet.
+    /// No frame has come yet.
     Nothing,
     /// The stream was faster than the copy; counted in [`Monitor::missed`]. A larger ring or a smaller window helps.
     Missed,
 }
 
-/// Looks on.
+/// Shows the newest frames of a ring.
 #[derive(Debug)]
 pub struct Monitor {
     tap: Arc<Tap>,
@@ -128,8 +128,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// A monitor of the last `window` frames, which become at most half of the ring, with envelopes of `points` parts, at most
-    /// [`MOST_POINTS`].
+    /// A monitor of the last `window` frames, limited to half of the ring. Its envelopes have `points` parts, at most [`MOST_POINTS`].
     pub fn new(tap: impl Into<Arc<Tap>>, layout: Layout, window: Frames, points: usize) -> Self {
         let tap = tap.into();
         let grain = layout.grain();
@@ -163,7 +162,7 @@ impl Monitor {
         Look::Fresh(&self.picture)
     }
 
-    /// Looks that brought nothing because the stream was faster than the copy.
+    /// Looks that failed because the stream was faster than the copy.
     pub fn missed(&self) -> u64 {
         self.missed
     }
@@ -173,7 +172,7 @@ impl Monitor {
         self.looks
     }
 
-    /// How the ring stands.
+    /// The present state of the ring.
     pub fn fill(&self) -> Fill {
         self.tap.fill()
     }

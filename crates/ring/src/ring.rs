@@ -233,14 +233,14 @@ impl Producer {
     }
 
     /// Makes room for `length` bytes that begin `skip` bytes behind the next one, for a device that fills pieces in any order:
-    /// the offset in the memory where they lie, or `None` if there is no room for so many. They are published, in order,
-    /// with everything before them, by [`Producer::commit`]; until then nobody else touches them.
+    /// returns their offset in the memory, or `None` if there is not enough room. [`Producer::commit`] publishes them in order, with all
+    /// bytes before them. Until then no other thread touches them.
     pub fn reserve_ahead(&mut self, skip: u64, length: usize) -> Option<usize> {
         let end = skip.checked_add(length as u64)?;
         if end > self.room() {
             return None;
         }
-        // The frontier never goes back: a piece further on may be on its way already.
+        // The frontier never goes back, because a device may be filling a later piece already.
         self.reserved = self.reserved.max(self.head + end);
         self.shared.cursors.announce(self.reserved);
         Some(self.shared.offset(self.head + skip))
@@ -252,10 +252,10 @@ impl Producer {
     /// No device or kernel writes to these bytes while the slice lives.
     ///
     /// # Panics
-    /// If they were not reserved.
+    /// If the bytes were not reserved.
     pub unsafe fn ahead(&self, skip: u64, length: usize) -> &[u8] {
         let begin = self.head + skip;
-        assert!(begin + length as u64 <= self.reserved, "looked at what was not reserved");
+        assert!(begin + length as u64 <= self.reserved, "looked at bytes that were not reserved");
         let offset = self.shared.offset(begin);
         // SAFETY: the bytes were reserved, so they are before `tail + capacity` (the tail only grows) and not before `head`:
         // they are this producer's, which is borrowed here. They are within the reach of the memory: `length` is at most its
@@ -266,9 +266,9 @@ impl Producer {
     /// Publishes bytes that were filled; wakes the consumer once per `notify` bytes.
     ///
     /// # Panics
-    /// If there is no room for so many: they were not reserved.
+    /// If there is not enough room, which means that they were not reserved.
     pub fn commit(&mut self, length: usize) {
-        assert!(length as u64 <= self.room(), "committed more than was reserved");
+        assert!(length as u64 <= self.room(), "committed more bytes than were reserved");
         self.head += length as u64;
         self.shared.cursors.publish(self.head);
         let fill = self.head - self.shared.cursors.tail();
@@ -312,33 +312,32 @@ impl Producer {
         pushed
     }
 
-    /// Takes the oldest bytes away from the consumer so that `length` fit, if it is not reading them right now; bytes of room
-    /// there are then. Only for the policy [`OnOverrun::Overwrite`]. What is taken is whole multiples of `grain` bytes; the
-    /// consumer sees it and declares the gap.
+    /// Evicts the consumer's oldest bytes so that `length` fit, unless the consumer is reading them now. Returns the room in bytes. Only
+    /// for the policy [`OnOverrun::Overwrite`]. It evicts whole multiples of `grain` bytes; the consumer notices and declares the gap.
     pub fn evict(&mut self, length: u64, grain: u64) -> u64 {
         let room = self.room();
         if self.shared.on_overrun != OnOverrun::Overwrite || room >= length || self.pending.is_some() {
             return room;
         }
         let tail = self.shared.cursors.tail();
-        // A notify size at least: the consumer shall not see a thousand small gaps.
+        // At least a notify size, so that the consumer does not see a thousand small gaps.
         let taken = (length - room).max(self.shared.notify).div_ceil(grain) * grain;
         let most = (self.head - tail) / grain * grain;
         self.shared.cursors.evict(tail + taken.min(most));
         self.room()
     }
 
-    /// How the ring stands.
+    /// The present state of the ring.
     pub fn fill(&self) -> Fill {
         self.shared.fill()
     }
 
-    /// Set when the consumer has made room.
+    /// Notified when the consumer has made room.
     pub fn notifier(&self) -> &Notifier {
         &self.shared.room
     }
 
-    /// Says that nothing comes any more, and how it ended. Later calls change nothing.
+    /// Declares the end of the stream and its reason. Later calls change nothing.
     pub fn close(&mut self, end: End) {
         self.push_pending();
         // Taken: this is called once more when it is dropped, and what is told here must not be told as a mark, too.
@@ -347,23 +346,23 @@ impl Producer {
         self.flush();
     }
 
-    /// A tap for looking on.
+    /// A tap, which reads without taking.
     pub fn tap(&self) -> Option<Tap> {
         Tap::new(&self.shared)
     }
 }
 
 impl Drop for Producer {
-    /// A source that is gone without a word has failed; the consumer must not wait for it.
+    /// A source that is dropped without an end has failed; the consumer must not wait for it.
     fn drop(&mut self) {
         self.close(End::Failed(0));
     }
 }
 
-/// The end of a ring from which a recorder takes the data.
+/// The consuming end of a ring, for a recorder.
 ///
-/// Between [`Consumer::next`] and the head lie bytes that it has not taken yet; between the tail and `next` those that it has
-/// taken but that are still in use (on their way to the disk).
+/// The bytes between [`Consumer::next`] and the head are not taken yet. The bytes between the tail and `next` are taken but still in use
+/// (on their way to the disk).
 #[derive(Debug)]
 pub struct Consumer {
     shared: Arc<Shared>,
@@ -389,7 +388,7 @@ impl Consumer {
 
     /// The next gap that lies at or before a position, if any; it is taken.
     ///
-    /// Ask after the bytes before that position were seen by [`Consumer::available`]: then all gaps before them are here.
+    /// Call this after [`Consumer::available`] has reported the bytes before that position: then all gaps before them are known.
     pub fn gap_before(&mut self, position: u64) -> Option<(u64, Gap)> {
         let at = self.marks.peek().ok()?.0;
         if at > position {
@@ -407,20 +406,17 @@ impl Consumer {
         self.marks.peek().ok().map(|mark| mark.0)
     }
 
-    /// How the stream ended and where, and the gap after its last byte, once that is so. Data and gaps may still be waiting.
+    /// The reason and the position of the stream's end, and the gap after its last byte; `None` before the end. Data and gaps may still wait in the ring.
     pub fn closed(&self) -> Option<(End, u64, Option<Gap>)> {
         self.shared.closed.get().map(|closing| (closing.end, closing.position, closing.last))
     }
 
-    /// Looks at bytes that were not released yet. Where the oldest may be overwritten, [`Consumer::take_held`] does that.
+    /// Looks at bytes that were not released yet. Under the policy `overwrite` use [`Consumer::take_held`].
     ///
     /// # Panics
     /// If they are not all between the tail and the head, or the policy is [`OnOverrun::Overwrite`].
     pub fn view(&self, position: u64, length: usize) -> &[u8] {
-        assert!(
-            self.shared.on_overrun != OnOverrun::Overwrite,
-            "the producer may evict what is looked at: use take_held"
-        );
+        assert!(self.shared.on_overrun != OnOverrun::Overwrite, "the producer may evict these bytes: use take_held");
         let end = position + length as u64;
         assert!(
             position >= self.shared.cursors.tail() && end <= self.shared.cursors.head(),
@@ -435,10 +431,10 @@ impl Consumer {
         }
     }
 
-    /// Takes `length` bytes: `next` moves on, the bytes stay in use until they are released.
+    /// Takes `length` bytes: `next` advances, and the bytes stay in use until they are released.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If fewer bytes are available.
     pub fn take(&mut self, length: u64) {
         assert!(length <= self.available(), "took more than there is");
         self.next += length;
@@ -447,7 +443,7 @@ impl Consumer {
     /// Takes and gives back everything before a position without looking at it.
     ///
     /// # Panics
-    /// If there is not so much.
+    /// If fewer bytes are available.
     pub fn skip_to(&mut self, position: u64) {
         self.take(position.saturating_sub(self.next));
         self.release(position);
@@ -458,15 +454,15 @@ impl Consumer {
     /// # Panics
     /// If the position was not taken yet.
     pub fn release(&mut self, position: u64) {
-        assert!(position <= self.next, "released what was not taken");
+        assert!(position <= self.next, "released bytes that were not taken");
         if self.shared.cursors.give_back(position) {
             self.shared.room.notify();
         }
     }
 
-    /// Takes, uses and releases up to `most` bytes at once, while the producer cannot evict them. First come the bytes that it
-    /// evicted since the last call: `use_them` gets the position where the rest begins, the rest, and tells how many of its
-    /// bytes it used. This is how data are taken where the oldest may be overwritten.
+    /// Takes, uses and releases up to `most` bytes at once, while the producer cannot evict them. For the policy `overwrite`. It first
+    /// skips the bytes that the producer evicted since the last call. `use_them` gets the position and the bytes, and returns how many of
+    /// them it used.
     pub fn take_held(&mut self, most: usize, use_them: impl FnOnce(u64, &[u8]) -> usize) {
         self.shared.cursors.hold();
         let tail = self.shared.cursors.tail();
@@ -487,7 +483,7 @@ impl Consumer {
         &self.shared.memory
     }
 
-    /// The offset in it of a position.
+    /// The offset of a position in the memory.
     pub fn offset(&self, position: u64) -> usize {
         self.shared.offset(position)
     }
@@ -497,23 +493,23 @@ impl Consumer {
         self.shared.on_overrun
     }
 
-    /// How the ring stands.
+    /// The present state of the ring.
     pub fn fill(&self) -> Fill {
         self.shared.fill()
     }
 
-    /// Set when there are data, and at the end.
+    /// Notified when data come, and at the end.
     pub fn notifier(&self) -> &Notifier {
         &self.shared.data
     }
 
-    /// A tap for looking on.
+    /// A tap, which reads without taking.
     pub fn tap(&self) -> Option<Tap> {
         Tap::new(&self.shared)
     }
 }
 
-/// Looks at the newest data of a ring without taking them, and without holding up anybody.
+/// Reads the newest data of a ring without taking them and without delaying the producer or the consumer.
 #[derive(Debug)]
 pub struct Tap {
     shared: Arc<Shared>,
@@ -530,7 +526,7 @@ impl Tap {
         self.shared.cursors.head()
     }
 
-    /// Copies the bytes from a position on. `false` if they are not there yet, or not any more: then `into` holds rubbish.
+    /// Copies the bytes from a position on. `false` if they are not there yet or were overwritten: then the contents of `into` are undefined.
     pub fn copy(&self, position: u64, into: &mut [u8]) -> bool {
         let capacity = self.shared.cursors.capacity();
         if into.len() as u64 > capacity || position + into.len() as u64 > self.head() {
@@ -540,7 +536,7 @@ impl Tap {
         self.shared.cursors.is_intact(position)
     }
 
-    /// How the ring stands.
+    /// The present state of the ring.
     pub fn fill(&self) -> Fill {
         self.shared.fill()
     }

@@ -1,7 +1,7 @@
 //! Amounts and rates of data as types, so that a sample is not a byte and a megabyte is not a mebibyte.
 //!
-//! MB is 10⁶ bytes and MiB is 2²⁰ bytes, everywhere. Printed rates show both, for the documents of this field use either
-//! under one name. Rates of samples are exact fractions, so that "how many frames until now" never drifts.
+//! MB is 10⁶ bytes and MiB is 2²⁰ bytes, everywhere. Printed rates show both, because documents of this field use either under one name.
+//! Sample rates are exact fractions, so that the number of frames until now never drifts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,8 +16,8 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Samples(pub u64);
 
-/// An amount of frames; a frame is one sample of every channel, taken together. Also a position in a stream: the number of
-/// frames that the source had produced before this one, lost ones included.
+/// An amount of frames. A frame is one sample of every channel, taken at the same time. Also a position in a stream: the number of frames
+/// that the source produced before this one, lost ones included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frames(pub u64);
 
@@ -34,7 +34,7 @@ pub struct SampleRate {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct ByteRate(f64);
 
-/// A text that is not an amount or a rate; what was wrong and how to write it.
+/// Why a text is not an amount or a rate, and how to write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
     text: String,
@@ -49,10 +49,10 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-/// Most frames per second that are believed: 1 THz.
+/// The highest accepted sample rate: 1 THz.
 const FASTEST_HZ: f64 = 1e12;
 
-/// Units of amounts, binary and decimal. The letter of the unit alone (`4M`) is refused: it does not say which.
+/// Units of amounts, binary and decimal. A bare letter (`4M`) is refused, because it does not say which unit it means.
 const SIZES: [(&str, u64); 9] = [
     ("B", 1),
     ("kB", 1000),
@@ -66,17 +66,17 @@ const SIZES: [(&str, u64); 9] = [
 ];
 
 impl Bytes {
-    /// So many KiB, of 1024 bytes.
+    /// This many KiB, of 1024 bytes.
     pub const fn kib(count: u64) -> Self {
         Self(count << 10)
     }
 
-    /// So many MiB, of 1,048,576 bytes.
+    /// This many MiB, of 1,048,576 bytes.
     pub const fn mib(count: u64) -> Self {
         Self(count << 20)
     }
 
-    /// So many GiB, of 1,073,741,824 bytes.
+    /// This many GiB, of 1,073,741,824 bytes.
     pub const fn gib(count: u64) -> Self {
         Self(count << 30)
     }
@@ -98,7 +98,7 @@ impl Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// The shortest exact form where there is one (`512 MiB`, `20 GB`), else both units.
+    /// The shortest exact form if there is one (`512 MiB`, `20 GB`), else both units.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = SIZES.iter().rev().filter(|(_, size)| self.0.is_multiple_of(*size) && self.0 >= *size);
         let shortest = exact.min_by_key(|(_, size)| self.0 / size);
@@ -179,19 +179,19 @@ impl fmt::Display for Frames {
 }
 
 impl SampleRate {
-    /// So many frames in so many seconds; `None` if either is 0 or the rate is above 1 THz.
+    /// The rate of `frames` in `seconds`; `None` if either is 0 or the rate is above 1 THz.
     pub fn new(frames: u64, seconds: u64) -> Option<Self> {
         let possible = frames > 0 && seconds > 0 && frames as f64 / seconds as f64 <= FASTEST_HZ;
         let divisor = greatest_common_divisor(frames, seconds.max(1)).max(1);
         possible.then(|| Self { frames: frames / divisor, seconds: seconds / divisor })
     }
 
-    /// So many frames per second; `None` for 0 and above 1 THz.
+    /// The rate in whole frames per second; `None` for 0 and above 1 THz.
     pub fn hz(frames: u64) -> Option<Self> {
         Self::new(frames, 1)
     }
 
-    /// So many frames in so many seconds, exactly, in lowest terms.
+    /// The exact rate as frames and seconds, in lowest terms.
     pub fn as_fraction(self) -> (u64, u64) {
         (self.frames, self.seconds)
     }
@@ -208,13 +208,13 @@ impl SampleRate {
         Frames(u64::try_from(frames).unwrap_or(u64::MAX))
     }
 
-    /// When the last of so many frames is complete, from the beginning; rounded up to a nanosecond.
+    /// The time from the beginning until `frames` frames are complete, rounded up to a nanosecond.
     pub fn time_of(self, frames: Frames) -> Nanos {
         let elapsed_ns = (u128::from(frames.0) * u128::from(self.seconds) * 1_000_000_000).div_ceil(self.frames.into());
         Nanos::new(i64::try_from(elapsed_ns).unwrap_or(i64::MAX))
     }
 
-    /// The rate times an exact fraction; `None` if that is no possible rate.
+    /// The rate times an exact fraction; `None` if the result is not a valid rate.
     pub fn times(self, by: u64, of: u64) -> Option<Self> {
         let divisor = greatest_common_divisor(by, of).max(1);
         let (by, of) = (by / divisor, of / divisor);
@@ -265,12 +265,12 @@ impl FromStr for SampleRate {
 }
 
 impl ByteRate {
-    /// So many bytes per second; `None` if it is negative or not finite.
+    /// The rate in bytes per second; `None` if it is negative or not finite.
     pub fn new(bytes_per_s: f64) -> Option<Self> {
         (bytes_per_s.is_finite() && bytes_per_s >= 0.0).then_some(Self(bytes_per_s))
     }
 
-    /// What moves `bytes` in `span`; `None` if the span is not positive.
+    /// The rate that moves `bytes` in `span`; `None` if the span is not positive.
     pub fn of(bytes: Bytes, span: Nanos) -> Option<Self> {
         (span > Nanos::ZERO).then(|| Self(bytes.0 as f64 / span.as_secs_f64()))
     }
@@ -280,12 +280,12 @@ impl ByteRate {
         self.0
     }
 
-    /// How long `bytes` take at this rate; `None` at rate 0 or beyond 292 years.
+    /// The time that `bytes` take at this rate; `None` at rate 0 or beyond 292 years.
     pub fn time_for(self, bytes: Bytes) -> Option<Nanos> {
         Nanos::try_from_secs_f64(bytes.0 as f64 / self.0).ok()
     }
 
-    /// What flows in `span`; 0 for a negative one.
+    /// The amount that flows in `span`; 0 for a negative span.
     pub fn volume_in(self, span: Nanos) -> Bytes {
         Bytes((self.0 * span.as_secs_f64()).max(0.0) as u64)
     }

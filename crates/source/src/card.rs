@@ -19,17 +19,17 @@
 //! | `14bit` | all | resolution; stored signed in 1, 2 or 4 bytes |
 //! | `u`, `packed`, `float`, `digital` | all | stored unsigned; 12 bits packed; as `f32`; one bit for each channel |
 //! | `40MS/s` | all but unpaced | frames per second; `virtual` must have it, for the others it is a note |
-//! | `data=noise` | all | `noise` (the usual), `counter`, `prbs`, `sine`, `zero`; of other cards what the sender promises, to be verified |
+//! | `data=noise` | all | `noise` (the default), `counter`, `prbs`, `sine`, `zero`; for other cards the pattern that the sender promises, for verification |
 //! | `seed=7` | all | with `data=noise` or `prbs` |
-//! | `frames=1000` | all | ends after so many |
+//! | `frames=1000` | all | ends after this many frames |
 //! | `fifo=64MiB` | virtual, udp | the hardware's FIFO; the kernel's receive buffer |
 //! | `jitter=50us` | virtual | interrupts are late by up to this |
 //! | `hiccup=2s+300ms` | virtual | from 2 s on the bus does not deliver for 300 ms; may be repeated |
-//! | `bus=500MB/s` | virtual | what the bus carries at most |
+//! | `bus=500MB/s` | virtual | the highest rate of the bus |
 //! | `seq=u32be@4` | udp | the datagram's number: `u8` to `u64`, `le` or `be`, at this byte |
 //! | `header=16` | udp | bytes before the samples; without it up to the end of the number |
 //! | `join=192.0.2.1` | udp | the address of the interface that joins the group |
-//! | `from=192.0.2.7:5000` | udp | the sender that is heard, port 0 for all its ports; without it the first that comes |
+//! | `from=192.0.2.7:5000` | udp | the accepted sender, port 0 for all its ports; by default the first sender that comes |
 
 mod open;
 mod parse;
@@ -73,7 +73,7 @@ impl CardKind {
     pub const ALL: [Self; 8] =
         [Self::Virtual, Self::Unpaced, Self::File, Self::Pipe, Self::Stdin, Self::Tcp, Self::TcpListen, Self::Udp];
 
-    /// What stands before the first colon.
+    /// The word before the first colon.
     pub fn name(self) -> &'static str {
         parse::CARDS.syntaxes[self as usize].kind
     }
@@ -84,14 +84,14 @@ impl CardKind {
     }
 }
 
-/// A source that was described and not yet opened. Every card that exists is a possible one.
+/// The description of a source that is not open yet. Every value is a valid description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
     kind: CardKind,
     /// Path, or host and port; empty where there is none.
     address: String,
     layout: Layout,
-    /// With the text it was read from, for printing it exactly.
+    /// With its original text, so that it prints exactly.
     rate: Option<(SampleRate, String)>,
     pattern: Option<Pattern>,
     frames: Option<Frames>,
@@ -105,10 +105,10 @@ pub struct Card {
     from: Option<String>,
 }
 
-/// Why there is no such card, or why it does not open.
+/// Why a text is not a card, or why a card does not open.
 #[derive(Debug)]
 pub enum CardError {
-    /// The text is no card.
+    /// The text does not describe a card.
     Text(DescriptionError),
     /// The system refused.
     Open {
@@ -119,7 +119,7 @@ pub enum CardError {
         /// What to do.
         remedy: &'static str,
     },
-    /// The policy cannot be had with this card.
+    /// This card does not support the policy.
     Policy(OnOverrun),
 }
 
@@ -130,7 +130,7 @@ impl fmt::Display for CardError {
             Self::Open { what, error, remedy } => write!(f, "{what}: {error}; {remedy}"),
             Self::Policy(policy) => write!(
                 f,
-                "policy '{}': a card with a clock of its own cannot be made to wait; choose stop, gap or overwrite",
+                "policy '{}': a card with its own clock cannot wait; choose stop, gap or overwrite",
                 policy.name()
             ),
         }
@@ -153,12 +153,12 @@ impl std::error::Error for CardError {
 }
 
 impl Card {
-    /// Whether a description is one of a card, well written or not.
+    /// Whether a text describes a card, correctly or not.
     pub fn is_named_in(text: &str) -> bool {
         parse::CARDS.has_kind_of(text)
     }
 
-    /// What kind it is.
+    /// The kind of card.
     pub fn kind(&self) -> CardKind {
         self.kind
     }
@@ -168,40 +168,39 @@ impl Card {
         self.layout
     }
 
-    /// Frames per second, if it says.
+    /// Frames per second, if the description states them.
     pub fn rate(&self) -> Option<SampleRate> {
         self.rate.as_ref().map(|(rate, _)| *rate)
     }
 
-    /// The data, if they can be verified.
+    /// The pattern of the data, if they can be verified.
     pub fn pattern(&self) -> Option<Pattern> {
         self.pattern
     }
 
-    /// Frames after which it ends, if it says.
+    /// The number of frames after which it ends, if the description states it.
     pub fn frames(&self) -> Option<Frames> {
         self.frames
     }
 
-    /// What its hardware holds, or for datagrams the kernel, if it says.
+    /// The size of the hardware's FIFO, or of the kernel's buffer for datagrams, if the description states it.
     pub fn fifo(&self) -> Option<Bytes> {
         self.fifo
     }
 
-    /// Whether it goes on whether or not anybody takes its data.
+    /// Whether it has a clock of its own and continues if nobody takes its data.
     pub fn is_clocked(&self) -> bool {
         matches!(self.kind, CardKind::Virtual | CardKind::Udp)
     }
 
-    /// The same card at another rate, for finding the highest one that it can be recorded at; `None` if it has no clock, or
-    /// would make more than 100 GB/s.
+    /// The same card at another rate, for the search for the highest rate. `None` if it has no clock, or would exceed 100 GB/s.
     pub fn at_rate(&self, rate: SampleRate) -> Option<Self> {
         let text = parse::exact_rate(rate);
         let rate = text.parse().ok().filter(|rate| parse::is_believable(self.layout, *rate))?;
         (self.kind == CardKind::Virtual).then(|| Self { rate: Some((rate, text)), ..self.clone() })
     }
 
-    /// Whether data that do not fit can be treated in this way.
+    /// Checks that the card supports this policy for data that do not fit.
     ///
     /// # Errors
     /// [`OnOverrun::Block`] for a clocked card.
@@ -211,7 +210,7 @@ impl Card {
 }
 
 impl fmt::Display for Card {
-    /// As it is read, with everything that it was given.
+    /// The description as the user wrote it, with all its parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.kind.name())?;
         if self.kind.has_address() {

@@ -1,8 +1,8 @@
-//! What produces a stream: a [`Card`] as a user describes it, and the [`Source`] that it opens.
+//! The sources of streams: a [`Card`] is a user's description, and opening it gives a [`Source`].
 //!
-//! A [`Source`] is clocked and never waits: what does not fit is a [`Gap`](hairspring_ring::Gap) with its first frame, length and
-//! cause. Sources are files and pipes ([`reader`]), datagrams ([`udp`]) and cards in virtual time ([`virtual_card`]). A [`Pattern`] is
-//! a stream that can be computed again and so be verified. A [`trigger`] says which parts of a stream are kept.
+//! A clocked [`Source`] never waits: data that do not fit become a [`Gap`](hairspring_ring::Gap) with its first frame, length and cause.
+//! Sources are files and pipes ([`reader`]), datagrams ([`udp`]) and cards in virtual time ([`virtual_card`]). A [`Pattern`] is a stream
+//! that a program can compute again, and so verify. A [`trigger`] selects the parts of a stream that are kept.
 
 pub mod card;
 pub mod pattern;

@@ -1,19 +1,19 @@
-//! [`Pattern`]: test data that can be computed again from their position alone, so that every piece of a recording can be
-//! verified without the rest, also behind a gap.
+//! [`Pattern`]: test data that depend on their position only. So a program can verify every piece of a recording without the rest, also
+//! behind a gap.
 //!
 //! The **code** of a sample is an integer of as many bits as the layout's resolution. It is stored sign-extended in a signed
 //! container and zero-extended in an unsigned one; packed samples are the codes of the same stream in two bytes each, packed;
 //! in `f32` the code, of 24 bits at most, is divided by 2^(bits − 1), so that values lie in [−1, 1).
 //!
-//! | pattern | code of frame *f*, channel *c* | data that lie in the wrong place are seen, unless they are off by |
+//! | pattern | code of frame *f*, channel *c* | misplaced data are found, unless their offset is |
 //! |---|---|---|
-//! | `zero` | 0 | anything: nothing is seen but data that are not 0 |
+//! | `zero` | 0 | anything: only data other than 0 are found |
 //! | `counter` | (*f* + *c*) mod 2^bits; on digital lines the frame number, line *c* its bit *c* mod 64 | a multiple of 2^bits frames (2^lines on digital lines) |
 //! | `prbs` | the bits of the sequence 2³¹−1, as many as the container has | a multiple of 2³¹−1 bytes (2 GiB) |
-//! | `sine` | a sine of 1000 frames, each channel ⅛ of a turn ahead of the one before it | about a period, or its parts where channels are exchanged |
-//! | `noise` | the bits of splitmix64 over the position | nothing: no two places look alike |
+//! | `sine` | a sine of 1000 frames, each channel ⅛ of a turn ahead of the one before it | about a period, or its parts if channels are exchanged |
+//! | `noise` | the bits of splitmix64 over the position | nothing: all positions differ |
 //!
-//! So `noise` is what a recording is proved with; it does not compress either. `counter` is what a person can read.
+//! So `noise` proves a recording; it also does not compress. A person can read `counter`.
 //!
 //! All arithmetic is in integers, or in floating point that IEEE 754 determines to the last bit: the data are the same on
 //! every machine.
@@ -30,7 +30,7 @@ use hairspring_ring::units::Frames;
 
 use word::{Shape, word8, word16, word32};
 
-/// What a virtual card produces.
+/// The data of a virtual card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// 0.
@@ -39,36 +39,36 @@ pub enum Pattern {
     Counter,
     /// The pseudo-random bit sequence of x³¹ + x²⁸ + 1 (the polynomial of ITU-T O.150, not inverted).
     Prbs {
-        /// Where in the sequence it begins: at the bit seed × 0x9E3779B97F4A7C15 mod (2³¹−1), counted from 31 ones.
+        /// The beginning in the sequence: the bit seed × 0x9E3779B97F4A7C15 mod (2³¹−1), counted from 31 ones.
         seed: u64,
     },
     /// A sine of full scale.
     Sine,
     /// White noise of full scale: splitmix64 (Steele, Lea and Flood 2014) of the number of each 8 bytes.
     Noise {
-        /// Which noise; another seed has no place in common.
+        /// Selects the noise. Two seeds have no data in common at the same position.
         seed: u64,
     },
 }
 
-/// The first place where data are not those of the pattern.
+/// The first position at which data differ from the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The global index of the frame.
     pub frame: Frames,
     /// The channel, from 0.
     pub channel: u32,
-    /// Where the first differing byte lies in the bytes that were checked.
+    /// The offset of the first differing byte in the checked bytes.
     pub offset_bytes: usize,
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "frame {}, channel {} is not what was produced", self.frame.0, self.channel)
+        write!(f, "frame {}, channel {} differs from the produced data", self.frame.0, self.channel)
     }
 }
 
-/// A text that is no pattern.
+/// Why a text is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError(String);
 
@@ -84,7 +84,7 @@ impl fmt::Display for PatternError {
 
 impl std::error::Error for PatternError {}
 
-/// What is computed in one go: stays in the second-level cache while it passes through the stages.
+/// The bytes computed at a time: they stay in the second-level cache while they pass through the stages.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Most bytes of one grain: 4096 channels of 4 bytes.
@@ -94,7 +94,7 @@ impl Pattern {
     /// Every pattern, those with a seed with seed 0.
     pub const ALL: [Self; 5] = [Self::Counter, Self::Prbs { seed: 0 }, Self::Sine, Self::Noise { seed: 0 }, Self::Zero];
 
-    /// Its name, without its seed.
+    /// The name of the pattern, without its seed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zero => "zero",
@@ -105,7 +105,7 @@ impl Pattern {
         }
     }
 
-    /// Its seed; 0 where it has none.
+    /// The seed; 0 if the pattern has none.
     pub fn seed(self) -> u64 {
         match self {
             Self::Prbs { seed } | Self::Noise { seed } => seed,
@@ -113,7 +113,7 @@ impl Pattern {
         }
     }
 
-    /// The same with another seed; `None` if it has none.
+    /// The same pattern with another seed; `None` if it has none.
     pub fn with_seed(self, seed: u64) -> Option<Self> {
         match self {
             Self::Prbs { .. } => Some(Self::Prbs { seed }),
@@ -122,8 +122,7 @@ impl Pattern {
         }
     }
 
-    /// Fills bytes with the data from a frame on. A last piece that is no whole grain is the beginning of one. Allocates
-    /// nothing.
+    /// Fills bytes with the data from a frame on. An incomplete last grain gets its beginning. Allocates nothing.
     ///
     /// # Panics
     /// If `first` lies within a grain.
@@ -143,7 +142,7 @@ impl Pattern {
         }
     }
 
-    /// Looks for the first place where bytes are not the data from a frame on; `None` if all are. Bytes need not be whole
+    /// Finds the first position at which bytes differ from the data from a frame on; `None` if all agree. The bytes need not be whole
     /// grains.
     ///
     /// # Panics
@@ -222,7 +221,7 @@ impl Pattern {
         }
     }
 
-    /// The same codes as in two bytes each, packed.
+    /// Packs the codes that two bytes would hold.
     fn fill_packed(self, channels: usize, bits: u32, mut frame: u64, bytes: &mut [u8]) {
         let mut codes = [0; MOST_GRAIN_BYTES];
         // An even number of frames makes whole grains whatever the channels are.

@@ -1,7 +1,7 @@
-//! Triggered acquisition: which frames of a stream are kept because something happened there.
+//! Triggered acquisition: keeps the frames of a stream around events.
 //!
-//! A [`Trigger`] says what happens: a level, an edge, or a call from outside. A [`Gate`] watches the stream for it and decides,
-//! frame by frame, what is kept: `pre` frames before the trigger and `post` frames from the trigger on are a shot.
+//! A [`Trigger`] is a level, an edge, or a call from outside. A [`Gate`] watches the stream for it and decides for each frame whether to
+//! keep it. A shot is `pre` frames before the trigger and `post` frames from the trigger on.
 //!
 //! ```text
 //!             pre      post             pre      post
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! As text: `level:ch0>0.5`, `level:ch1<-0.2`, `rising:ch0@0.5` (or `edge:ch0/0.5`), `falling:ch0@0.5` (or `edge:ch0\0.5`),
-//! each edge with a hysteresis if wanted (`rising:ch0@0.5~0.05`), and `external`. A level is a part of the full scale from
+//! each edge with an optional hysteresis (`rising:ch0@0.5~0.05`), and `external`. A level is a part of the full scale from
 //! −1 to 1, or a value as it is stored: `100cnt`. The full scale of `n` bits is 2^(n−1) counts; unsigned containers have
 //! their middle at 0; digital lines are 0 or 1, floating-point values are taken as they are.
 
@@ -27,7 +27,7 @@ use hairspring_ring::layout::{Container, Layout};
 pub use external::ExternalTrigger;
 pub use gate::{Decision, Gate};
 
-/// What makes a shot.
+/// The event that starts a shot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trigger {
     /// A channel is beyond a level.
@@ -47,7 +47,7 @@ pub enum Trigger {
         slope: Slope,
         /// The level that it reaches.
         level: Level,
-        /// How far beyond the other side of the level it must have been since the last crossing, so that noise is no edge.
+        /// Hysteresis: between two edges the signal must go this far beyond the other side of the level, so that noise makes no edges.
         hysteresis: Level,
     },
     /// A call from outside, through an [`ExternalTrigger`].
@@ -81,12 +81,12 @@ pub enum Level {
     Counts(f64),
 }
 
-/// How often the trigger is obeyed.
+/// How many shots a trigger makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shots {
     /// Once.
     Single,
-    /// Again as soon as a shot is over; so many shots, or without end.
+    /// Again as soon as a shot is over, up to this number of shots or without end.
     Repeated(Option<u64>),
 }
 
@@ -100,16 +100,16 @@ impl Shots {
     }
 }
 
-/// Triggers that made no shot, or not a whole one.
+/// Triggers that made no shot, or an incomplete one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Shots of which nothing was left when they could have been kept: gone in gaps. They have no number.
+    /// Shots that were lost entirely in gaps. They have no number.
     pub lost_shots: u64,
-    /// Shots that lack frames before their trigger: it came too early after the beginning, a gap or the shot before.
+    /// Shots that lack frames before their trigger, because the trigger came too early after the beginning, a gap or the shot before.
     pub short_shots: u64,
-    /// Calls from outside that fell into a shot under way, or whose frames never came.
+    /// Calls from outside that came during a shot, or for frames that never came.
     pub ignored_calls: u64,
-    /// Calls from outside that were refused because too many others waited.
+    /// Calls from outside that were refused because too many calls waited.
     pub refused_calls: u64,
 }
 
@@ -131,7 +131,7 @@ impl Missed {
         Self { lost_shots, short_shots, ignored_calls, refused_calls }
     }
 
-    /// What there is to tell, for people.
+    /// The counts that are not zero, for people.
     pub fn remarks(&self) -> Vec<String> {
         let texts = [
             ("shot", "lost as a whole"),
@@ -152,7 +152,7 @@ impl Missed {
     }
 }
 
-/// A trigger that does not exist, or that can never fire; what to write instead.
+/// Why a trigger is invalid or can never fire, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerError(String);
 
@@ -291,9 +291,9 @@ impl FromStr for Shots {
             "repeated" => Ok(Self::Repeated(None)),
             text => match text.parse::<u64>() {
                 Ok(shots) if shots > 0 => Ok(Self::Repeated(Some(shots))),
-                _ => {
-                    Err(TriggerError(format!("'{text}' is no number of shots: write single, repeated, or 1 and more")))
-                }
+                _ => Err(TriggerError(format!(
+                    "'{text}' is not a number of shots: write single, repeated, or 1 and more"
+                ))),
             },
         }
     }

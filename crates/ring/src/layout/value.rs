@@ -6,7 +6,7 @@ impl Layout {
     /// The value of a channel's sample in a frame of `bytes`, as it is stored: counts, or 0 and 1 of a digital line.
     ///
     /// # Panics
-    /// If the frame does not lie whole in the bytes, or the channel does not exist.
+    /// If the bytes do not hold the whole frame, or the channel does not exist.
     pub fn value(self, bytes: &[u8], frame: usize, channel: usize) -> f64 {
         assert!(channel < self.channels() as usize, "channel {channel} of {self}");
         let sample = frame * self.channels() as usize + channel;

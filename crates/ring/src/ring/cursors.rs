@@ -1,4 +1,4 @@
-//! The two cursors of a ring, and who may move them.
+//! The two cursors of a ring, and the rules for moving them.
 //!
 //! Positions count bytes since the beginning and never wrap (2⁶⁴ bytes last for centuries). The producer owns the bytes in
 //! `[head, tail + capacity)`, the consumer those in `[tail, head)`:
@@ -9,20 +9,19 @@
 //!    free  │   consumer's  │    producer's     │
 //! ```
 //!
-//! The producer alone moves `head`. The consumer alone moves `tail` — but where the oldest data may be overwritten the
-//! producer moves it, too; then whoever moves it or reads bytes behind it holds `held` meanwhile. Neither waits for it: the
-//! producer that finds it taken tries again with its next data, and the consumer spins for the few instructions that an
-//! eviction takes.
+//! Only the producer moves `head`. Only the consumer moves `tail`, unless the policy is `overwrite`: then the producer moves it, too. In
+//! that case a thread holds `held` while it moves `tail` or reads bytes behind it. Nobody waits long for `held`: a producer that finds it
+//! taken tries again with its next data, and a consumer spins for the few instructions of an eviction.
 //!
-//! `frontier` is how far the producer may be writing at this moment. A reader who is not the consumer copies first and looks
-//! at the frontier afterwards: what lies less than a capacity behind it was not touched.
+//! `frontier` is the position up to which the producer may be writing now. A reader other than the consumer copies first and then looks at
+//! the frontier. Bytes less than a capacity behind the frontier were not touched.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
-/// Keeps what two threads write on different cache lines; 128 bytes, for processors fetch lines in pairs.
+/// Keeps the words that two threads write on different cache lines. 128 bytes, because processors fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Alone<T>(T);
@@ -52,40 +51,40 @@ impl Cursors {
         self.capacity
     }
 
-    /// Where the consumer's bytes end.
+    /// The end of the consumer's bytes.
     pub(crate) fn head(&self) -> u64 {
         // Acquire: pairs with the Release in `publish`; the bytes before `head` are seen.
         self.head.0.load(Ordering::Acquire)
     }
 
-    /// Where the consumer's bytes begin.
+    /// The beginning of the consumer's bytes.
     pub(crate) fn tail(&self) -> u64 {
-        // Acquire: pairs with the Release in `release` and `evict`; nobody reads the bytes before it any more.
+        // Acquire: pairs with the Release in `release` and `evict`; all reads of the bytes before it are over.
         self.tail.0.load(Ordering::Acquire)
     }
 
-    /// Says that the producer may write up to a position from now on. By the producer.
+    /// Announces that the producer may write up to a position from now on. For the producer.
     pub(crate) fn announce(&self, frontier: u64) {
-        // Relaxed, and a fence: it pairs with that in `is_intact`. Who saw a byte written after it sees the frontier, too.
+        // Relaxed, and a fence: it pairs with that in `is_intact`. A thread that sees a byte written later also sees the frontier.
         self.frontier.0.store(frontier, Ordering::Relaxed);
         fence(Ordering::Release);
     }
 
-    /// Hands the bytes before a position to the consumer. By the producer.
+    /// Hands the bytes before a position to the consumer. For the producer.
     pub(crate) fn publish(&self, head: u64) {
         // Release: pairs with the Acquire in `head`.
         self.head.0.store(head, Ordering::Release);
     }
 
-    /// Moves `tail`: gives the bytes before a position back to the producer. By who holds `held`, or by the consumer where the
-    /// producer never evicts.
+    /// Moves `tail`: gives the bytes before a position back to the producer. For the holder of `held`, or for the consumer if the producer
+    /// never evicts.
     pub(crate) fn release(&self, tail: u64) {
         // Release: pairs with the Acquire in `tail`; reads of these bytes are over.
         self.tail.0.store(tail, Ordering::Release);
     }
 
-    /// Gives the bytes before a position back, where the producer may evict; `false` if they were not the consumer's any more.
-    /// By the consumer.
+    /// Gives the bytes before a position back if the producer may evict. `false` if the producer had evicted them already. For the
+    /// consumer.
     pub(crate) fn give_back(&self, tail: u64) -> bool {
         self.hold();
         // Under the hold the producer cannot move it; it may have moved beyond before.
@@ -97,7 +96,7 @@ impl Cursors {
         moves
     }
 
-    /// Takes the oldest bytes from the consumer, up to `tail`; `false` if the consumer is reading right now. By the producer.
+    /// Takes the oldest bytes from the consumer, up to `tail`; `false` if the consumer is reading now. For the producer.
     pub(crate) fn evict(&self, tail: u64) -> bool {
         if !self.try_hold() {
             return false;
@@ -110,14 +109,14 @@ impl Cursors {
         true
     }
 
-    /// Keeps the other side from moving `tail`, if it is not doing so now.
+    /// Takes `held`, so that the other side cannot move `tail`; `false` if the other side has it.
     pub(crate) fn try_hold(&self) -> bool {
         // Acquire: pairs with the Release in `let_go`; what the last holder did to `tail` is seen. Relaxed on failure: then
         // nothing is touched.
         self.held.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// The same, after the few instructions that an eviction takes. By the consumer.
+    /// Takes `held`, and spins for the few instructions of an eviction. For the consumer.
     pub(crate) fn hold(&self) {
         while !self.try_hold() {
             #[cfg(loom)]
@@ -132,7 +131,7 @@ impl Cursors {
         self.held.0.store(false, Ordering::Release);
     }
 
-    /// Whether bytes that were copied from `position` on, before this call, cannot have been written to meanwhile.
+    /// Whether a copy from `position` on, made before this call, is intact: the producer cannot have written there.
     pub(crate) fn is_intact(&self, position: u64) -> bool {
         // The copy comes before the load: pairs with the fence in `announce`.
         fence(Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! Opening a card: from the text's meaning to a source.
+//! Opening a card: from its description to a source.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,17 +16,16 @@ use crate::source::udp::UdpSource;
 use crate::source::virtual_card::{Settings, UnpacedCard, VirtualCard};
 use hairspring_ring::units::{Bytes, Frames};
 
-/// How long a connection may take.
+/// The longest time for a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Card {
-    /// Opens the source. It ends after `limit` frames, or after those that the card itself names, if that is less; both are
-    /// rounded up to whole grains.
+    /// Opens the source. It ends after `limit` frames, or after the card's own limit if that is less. Both are rounded up to whole grains.
     ///
-    /// Names are looked up and `tcp` connects here, which waits for at most ten seconds for each address; nothing else blocks.
+    /// Looks up names, and connects for `tcp`, which takes at most ten seconds for each address. Nothing else blocks.
     ///
     /// # Errors
-    /// What the system refused, with what to do.
+    /// The system's refusal, with a remedy.
     pub fn open(&self, limit: Option<Frames>) -> Result<Box<dyn Source>, CardError> {
         let frames = [self.frames, limit].into_iter().flatten().min();
         let pattern = self.pattern.unwrap_or(Pattern::Noise { seed: 0 });
@@ -50,7 +49,7 @@ impl Card {
                 Box::new(ReaderSource::new(File::from(input), self.about(frames)))
             }
             (CardKind::Tcp, _) => {
-                let remedy = "start the sender first, or let this side wait with tcp-listen:";
+                let remedy = "start the sender first, or make this side wait: write tcp-listen:";
                 let connected = self.try_addresses(remedy, |address| TcpStream::connect_timeout(&address, PATIENCE))?;
                 Box::new(ReaderSource::connected(connected, self.about(frames)).map_err(refused(remedy))?)
             }
@@ -80,13 +79,13 @@ impl Card {
     }
 
     fn open_path(&self, pipe: bool) -> Result<File, CardError> {
-        let remedy = "name a file that exists and may be read";
+        let remedy = "name an existing file that you may read";
         let kind = std::fs::metadata(&self.address).map_err(|error| self.refused(error, remedy))?.file_type();
         if kind.is_dir() {
             return Err(self.refused(io::ErrorKind::IsADirectory.into(), remedy));
         }
         if kind.is_fifo() != pipe {
-            let remedy = if pipe { "it is no named pipe: write file:" } else { "it is a named pipe: write pipe:" };
+            let remedy = if pipe { "it is not a named pipe: write file:" } else { "it is a named pipe: write pipe:" };
             return Err(self.refused(io::ErrorKind::InvalidInput.into(), remedy));
         }
         // Not blocking: opening a pipe would wait for its writer.
@@ -94,14 +93,14 @@ impl Card {
         opened.map_err(|error| self.refused(error, remedy))
     }
 
-    /// The first of the name's addresses with which something succeeds, or the error of the last.
+    /// Tries each address of the name. Returns the first success, or the last error.
     fn try_addresses<T>(
         &self,
         remedy: &'static str,
         mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,
     ) -> Result<T, CardError> {
         let addresses = self.address.to_socket_addrs();
-        let addresses = addresses.map_err(|error| self.refused(error, "name a host that exists, or its address"))?;
+        let addresses = addresses.map_err(|error| self.refused(error, "name an existing host, or its address"))?;
         let mut last = io::ErrorKind::AddrNotAvailable.into();
         for address in addresses {
             match attempt(address) {
@@ -112,16 +111,16 @@ impl Card {
         Err(self.refused(last, remedy))
     }
 
-    /// The addresses of the sender that is heard; none if it is the first that comes.
+    /// The addresses of the accepted sender; none if the first sender is accepted.
     fn senders(&self) -> Result<Vec<SocketAddr>, CardError> {
         let Some(from) = &self.from else { return Ok(Vec::new()) };
         let found = from.to_socket_addrs().map(Iterator::collect);
-        found.map_err(|error| self.refused(error, "from= names no host that is known: write its address"))
+        found.map_err(|error| self.refused(error, "from= names an unknown host: write its address"))
     }
 
-    /// Binds, and joins if the address is a group's. Bound to the group itself, so that no other datagrams come.
+    /// Binds the socket, and joins the group of a multicast address. It binds to the group itself, so that no other datagrams come.
     fn bind(&self, address: SocketAddr) -> io::Result<UdpSocket> {
-        // Several programs may listen to a group; a sender's datagrams to one listener are that listener's alone.
+        // Several programs may listen to a group, but only one to a unicast address.
         let socket = match address.ip().is_multicast() {
             true => bind_to_group(address)?,
             false => UdpSocket::bind(address)?,

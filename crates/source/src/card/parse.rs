@@ -1,4 +1,4 @@
-//! Reading a card's text. No input makes it panic, and what it lets through can be opened as far as this computer allows.
+//! The parser of card descriptions. It never panics, and it accepts only descriptions that a computer could open.
 
 use std::str::FromStr;
 
@@ -12,28 +12,28 @@ use crate::source::virtual_card::Hiccup;
 use hairspring_ring::layout::{Container, Layout, MOST_CHANNELS};
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
 
-/// More than any memory keeps up with.
+/// The highest accepted rate; no memory is faster.
 const MOST_BYTES_PER_S: f64 = 100e9;
 
-/// More than any card has.
+/// The largest accepted FIFO; no card has a larger one.
 const LARGEST_FIFO: Bytes = Bytes::gib(64);
 
-/// What a virtual card has if nothing is said.
+/// The default FIFO of a virtual card.
 const USUAL_FIFO: Bytes = Bytes::mib(64);
 
-/// No interrupt is later.
+/// The largest accepted jitter of interrupts.
 const MOST_JITTER: Nanos = Nanos::from_secs(1);
 
-/// No recording is longer: ten years.
+/// The longest accepted time: ten years.
 const LONGEST: Nanos = Nanos::from_secs(10 * 366 * 86_400);
 
 /// Most hiccups of one card.
 const MOST_HICCUPS: usize = 64;
 
-/// Most bytes that a card is asked for: so many fit into a signed file offset.
+/// The most bytes of a card: the limit of a signed file offset.
 const MOST_BYTES: u128 = i64::MAX as u128;
 
-/// What can follow, by name, and for which kinds.
+/// The options, by name, and the kinds that have them.
 const OPTIONS: [(&str, &str, &[CardKind]); 11] = [
     ("data", "data=noise", &CardKind::ALL),
     ("seed", "seed=7", &CardKind::ALL),
@@ -48,7 +48,7 @@ const OPTIONS: [(&str, &str, &[CardKind]); 11] = [
     ("from", "from=192.0.2.7:5000", &[CardKind::Udp]),
 ];
 
-/// How samples are stored if not signed in whole bytes.
+/// The other ways of storing samples than signed in whole bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Unsigned,
@@ -57,7 +57,7 @@ enum Form {
     Digital,
 }
 
-/// What was read so far, with the pieces that later errors are about.
+/// The parts read so far. Later errors point at them.
 #[derive(Default)]
 struct Parts<'t> {
     channels: Option<(u32, Part<'t>)>,
@@ -138,7 +138,7 @@ fn host_and_port(piece: Snippet<'_>, why: &str) -> Result<(), DescriptionError> 
     port.parse_or::<u16>(why).map(drop)
 }
 
-/// Puts a value where there was none.
+/// Sets a value that may be given only once.
 fn once<T>(place: &mut Option<T>, part: &Part<'_>, value: T) -> Result<(), DescriptionError> {
     if place.replace(value).is_some() { Err(part.wrong("given twice: leave one out")) } else { Ok(()) }
 }
@@ -194,11 +194,11 @@ impl<'t> Parts<'t> {
             }
             "frames" => match value.text().parse::<u64>() {
                 Ok(frames) if frames > 0 => once(&mut self.frames, &part, (Frames(frames), part)),
-                _ => badly("a number of frames is 1 or more"),
+                _ => badly("the number of frames must be 1 or more"),
             },
             "fifo" => match value.parse::<Bytes>()? {
                 fifo if fifo <= LARGEST_FIFO && fifo.0 > 0 => once(&mut self.fifo, &part, fifo),
-                _ => badly(&format!("a FIFO has 1 B to {LARGEST_FIFO}")),
+                _ => badly(&format!("a FIFO holds 1 B to {LARGEST_FIFO}")),
             },
             "jitter" => match value.parse::<Nanos>()? {
                 jitter if (Nanos::ZERO..=MOST_JITTER).contains(&jitter) => once(&mut self.jitter, &part, jitter),
@@ -215,7 +215,7 @@ impl<'t> Parts<'t> {
             },
             "header" => match value.text().parse::<u32>() {
                 Ok(bytes) if bytes <= MOST_HEADER_BYTES => once(&mut self.header_bytes, &part, (bytes, part)),
-                _ => badly(&format!("a header has 0 to {MOST_HEADER_BYTES} bytes")),
+                _ => badly(&format!("a header takes 0 to {MOST_HEADER_BYTES} bytes")),
             },
             "from" => {
                 host_and_port(value, &instead("a sender is a host and a port, 0 for all its ports"))?;
@@ -243,7 +243,7 @@ impl<'t> Parts<'t> {
     fn layout(&self, described: &Described<'_>) -> Result<Layout, DescriptionError> {
         let example = "as in 4ch,14bit or 16ch,digital";
         let Some((channels, channels_part)) = self.channels else {
-            return Err(described.missing(format!("no number of channels: say it, {example}")));
+            return Err(described.missing(format!("the number of channels is missing: write it, {example}")));
         };
         let (usual_bits, container) = match (self.form, self.bits) {
             (Some(Form::Digital), None | Some((1, _))) => (1, Some(Container::Bits)),
@@ -252,7 +252,7 @@ impl<'t> Parts<'t> {
             }
             (Some(Form::Packed), _) => (12, Some(Container::Packed12)),
             (Some(Form::Float), _) => (24, Some(Container::F32)),
-            (_, None) => return Err(described.missing(format!("no resolution: say it, {example}"))),
+            (_, None) => return Err(described.missing(format!("the resolution is missing: write it, {example}"))),
             (Some(Form::Unsigned), Some((..=8, _))) => (8, Some(Container::U8)),
             (Some(Form::Unsigned), Some(_)) => (16, Some(Container::U16)),
             (None, Some(_)) => (0, None),
@@ -272,20 +272,20 @@ impl<'t> Parts<'t> {
     fn finish(self, kind: CardKind, address: String, described: &Described<'_>) -> Result<Card, DescriptionError> {
         let layout = self.layout(described)?;
         if kind == CardKind::Virtual && self.rate.is_none() {
-            return Err(
-                described.missing("no rate: say it, as in 40MS/s; or write unpaced: for as fast as there is room")
-            );
+            return Err(described.missing(
+                "the rate is missing: write it, as in 40MS/s; or write unpaced: for the highest possible speed",
+            ));
         }
         if let Some((rate, part)) = &self.rate
             && !is_believable(layout, *rate)
         {
-            let why = format!("{layout} at this rate make {}: choose 100 GB/s or less", layout.byte_rate(*rate));
+            let why = format!("{layout} at this rate gives {}: choose 100 GB/s or less", layout.byte_rate(*rate));
             return Err(part.wrong(why));
         }
         if let Some((frames, part)) = self.frames
             && u128::from(frames.0) * u128::from(layout.grain().bytes) > MOST_BYTES
         {
-            return Err(part.wrong("more than any file holds: choose fewer"));
+            return Err(part.wrong("the data would exceed the largest file: choose fewer frames"));
         }
         if let (Some(sequence), Some((header_bytes, part))) = (self.sequence, self.header_bytes)
             && header_bytes < sequence.end()
@@ -320,25 +320,25 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// What can be written instead of something unknown.
+/// The hint for an unknown part.
 fn unknown(kind: CardKind) -> String {
     let rate = if kind == CardKind::Unpaced { "" } else { "40MS/s, " };
     let options = OPTIONS.iter().filter(|(_, _, kinds)| kinds.contains(&kind)).map(|(_, example, _)| *example);
     let options = options.collect::<Vec<_>>().join(", ");
-    format!("no part of a {} card: choose 4ch, 14bit, u, packed, float, digital, {rate}{options}", kind.name())
+    format!("not a part of a {} card: choose 4ch, 14bit, u, packed, float, digital, {rate}{options}", kind.name())
 }
 
-/// Whether a rate makes no more bytes than can be.
+/// Whether the bytes per second stay within the limit.
 pub(super) fn is_believable(layout: Layout, rate: SampleRate) -> bool {
     layout.byte_rate(rate).bytes_per_s() <= MOST_BYTES_PER_S
 }
 
-/// A rate as text that is read back as exactly this rate, as far as decimals can say it.
+/// A rate as text. Reading it gives exactly this rate, if decimals can express it.
 pub(super) fn exact_rate(rate: SampleRate) -> String {
     format!("{}S/s", rate.as_hz())
 }
 
-/// An amount as text that is read back as exactly this amount.
+/// An amount as text. Reading it gives exactly this amount.
 pub(super) fn exact_bytes(bytes: Bytes) -> String {
     match bytes.0 {
         count if count.is_multiple_of(1 << 20) => format!("{}MiB", count >> 20),

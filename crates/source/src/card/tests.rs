@@ -50,7 +50,7 @@ fn what_is_wrong_is_named_with_what_to_write_instead() {
     refuses("foo", "foo", "choose virtual, unpaced, file, pipe, stdin, tcp, tcp-listen, udp");
     refuses("", "", "there is no such card");
     refuses("virtual:14bit,40MS/s", "virtual:14bit,40MS/s", "4ch,14bit");
-    refuses("virtual:4ch,40MS/s", "virtual:4ch,40MS/s", "no resolution");
+    refuses("virtual:4ch,40MS/s", "virtual:4ch,40MS/s", "the resolution is missing");
     refuses("virtual:4ch,14bit", "virtual:4ch,14bit", "40MS/s");
     refuses("virtual:4ch,14bit,40MHz", "40MHz", "40MS/s");
     refuses("virtual:4ch,14bit,0S/s", "0S/s", "more than 0");

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use hairspring_machine::Nanos;
 
-/// Calls that may wait to be seen at once: a gate looks each time it is fed, so many shots within one notify size.
+/// The most waiting calls. A gate takes them each time it is fed, so this limits the shots within one notify size.
 const WAITING: usize = 64;
 
-/// A slot in which no call waits; a time that `CLOCK_MONOTONIC` never shows.
+/// The value of a free slot: a time that `CLOCK_MONOTONIC` never shows.
 const EMPTY: i64 = i64::MIN;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ struct Slots {
     refused: AtomicU64,
 }
 
-/// Fires a gate's external trigger. May be cloned and given to any thread.
+/// Fires a gate's external trigger. Can be cloned and sent to any thread.
 #[derive(Clone, Debug)]
 pub struct ExternalTrigger {
     slots: Arc<Slots>,
@@ -29,11 +29,11 @@ impl ExternalTrigger {
         Self { slots: Arc::new(Slots { times, refused: AtomicU64::new(0) }) }
     }
 
-    /// Triggers at a time of `CLOCK_MONOTONIC`, which may lie ahead; `false` if 64 calls wait already: then this one is
-    /// lost, and counted. Neither blocks nor allocates.
+    /// Triggers at a time of `CLOCK_MONOTONIC`, which may lie in the future. `false` if 64 calls wait already: then this call is lost and
+    /// counted. Neither blocks nor allocates.
     pub fn fire(&self, at: Nanos) -> bool {
         let at_ns = at.count().max(EMPTY + 1);
-        // Relaxed: the time itself is all that is handed over.
+        // Relaxed: only the time itself is handed over.
         let taken =
             |slot: &AtomicI64| slot.compare_exchange(EMPTY, at_ns, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         let fired = self.slots.times.iter().any(taken);
@@ -50,13 +50,13 @@ impl ExternalTrigger {
         self.slots.refused.load(Ordering::Relaxed)
     }
 
-    /// Calls that nobody has taken yet.
+    /// Calls that wait for the gate.
     pub(super) fn waiting(&self) -> u64 {
         // Relaxed: a figure for people.
         self.slots.times.iter().filter(|slot| slot.load(Ordering::Relaxed) != EMPTY).count() as u64
     }
 
-    /// Takes what waits, as far as there is room for it, the earliest first.
+    /// Takes waiting calls while there is room, the earliest first.
     pub(super) fn drain(&self, into: &mut Vec<Nanos>) {
         for slot in &self.slots.times {
             if into.len() == into.capacity() {
@@ -73,7 +73,7 @@ impl ExternalTrigger {
         into.sort_unstable();
     }
 
-    /// Room for all that can wait.
+    /// Room for the most waiting calls.
     pub(super) fn room() -> Vec<Nanos> {
         Vec::with_capacity(WAITING)
     }

@@ -1,11 +1,10 @@
-//! [`Gate`]: decides which frames of a stream are kept, for a trigger that may come at any time.
+//! [`Gate`]: decides which frames of a stream are kept.
 //!
-//! **Problem.** Whether a frame is kept may depend on a trigger that comes after it; and the frames lie in a ring that must go
-//! on being emptied.
+//! **Problem.** A trigger that comes after a frame may decide whether the frame is kept. But the frames are in a ring that must be emptied
+//! all the time.
 //!
-//! **Solution.** A state machine without memory of its own for samples: it is shown the frames that are not decided yet, and
-//! tells of a run at their beginning whether it is kept or left out. While no trigger has come, all but the last `pre` frames
-//! can be left out.
+//! **Solution.** A state machine that stores no samples. The caller shows it the undecided frames. It answers for a run at their beginning
+//! whether to keep or to omit the run. While no trigger has come, it omits all but the last `pre` frames.
 //!
 //! ```text
 //!             1 trigger              2 first frame of the shot
@@ -14,9 +13,8 @@
 //!      └──────────────────────┴───────────────────────┘
 //! ```
 //!
-//! While a shot is kept no other begins; the comparator goes on looking, though: an edge right after a shot is one if the
-//! signal was on the other side before, in the shot. Frames that are missing are counted as if they were there; no edge is
-//! seen across them.
+//! During a shot no other shot begins, but the comparator continues: an edge right after a shot counts if the signal was on the other side
+//! within the shot. Missing frames count as if they were there. No edge is detected across them.
 
 use hairspring_machine::Nanos;
 
@@ -26,17 +24,17 @@ use super::{Level, Missed, Shots, Side, Slope, Trigger, TriggerError};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
-/// What happens with the oldest frames.
+/// The decision on the oldest frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// So many frames are decided: whole grains. 0: show more.
+    /// The number of decided frames, in whole grains. 0: show more frames.
     pub frames: Frames,
-    /// For which shot they are kept, from 0; `None` if they are left out.
+    /// The shot for which they are kept, from 0; `None` if they are omitted.
     pub keep: Option<u64>,
-    /// With the first frames of a shot: the frame that triggered. It may be missing if it lies in a gap.
+    /// With the first frames of a shot: the frame that triggered. It may lie in a gap.
     pub triggered: Option<Frames>,
-    /// With the first frames of a shot: how many that belong before them the shot lacks, because the trigger came too early
-    /// after the beginning, a gap or the shot before.
+    /// With the first frames of a shot: how many frames the shot lacks before them, because the trigger came too early after the beginning,
+    /// a gap or the shot before.
     pub lacks: Frames,
 }
 
@@ -48,18 +46,18 @@ struct Shot {
     frame: u64,
     /// The first frame after it.
     end: u64,
-    /// Whether frames of it were kept already.
+    /// Whether some of its frames were kept already.
     begun: bool,
 }
 
-/// What the gate looks for.
+/// The condition that the gate looks for.
 #[derive(Debug)]
 enum Watch {
     /// A frame that passes `fire`.
     Level { probe: Probe, fire: Test },
     /// A frame that passes `fire`, after one that passed `arm`.
     Edge { probe: Probe, arm: Test, fire: Test, armed: bool },
-    /// Calls; those that were seen and lie ahead.
+    /// Calls from outside; these were taken and lie in the future.
     External { calls: ExternalTrigger, waiting: Vec<Nanos> },
 }
 
@@ -73,11 +71,11 @@ pub struct Gate {
     limit: Option<u64>,
     /// When frame 0 began, and the rate: for external triggers.
     clock: Option<(Nanos, SampleRate)>,
-    /// The oldest frame that is not decided.
+    /// The oldest undecided frame.
     undecided: u64,
-    /// The first frame that was not looked at.
+    /// The first frame that the comparator has not seen.
     scanned: u64,
-    /// Where the last shot ended: external triggers before are ignored.
+    /// The end of the last shot: earlier external triggers are ignored.
     held_off: u64,
     shot: Option<Shot>,
     shots: u64,
@@ -118,8 +116,8 @@ impl Gate {
         })
     }
 
-    /// Says when the stream began (`CLOCK_MONOTONIC`) and its rate: an external trigger is then the frame that was being
-    /// taken at its time. Without this it is the newest frame when the gate sees it.
+    /// Sets the time at which the stream began (`CLOCK_MONOTONIC`) and its rate. Then an external trigger selects the frame taken at its
+    /// time. Without this it selects the newest frame when the gate sees it.
     pub fn starts(&mut self, at: Nanos, rate: SampleRate) {
         self.clock = Some((at, rate));
     }
@@ -132,7 +130,7 @@ impl Gate {
         }
     }
 
-    /// Bytes that may stay undecided while the gate waits for more. A buffer must hold more than this.
+    /// The most undecided bytes while the gate waits for more. A buffer must be larger.
     pub fn must_hold(&self) -> Bytes {
         let grain = self.layout.grain();
         Bytes(self.layout.bytes_of(Frames(self.pre.next_multiple_of(grain.frames))).0 + grain.bytes)
@@ -153,13 +151,13 @@ impl Gate {
         Missed { ignored_calls: self.missed.ignored_calls + unheeded, refused_calls: refused, ..self.missed }
     }
 
-    /// Whether the last shot is over. All that comes now is left out.
+    /// Whether the last shot is over, so that all later frames are omitted.
     pub fn is_done(&self) -> bool {
         self.shot.is_none() && self.limit.is_some_and(|limit| self.shots >= limit)
     }
 
-    /// Tells that the frames before `next` that were not decided yet are missing. What comes before a gap must be decided
-    /// first, by feeding it with `more_to_come` false; where a full ring loses its oldest frames there is nothing to feed.
+    /// Declares the undecided frames before `next` missing. First decide the frames before the gap: feed them with `more_to_come` false. If
+    /// a full ring loses its oldest frames, there is nothing to feed.
     pub fn jump(&mut self, next: Frames) {
         self.undecided = next.0;
         if next.0 > self.scanned {
@@ -170,9 +168,8 @@ impl Gate {
         }
     }
 
-    /// Decides about the frames in `bytes`, of which the first has the global index `first`, and is the oldest one that was
-    /// not decided. `more_to_come` tells whether the frame right behind them may be shown later: not at the end of the stream,
-    /// and not before a gap. Then everything is decided, by calls that each show what is left.
+    /// Decides on the frames in `bytes`. The first has the global index `first` and is the oldest undecided frame. `more_to_come` is false
+    /// at the end of the stream and before a gap: then repeated calls with the remaining frames decide all of them.
     ///
     /// # Panics
     /// If the frames do not begin with the oldest undecided one: [`Gate::jump`] was not called.
@@ -209,7 +206,7 @@ impl Gate {
         }
     }
 
-    /// The first frame, a whole grain, that a trigger at `frame` wants kept.
+    /// The first frame, at a whole grain, that a trigger at `frame` keeps.
     fn lead_in(&self, frame: u64) -> u64 {
         let begin = frame.saturating_sub(self.pre);
         begin - begin % self.layout.grain().frames
@@ -246,7 +243,7 @@ impl Gate {
         self.shot = None;
     }
 
-    /// The next frame that triggers; everything before it and before `end` has been looked at then.
+    /// The next frame that triggers. Afterwards the comparator has seen all frames before it and before `end`.
     fn search(&mut self, first: u64, end: u64, bytes: &[u8]) -> Option<u64> {
         let (from, to) = (self.scanned.max(first) - first, end - first);
         let (from, to) = (from.min(to) as usize, to as usize);
@@ -283,7 +280,7 @@ impl Gate {
         found
     }
 
-    /// Lets the comparator see frames that belong to a shot, and ignores its triggers.
+    /// Shows the comparator the frames of a shot and ignores its triggers.
     fn look_on(&mut self, first: u64, until: u64, end: u64, bytes: &[u8]) {
         match &mut self.watch {
             Watch::Level { .. } => {}
@@ -307,7 +304,7 @@ impl Gate {
 /// Most frames of a shot: 10¹⁵, days of the fastest converter.
 const LONGEST: u64 = 1_000_000_000_000_000;
 
-/// The tests that a trigger makes of samples of this layout.
+/// The tests of a trigger on samples of this layout.
 fn watch(trigger: Trigger, layout: Layout) -> Result<Watch, TriggerError> {
     let (smallest, largest) = Level::range(layout);
     let probe = |channel| {

@@ -1,15 +1,14 @@
-//! [`Probe`]: finds in the bytes of a stream the frames where one channel reaches a value.
+//! [`Probe`]: finds the frames at which one channel reaches a value.
 //!
-//! The samples are looked at in runs whose result is decided without a branch, so that the compiler can compare many at once;
-//! only a run with a hit is looked at again.
+//! It compares runs of samples without a branch, so that the compiler can compare many at once. Only a run with a hit is searched again.
 
 use hairspring_ring::layout::value::{line, packed, word};
 use hairspring_ring::layout::{Container, Layout};
 
-/// Frames of a run. Long enough that the branch at its end does not count, short enough that looking again does not.
+/// Frames of a run. Long enough to make the branch at its end cheap, and short enough to make the second search cheap.
 const RUN: usize = 64;
 
-/// Frames that are looked at one by one first: where hits are dense, runs would be looked at for nothing.
+/// Frames that are searched singly first, because runs waste time where hits are dense.
 const DENSE: usize = 8;
 
 /// A comparison with a value of a sample.

@@ -1,4 +1,4 @@
-//! The hardware's FIFO, without its data: which grains are in it, and which were lost between them.
+//! The hardware's FIFO without its data: the grains in it, and the lost grains between them.
 
 use std::collections::VecDeque;
 
@@ -6,11 +6,11 @@ use hairspring_machine::Nanos;
 
 use hairspring_ring::gap::GapCause;
 
-/// Stretches of lost grains that may be in the FIFO at once. If more came, the last grows instead: the FIFO takes nothing in
-/// until the first has left it. So nothing is allocated after the beginning.
+/// The most stretches of lost grains in the FIFO. A further loss extends the last stretch: the FIFO takes nothing in until the first
+/// stretch has left it. So it never allocates after the beginning.
 const MOST_RUNS: usize = 256;
 
-/// Grains that follow one another, and the lost ones after them.
+/// Consecutive grains, and the lost grains after them.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     present: u64,
@@ -29,14 +29,14 @@ pub(super) struct Lost {
     pub(super) found: Nanos,
 }
 
-/// Takes grains in as long as there is room; the others are lost.
+/// Takes grains in while there is room; the others are lost.
 #[derive(Debug)]
 pub(super) struct Fifo {
     capacity: u64,
     fill: u64,
     high_water: u64,
     lost: u64,
-    /// The global index of the oldest grain that is in it, or of the next to arrive.
+    /// The global index of the oldest grain in the FIFO, or of the next grain to arrive.
     next: u64,
     runs: VecDeque<Run>,
 }
@@ -46,7 +46,7 @@ impl Fifo {
         Self { capacity, fill: 0, high_water: 0, lost: 0, next: 0, runs: VecDeque::with_capacity(MOST_RUNS) }
     }
 
-    /// Takes in what fits; how many are lost. `cause` says why, if these are the first of their stretch.
+    /// Takes in the grains that fit and returns the number of lost ones. `cause` is asked if a new stretch begins.
     pub(super) fn arrive(&mut self, grains: u64, now: Nanos, cause: impl FnOnce(u64) -> GapCause) -> u64 {
         let mut taken = grains.min(self.capacity - self.fill);
         let crowded = self.runs.len() == MOST_RUNS;
@@ -76,12 +76,12 @@ impl Fifo {
         lost
     }
 
-    /// Grains that can be taken out before the next lost ones; 0 if lost ones come first; `None` if there is nothing.
+    /// The number of grains before the next lost ones; 0 if lost ones come first; `None` if the FIFO is empty.
     pub(super) fn front(&self) -> Option<u64> {
         self.runs.front().map(|run| run.present)
     }
 
-    /// Takes out so many, not more than [`Fifo::front`].
+    /// Takes out `grains`, at most [`Fifo::front`].
     pub(super) fn take(&mut self, grains: u64) {
         let Some(run) = self.runs.front_mut() else { return };
         run.present -= grains;
@@ -92,7 +92,7 @@ impl Fifo {
         }
     }
 
-    /// Takes out the lost ones that come first, if they do.
+    /// Takes out the lost grains if they come first.
     pub(super) fn take_lost(&mut self) -> Option<Lost> {
         let run = self.runs.pop_front_if(|run| run.present == 0)?;
         let lost = Lost { first: self.next, grains: run.lost, cause: run.cause, found: run.found };
@@ -100,7 +100,7 @@ impl Fifo {
         Some(lost)
     }
 
-    /// Takes out everything, as lost.
+    /// Takes out all grains, as lost.
     pub(super) fn give_up(&mut self, now: Nanos) -> Option<Lost> {
         let first = self.next;
         let grains = self.fill + self.runs.drain(..).map(|run| run.lost).sum::<u64>();
@@ -113,7 +113,7 @@ impl Fifo {
         self.next
     }
 
-    /// Grains it holds at most.
+    /// The capacity in grains.
     pub(super) fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -123,7 +123,7 @@ impl Fifo {
         self.fill
     }
 
-    /// The most there were.
+    /// The highest fill so far, in grains.
     pub(super) fn high_water(&self) -> u64 {
         self.high_water
     }

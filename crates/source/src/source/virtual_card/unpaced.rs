@@ -1,4 +1,4 @@
-//! [`UnpacedCard`]: as much as there is room for, for finding ceilings. It has no clock, so it may be made to wait.
+//! [`UnpacedCard`]: fills all room at once, to find the highest rate. It has no clock, so it can wait.
 
 use hairspring_machine::Nanos;
 
@@ -10,7 +10,7 @@ use hairspring_ring::Producer;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames};
 
-/// A source that produces when there is room.
+/// A source that produces whenever there is room.
 #[derive(Debug)]
 pub struct UnpacedCard {
     layout: Layout,
@@ -22,7 +22,7 @@ pub struct UnpacedCard {
 }
 
 impl UnpacedCard {
-    /// A card that ends after so many frames, rounded up to whole grains; without a number it never ends.
+    /// A card that ends after `frames`, rounded up to whole grains; without a number it never ends.
     pub fn new(layout: Layout, pattern: Pattern, frames: Option<Frames>) -> Self {
         let grain = layout.grain();
         let total = frames.map_or(u64::MAX / grain.bytes, |frames| frames.0.div_ceil(grain.frames));
@@ -61,12 +61,12 @@ impl Source for UnpacedCard {
             self.ended.get_or_insert(End::Finished);
         }
         if ring.fill().capacity.0 < grain.bytes {
-            // Not a single grain fits into the ring, ever.
+            // The ring is smaller than a grain.
             self.ended.get_or_insert(End::Failed(libc::ENOBUFS));
         }
         match self.ended {
             Some(end) => Next::Ended(end),
-            // There may be room for more: nobody would tell.
+            // There may be more room, and no notification will come.
             None if most == 0 => Next::At(now),
             None => Next::Room,
         }
