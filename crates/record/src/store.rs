@@ -6,11 +6,6 @@
 //! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
 //! memory alive until the operation has completed.
 
-#![expect(
-    unsafe_code,
-    reason = "the seam has an unsafe method: who attaches a memory answers for what is done with it"
-)]
-
 pub(crate) mod attached;
 mod files;
 mod folder;
@@ -24,12 +19,12 @@ mod tests;
 pub mod uring;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use hairspring_machine::Nanos;
 
-use hairspring_ring::memory::Memory;
 use hairspring_ring::notifier::Notifier;
+
+pub use attached::LentMemory;
 
 /// A memory that was attached to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -258,13 +253,7 @@ pub enum Direct {
 /// way; the submitter counts. Everything else in this trait may block and belongs before or after the stream, not into it.
 pub trait Store: Send {
     /// Keeps a memory for operations; registered with the kernel where that can be had.
-    ///
-    /// # Safety
-    /// The caller answers for every operation on the memory that is submitted to this store: from its submission to its
-    /// completion nobody has a reference to the bytes of the piece that is read into, nobody has a mutable one to those that
-    /// are written to the disk, and no operation on another store touches them. So whoever attaches a memory keeps the store,
-    /// or the id, to itself.
-    unsafe fn attach(&mut self, memory: Arc<Memory>) -> MemoryId;
+    fn attach(&mut self, memory: LentMemory) -> MemoryId;
 
     /// Opens a file.
     ///

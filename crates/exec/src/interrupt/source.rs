@@ -2,10 +2,9 @@
 //!
 //! An error of one read is counted, and the next is tried. The source ends at the end of its data, when reads keep failing, or
 //! when its procedure panics; the reason stands in its [`Health`], which the run tells.
-#![expect(unsafe_code, reason = "poll and read on descriptors of any kind")]
 
 use std::io::{Error, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -13,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hairspring_machine::{CpuSet, Host, Machine, Policy};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use super::{Arrival, Health, InterruptSource};
 use crate::unwind::panic_text;
@@ -49,14 +49,7 @@ impl SourceThread {
             InterruptSource::Readable(descriptor) => (descriptor.try_clone()?, false),
             InterruptSource::Counter(descriptor) => (descriptor.try_clone()?, true),
         };
-        // SAFETY: eventfd has no memory arguments; a negative result is checked before it becomes an owned descriptor.
-        let end = unsafe {
-            let raw = libc::eventfd(0, libc::EFD_CLOEXEC);
-            if raw < 0 {
-                return Err(Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(raw)
-        };
+        let end = eventfd(0, EventfdFlags::CLOEXEC)?;
         let stop = end.try_clone()?;
         // It has its place before anybody can keep it from getting there.
         let (in_place, gone) = sync_channel(1);
@@ -84,9 +77,8 @@ impl SourceThread {
 impl Drop for SourceThread {
     fn drop(&mut self) {
         self.health.leave();
-        let one = 1_u64.to_ne_bytes();
-        // SAFETY: the eight bytes live; the descriptor is ours.
-        unsafe { libc::write(self.end.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        // It fails only if it was written before; then the thread comes, too.
+        let _ = rustix::io::write(&self.end, &1_u64.to_ne_bytes());
         if self.gone.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             return;
         }
@@ -140,23 +132,15 @@ fn serve(
 
 /// Waits until the first has something to be read, be it an error (true), or the second has (false).
 fn wait_readable(descriptor: &OwnedFd, stop: &OwnedFd) -> Result<bool, Error> {
-    let look = |fd: &OwnedFd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     loop {
-        let mut fds = [look(descriptor), look(stop)];
-        // SAFETY: two live pollfd structures, and their number.
-        let ready = unsafe { libc::poll(fds.as_mut_ptr(), 2, -1) };
-        if ready < 0 {
-            let error = Error::last_os_error();
-            if error.kind() == ErrorKind::Interrupted {
-                continue;
-            }
-            return Err(error);
-        }
-        if fds[1].revents != 0 {
-            return Ok(false);
-        }
-        if fds[0].revents != 0 {
-            return Ok(true);
+        let mut fds = [descriptor, stop].map(|fd| PollFd::new(fd, PollFlags::IN));
+        match poll(&mut fds, None) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            ready => ready?,
+        };
+        let [comes, stops] = fds.map(|fd| !fd.revents().is_empty());
+        if comes || stops {
+            return Ok(!stops);
         }
     }
 }
@@ -165,15 +149,10 @@ fn wait_readable(descriptor: &OwnedFd, stop: &OwnedFd) -> Result<bool, Error> {
 fn read_some(descriptor: &OwnedFd, counts: bool) -> Result<Option<u64>, Error> {
     let mut buffer = [0_u8; 4096];
     let wanted = if counts { 8 } else { buffer.len() };
-    // SAFETY: the buffer is at least `wanted` long.
-    let got = unsafe { libc::read(descriptor.as_raw_fd(), buffer.as_mut_ptr().cast(), wanted) };
-    match got {
-        ..0 => Err(Error::last_os_error()),
+    match rustix::io::read(descriptor, &mut buffer[..wanted])? {
         0 => Ok(None),
         _ if !counts => Ok(Some(1)),
-        8 => Ok(Some(u64::from_ne_bytes([
-            buffer[0], buffer[1], buffer[2], buffer[3], buffer[4], buffer[5], buffer[6], buffer[7],
-        ]))),
-        _ => Err(Error::other(format!("a counter gives 8 bytes at a time, and this gave {got}"))),
+        8 => Ok(buffer.first_chunk().map(|count| u64::from_ne_bytes(*count))),
+        got => Err(Error::other(format!("a counter gives 8 bytes at a time, and this gave {got}"))),
     }
 }

@@ -1,31 +1,20 @@
 //! Sleeping on a word of memory and waking who sleeps there: the futex calls of Linux.
-#![expect(unsafe_code, reason = "futex has no wrapper in std that takes an absolute time")]
 
+use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU32;
 
 use hairspring_exec_core::Moment;
+use rustix::thread::futex::{self, Flags, Timespec};
 
 /// Sleeps while the word holds `expected`, at most until `deadline` on `CLOCK_MONOTONIC`. May return for no reason:
 /// callers look at the word again. Blocks; one system call.
 pub(crate) fn sleep_while(word: &AtomicU32, expected: u32, deadline: Option<Moment>) {
-    let until = deadline.map(|moment| libc::timespec {
+    let until = deadline.map(|moment| Timespec {
         tv_sec: (moment.as_nanos() / 1_000_000_000).cast_signed(),
         tv_nsec: (moment.as_nanos() % 1_000_000_000).cast_signed(),
     });
-    let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the word and the time live until the call returns; FUTEX_WAIT_BITSET without CLOCK_REALTIME takes an absolute
-    // CLOCK_MONOTONIC time.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
-            expected,
-            until,
-            std::ptr::null::<u32>(),
-            libc::FUTEX_BITSET_MATCH_ANY,
-        );
-    }
+    // This call, unlike the plain one, takes an absolute time. Whatever it says, the caller looks again.
+    let _ = futex::wait_bitset(word, Flags::PRIVATE, expected, until.as_ref(), NonZeroU32::MAX);
 }
 
 /// Wakes one thread that sleeps on the word, if there is one. Does not block; one system call.
@@ -36,12 +25,10 @@ pub(crate) fn wake_one(word: &AtomicU32) {
 #[cfg_attr(loom, expect(dead_code, reason = "the model of its only user has its own"))]
 /// Wakes all threads that sleep on the word. Does not block; one system call.
 pub(crate) fn wake_all(word: &AtomicU32) {
-    wake(word, i32::MAX);
+    wake(word, i32::MAX.unsigned_abs());
 }
 
-fn wake(word: &AtomicU32, most: i32) {
-    // SAFETY: the word is live; the kernel only looks up who sleeps on its address.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, most);
-    }
+fn wake(word: &AtomicU32, most: u32) {
+    // The word is mapped, so this cannot fail.
+    let _ = futex::wake(word, Flags::PRIVATE, most);
 }

@@ -23,7 +23,7 @@ use super::track::{Stretch, Track, TrackBlock};
 use super::{BadBlock, MOST_BAD_BLOCKS, PlayError};
 use crate::sink::feed::{Padding, Shared};
 use hairspring_record::recording::{BlockRead, BlockReads, Unproven, proven};
-use hairspring_record::store::{FileId, MemoryId, Open, Piece, Store, Token};
+use hairspring_record::store::{FileId, LentMemory, MemoryId, Open, Piece, Store, Token};
 use hairspring_record::timeline::Run;
 use hairspring_ring::End;
 use hairspring_ring::Producer;
@@ -132,7 +132,8 @@ impl Reader {
     ) -> Result<Self, PlayError> {
         // SAFETY: the player alone has the id; it reads only into pieces that `reserve_ahead` gave it, and neither publishes
         // them nor looks at them before their reads are complete.
-        let memory = unsafe { store.attach(Arc::clone(producer.memory())) };
+        let lent = unsafe { LentMemory::new(Arc::clone(producer.memory())) };
+        let memory = store.attach(lent);
         let mut files = Vec::new();
         let mut alignment = 1;
         for (number, path) in track.files.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Memories that are attached to a store, and what this crate promises about them.
+//! [`LentMemory`]: a memory for one store; and what this crate promises about those that it lends.
 
 #![expect(unsafe_code, reason = "attaches memories, and gives out their bytes")]
 
@@ -9,11 +9,35 @@ use hairspring_ring::memory::Memory;
 
 use super::{MemoryId, Store};
 
+/// A memory whose bytes are lent to a store, one piece for each operation.
+#[derive(Debug)]
+pub struct LentMemory(Arc<Memory>);
+
+impl LentMemory {
+    /// Lends a memory to the store that it will be attached to.
+    ///
+    /// # Safety
+    /// The caller answers for every operation on the memory that is submitted to that store: from its submission to its
+    /// completion nobody has a reference to the bytes of the piece that is read into, nobody has a mutable one to those that
+    /// are written to the disk, and no operation on another store touches them. So whoever attaches a memory keeps the store,
+    /// or the id, to itself.
+    pub unsafe fn new(memory: Arc<Memory>) -> Self {
+        Self(memory)
+    }
+}
+
+impl From<LentMemory> for Arc<Memory> {
+    fn from(lent: LentMemory) -> Self {
+        lent.0
+    }
+}
+
 /// Attaches a ring's memory to the store that writes it to the disk.
 pub(crate) fn attach(ring: &Consumer, store: &mut dyn Store) -> MemoryId {
     // SAFETY: the recorder alone has the id; it writes only pieces between the tail and `next`, which it releases when
     // their writes are complete. Until then nobody has a mutable reference to them, by the protocol of the cursors.
-    unsafe { store.attach(Arc::clone(ring.memory())) }
+    let memory = unsafe { LentMemory::new(Arc::clone(ring.memory())) };
+    store.attach(memory)
 }
 
 /// A plain memory whose bytes one owner writes, and stores read on their way to a disk.
@@ -28,8 +52,8 @@ impl Scratch {
         let memory = Arc::new(memory);
         // SAFETY: only `bytes` gives out references to the memory, for which this value is borrowed; its owners in this crate
         // keep the id to themselves and call `bytes` only for pieces without an operation, as it demands.
-        let id = unsafe { store.attach(Arc::clone(&memory)) };
-        (Self { memory }, id)
+        let lent = unsafe { LentMemory::new(Arc::clone(&memory)) };
+        (Self { memory }, store.attach(lent))
     }
 
     /// A piece to be written to or read. No operation on it may be under way.

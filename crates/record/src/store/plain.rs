@@ -4,20 +4,17 @@
 //! [`Store::flush`], which blocks as long as the disk takes; nothing is ever under way behind the caller's back.
 //! A call that a signal interrupted before anything was moved is repeated; every other error is the submitter's to judge.
 
-#![expect(unsafe_code, reason = "implements a trait with an unsafe method; does nothing unsafe itself")]
-
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::Arc;
 
 use hairspring_machine::Nanos;
 
 use super::files::Files;
 use super::memories::Memories;
 use super::{
-    Completion, Errno, Fallback, FileFacts, FileId, MemoryId, Op, Open, Store, StoreError, Token, Ways, folder, system,
+    Completion, Errno, Fallback, FileFacts, FileId, LentMemory, MemoryId, Op, Open, Store, StoreError, Token, Ways,
+    folder, system,
 };
-use hairspring_ring::memory::Memory;
 use hairspring_ring::notifier::Notifier;
 
 /// Times that an interrupted call is repeated before the interruption is reported.
@@ -89,8 +86,8 @@ impl PlainStore {
 }
 
 impl Store for PlainStore {
-    unsafe fn attach(&mut self, memory: Arc<Memory>) -> MemoryId {
-        self.memories.attach(memory)
+    fn attach(&mut self, memory: LentMemory) -> MemoryId {
+        self.memories.attach(memory.into())
     }
 
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {

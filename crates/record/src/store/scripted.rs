@@ -26,8 +26,6 @@
 //!
 //! This module is part of the library, for the tests of other crates and for asking what would happen on a slower disk.
 
-#![expect(unsafe_code, reason = "implements a trait with an unsafe method; does nothing unsafe itself")]
-
 mod content;
 mod disk;
 mod image;
@@ -42,9 +40,10 @@ pub use image::Image;
 pub use script::{DiskScript, Fault, OpKind, Pace, What, When};
 
 use super::memories::Memories;
-use super::{Completion, Fallback, FileFacts, FileId, MemoryId, Op, Open, Store, StoreError, Token, system};
+use super::{
+    Completion, Fallback, FileFacts, FileId, LentMemory, MemoryId, Op, Open, Store, StoreError, Token, system,
+};
 use disk::State;
-use hairspring_ring::memory::Memory;
 use hairspring_ring::notifier::Notifier;
 
 /// The disk: what remains when the stores on it are gone. Clones are the same disk.
@@ -134,8 +133,8 @@ pub struct ScriptedStore {
 }
 
 impl Store for ScriptedStore {
-    unsafe fn attach(&mut self, memory: Arc<Memory>) -> MemoryId {
-        self.memories.attach(memory)
+    fn attach(&mut self, memory: LentMemory) -> MemoryId {
+        self.memories.attach(memory.into())
     }
 
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {

@@ -13,7 +13,9 @@ use hairspring_machine::Nanos;
 use super::plain::PlainStore;
 use super::scripted::{DiskScript, Pace, ScriptedDisk};
 use super::uring::UringStore;
-use super::{Completion, Direct, Errno, Fallback, FileId, MemoryId, Op, Open, Piece, Store, Token, Ways, system};
+use super::{
+    Completion, Direct, Errno, Fallback, FileId, LentMemory, MemoryId, Op, Open, Piece, Store, Token, Ways, system,
+};
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
@@ -34,7 +36,8 @@ impl Bench {
         let size = Bytes(SIZE as u64);
         let memory = Arc::new(Memory::mirrored(size, size, Pages::Small).expect("64 KiB"));
         // SAFETY: the bench makes no references to the memory, and waits for what is under way before it reads or fills it.
-        let id = unsafe { store.attach(Arc::clone(&memory)) };
+        let lent = unsafe { LentMemory::new(Arc::clone(&memory)) };
+        let id = store.attach(lent);
         Self { store, memory, id, folder, next: 0 }
     }
 

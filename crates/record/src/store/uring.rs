@@ -36,11 +36,10 @@ use io_uring::{IoUring, Probe, opcode, types};
 use super::files::Files;
 use super::memories::Memories;
 use super::{
-    Completion, Errno, Fallback, FileFacts, FileId, LEFT_OUT, MemoryId, Op, Open, Store, StoreError, Token, Ways,
-    folder, system,
+    Completion, Errno, Fallback, FileFacts, FileId, LEFT_OUT, LentMemory, MemoryId, Op, Open, Store, StoreError, Token,
+    Ways, folder, system,
 };
 use buffers::Buffers;
-use hairspring_ring::memory::Memory;
 use hairspring_ring::notifier::Notifier;
 
 /// The fallback's name.
@@ -287,7 +286,8 @@ impl UringStore {
 }
 
 impl Store for UringStore {
-    unsafe fn attach(&mut self, memory: Arc<Memory>) -> MemoryId {
+    fn attach(&mut self, memory: LentMemory) -> MemoryId {
+        let memory = memory.into();
         let id = self.memories.attach(Arc::clone(&memory));
         self.buffers.attach(&self.ring, id, &memory);
         id

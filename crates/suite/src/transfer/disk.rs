@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use hairspring_machine::{Machine, Nanos};
 use hairspring_record::Store;
-use hairspring_record::store::{Completion, Direct, FileId, MemoryId, Op, Open, Piece, Token, Ways, best};
+use hairspring_record::store::{Completion, Direct, FileId, LentMemory, MemoryId, Op, Open, Piece, Token, Ways, best};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::{Bytes, Frames, Layout, Memory, Pages};
 use hairspring_sheet::{Absent, Method, Unit};
@@ -319,7 +319,8 @@ impl Mover {
         let memory = Arc::new(memory);
         fill(&memory);
         // SAFETY: no other owner of the memory is left but the store, and the ring that filled it is gone.
-        let memory = unsafe { store.attach(memory) };
+        let lent = unsafe { LentMemory::new(memory) };
+        let memory = store.attach(lent);
         let notifier = Notifier::new().map_err(|error| failed(format!("get a descriptor: {error}")))?;
         Ok(Self { store, memory, block: block.0, notifier })
     }

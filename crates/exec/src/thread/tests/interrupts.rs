@@ -1,5 +1,4 @@
 //! Interrupt service procedures: software and descriptors, raw and conforming.
-#![expect(unsafe_code, reason = "makes an eventfd")]
 
 use std::fs::File;
 use std::io::Write;
@@ -85,9 +84,7 @@ fn a_descriptor_wakes_a_task() {
 
 #[test]
 fn an_eventfd_tells_its_count() {
-    use std::os::fd::FromRawFd;
-    // SAFETY: eventfd has no memory arguments; the descriptor is new and ours.
-    let counter = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC)) };
+    let counter = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).expect("a descriptor");
     let mut writer = File::from(counter.try_clone().expect("a descriptor"));
     let threads = up();
     let sum = Count::default();

@@ -3,8 +3,9 @@
 #![expect(unsafe_code, reason = "attaches memories to the disk under test")]
 
 use super::*;
+use crate::store::LentMemory;
 use crate::store::{Errno, Piece};
-use hairspring_ring::memory::Pages;
+use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::units::{ByteRate, Bytes};
 
 const BLOCK: usize = 4096;
@@ -26,7 +27,8 @@ impl Bench {
         let memory = Arc::new(Memory::plain(size, size, Pages::Small).expect("64 KiB"));
         let mut store = disk.store(8);
         // SAFETY: nobody makes references to the memory; the disk copies when it is asked to, in this thread.
-        let id = unsafe { store.attach(Arc::clone(&memory)) };
+        let lent = unsafe { LentMemory::new(Arc::clone(&memory)) };
+        let id = store.attach(lent);
         Self { disk: disk.clone(), store, memory, id }
     }
 
