@@ -52,7 +52,7 @@ impl Report {
     /// How long the interpreter's lock took to come back after the end of the delay; 0 if it was kept, or back before. Not part of
     /// `late_ns`.
     #[getter]
-    fn lock_ns(&self) -> i64 {
+    fn gil_wait_ns(&self) -> i64 {
         self.0.lock.count()
     }
 
