@@ -2,6 +2,7 @@
 //!
 //! Each takes the document as it is and returns a string; none of them measures, prints or reads anything.
 
+mod absences;
 mod bins;
 mod comparison;
 mod html;

@@ -96,10 +96,13 @@ impl Figure {
         let (Some(median), Some(mad)) = (figure.median, figure.mad) else { return figure };
         let independent = figure.n_effective.unwrap_or(figure.n as f64).max(1.0);
         // The standard error of a median is 1.2533 times that of a mean; 1.4826 times the median absolute deviation is a standard
-        // deviation (normal samples). Neither is below that of a value that was rounded to a step.
+        // deviation (normal samples). Neither is below that of a value that was rounded to a step, nor does it leave out what lies between
+        // two values that the samples have in turns.
         let deviation = 1.4826 * mad;
         let rounding = quantum.unwrap_or(0.0) / 12_f64.sqrt();
-        let error = 1.2533 * deviation.max(rounding) / independent.sqrt();
+        let limits = figure.median_interval.map_or(0.0, |[low, high]| (high - low) / 2.0 / 1.96);
+        let by_limits = limits * (figure.n as f64 / independent).sqrt();
+        let error = (1.2533 * deviation.max(rounding) / independent.sqrt()).max(by_limits);
         if median.abs() < ERRORS_LEAST * error || error == 0.0 && median == 0.0 {
             let at_most = median.max(0.0) + ERRORS_LEAST * error;
             let n_effective = figure.n_effective;

@@ -3,12 +3,11 @@
 
 use std::fmt::Write;
 
+use super::absences::{absences, has_figures};
 use super::quantity;
-use super::quantity::{binary, grouped, statistic};
+use super::quantity::{binary, centre, count, statistic};
 use super::timeline;
-use crate::{
-    Chapter, Conditions, FactValue, Figure, Note, NoteKind, Row, Series, Sheet, SheetSummary, Table, Unit, Value,
-};
+use crate::{Chapter, Conditions, FactValue, Figure, Note, NoteKind, Row, Series, Sheet, SheetSummary, Table, Unit};
 
 /// Renders a sheet as Markdown. Ends with a newline.
 pub fn markdown(sheet: &Sheet) -> String {
@@ -93,13 +92,32 @@ fn first_page(out: &mut String, summary: &SheetSummary) {
 
 fn chapter(out: &mut String, chapter: &Chapter) {
     write(out, format_args!("## {} · `{}`\n\n{}\n\n", escaped(&chapter.title), chapter.id, escaped(&chapter.intro)));
-    for table in &chapter.tables {
+    for table in chapter.tables.iter().filter(|table| has_figures(table)) {
         self::table(out, table);
     }
     for series in &chapter.series {
         self::series(out, series);
     }
+    absent(out, chapter);
     notes(out, &chapter.notes);
+}
+
+/// What is absent, one line for each reason, with the ids of the rows.
+fn absent(out: &mut String, chapter: &Chapter) {
+    let absences = absences(chapter);
+    if absences.is_empty() {
+        return;
+    }
+    line(out, &["absent", "why", "what would bring it", "ids"].map(str::to_owned));
+    out.push_str("|:--|:--|:--|:--|\n");
+    for of in absences {
+        let groups: Vec<String> = of.groups.iter().map(|group| escaped(&group.named())).collect();
+        let ids = of.groups.iter().flat_map(|group| &group.rows).map(|row| format!("`{}`", row.id));
+        let remedy = of.absent.remedy.as_deref().map_or("–".to_owned(), escaped);
+        let ids = ids.collect::<Vec<_>>().join(" ");
+        line(out, &[format!("{}: {}", of.count(), groups.join("; ")), escaped(&of.absent.reason), remedy, ids]);
+    }
+    out.push('\n');
 }
 
 /// A column of numbers: its head and what it shows of a figure.
@@ -132,8 +150,8 @@ fn table(out: &mut String, table: &Table) {
         fixed(&["id", "what", "n"]).into_iter().chain(names).chain(fixed(&["median, 95 %", "method"])).collect();
     line(out, &header);
     write(out, format_args!("|:--|:--|--:|{}--:|:--|\n", "--:|".repeat(STATISTICS.len() + SIZES.len())));
-    for row in &table.rows {
-        line(out, &cells(row));
+    for (row, figure) in table.rows.iter().filter_map(|row| Some((row, row.figure()?))) {
+        line(out, &cells(row, figure));
     }
     out.push('\n');
 }
@@ -159,32 +177,25 @@ fn diagram(out: &mut String, table: &Table) {
     out.push('\n');
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &Row, figure: &Figure) -> Vec<String> {
     let mut cells = vec![format!("`{}`", row.id)];
-    match &row.value {
-        Value::Absent(absent) => {
-            let remedy = absent.remedy.as_ref().map_or(String::new(), |r| format!("<br>→ {}", escaped(r)));
-            cells.push(format!("{}<br>**absent:** {}{remedy}", escaped(&row.label), escaped(&absent.reason)));
-            cells.resize(cells.len() + 1 + STATISTICS.len() + SIZES.len() + 2, "–".to_owned());
-        }
-        Value::Figure(figure) => {
-            let caveats: String = figure.caveats.iter().map(|c| format!("<br>**!** {}", escaped(c))).collect();
-            let verdicts = figure.verdict_line().map_or(String::new(), |line| format!("<br>{}", escaped(&line)));
-            cells.push(format!("{}{verdicts}{caveats}", escaped(&row.label)));
-            cells.push(grouped(&figure.n.to_string()));
-            let written = |value| statistic(figure, value).map_or("–".to_owned(), |q| q.to_string());
-            cells.extend(STATISTICS.iter().map(|(name, of)| {
-                let binary = binary(figure, of(figure)).filter(|_| *name == "median");
-                written(of(figure)) + &binary.map_or(String::new(), |q| format!(" ({q})"))
-            }));
-            let size = |value: Option<f64>| value.map_or("–".to_owned(), |v| quantity(v, figure.unit).to_string());
-            cells.extend(SIZES.iter().map(|(_, of)| size(of(figure))));
-            let interval =
-                figure.median_interval.map(|[low, high]| format!("{} … {}", written(Some(low)), written(Some(high))));
-            cells.push(interval.unwrap_or_else(|| "–".to_owned()));
-            cells.push(figure.method.name().to_owned());
-        }
-    }
+    let middle = |figure: &Figure| centre(figure).map_or("–".to_owned(), |q| q.to_string());
+    let caveats: String = figure.caveats.iter().map(|c| format!("<br>**!** {}", escaped(c))).collect();
+    let verdicts = figure.verdict_line().map_or(String::new(), |line| format!("<br>{}", escaped(&line)));
+    cells.push(format!("{}{verdicts}{caveats}", escaped(&row.label)));
+    cells.push(count(figure));
+    let written = |value| statistic(figure, value).map_or("–".to_owned(), |q| q.to_string());
+    cells.extend(STATISTICS.iter().map(|(name, of)| {
+        let binary = binary(figure, of(figure)).filter(|_| *name == "median");
+        let written = if *name == "median" { middle(figure) } else { written(of(figure)) };
+        written + &binary.map_or(String::new(), |q| format!(" ({q})"))
+    }));
+    let size = |value: Option<f64>| value.map_or("–".to_owned(), |v| quantity(v, figure.unit).to_string());
+    cells.extend(SIZES.iter().map(|(_, of)| size(of(figure))));
+    let interval =
+        figure.median_interval.map(|[low, high]| format!("{} … {}", written(Some(low)), written(Some(high))));
+    cells.push(interval.unwrap_or_else(|| "–".to_owned()));
+    cells.push(figure.method.name().to_owned());
     cells
 }
 

@@ -100,6 +100,24 @@ pub(crate) fn spread(figure: &Figure) -> Option<Quantity> {
     Some(Quantity { whole: format!("±{}", quantity.whole), ..quantity })
 }
 
+/// The median, or what the quantity is not more than where that is all that is known.
+pub(crate) fn centre(figure: &Figure) -> Option<Quantity> {
+    let at_most = || {
+        let most = quantity(figure.at_most?, figure.unit);
+        Some(Quantity { whole: format!("≤ {}", most.whole), ..most })
+    };
+    statistic(figure, figure.median).or_else(at_most)
+}
+
+/// The number of samples, with that of the independent ones they are worth where it is less than half.
+pub(crate) fn count(figure: &Figure) -> String {
+    let n = grouped(&figure.n.to_string());
+    match figure.n_effective.filter(|effective| 2.0 * effective < figure.n as f64) {
+        Some(effective) => format!("{n} ({})", grouped(&format!("{effective:.0}"))),
+        None => n,
+    }
+}
+
 /// A rate of bytes in powers of two, as documents on disks and memories print it; `None` for any other unit. It stays in
 /// MiB/s up to [`GIB_FROM`] of them, because that is how such rates are quoted.
 pub(crate) fn binary(figure: &Figure, value: Option<f64>) -> Option<Quantity> {

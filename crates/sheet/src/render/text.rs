@@ -16,6 +16,7 @@ pub use first_page::first_page;
 pub(crate) use page::{Ink, Page, clean, flush_right, padded};
 pub(crate) use timeline::drawing;
 
+use super::absences::{absences, has_figures};
 use crate::{Chapter, Note, NoteKind, Sheet};
 
 /// How the text is laid out.
@@ -56,7 +57,7 @@ fn chapter(page: &mut Page, chapter: &Chapter, verbose: bool) {
         page.blank();
         matrix::matrix(page, &chapter.tables, &chapter.id);
     } else {
-        for table in &chapter.tables {
+        for table in chapter.tables.iter().filter(|table| has_figures(table)) {
             page.blank();
             table::table(page, table, verbose);
         }
@@ -65,6 +66,11 @@ fn chapter(page: &mut Page, chapter: &Chapter, verbose: bool) {
         page.blank();
         plot::plot(page, series);
     }
+    let absences = absences(chapter);
+    if !absences.is_empty() {
+        page.blank();
+    }
+    table::absent(page, &absences, verbose);
     notes(page, &chapter.notes);
 }
 

@@ -1,7 +1,7 @@
 //! The sheet for a terminal.
 
 use hairspring_sheet::render::{self, text};
-use hairspring_sheet::{Absent, NoteKind, Row, Sheet, Table, TextStyle};
+use hairspring_sheet::{Absent, Method, NoteKind, Row, Sheet, Table, TextStyle, Unit};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -142,10 +142,38 @@ fn rows_that_are_absent_for_one_reason_say_it_once() {
     let reason = || Absent::new("no such thing here", "buy one");
     let rows: Vec<Row> = ["a", "b", "c"].map(|name| example::absent(&format!("x.{name}"), name, reason())).into();
     sheet.chapters[0].tables[0].rows = rows;
-    let text = text(&sheet, &style(80));
-    assert_eq!(text.matches("no such thing here").count(), 1);
+    let some = example::absent("x.d", "d", reason());
+    sheet.chapters[0].tables[1].rows.push(some);
+    let (whole, partly) = (&sheet.chapters[0].tables[0].title, &sheet.chapters[0].tables[1].title);
+    let text = text(&sheet, &TextStyle { width: 160, ..style(80) });
+    assert_eq!(text.matches("absent, 4 rows: no such thing here").count(), 1);
     assert_eq!(text.matches("→ buy one").count(), 1);
-    assert!(text.lines().any(|line| line.trim() == "a, b, c"));
+    // A table of which nothing is left is named, and of the others the rows.
+    assert!(text.contains(&format!("  {whole}; {partly}: d")), "{text}");
+    for form in [text.clone(), hairspring_sheet::render::markdown(&sheet), hairspring_sheet::render::html(&sheet)] {
+        assert_eq!(form.matches("no such thing here").count(), 1);
+        // At the end of the chapter: below its last table and above the next chapter.
+        let at = |what: &str| form.find(what).unwrap_or_else(|| panic!("{what} is not in {form}"));
+        let chapter = |index: usize| at(&sheet.chapters[index].intro[..20]);
+        let row = &sheet.chapters[0].tables[1].rows[0].label;
+        assert!(chapter(0) < at(row) && at(row) < at("no such thing here") && at("no such thing here") < chapter(1));
+    }
+}
+
+#[test]
+fn what_is_only_known_to_be_small_and_samples_that_depend_on_each_other_are_shown_as_such() {
+    let mut sheet = example::sheet();
+    let small = hairspring_sheet::Figure::difference(Unit::Ns, &mut [0.25, -0.25].repeat(50), None);
+    assert!(small.median.is_none());
+    let mut slow: Vec<f64> = (0..1_000).map(|i| 500.0 + f64::from(i / 100)).collect();
+    let slow = hairspring_sheet::Figure::from_samples(Unit::Ns, Method::Stamp, &mut slow);
+    sheet.chapters[0].tables[0].rows =
+        vec![example::row("x.small", "small", small), example::row("x.slow", "slow", slow)];
+    for form in
+        [text(&sheet, &style(60)), hairspring_sheet::render::markdown(&sheet), hairspring_sheet::render::html(&sheet)]
+    {
+        assert!(form.contains("≤ 0.383") && form.contains("1,000 (10)"), "{form}");
+    }
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! A chapter: its tables with a distribution beside each row, its plots, the larger distributions.
 
 use super::{Markup, absent, notes, timeline};
+use crate::render::absences::has_figures;
 use crate::render::bins::Range;
 use crate::render::quantity;
-use crate::render::quantity::{binary, grouped, spread, statistic};
+use crate::render::quantity::{Quantity, binary, centre, count, grouped, spread, statistic};
 use crate::render::svg;
 use crate::render::svg::escaped;
 use crate::render::ticks::{Scale, points_beyond};
-use crate::{Chapter, Figure, Row, Series, SeriesLine, Table, Unit, Value};
+use crate::{Chapter, Figure, Method, Row, Series, SeriesLine, Table, Unit};
 
 /// A column of numbers: its head and what it shows of a figure.
 type Statistic = (&'static str, fn(&Figure) -> Option<f64>);
@@ -43,7 +44,7 @@ pub(super) fn chapter(page: &mut Markup, chapter: &Chapter, open: bool) {
         "<details class=\"chapter\" id=\"{id}\"{open}>\n<summary><h2>{title}</h2>\n<p class=\"intro\">{}</p></summary>\n",
         escaped(&chapter.intro)
     ));
-    for table in &chapter.tables {
+    for table in chapter.tables.iter().filter(|table| has_figures(table)) {
         self::table(page, table);
     }
     for series in &chapter.series {
@@ -52,6 +53,7 @@ pub(super) fn chapter(page: &mut Markup, chapter: &Chapter, open: bool) {
     if chapter.id == DISTRIBUTIONS_OF {
         chapter.tables.iter().flat_map(|t| &t.rows).for_each(|row| distribution(page, row));
     }
+    absences(page, chapter);
     notes(page, &chapter.notes);
     page.add(format_args!("</details>\n"));
 }
@@ -67,15 +69,20 @@ fn table(page: &mut Markup, table: &Table) {
         timeline::diagram(page, diagram, table);
     }
     page.add(format_args!("<div class=\"scroll\" tabindex=\"0\">\n"));
-    if figures.iter().all(|f| f.is_single()) {
+    if figures.iter().all(|f| f.is_single() && f.method != Method::Stamp) {
         page.add(format_args!("<table class=\"single\">\n"));
-        table.rows.iter().for_each(|row| single(page, row));
+        table
+            .rows
+            .iter()
+            .filter_map(|row| Some((row, row.figure()?)))
+            .for_each(|(row, figure)| single(page, row, figure));
     } else {
         let columns = columns(&figures, beside);
         page.add(format_args!("<table>\n<thead><tr><th></th><th>n</th>"));
         columns.shown.iter().for_each(|(name, _)| page.add(format_args!("<th>{name}</th>")));
         page.add(format_args!("<th class=\"dist\">{}</th></tr></thead>\n", axis(&figures)));
-        table.rows.iter().for_each(|row| self::row(page, row, &figures, &columns));
+        let rows = table.rows.iter().filter_map(|row| Some((row, row.figure()?)));
+        rows.for_each(|(row, figure)| self::row(page, row, figure, &figures, &columns));
     }
     page.add(format_args!("</table>\n</div>\n"));
     if beside {
@@ -91,7 +98,7 @@ struct Columns {
 
 fn columns(figures: &[&Figure], beside_diagram: bool) -> Columns {
     // A document without medians shows what it has.
-    if figures.iter().all(|figure| figure.median.is_none()) {
+    if figures.iter().all(|figure| figure.median.is_none() && figure.at_most.is_none()) {
         let kept: [Statistic; 3] = [("min", |f| f.min), ("mean", |f| f.mean), ("max", |f| f.max)];
         let some = |(_, of): &Statistic| figures.iter().any(|figure| of(figure).is_some());
         return Columns { shown: kept.into_iter().filter(some).collect(), below: Vec::new() };
@@ -118,36 +125,42 @@ fn axis(figures: &[&Figure]) -> String {
     }
 }
 
-fn row(page: &mut Markup, row: &Row, figures: &[&Figure], columns: &Columns) {
-    page.add(format_args!("<tr id=\"{}\">{}", escaped(&row.id), label(row, &columns.below)));
-    match &row.value {
-        Value::Absent(reason) => {
-            page.add(format_args!("<td class=\"why\" colspan=\"{}\">{}</td>", columns.shown.len() + 2, absent(reason)));
-        }
-        Value::Figure(figure) => {
-            page.add(format_args!("<td>{}</td>", grouped(&figure.n.to_string())));
-            for (name, of) in &columns.shown {
-                let value = of(figure).filter(|_| *name == "median" || !figure.is_single());
-                let class = if ["median", "mean"].contains(name) { " class=\"median\"" } else { "" };
-                let binary = if *name == "median" { below_median(figure) } else { String::new() };
-                page.add(format_args!("<td{class}>{}{binary}</td>", written(figure, value)));
-            }
-            let alike = figures.iter().copied().filter(|f| f.unit == figure.unit);
-            let drawing = Range::of(alike).and_then(|range| svg::small(figure, &range));
-            page.add(format_args!("<td class=\"dist\">{}</td>", drawing.unwrap_or_default()));
-        }
+fn row(page: &mut Markup, row: &Row, figure: &Figure, figures: &[&Figure], columns: &Columns) {
+    page.add(format_args!("<tr id=\"{}\">{}<td>{}</td>", escaped(&row.id), label(row, &columns.below), count(figure)));
+    for (name, of) in &columns.shown {
+        let value = of(figure).filter(|_| *name == "median" || !figure.is_single());
+        let class = if ["median", "mean"].contains(name) { " class=\"median\"" } else { "" };
+        let (text, below) = match *name {
+            "median" => (quantified(centre(figure)), below_median(figure)),
+            _ => (written(figure, value), String::new()),
+        };
+        page.add(format_args!("<td{class}>{text}{below}</td>"));
     }
-    page.add(format_args!("</tr>\n"));
+    let alike = figures.iter().copied().filter(|f| f.unit == figure.unit);
+    let drawing = Range::of(alike).and_then(|range| svg::small(figure, &range));
+    page.add(format_args!("<td class=\"dist\">{}</td></tr>\n", drawing.unwrap_or_default()));
 }
 
-fn single(page: &mut Markup, row: &Row) {
-    let content = match &row.value {
-        Value::Absent(reason) => format!("<td class=\"why\">{}</td>", absent(reason)),
-        Value::Figure(figure) => {
-            format!("<td class=\"median\">{}{}</td>", written(figure, figure.median), below_median(figure))
-        }
-    };
+fn single(page: &mut Markup, row: &Row, figure: &Figure) {
+    let median = quantified(centre(figure));
+    let content = format!("<td class=\"median\">{median}{}</td>", below_median(figure));
     page.add(format_args!("<tr id=\"{}\">{}{content}</tr>\n", escaped(&row.id), label(row, &[])));
+}
+
+/// What is absent, one line for each reason, with the ids of the rows.
+fn absences(page: &mut Markup, chapter: &Chapter) {
+    for of in crate::render::absences::absences(chapter) {
+        let groups: Vec<String> = of.groups.iter().map(|group| escaped(&group.named())).collect();
+        let ids = of.groups.iter().flat_map(|group| &group.rows);
+        let ids: Vec<String> = ids.map(|row| format!("<code id=\"{0}\">{0}</code>", escaped(&row.id))).collect();
+        page.add(format_args!(
+            "<details class=\"missing\"><summary>{}: {}</summary><p>{}</p><p class=\"details\">{}</p></details>\n",
+            of.count(),
+            absent(of.absent),
+            groups.join("; "),
+            ids.join(" ")
+        ));
+    }
 }
 
 /// The label with what else is to be said of the row: its id, how it was measured, statistics without a column, caveats.
@@ -173,7 +186,11 @@ fn label(row: &Row, statistics: &[Statistic]) -> String {
 }
 
 fn written(figure: &Figure, value: Option<f64>) -> String {
-    match statistic(figure, value) {
+    quantified(statistic(figure, value))
+}
+
+fn quantified(quantity: Option<Quantity>) -> String {
+    match quantity {
         Some(q) if q.unit.is_empty() => q.number(),
         Some(q) => format!("{} <i>{}</i>", q.number(), q.unit),
         None => "<span class=\"none\">–</span>".to_owned(),

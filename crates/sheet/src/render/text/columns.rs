@@ -4,9 +4,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{flush_right, padded};
 use super::table::INDENT;
-use crate::Figure;
 use crate::render::Quantity;
-use crate::render::quantity::{binary, grouped, spread, statistic};
+use crate::render::quantity::{binary, centre, count, spread, statistic};
+use crate::{Figure, Method};
 
 /// One column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,7 @@ const LAYOUTS: &[(&[Column], usize)] = {
         (&[N, Min, Median, P99, Max], 0),
         (&[N, Median, P99, Max], 0),
         (&[N, Median, Max], 0),
-        (&[Median, Max], 0),
-        (&[Median], 0),
+        (&[N, Median], 0),
     ]
 };
 /// The usual width of a quantity such as `13.62 µs`; narrower columns are widened to it, so that the tables of a sheet
@@ -80,11 +79,13 @@ pub(super) fn layout(width: usize, figures: &[&Figure]) -> (Vec<Column>, usize) 
 
 /// The best layout without binary units.
 fn decimal_layout(figures: &[&Figure], fits: impl Fn(&[Column], usize) -> bool) -> (Vec<Column>, usize) {
+    // A count, a ratio and the like have no samples to count; a single sample has, and says so.
     if figures.iter().all(|f| f.is_single()) {
-        return (vec![Column::Median], 0);
+        let stamped = figures.iter().any(|f| f.method == Method::Stamp);
+        return (if stamped { vec![Column::N, Column::Median] } else { vec![Column::Median] }, 0);
     }
     // A document without medians shows what it has.
-    if figures.iter().all(|figure| figure.median.is_none()) {
+    if figures.iter().all(|figure| figure.median.is_none() && figure.at_most.is_none()) {
         let some = |column: &Column| *column == Column::N || figures.iter().any(|f| column.quantity(f).is_some());
         let columns = [Column::N, Column::Min, Column::Mean, Column::Max];
         return (columns.into_iter().filter(some).collect(), 0);
@@ -93,7 +94,7 @@ fn decimal_layout(figures: &[&Figure], fits: impl Fn(&[Column], usize) -> bool) 
     if figures.iter().all(|figure| figure.is_interval()) {
         return (vec![Column::N, Column::From, Column::Median, Column::To], 0);
     }
-    let (columns, spark) = LAYOUTS.iter().find(|(c, s)| fits(c, *s)).unwrap_or(&(&[Column::Median], 0));
+    let (columns, spark) = LAYOUTS.iter().find(|(c, s)| fits(c, *s)).unwrap_or(&(&[Column::N, Column::Median], 0));
     (columns.to_vec(), *spark)
 }
 
@@ -119,7 +120,7 @@ impl Column {
     fn quantity(self, figure: &Figure) -> Option<Quantity> {
         let value = match self {
             Column::N => {
-                let whole = grouped(&figure.n.to_string());
+                let whole = count(figure);
                 return Some(Quantity { whole, fraction: String::new(), unit: "" });
             }
             Column::Binary => return binary(figure, figure.median),
@@ -128,7 +129,7 @@ impl Column {
             _ if figure.is_single() && self != Column::Median => None,
             Column::Min => figure.min,
             Column::Q1 => figure.q1,
-            Column::Median => figure.median,
+            Column::Median => return centre(figure),
             Column::Q3 => figure.q3,
             Column::P99 => figure.p99,
             Column::P999 => figure.p999,

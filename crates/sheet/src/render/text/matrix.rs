@@ -3,14 +3,16 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Ink, Page, flush_right, padded, wrap};
-use crate::render::quantity::statistic;
-use crate::{Figure, Row, Table, Value};
+use crate::render::quantity::{centre, grouped};
+use crate::{Figure, Row, Table};
 
 /// Fewer tables than this are shown one below the other, with all their columns.
 const TABLES_LEAST: usize = 3;
 /// The least and most width of a column.
 const COLUMN_LEAST: usize = 11;
 const COLUMN_MOST: usize = 18;
+/// The width of the numbers of samples.
+const N_WIDTH: usize = 9;
 const INDENT: usize = 2;
 
 /// Whether these tables are shown side by side: several, with the same rows and no diagrams, that fit.
@@ -21,21 +23,25 @@ pub(super) fn suits(tables: &[Table], width: usize) -> bool {
         && first.rows.len() > 1
         && others.iter().all(same_rows)
         && tables.iter().all(|table| table.diagram.is_none())
-        && INDENT + label_width(first) + tables.len() * COLUMN_LEAST <= width
+        && INDENT + label_width(first) + N_WIDTH + tables.len() * COLUMN_LEAST <= width
 }
 
 /// The medians of all the tables, one row for each label that has a figure in any of them.
 pub(super) fn matrix(page: &mut Page, tables: &[Table], id: &str) {
     let Some(first) = tables.first() else { return };
     let labels = label_width(first);
-    let column = ((page.width - INDENT - labels) / tables.len()).clamp(COLUMN_LEAST, COLUMN_MOST);
-    // A single value is no median, and has no spread to look up.
+    // A single value is no median, and has no samples to count.
     let single = tables.iter().flat_map(|t| &t.rows).filter_map(Row::figure).all(Figure::is_single);
+    let beside = if single { 0 } else { N_WIDTH };
+    let column = ((page.width - INDENT - labels - beside) / tables.len()).clamp(COLUMN_LEAST, COLUMN_MOST);
     page.beside(Ink::Heading, if single { "Values" } else { "Medians" }, id);
     let headings: Vec<Vec<String>> = tables.iter().map(|t| wrap(&t.title, column - 2, column - 2)).collect();
     let lines = headings.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..lines {
         let mut text = " ".repeat(INDENT + labels);
+        if !single {
+            text.push_str(&flush_right(if line + 1 == lines { "n" } else { "" }, N_WIDTH));
+        }
         for heading in &headings {
             // Short headings stand on the last line, above their numbers.
             let at = (line + heading.len()).checked_sub(lines).and_then(|i| heading.get(i));
@@ -43,41 +49,34 @@ pub(super) fn matrix(page: &mut Page, tables: &[Table], id: &str) {
         }
         page.line(&[(Ink::Dim, &text)]);
     }
-    let mut left_out = Vec::new();
     for (index, row) in first.rows.iter().enumerate() {
         let cells: Vec<&Row> = tables.iter().map(|table| &table.rows[index]).collect();
         if cells.iter().all(|cell| cell.figure().is_none()) {
-            left_out.push(row);
             continue;
         }
-        let mut text = format!("{}{}", " ".repeat(INDENT), padded(&row.label, labels));
+        let samples = if single { String::new() } else { flush_right(&samples(&cells), N_WIDTH) };
+        let mut text = format!("{}{}{samples}", " ".repeat(INDENT), padded(&row.label, labels));
         for cell in cells {
-            let median = cell.figure().and_then(|figure| statistic(figure, figure.median));
+            let median = cell.figure().and_then(centre);
             let median = median.map_or_else(|| "absent".to_owned(), |quantity| quantity.to_string());
             text.push_str(&flush_right(&median, column));
         }
         page.line(&[(Ink::Plain, &text)]);
     }
-    absences(page, &left_out);
     if single {
         return;
     }
-    let note = "counts, spread and maxima of each: --format md, html or json";
+    let note = "spread and maxima of each: --format md, html or json";
     page.wrapped(Ink::Dim, INDENT, INDENT, note);
 }
 
-/// Rows that no table has a figure for, with the reason of each kind said once.
-fn absences(page: &mut Page, rows: &[&Row]) {
-    let mut said: Vec<(&crate::Absent, Vec<&str>)> = Vec::new();
-    for row in rows {
-        let Value::Absent(absent) = &row.value else { continue };
-        match said.iter_mut().find(|(other, _)| *other == absent) {
-            Some((_, labels)) => labels.push(&row.label),
-            None => said.push((absent, vec![&row.label])),
-        }
-    }
-    for (absent, labels) in said {
-        super::table::absent_together(page, &labels, absent);
+/// How many samples the figures of a row have: one number, or the least and the most.
+fn samples(cells: &[&Row]) -> String {
+    let all = || cells.iter().filter_map(|cell| cell.figure()).map(|figure| figure.n);
+    match (all().min(), all().max()) {
+        (Some(least), Some(most)) if least == most => grouped(&least.to_string()),
+        (Some(least), Some(most)) => format!("{least}–{most}"),
+        _ => String::new(),
     }
 }
 

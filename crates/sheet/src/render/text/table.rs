@@ -3,18 +3,21 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::columns::{Column, Widths, cell, layout, widths};
-use super::page::{Ink, Page, clean, flush_right, padded, wrap};
+use super::page::{Ink, Page, flush_right, padded, wrap};
 use super::timeline;
+use crate::render::absences::{Absence, Group};
 use crate::render::bins::sparkline;
 use crate::render::quantity;
-use crate::{Absent, Figure, Row, Table, Value};
+use crate::{Absent, Figure, Row, Table};
 
 /// The indent of rows below the heading of their table.
 pub(super) const INDENT: usize = 2;
+/// Of so many tables the rows are named that are absent for one reason; `verbose` names all.
+const GROUPS_MOST: usize = 4;
 /// A table of single values is read across; its labels need not be closer to them than this.
 const LABEL_WIDTH_MAX: usize = 56;
 
-/// A table with its heading and its id.
+/// A table with its heading and its id. Rows without a figure stand at the end of the chapter.
 pub(super) fn table(page: &mut Page, table: &Table, verbose: bool) {
     page.beside(Ink::Heading, &table.title, &table.id);
     timeline::diagram(page, table);
@@ -23,31 +26,11 @@ pub(super) fn table(page: &mut Page, table: &Table, verbose: bool) {
     let widths: Vec<Widths> = columns.iter().map(|c| widths(*c, &figures)).collect();
     let beside = columns.iter().zip(&widths).map(|(c, w)| w.total(*c) + 2).sum::<usize>() + spark + 2 * spark.min(1);
     let label_width = (page.width - INDENT - beside).min(LABEL_WIDTH_MAX);
-    if !figures.is_empty() {
-        header(page, &columns, &widths, spark, label_width);
-    }
-    let mut rows = table.rows.iter().peekable();
-    while let Some(row) = rows.next() {
-        if let (Value::Absent(absent), false) = (&row.value, verbose) {
-            let same = |next: &&Row| matches!(&next.value, Value::Absent(other) if other == absent);
-            let mut labels = vec![row.label.as_str()];
-            while let Some(next) = rows.next_if(same) {
-                labels.push(&next.label);
-            }
-            if labels.len() > 1 {
-                absent_together(page, &labels, absent);
-                continue;
-            }
-        }
-        let beside = match &row.value {
-            Value::Figure(figure) => {
-                let cells = columns.iter().zip(&widths).map(|(c, w)| format!("  {}", cell(*c, figure, *w))).collect();
-                let spark = sparkline(figure, spark).map_or(String::new(), |s| format!("  {s}"));
-                Some((cells, spark))
-            }
-            Value::Absent(_) => None,
-        };
-        labelled(page, row, label_width, beside, verbose);
+    header(page, &columns, &widths, spark, label_width);
+    for (row, figure) in table.rows.iter().filter_map(|row| Some((row, row.figure()?))) {
+        let cells: String = columns.iter().zip(&widths).map(|(c, w)| format!("  {}", cell(*c, figure, *w))).collect();
+        let spark = sparkline(figure, spark).map_or(String::new(), |s| format!("  {s}"));
+        labelled(page, row, label_width, (&cells, &spark), verbose);
     }
     if let Some(methods) = methods(&figures) {
         page.wrapped(Ink::Dim, INDENT, INDENT, &methods);
@@ -72,12 +55,8 @@ fn methods(figures: &[&Figure]) -> Option<String> {
 }
 
 /// A row: its label, wrapped if need be, with the numbers beside the first line; what remains to be said below.
-fn labelled(page: &mut Page, row: &Row, width: usize, beside: Option<(String, String)>, verbose: bool) {
+fn labelled(page: &mut Page, row: &Row, width: usize, (numbers, spark): (&str, &str), verbose: bool) {
     let indent = " ".repeat(INDENT);
-    if let Value::Absent(absent) = &row.value {
-        return self::absent(page, row, width, absent, verbose);
-    }
-    let (numbers, spark) = beside.unwrap_or_default();
     let lines = wrap(&row.label, width, width - INDENT);
     for (i, line) in lines.iter().enumerate() {
         if i == 0 {
@@ -87,8 +66,8 @@ fn labelled(page: &mut Page, row: &Row, width: usize, beside: Option<(String, St
                 (Ink::Plain, &indent),
                 (Ink::Plain, line),
                 (Ink::Dim, &leader),
-                (Ink::Plain, &numbers),
-                (Ink::Dim, &spark),
+                (Ink::Plain, numbers),
+                (Ink::Dim, spark),
             ]);
         } else {
             page.line(&[(Ink::Plain, &indent), (Ink::Plain, &indent), (Ink::Plain, line)]);
@@ -107,38 +86,23 @@ fn labelled(page: &mut Page, row: &Row, width: usize, beside: Option<(String, St
     }
 }
 
-/// A row without a figure: why, and what would bring one.
-fn absent(page: &mut Page, row: &Row, width: usize, absent: &Absent, verbose: bool) {
-    let label = clean(&row.label);
-    let reason = format!("absent: {}", absent.reason);
-    if label.width() <= width && label.width() + 2 + reason.width() + INDENT <= page.width {
-        let leader = leader(&label, width.min(page.width - INDENT - 2 - reason.width()));
-        let indent = " ".repeat(INDENT);
-        page.line(&[
-            (Ink::Plain, &indent),
-            (Ink::Plain, &label),
-            (Ink::Dim, &leader),
-            (Ink::Plain, "  "),
-            (Ink::Missing, &reason),
-        ]);
-    } else {
-        page.wrapped(Ink::Plain, INDENT, 2 * INDENT, &label);
-        page.wrapped(Ink::Missing, 2 * INDENT, 3 * INDENT, &reason);
-    }
-    if verbose {
-        page.wrapped(Ink::Dim, 2 * INDENT, 2 * INDENT, &row.id);
-    }
-    if let Some(remedy) = &absent.remedy {
-        page.wrapped(Ink::Plain, 2 * INDENT, 3 * INDENT, &format!("→ {remedy}"));
-    }
-}
-
-/// Rows that follow each other and are absent for the same reason: it is said once.
-pub(super) fn absent_together(page: &mut Page, labels: &[&str], absent: &Absent) {
-    page.wrapped(Ink::Plain, INDENT, 2 * INDENT, &labels.join(", "));
-    page.wrapped(Ink::Missing, 2 * INDENT, 3 * INDENT, &format!("absent: {}", absent.reason));
-    if let Some(remedy) = &absent.remedy {
-        page.wrapped(Ink::Plain, 2 * INDENT, 3 * INDENT, &format!("→ {remedy}"));
+/// What is absent in a chapter, one entry for each reason.
+pub(super) fn absent(page: &mut Page, absences: &[Absence<'_>], verbose: bool) {
+    for of in absences {
+        let Absent { reason, remedy } = of.absent;
+        page.wrapped(Ink::Missing, 0, INDENT, &format!("absent, {}: {reason}", of.count()));
+        if let Some(remedy) = remedy {
+            page.wrapped(Ink::Plain, INDENT, 2 * INDENT, &format!("→ {remedy}"));
+        }
+        let groups = if verbose { of.groups.len() } else { of.groups.len().min(GROUPS_MOST) };
+        let mut named: Vec<String> = of.groups[..groups].iter().map(Group::named).collect();
+        let more: usize = of.groups[groups..].iter().map(|group| group.rows.len()).sum();
+        named.extend((more > 0).then(|| format!("and {more} more rows")));
+        page.wrapped(Ink::Dim, INDENT, 2 * INDENT, &named.join("; "));
+        if verbose {
+            let rows = of.groups.iter().flat_map(|group| &group.rows);
+            rows.for_each(|row| page.wrapped(Ink::Dim, 2 * INDENT, 2 * INDENT, &row.id));
+        }
     }
 }
 
