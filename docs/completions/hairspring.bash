@@ -16,6 +16,9 @@ _hairspring() {
             ",$1")
                 cmd="hairspring"
                 ;;
+            hairspring,ab)
+                cmd="hairspring__subcmd__ab"
+                ;;
             hairspring,caller)
                 cmd="hairspring__subcmd__caller"
                 ;;
@@ -105,6 +108,9 @@ _hairspring() {
                 ;;
             hairspring,verify)
                 cmd="hairspring__subcmd__verify"
+                ;;
+            hairspring__subcmd__help,ab)
+                cmd="hairspring__subcmd__help__subcmd__ab"
                 ;;
             hairspring__subcmd__help,caller)
                 cmd="hairspring__subcmd__help__subcmd__caller"
@@ -203,12 +209,66 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="-h -V --help --version round chain caller sheet compare ab delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__ab)
+            opts="-h --rounds --only --common --confirm --null --quick --margin --seed --cpu --priority --format --out --sheets --verbose --spin --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --margin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text md json html" -- "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sheets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --spin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -497,8 +557,22 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="round chain caller sheet compare delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="round chain caller sheet compare ab delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__ab)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -14,6 +14,7 @@ pub(crate) enum Exit {
     GateFailed,
     NoData,
     GateUndecided,
+    Disturbed,
     Cannot,
     NotShown,
     NotSet,
@@ -35,7 +36,7 @@ struct Row {
 }
 
 /// Every exit. The first three can end every command, the others only those that they name.
-const TABLE: [Row; 15] = [
+const TABLE: [Row; 16] = [
     Row {
         exit: Exit::Success,
         code: 0,
@@ -108,6 +109,12 @@ const TABLE: [Row; 15] = [
         code: 8,
         meaning: "a limit of --fail-if could neither be shown to be exceeded nor to be kept",
         of: &[("compare", "without --strict and --lenient; no other limit failed")],
+    },
+    Row {
+        exit: Exit::Disturbed,
+        code: 9,
+        meaning: "no result: the machine was disturbed during more than a fifth of the pairs",
+        of: &[("ab", "")],
     },
     Row {
         exit: Exit::Cannot,

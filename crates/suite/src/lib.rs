@@ -19,6 +19,7 @@
 //! println!("{} rows", sheet.rows().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+mod ab;
 #[cfg(target_os = "linux")]
 mod caches;
 #[cfg(target_os = "linux")]
@@ -46,6 +47,7 @@ pub mod transfer;
 #[cfg(target_os = "linux")]
 pub mod workload;
 
+pub use ab::{AbError, AbOutcome, AbRequest, take_ab};
 pub use host::system::Disks;
 pub use probe::{
     ChapterDeclaration, Effort, RowDeclaration, SheetProgress, TableDeclaration, UnknownProbe, is_under, registry,

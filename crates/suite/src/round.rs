@@ -42,6 +42,9 @@ pub(crate) struct RoundRequest {
     /// Where disks may be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) disks: Option<SentDisks>,
+    /// For tests of comparisons: by how many nanoseconds single events of these rows are lengthened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) spin: Vec<(String, i64)>,
 }
 
 impl RoundRequest {
@@ -56,6 +59,7 @@ impl RoundRequest {
             priority: request.priority,
             seed: request.seed.wrapping_add(u64::from(round)),
             disks: request.disks.as_ref().map(SentDisks::of),
+            spin: Vec::new(),
         }
     }
 }
@@ -135,6 +139,7 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
         series: Vec::new(),
         notes: Vec::new(),
         head: Vec::new(),
+        spin: request.spin.iter().map(|(id, ns)| (id.clone(), Nanos::new(*ns))).collect(),
         done: Nanos::ZERO,
         total: Nanos::ZERO,
         began: machine.monotonic(),

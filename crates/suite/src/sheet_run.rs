@@ -353,7 +353,7 @@ fn head_notes<M: Machine + Clone + Sync>(timebase: &Timebase<M>, priority: u8, c
 }
 
 /// A reading of the time of day as RFC 3339 in UTC.
-fn timestamp(realtime: Nanos) -> String {
+pub(crate) fn timestamp(realtime: Nanos) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(realtime.count()))
         .map_or_else(|_| "unknown".to_owned(), |time| format!("{time:.0}"))
 }

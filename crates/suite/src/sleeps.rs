@@ -5,7 +5,7 @@ use hairspring_sheet::{Absent, Axis, Method, Point, Series, SeriesLine, Unit};
 use hairspring_time::{LongDelay, Timebase};
 
 use crate::host::system::METHODS;
-use crate::probe::{Class, Context, Effort, Probes, Row, Samples, Setting, Slot};
+use crate::probe::{Class, Context, Effort, Probes, Row, Samples, Setting, Slot, Spin};
 
 /// Requests: segment, span, and how many samples are taken with normal effort.
 const REQUESTS: [(&str, Nanos, usize); 17] = [
@@ -100,13 +100,13 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &[[Slo
             if !context.wants(slot) {
                 continue;
             }
-            let mut samples = Samples::new();
+            let (mut samples, spin) = (Samples::new(), context.spin_of(slot));
             for _ in 0..count {
                 if context.stopped() {
                     break;
                 }
                 // A sleep that a signal cut short says nothing of how late it would have been.
-                if let Some(late) = one(&timebase, &mut long, *call, span) {
+                if let Some(late) = one(&timebase, &mut long, *call, span, &spin) {
                     samples.push_nanos(late);
                 }
             }
@@ -128,11 +128,12 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &[[Slo
 }
 
 /// One sleep: how much longer than asked it took, as its caller sees it; none if a signal cut it short.
-fn one<M: Machine>(
+fn one<M: Machine + Clone>(
     timebase: &Timebase<M>,
     long: &mut LongDelay<'_, M>,
     call: Option<SleepCall>,
     span: Nanos,
+    spin: &Spin<M>,
 ) -> Option<Nanos> {
     let machine = timebase.machine();
     // The kernel's clock, as every method here is judged by it, and a rate error would show at a second.
@@ -146,6 +147,7 @@ fn one<M: Machine>(
         None if span < LONG_FROM => drop(timebase.delay(span).ok()?),
         None => drop(long.delay(span).ok()?),
     }
+    spin.events(1);
     Some(machine.monotonic() - before - span)
 }
 

@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
 }
 
 /// A margin in percent, with or without the sign, as a fraction.
-fn margin(text: &str) -> Result<f64, String> {
+pub(crate) fn margin(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     match percent {
         Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),

@@ -1,5 +1,6 @@
 //! The commands that measure this computer and compare the results.
 
+pub(crate) mod ab;
 pub(crate) mod beside;
 pub(crate) mod clock;
 pub(crate) mod compare;
@@ -16,7 +17,7 @@ use crate::page::Group;
 
 /// What help and manual say of the commands.
 pub(crate) const GROUP: Group =
-    Group { heading: "Measure", pages: &[sheet::PAGE, compare::PAGE, delay::PAGE, clock::PAGE] };
+    Group { heading: "Measure", pages: &[sheet::PAGE, compare::PAGE, ab::PAGE, delay::PAGE, clock::PAGE] };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -29,6 +30,11 @@ pub(crate) enum Command {
     /// A row has a verdict where there are three sheets a side, a ledger of this machine's sheets, or two builds that `ab` measured in
     /// turns. Two single sheets have ratios, and no verdicts: two sheets of one build differ as well.
     Compare(compare::Arguments),
+    /// Measure two builds in turns and say what differs
+    ///
+    /// Chapter by chapter, in fresh processes and in balanced random order, so that a drift of the machine cancels. Pairs during which the
+    /// machine was disturbed do not count.
+    Ab(Box<ab::Arguments>),
     /// Make delays and show how late each returned
     ///
     /// A delay never returns early. The report shows the distribution of the lateness and what disturbed the delays.
@@ -45,6 +51,7 @@ impl Command {
         match self {
             Self::Sheet(arguments) => sheet::run(arguments),
             Self::Compare(arguments) => compare::run(arguments),
+            Self::Ab(arguments) => ab::run(arguments),
             Self::Delay(arguments) => delay::run(arguments),
             Self::Clock(arguments) => clock::run(arguments),
             Self::Round => round::run(),

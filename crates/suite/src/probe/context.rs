@@ -1,6 +1,7 @@
 //! What a probe works with: the machine, the time base, its share of the time, and where its figures go.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -120,6 +121,8 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) notes: Vec<Note>,
     /// What must be read before any figure.
     pub(crate) head: Vec<Note>,
+    /// By how much single events of these rows are lengthened, to test comparisons.
+    pub(crate) spin: BTreeMap<String, Nanos>,
     /// Planned time of the round: before this chapter, and in all.
     pub(crate) done: Nanos,
     pub(crate) total: Nanos,
@@ -143,6 +146,25 @@ struct Entry {
     /// Whether the row was asked for.
     wanted: bool,
     value: Option<Found>,
+}
+
+/// What lengthens an event by a known time.
+pub(crate) struct Spin<M: Machine> {
+    timebase: Timebase<M>,
+    ticks: i64,
+}
+
+impl<M: Machine + Clone> Spin<M> {
+    /// Polls for the time of so many events; costs one comparison where there is none.
+    #[inline]
+    pub(crate) fn events(&self, events: u32) {
+        if self.ticks > 0 {
+            let start = self.timebase.stamp();
+            while self.timebase.stamp().since(start) < self.ticks * i64::from(events) {
+                self.timebase.machine().relax();
+            }
+        }
+    }
 }
 
 impl<M: Machine + Clone + Sync> Context<'_, M> {
@@ -172,6 +194,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
             series: Vec::new(),
             notes: Vec::new(),
             head: Vec::new(),
+            spin: BTreeMap::new(),
             done: Nanos::ZERO,
             total: Nanos::ZERO,
             began: machine.monotonic(),
@@ -262,6 +285,17 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         };
         let remedy = Some("take the sheet again before relying on it".to_owned());
         self.head.push(Note { kind: NoteKind::Warning, text, remedy });
+    }
+
+    /// By how much each event of a row is lengthened: nothing, except where a comparison is tested with a change of known size.
+    pub(crate) fn spin_of(&self, slot: Slot) -> Spin<M> {
+        let span = self.spin.get(self.id(slot)).copied().unwrap_or(Nanos::ZERO);
+        Spin { timebase: self.timebase.clone(), ticks: self.timebase.ticks_for_at_least(span) }
+    }
+
+    /// The same for the row of a probe of one row.
+    pub(crate) fn spin(&self) -> Spin<M> {
+        self.rows.running.first().map_or_else(|| self.spin_of(Slot(usize::MAX)), |slot| self.spin_of(*slot))
     }
 
     /// A share of the time that the chapter has in this round.

@@ -20,15 +20,15 @@ mod setting;
 mod slopes;
 mod stamps;
 
-pub(crate) use context::{Class, Context, Rows, policy_refused};
+pub(crate) use context::{Class, Context, Rows, Spin, policy_refused};
 pub use context::{Effort, SheetProgress};
 pub(crate) use list::{Probes, Row, Slot, TableSlot};
 pub(crate) use peaks::{SAMPLES_LEAST as PEAK_SAMPLES_LEAST, named as peaks_named};
 pub(crate) use reading::{Numbers, Reading, Taken};
-pub(crate) use registry::chapters;
 pub use registry::{
     ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select, similar_ids,
 };
+pub(crate) use registry::{among, chapters};
 pub(crate) use samples::{SAMPLES_MOST, Samples};
 pub(crate) use setting::Setting;
 pub(crate) use slopes::{Slopes, slope};

@@ -183,6 +183,12 @@ impl Reading {
         grouped_median(&sorted, step).filter(|median| median + beside < STEPS_EXACT * step)
     }
 
+    /// What one step of the counter is worth in these numbers, where that is known.
+    pub(crate) fn step(&self) -> Option<f64> {
+        let stamped = self.stamps.and_then(|stamps| Some(stamps.step? / self.events.unwrap_or(1.0)));
+        self.quantum.or(stamped)
+    }
+
     /// How many samples there are.
     pub(crate) fn n(&self) -> u64 {
         match &self.numbers {

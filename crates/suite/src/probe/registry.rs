@@ -106,10 +106,16 @@ impl std::error::Error for UnknownProbe {}
 pub fn select(prefixes: &[String]) -> Result<Vec<String>, UnknownProbe> {
     let all: Vec<String> =
         registry().into_iter().flat_map(|c| c.tables).flat_map(|t| t.rows).map(|row| row.id).collect();
+    among(&all, prefixes)
+}
+
+/// Those of these ids that lie under any of the prefixes.
+pub(crate) fn among(all: &[String], prefixes: &[String]) -> Result<Vec<String>, UnknownProbe> {
     if let Some(prefix) = prefixes.iter().find(|prefix| !all.iter().any(|id| is_under(id, prefix))) {
-        return Err(UnknownProbe { prefix: prefix.clone(), similar: similar_ids(prefix, &all) });
+        return Err(UnknownProbe { prefix: prefix.clone(), similar: similar_ids(prefix, all) });
     }
-    Ok(all.into_iter().filter(|id| prefixes.is_empty() || prefixes.iter().any(|prefix| is_under(id, prefix))).collect())
+    let under = |id: &&String| prefixes.is_empty() || prefixes.iter().any(|prefix| is_under(id, prefix));
+    Ok(all.iter().filter(under).cloned().collect())
 }
 
 /// Up to three prefixes of ids that share the longest beginning with what was written.

@@ -123,6 +123,14 @@ pub(crate) enum Failed {
     Broken(String),
 }
 
+impl Failed {
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::NoRound(text) | Self::Broken(text) => text,
+        }
+    }
+}
+
 /// Has `program` do what is asked for in a process of its own, and waits for its end. `padding` lengthens its environment. Calls
 /// `started` once it has been started.
 pub(crate) fn ask(

@@ -1,0 +1,173 @@
+//! `hairspring ab`: two builds measured in turns, and what may be said of them.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hairspring_machine::{Cpu, Nanos};
+use hairspring_sheet::{Interleaved, TextStyle, compare_interleaved, render};
+use hairspring_suite::{AbError, AbOutcome, AbRequest, Effort, SheetError, take_ab};
+
+use crate::arguments::number;
+use crate::exit::{Exit, Failure};
+use crate::interrupt;
+use crate::measure::compare::margin;
+use crate::measure::progress::ProgressLine;
+use crate::measure::sheet::{Format, format_of, seed};
+use crate::output::{self, OutputFile};
+use crate::page::{Example, Page};
+
+/// More void pairs than this leave no result.
+const VOID_MOST: f64 = 0.2;
+
+/// Examples and files, for help and manual.
+pub(crate) const PAGE: Page = Page {
+    files: &[("--sheets DIR", "a.json and b.json: an ordinary sheet of each build")],
+    ..Page::new(
+        "ab",
+        &[
+            Example {
+                does: "Say what differs between two builds",
+                line: "hairspring ab old/hairspring new/hairspring",
+            },
+            Example {
+                does: "Look at the clocks alone, and keep all pairs",
+                line: "hairspring ab old/hairspring new/hairspring --only clocks --out pairs.json",
+            },
+            Example {
+                does: "See how much this machine declares where nothing differs",
+                line: "hairspring ab ./hairspring ./hairspring --quick",
+            },
+        ],
+    )
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Program that the other is compared with
+    #[arg(value_name = "BUILD_A")]
+    baseline: PathBuf,
+    /// Other program
+    #[arg(value_name = "BUILD_B")]
+    other: PathBuf,
+    /// Rounds: each measures every chapter with both builds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<u32>(2, 1000))]
+    rounds: u32,
+    /// Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo
+    #[arg(long, value_name = "ID-PREFIX", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Compare the rows that both builds have, where they have different ones
+    #[arg(long)]
+    common: bool,
+    /// Take 5 rounds of all rows first, then all rounds afresh of those that stand out
+    #[arg(long)]
+    confirm: bool,
+    /// Measure a copy of BUILD_A as a third build, to see what is declared where nothing differs
+    #[arg(long)]
+    null: bool,
+    /// Take a quarter of the usual time
+    #[arg(long)]
+    quick: bool,
+    /// Changes below this are the same
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = margin)]
+    margin: f64,
+    /// Seed of the order of builds and chapters [default: another one in each run]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// CPU to measure on [default: the last one that this process may use]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    cpu: Option<u32>,
+    /// Priority of the measurements under SCHED_FIFO, 1 to 99
+    #[arg(long, value_name = "P", default_value_t = 80, allow_negative_numbers = true)]
+    #[arg(value_parser = number::<u8>(1, 99))]
+    priority: u8,
+    /// Format; json has all pairs [default: by the ending of --out, otherwise text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Write to this file instead of the standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write a sheet of each build into this folder
+    #[arg(long, value_name = "DIR")]
+    sheets: Option<PathBuf>,
+    /// In text, list every row
+    #[arg(long)]
+    verbose: bool,
+    /// Lengthen every event of rows of BUILD_B, to test the comparison: ID=NANOSECONDS
+    #[arg(long, value_name = "ID=NS", value_delimiter = ',', hide = true, value_parser = spin)]
+    spin: Vec<(String, Nanos)>,
+}
+
+fn spin(text: &str) -> Result<(String, Nanos), String> {
+    let (id, ns) = text.split_once('=').ok_or("write ID=NANOSECONDS")?;
+    let ns = ns.parse().map_err(|_| format!("{ns} is no number of nanoseconds"))?;
+    Ok((id.to_owned(), Nanos::new(ns)))
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let format = format_of(arguments.format, arguments.out.as_deref())?;
+    if let Some(folder) = arguments.sheets.as_deref().filter(|folder| !folder.is_dir()) {
+        let text = format!("--sheets {} is not a folder: name one that exists", folder.display());
+        return Err(Failure::bad_request(text));
+    }
+    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let request = AbRequest {
+        baseline: arguments.baseline.clone(),
+        other: arguments.other.clone(),
+        only: arguments.only.clone(),
+        common: arguments.common,
+        rounds: arguments.rounds,
+        effort: if arguments.quick { Effort::Quick } else { Effort::Normal },
+        cpu: arguments.cpu.map(Cpu),
+        priority: arguments.priority,
+        seed: arguments.seed.unwrap_or_else(seed),
+        confirm: arguments.confirm,
+        null: arguments.null,
+        spin: arguments.spin.clone(),
+    };
+    let interrupted = interrupt::watch()?;
+    let line = ProgressLine::new();
+    let taken = take_ab(&request, &interrupted, &mut |progress| line.show(progress));
+    line.end();
+    let AbOutcome { measured, sheets, notes } = taken.map_err(|error| match error {
+        AbError::Sheet(SheetError::Calibration(_)) => Failure::failed(format!("failed to {error}")),
+        _ => Failure::bad_request(error.to_string()),
+    })?;
+    notes.iter().for_each(|note| output::complain(note));
+    // A file has neither colours nor the width of a terminal.
+    let plain = TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose };
+    let style = if file.is_some() { plain } else { output::style(arguments.verbose) };
+    let text = rendered(&measured, arguments.margin, format, &style);
+    match file {
+        Some(file) => file.finish(&text)?,
+        None => drop(output::print(&text)?),
+    }
+    if let Some(folder) = &arguments.sheets {
+        for (name, sheet) in ["a.json", "b.json"].into_iter().zip(&sheets) {
+            OutputFile::create(&folder.join(name))?.finish(&render::to_json(sheet))?;
+        }
+    }
+    Ok(exit(&measured))
+}
+
+fn rendered(measured: &Interleaved, margin: f64, format: Format, style: &TextStyle) -> String {
+    let comparison = compare_interleaved(measured, Some(margin));
+    match format {
+        Format::Text => render::comparison(&comparison, style),
+        Format::Md => render::comparison_markdown(&comparison),
+        Format::Html => render::comparison_html(&comparison),
+        // The pairs, not what is said of them: `compare` judges them again, with other margins or gates.
+        Format::Json => format!("{:#}\n", serde_json::json!(measured)),
+    }
+}
+
+fn exit(measured: &Interleaved) -> Exit {
+    let pairs = || measured.rows.iter().flat_map(|row| &row.pairs);
+    let void = pairs().filter(|pair| pair.void).count();
+    if measured.taken.interrupted {
+        Exit::Interrupted
+    } else if void as f64 > VOID_MOST * pairs().count() as f64 {
+        Exit::Disturbed
+    } else {
+        Exit::Success
+    }
+}

@@ -1,0 +1,578 @@
+//! Two builds measured in turns, chapter by chapter.
+//!
+//! Problem: a machine drifts by more than most changes of a program, so two sheets that were taken one after the other differ in what the
+//! machine did between them.
+//! Solution: in each round each chapter is measured by both builds, seconds apart, in fresh processes; which is first changes in balanced
+//! random blocks (AB BA). What is compared are the differences inside these pairs. Code that neither build contains is measured before
+//! and after each process ([`sentinels`]): a pair in which it moved is void, which is decided before any figure is looked at, and
+//! is measured again at the end.
+//! Conditions: the number of rounds is fixed beforehand, and nobody looks at figures while they are taken. One program is one layout of code:
+//! what its layout does belongs to the build.
+
+mod builds;
+mod pairs;
+mod sentinels;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_machine::{Cpu, Host, Machine, Nanos};
+use hairspring_sheet::{Build, COMPARISON_SCHEMA, ComparedBuild, Interleaved, SCHEMA, Sheet, Taken};
+use hairspring_time::Timebase;
+
+use crate::conditions;
+use crate::merge::{self, Taking};
+use crate::probe::{ChapterDeclaration, Effort, SheetProgress, UnknownProbe, among};
+use crate::round::RoundPart;
+use crate::rounds::Random;
+use crate::sheet_run::{SheetError, choose_cpu, timestamp};
+use builds::Builds;
+use pairs::{rows, sentinel_rows, stands_out};
+use sentinels::{Sentinels, Sighting, moved};
+
+/// Rounds of the first stage of [`AbRequest::confirm`].
+const SCREEN_ROUNDS: u32 = 5;
+/// The most by which the environment of a process is lengthened.
+const PADDING_MOST: usize = 4096;
+
+/// What to compare.
+#[derive(Clone, Debug)]
+pub struct AbRequest {
+    /// The program that the other is compared with; it must be able to be a round.
+    pub baseline: PathBuf,
+    /// The other program.
+    pub other: PathBuf,
+    /// Prefixes of the ids of the rows; all rows without any.
+    pub only: Vec<String>,
+    /// Whether rows that only one of the builds has are left out; otherwise they are an error.
+    pub common: bool,
+    /// How many rounds to take.
+    pub rounds: u32,
+    /// How much time a chapter may take in all rounds of one build.
+    pub effort: Effort,
+    /// The CPU to measure on; by default the last one that the process may use.
+    pub cpu: Option<Cpu>,
+    /// The priority for measurements under `SCHED_FIFO`, 1–99.
+    pub priority: u8,
+    /// Decides every order and the padding of environments.
+    pub seed: u64,
+    /// Whether to screen first and to measure afresh what stood out.
+    pub confirm: bool,
+    /// Whether to measure a copy of the baseline as a third arm.
+    pub null: bool,
+    /// For tests of the comparison itself: by how much the other build lengthens single events of these rows.
+    pub spin: Vec<(String, Nanos)>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct AbOutcome {
+    /// All pairs.
+    pub measured: Interleaved,
+    /// An ordinary sheet of each build: the baseline, then the other.
+    pub sheets: [Sheet; 2],
+    /// What went wrong on the way: processes that died.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing was compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AbError {
+    /// A program cannot be measured, and why.
+    Build(String),
+    /// The builds have different rows: those that only the baseline has, and those that only the other has.
+    Rows(Vec<String>, Vec<String>),
+    /// No row of both builds has this id.
+    NoSuchRow(UnknownProbe),
+    /// Rounds, CPU or priority make no sense, or there is no time base.
+    Sheet(SheetError),
+}
+
+impl std::fmt::Display for AbError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Build(why) => f.write_str(why),
+            Self::Rows(baseline, other) => {
+                let some = |ids: &[String]| ids.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+                let side = |whose: &str, ids: &[String]| match ids.len() {
+                    0 => String::new(),
+                    n => format!("; {n} only in the {whose}: {}", some(ids)),
+                };
+                let (baseline, other) = (side("baseline", baseline), side("other build", other));
+                write!(f, "the builds have different rows{baseline}{other}; --common compares the rows of both")
+            }
+            Self::NoSuchRow(unknown) => unknown.fmt(f),
+            Self::Sheet(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AbError {}
+
+impl From<SheetError> for AbError {
+    fn from(error: SheetError) -> Self {
+        Self::Sheet(error)
+    }
+}
+
+/// Measures two builds in turns on this computer. Blocks for twice the time of a sheet and somewhat more; `interrupted` ends it early, and
+/// complete pairs are kept. `progress` is called while processes measure.
+///
+/// # Errors
+/// Programs that cannot be rounds or have different rows; bad requests. Nothing was measured then.
+pub fn take_ab(
+    request: &AbRequest,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(SheetProgress<'_>),
+) -> Result<AbOutcome, AbError> {
+    let cpu = choose_cpu(&Host, request.cpu, request.priority)?;
+    let began = Host.monotonic();
+    let start = timestamp(Host.read(hairspring_machine::Clock::Realtime));
+    let timebase = Timebase::calibrate(Host).map_err(SheetError::from)?;
+    let mut arms = Builds::new(request, cpu, Sentinels::new(timebase, cpu), interrupted)?;
+    let declared = common(&arms.declared, request)?;
+    let mut course = Course { interrupted, progress, began: began.as_monotonic() };
+    let mut random = Random::seeded(request.seed);
+    let arms_count = if request.null { 3 } else { 2 };
+    let mut screened = None;
+    let mut wanted = declared.clone();
+    if request.confirm {
+        let turns = course.turns(&mut arms, &wanted, arms_count, SCREEN_ROUNDS, &mut random);
+        let rows = rows(&wanted, &turns, 1);
+        screened = Some(rows.len());
+        let stands_out: BTreeSet<String> = rows.into_iter().filter(stands_out).map(|row| row.id).collect();
+        wanted = kept(&wanted, |id| stands_out.contains(id));
+    }
+    let turns = course.turns(&mut arms, &wanted, arms_count, request.rounds, &mut random);
+    // Relaxed: a plain flag, nothing else is handed over with it.
+    let stopped = interrupted.load(Ordering::Relaxed);
+    let taken = Taken {
+        start,
+        duration_s: (Host.monotonic() - began).as_secs_f64(),
+        effort: request.effort.name().to_owned(),
+        interrupted: stopped,
+        rounds: request.rounds,
+    };
+    let taking = Taking { began: began.as_monotonic(), interrupted: stopped };
+    let facts = conditions::read(&Host, false);
+    let sheet = |arm: usize| {
+        let chapter = |(index, declared): (usize, &ChapterDeclaration)| {
+            let counted = turns.iter().filter(|turn| turn.chapter == index && !turn.void);
+            let parts: Vec<&RoundPart> = counted.filter_map(|turn| turn.parts[arm].as_ref()).collect();
+            merge::chapter(declared, &parts, taking)
+        };
+        Sheet {
+            schema: SCHEMA.to_owned(),
+            hairspring: arms.builds[arm].clone(),
+            taken: taken.clone(),
+            conditions: facts.clone(),
+            notes: Vec::new(),
+            summary: None,
+            chapters: wanted.iter().enumerate().map(chapter).collect(),
+        }
+    };
+    let name = |path: &PathBuf| path.display().to_string();
+    let side = |arm: usize, path: &PathBuf| ComparedBuild {
+        name: name(path),
+        hash: arms.hashes[arm].clone(),
+        build: arms.builds[arm].clone(),
+    };
+    let measured = Interleaved {
+        schema: COMPARISON_SCHEMA.to_owned(),
+        taken: taken.clone(),
+        baseline: side(0, &request.baseline),
+        other: side(1, &request.other),
+        seed: request.seed,
+        rounds: request.rounds as usize,
+        rows: rows(&wanted, &turns, 1),
+        sentinels: sentinel_rows(&turns),
+        null: if request.null { rows(&wanted, &turns, 2) } else { Vec::new() },
+        screened,
+    };
+    Ok(AbOutcome { measured, sheets: [sheet(0), sheet(1)], notes: arms.notes })
+}
+
+/// Who measures: builds in processes, or a script.
+trait Arms {
+    /// What watches the machine.
+    fn look(&mut self) -> Sighting;
+
+    /// Has an arm measure rows of one chapter; `None` if it did not come to its end.
+    fn take(&mut self, arm: usize, turn: &Asked<'_>, progress: &mut dyn FnMut(SheetProgress<'_>)) -> Option<RoundPart>;
+}
+
+/// What an arm is to measure.
+struct Asked<'a> {
+    rows: &'a [String],
+    round: u32,
+    rounds: u32,
+    /// The same for all arms of a turn.
+    padding: usize,
+}
+
+/// All arms on one chapter in one round.
+struct Turn {
+    round: u32,
+    /// Index of the chapter.
+    chapter: usize,
+    /// The arms in the order in which they measured.
+    order: Vec<usize>,
+    /// Before the first, between, and after the last.
+    sightings: Vec<Sighting>,
+    void: bool,
+    /// What each arm found, by arm.
+    parts: Vec<Option<RoundPart>>,
+}
+
+/// A run of turns, as it is shown.
+struct Course<'c> {
+    interrupted: &'c AtomicBool,
+    progress: &'c mut dyn FnMut(SheetProgress<'_>),
+    /// On `CLOCK_MONOTONIC`.
+    began: Nanos,
+}
+
+impl Course<'_> {
+    /// An uncounted turn of each chapter, then all rounds, then the void ones once more.
+    fn turns(
+        &mut self,
+        arms: &mut dyn Arms,
+        chapters: &[ChapterDeclaration],
+        count: usize,
+        rounds: u32,
+        random: &mut Random,
+    ) -> Vec<Turn> {
+        let ids: Vec<Vec<String>> = chapters.iter().map(|chapter| ids(chapter).map(str::to_owned).collect()).collect();
+        let mut blocks: Vec<Option<Vec<usize>>> = vec![None; chapters.len()];
+        let all = (rounds as usize + 1) * chapters.len();
+        let (mut turns, mut done): (Vec<Turn>, usize) = (Vec::new(), 0);
+        let mut again: Vec<(u32, usize)> = Vec::new();
+        for counted in std::iter::once(None).chain((0..rounds).map(Some)) {
+            for chapter in random.order(chapters.len()) {
+                let what = match counted {
+                    None => "warm-up".to_owned(),
+                    Some(round) => format!("round {} of {rounds}", round + 1),
+                };
+                let (round, padding) = (counted.unwrap_or(0), random.below(PADDING_MOST));
+                let asked = Asked { rows: &ids[chapter], round, rounds, padding };
+                let order = match counted {
+                    None => random.order(count),
+                    Some(_) => next(&mut blocks[chapter], count, random),
+                };
+                let turn = self.turn(arms, chapter, &asked, order, (&what, done as f64 / all as f64));
+                done += 1;
+                let Some(turn) = turn else { return turns };
+                if counted.is_some() {
+                    again.extend(turn.void.then_some((round, chapter)));
+                    turns.push(turn);
+                }
+            }
+        }
+        let void = again.len();
+        for (number, (round, chapter)) in again.into_iter().enumerate() {
+            let asked = Asked { rows: &ids[chapter], round, rounds, padding: random.below(PADDING_MOST) };
+            let order = next(&mut blocks[chapter], count, random);
+            let what = format!("again, {} of {void} that were disturbed", number + 1);
+            let Some(turn) = self.turn(arms, chapter, &asked, order, (&what, 1.0)) else { break };
+            turns.push(turn);
+        }
+        turns
+    }
+
+    /// One turn; `None` if it was interrupted.
+    fn turn(
+        &mut self,
+        arms: &mut dyn Arms,
+        chapter: usize,
+        asked: &Asked<'_>,
+        order: Vec<usize>,
+        (what, done): (&str, f64),
+    ) -> Option<Turn> {
+        let mut sightings = vec![arms.look()];
+        let mut parts: Vec<Option<RoundPart>> = order.iter().map(|_| None).collect();
+        for arm in &order {
+            let (began, progress) = (self.began, &mut *self.progress);
+            parts[*arm] = arms.take(*arm, asked, &mut |of| {
+                let measuring = format!("{what}, {}: {}", ["A", "B", "A again"][*arm], of.measuring);
+                let passed = Host.monotonic().as_monotonic() - began;
+                // What is left, by what has been done so far.
+                let total = Nanos::new((passed.count() as f64 / done.max(0.001)) as i64);
+                progress(SheetProgress { measuring: &measuring, done: passed, total: total.max(passed) });
+            });
+            // Relaxed: a plain flag, nothing else is handed over with it.
+            if self.interrupted.load(Ordering::Relaxed) {
+                return None;
+            }
+            sightings.push(arms.look());
+        }
+        let void = moved(&sightings);
+        Some(Turn { round: asked.round, chapter, order, sightings, void, parts })
+    }
+}
+
+/// The order of the next turn of a chapter: a random one, then its reverse, so that no arm is first more often than another.
+fn next(block: &mut Option<Vec<usize>>, count: usize, random: &mut Random) -> Vec<usize> {
+    if let Some(reverse) = block.take() {
+        return reverse;
+    }
+    let order = random.order(count);
+    *block = Some(order.iter().rev().copied().collect());
+    order
+}
+
+fn ids(chapter: &ChapterDeclaration) -> impl Iterator<Item = &str> {
+    chapter.tables.iter().flat_map(|table| &table.rows).map(|row| row.id.as_str())
+}
+
+/// The rows that these chapters have and that are to be kept.
+fn kept(chapters: &[ChapterDeclaration], keep: impl Fn(&str) -> bool) -> Vec<ChapterDeclaration> {
+    let mut chapters = chapters.to_vec();
+    for chapter in &mut chapters {
+        chapter.tables.iter_mut().for_each(|table| table.rows.retain(|row| keep(&row.id)));
+        chapter.tables.retain(|table| !table.rows.is_empty());
+    }
+    chapters.retain(|chapter| !chapter.tables.is_empty());
+    chapters
+}
+
+/// What both builds have of what is asked for, as the baseline declares it.
+fn common(declared: &[Vec<ChapterDeclaration>; 2], request: &AbRequest) -> Result<Vec<ChapterDeclaration>, AbError> {
+    let of = |side: usize| declared[side].iter().flat_map(ids).map(str::to_owned).collect::<Vec<String>>();
+    let (baseline, other) = (of(0), of(1));
+    let asked = |all: &[String]| among(all, &request.only);
+    let (from_baseline, from_other) = (asked(&baseline), asked(&other));
+    let (Ok(wanted), Ok(in_other)) = (&from_baseline, &from_other) else {
+        return Err(AbError::NoSuchRow(
+            from_baseline
+                .err()
+                .or(from_other.err())
+                .unwrap_or(UnknownProbe { prefix: String::new(), similar: Vec::new() }),
+        ));
+    };
+    let without = |ids: &[String], others: &[String]| -> Vec<String> {
+        let others: BTreeSet<&String> = others.iter().collect();
+        ids.iter().filter(|id| !others.contains(id)).cloned().collect()
+    };
+    let (only_baseline, only_other) = (without(wanted, in_other), without(in_other, wanted));
+    if !(request.common || only_baseline.is_empty() && only_other.is_empty()) {
+        return Err(AbError::Rows(only_baseline, only_other));
+    }
+    let both: BTreeSet<&String> = wanted.iter().filter(|id| in_other.contains(id)).collect();
+    Ok(kept(&declared[0], |id| both.contains(&id.to_owned())))
+}
+
+/// The version, commit, compiler and flags of a build that says nothing of itself.
+fn nameless() -> Build {
+    let unknown = || "unknown".to_owned();
+    Build { version: unknown(), commit: None, compiler: unknown(), flags: unknown() }
+}
+
+#[cfg(test)]
+mod tests {
+    use hairspring_sheet::{InterleavedRow, Method, Unit};
+
+    use super::*;
+    use crate::probe::{Reading, RowDeclaration, TableDeclaration};
+    use crate::round::Found;
+
+    /// A machine on which each process is its own speed, chapters drift, and moments are disturbed as a script says.
+    struct Scripted {
+        random: Random,
+        /// By how much the other build is slower.
+        change: f64,
+        /// How much processes vary.
+        process: f64,
+        /// Which looks at the sentinels show a disturbance.
+        disturbed: Vec<usize>,
+        looks: usize,
+        turns: usize,
+        /// The row that the other build stops measuring after so many turns.
+        vanishes_after: usize,
+        /// The flag of the user, raised at this turn.
+        interrupts: Option<(usize, &'static AtomicBool)>,
+    }
+
+    impl Scripted {
+        fn new(change: f64, seed: u64) -> Self {
+            Self {
+                random: Random::seeded(seed),
+                change,
+                process: 0.03,
+                disturbed: Vec::new(),
+                looks: 0,
+                turns: 0,
+                vanishes_after: usize::MAX,
+                interrupts: None,
+            }
+        }
+
+        /// About normal, with a standard deviation of 1.
+        fn normal(&mut self) -> f64 {
+            (0..12).map(|_| self.random.below(10_000) as f64 / 10_000.0).sum::<f64>() - 6.0
+        }
+    }
+
+    impl Arms for Scripted {
+        fn look(&mut self) -> Sighting {
+            self.looks += 1;
+            let moved = if self.disturbed.contains(&self.looks) { 1.2 } else { 1.0 };
+            Sighting { at: Nanos::from_secs(self.looks as i64), took_ns: [100.0 * moved; 4], stolen: Nanos::ZERO }
+        }
+
+        fn take(
+            &mut self,
+            arm: usize,
+            asked: &Asked<'_>,
+            _progress: &mut dyn FnMut(SheetProgress<'_>),
+        ) -> Option<RoundPart> {
+            self.turns += 1;
+            if let Some((turn, flag)) = self.interrupts {
+                flag.store(self.turns >= turn, Ordering::Relaxed);
+            }
+            // The whole machine slows down all the time: by 30 % over 200 processes.
+            let drift = 1.0 + 0.3 * self.turns as f64 / 200.0;
+            let mut rows = Vec::new();
+            for (index, id) in asked.rows.iter().enumerate() {
+                let change = if arm == 1 { 1.0 + self.change } else { 1.0 };
+                let value = 1000.0 * drift * change * (1.0 + self.process * self.normal());
+                let gone = arm == 1 && index == 0 && self.turns > self.vanishes_after;
+                let absent = Found::Absent(hairspring_sheet::Absent::final_("it is gone"));
+                rows.push((id.clone(), if gone { absent } else { Found::Reading(Reading::samples(vec![value; 3])) }));
+            }
+            Some(RoundPart {
+                chapter: "one".to_owned(),
+                round: asked.round,
+                process: 0,
+                began_ns: 0,
+                interrupted: false,
+                rows,
+                series: Vec::new(),
+                notes: Vec::new(),
+                head: Vec::new(),
+            })
+        }
+    }
+
+    /// Two chapters of so many rows each.
+    fn declared(rows: usize) -> Vec<ChapterDeclaration> {
+        let chapter = |id: &str| {
+            let row = |number: usize| {
+                let id = format!("{id}.table.{number}");
+                RowDeclaration::new(id.clone(), id, Unit::Ns, Method::Mean, "")
+            };
+            let table = TableDeclaration {
+                id: format!("{id}.table"),
+                title: String::new(),
+                limits: String::new(),
+                rows: (0..rows).map(row).collect(),
+                diagram: None,
+            };
+            ChapterDeclaration { id: id.to_owned(), title: String::new(), intro: String::new(), tables: vec![table] }
+        };
+        vec![chapter("one"), chapter("two")]
+    }
+
+    fn run(scripted: &mut Scripted, arms: usize, rounds: u32, seed: u64) -> Vec<Turn> {
+        let flag: &'static AtomicBool = match scripted.interrupts {
+            Some((_, flag)) => flag,
+            None => Box::leak(Box::new(AtomicBool::new(false))),
+        };
+        let mut silent = |_: SheetProgress<'_>| {};
+        let mut course = Course { interrupted: flag, progress: &mut silent, began: Nanos::ZERO };
+        course.turns(scripted, &declared(20), arms, rounds, &mut Random::seeded(seed))
+    }
+
+    /// The share of rows whose pairs tell a change at 5 %.
+    fn told(turns: &[Turn], arm: usize) -> f64 {
+        let rows = rows(&declared(20), turns, arm);
+        rows.iter().filter(|row| stands_out(row)).count() as f64 / rows.len() as f64
+    }
+
+    #[test]
+    fn every_build_is_first_equally_often_and_drift_declares_nothing() {
+        for seed in 0..5 {
+            let mut scripted = Scripted::new(0.0, seed);
+            let turns = run(&mut scripted, 2, 10, seed);
+            assert_eq!(turns.len(), 20);
+            for chapter in 0..2 {
+                let first = turns.iter().filter(|turn| turn.chapter == chapter && turn.order[0] == 0).count();
+                assert_eq!(first, 5, "seed {seed}");
+            }
+            assert!(told(&turns, 1) <= 0.05, "seed {seed}: {}", told(&turns, 1));
+        }
+    }
+
+    #[test]
+    fn a_change_is_told_with_its_size_and_the_null_arm_tells_none() {
+        let turns = run(&mut Scripted::new(0.2, 1), 3, 10, 1);
+        assert!(told(&turns, 1) > 0.95, "{}", told(&turns, 1));
+        assert!(told(&turns, 2) <= 0.05, "{}", told(&turns, 2));
+        for row in rows(&declared(20), &turns, 1) {
+            let ratios: Vec<f64> = row.pairs.iter().filter_map(|pair| Some(pair.other? / pair.baseline?)).collect();
+            let ratio = crate::rounds::median(&ratios);
+            assert!((ratio / 1.2 - 1.0).abs() < 0.08, "{}: {ratio}", row.id);
+        }
+    }
+
+    #[test]
+    fn disturbed_pairs_are_void_and_measured_again() {
+        let mut scripted = Scripted::new(0.0, 1);
+        // Two chapters warm up with three looks each; then the second look of the first pair.
+        scripted.disturbed = vec![8];
+        let turns = run(&mut scripted, 2, 5, 1);
+        assert_eq!(turns.len(), 11);
+        let void: Vec<&Turn> = turns.iter().filter(|turn| turn.void).collect();
+        assert_eq!(void.len(), 1);
+        let again = turns.last().expect("there are turns");
+        assert_eq!((again.round, again.chapter, again.void), (void[0].round, void[0].chapter, false));
+        let pairs = &rows(&declared(20), &turns, 1)[void[0].chapter * 20].pairs;
+        assert_eq!(pairs.iter().filter(|pair| !pair.void).count(), 5);
+        let sentinels = sentinel_rows(&turns);
+        assert_eq!(sentinels.len(), 4);
+        assert!(sentinels.iter().all(|row| row.pairs.len() == 11), "{sentinels:?}");
+    }
+
+    #[test]
+    fn an_interruption_keeps_complete_pairs_and_a_row_that_vanishes_keeps_the_pairs_before() {
+        let mut scripted = Scripted::new(0.0, 1);
+        scripted.interrupts = Some((10, Box::leak(Box::new(AtomicBool::new(false)))));
+        // Two chapters warm up with two processes each; the third pair after that is not complete.
+        let turns = run(&mut scripted, 2, 5, 1);
+        assert_eq!(turns.len(), 2);
+        let mut scripted = Scripted::new(0.0, 1);
+        scripted.vanishes_after = 12;
+        let turns = run(&mut scripted, 2, 5, 1);
+        let rows = rows(&declared(20), &turns, 1);
+        let complete = |row: &InterleavedRow| row.pairs.iter().filter(|pair| pair.other.is_some()).count();
+        assert!(complete(&rows[0]) < 5 && complete(&rows[1]) == 5, "{} {}", complete(&rows[0]), complete(&rows[1]));
+    }
+
+    #[test]
+    fn builds_must_have_the_same_rows_unless_common_ones_are_enough() {
+        let all = declared(3);
+        let fewer = kept(&all, |id| id != "two.table.1");
+        let request = |only: &[&str], common| AbRequest {
+            baseline: PathBuf::new(),
+            other: PathBuf::new(),
+            only: only.iter().map(|only| (*only).to_owned()).collect(),
+            common,
+            rounds: 5,
+            effort: Effort::Quick,
+            cpu: None,
+            priority: 80,
+            seed: 1,
+            confirm: false,
+            null: false,
+            spin: Vec::new(),
+        };
+        let refused = common(&[all.clone(), fewer.clone()], &request(&[], false)).expect_err("they differ");
+        assert_eq!(refused, AbError::Rows(vec!["two.table.1".to_owned()], Vec::new()));
+        assert!(refused.to_string().contains("--common"), "{refused}");
+        let both = common(&[all.clone(), fewer.clone()], &request(&[], true)).expect("the common rows");
+        assert_eq!(both, fewer);
+        let one = common(&[all.clone(), fewer.clone()], &request(&["one"], false)).expect("here they agree");
+        assert_eq!(one.len(), 1);
+        assert!(matches!(common(&[all, fewer], &request(&["three"], false)), Err(AbError::NoSuchRow(_))));
+    }
+}
