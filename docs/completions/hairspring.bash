@@ -373,7 +373,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__compare)
-            opts="-h --fail-if --strict --lenient --only --margin --ledger --format --out --verbose --help"
+            opts="-h --fail-if --strict --lenient --only --margin --ledger --drift --format --out --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -392,6 +392,10 @@ _hairspring() {
                     return 0
                     ;;
                 --ledger)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --drift)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -83,6 +83,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-i
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l only -d 'Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; with commas between' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l margin -d 'Changes below this are the same' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l ledger -d 'A folder of five or more sheets of one build on this machine, which say how much its sheets vary' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l drift -d 'Show when the figures of the sheets in this folder changed for good, instead of comparing sides' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l format -d 'Format [default: by the ending of --out, otherwise text]' -r -f -a "text\t'Plain text for a terminal'
 md\t'Markdown'
 json\t'JSON, as `hairspring schema` describes it'

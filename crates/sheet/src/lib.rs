@@ -14,6 +14,7 @@ mod compare;
 mod conditions;
 mod diagram;
 mod document;
+mod drift;
 mod figure;
 mod gate;
 mod histogram;
@@ -35,6 +36,7 @@ pub use diagram::{
     CALLS_MAX, Diagram, DiagramCall, DiagramError, DiagramRun, DiagramSpan, LANES_MAX, Origin, RUNS_MAX, SPANS_MAX,
 };
 pub use document::{Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
+pub use drift::{DRIFT_LEVEL, DRIFT_SHEETS_MIN, Drift, DriftChange, DriftError, DriftMoment, DriftRow, drift};
 pub use figure::{Absent, Centre, Figure, FigureRound, LARGEST, Method, Unit};
 pub use gate::{ComparisonGate, GateError, GateFinding, GateOutcome, GateReport};
 pub use histogram::{Bucket, Histogram};

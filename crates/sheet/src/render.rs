@@ -5,6 +5,7 @@
 mod absences;
 mod bins;
 mod comparison;
+mod drift;
 mod html;
 mod json;
 mod markdown;
@@ -15,6 +16,7 @@ mod ticks;
 mod timeline;
 
 pub use comparison::{comparison, comparison_html, comparison_json, comparison_markdown};
+pub use drift::{drift_html, drift_json, drift_text};
 pub use html::{html, html_unfolded};
 pub use json::{ReadError, from_json, schema, to_json};
 pub use markdown::markdown;

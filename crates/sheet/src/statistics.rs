@@ -7,6 +7,7 @@
 //!
 //! All functions are pure. None of them draws random numbers but those of a seed that the caller gives.
 
+mod change_points;
 mod difference;
 mod many;
 mod margins;
@@ -14,6 +15,7 @@ mod rounds;
 mod samples;
 mod student;
 
+pub use change_points::{ChangePoint, SEGMENT_MIN, change_points};
 pub use difference::{Difference, PAIRS_MIN};
 pub use many::{benjamini_hochberg, holm};
 pub use margins::Margins;

@@ -9,9 +9,9 @@ use hairspring_sheet::{
 };
 
 use crate::exit::{Exit, Failure};
-use crate::measure::beside;
 use crate::measure::historic::{self, Document};
 use crate::measure::sheet::{self, Format};
+use crate::measure::{beside, drift};
 use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
 
@@ -34,6 +34,10 @@ pub(crate) const PAGE: Page = Page {
                 line: "hairspring compare old=before/ new=after/ --fail-if 'clocks.read.now.later>1.2'",
             },
             Example {
+                does: "Show when figures of this machine changed for good, and what changed with them",
+                line: "hairspring compare --drift sheets/ --only clocks.read",
+            },
+            Example {
                 does: "Write a page with a plot of every ratio of the delays",
                 line: "hairspring compare before.json after.json --only delays --out delays.html",
             },
@@ -45,7 +49,7 @@ pub(crate) const PAGE: Page = Page {
 pub(crate) struct Arguments {
     /// A side: a sheet, several with commas between, or a folder; NAME= gives it a name. Every side is compared with the first. A
     /// comparison that `ab` wrote stands alone
-    #[arg(value_name = "[NAME=]SHEET[,SHEET]", num_args = 1.., required = true)]
+    #[arg(value_name = "[NAME=]SHEET[,SHEET]", num_args = 1.., required_unless_present = "drift")]
     sides: Vec<String>,
     /// Fail if a ratio of medians is beyond a limit with 95 %, for instance 'clocks.read.now.later>1.2'; may be repeated
     #[arg(long, value_name = "ID>RATIO")]
@@ -65,6 +69,9 @@ pub(crate) struct Arguments {
     /// A folder of five or more sheets of one build on this machine, which say how much its sheets vary
     #[arg(long, value_name = "DIR")]
     ledger: Option<PathBuf>,
+    /// Show when the figures of the sheets in this folder changed for good, instead of comparing sides
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["sides", "fail_if", "ledger"])]
+    drift: Option<PathBuf>,
     /// Format [default: by the ending of --out, otherwise text]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -94,6 +101,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // A file has neither colours nor the width of a terminal.
     let plain = TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose };
     let mut style = if file.is_some() { plain } else { output::style(arguments.verbose) };
+    if let Some(folder) = &arguments.drift {
+        finish(file, &drift::rendered(folder, &only, format, &style)?)?;
+        return Ok(Exit::Success);
+    }
     let (comparison, historic) = compared(arguments, only, &gates)?;
     // Ratios to a historic sheet are all there is to see.
     style.verbose |= historic;
@@ -178,6 +189,9 @@ fn side(written: &str) -> Result<ComparedSheets, Failure> {
     let mut found = Vec::new();
     for part in &parts {
         found.extend(historic::sheets(part)?);
+    }
+    if (1..found.len()).any(|later| found[..later].contains(&found[later])) {
+        return Err(Failure::bad_request(format!("{written} has a sheet twice: that is one value, not two")));
     }
     let stem = Path::new(parts[0]).file_stem().map_or(parts[0].to_owned(), |stem| stem.to_string_lossy().into_owned());
     Ok(ComparedSheets { name: name.map_or(stem, str::to_owned), sheets: found })

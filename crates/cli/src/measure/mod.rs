@@ -5,6 +5,7 @@ pub(crate) mod beside;
 pub(crate) mod clock;
 pub(crate) mod compare;
 pub(crate) mod delay;
+pub(crate) mod drift;
 pub(crate) mod historic;
 pub(crate) mod progress;
 pub(crate) mod round;

@@ -186,3 +186,30 @@ fn historic_sheets_are_compared_by_their_names_and_every_ratio_is_shown() {
     assert_eq!((code, complaints.as_str()), (0, ""));
     assert!(text.contains(ID) || text.contains("only in A"), "{text}");
 }
+
+#[test]
+fn the_sheets_of_one_machine_show_when_a_figure_changed_for_good() {
+    let folder = two_sides(1.0, 0.01);
+    let series = folder.path().join("series");
+    std::fs::create_dir(&series).expect("a folder");
+    for day in 1..=14 {
+        let mut sheet = sheet(if day > 7 { 1.5 } else { 1.0 } + 0.002 * f64::from(day % 3));
+        sheet.taken.start = format!("2025-03-{day:02}T09:26:53Z");
+        std::fs::write(series.join(format!("{day}.json")), to_json(&sheet)).expect("written");
+    }
+    let (code, text, complaints) = compare(&folder, &["--drift", "HEREseries"]);
+    assert_eq!((code, complaints.as_str()), (0, ""));
+    assert!(text.contains("From 2025-03-08") && text.contains("× 1.5"), "{text}");
+    for (arguments, expected) in [
+        (vec!["--drift", "OLD"], "there are 3 sheets, and it takes at least 10"),
+        (vec!["--drift", "HEREnowhere"], "it is no folder"),
+        (vec!["--drift", "HEREseries", "--only", "nosuch"], "no row of these sheets has such an id"),
+        (vec!["--drift", "HEREseries", "--format", "md"], "there is no Markdown"),
+        (vec!["--drift", "HEREseries", "OLD", "NEW"], "cannot be used with"),
+        (vec!["OLD/0.json,OLD/0.json", "NEW"], "has a sheet twice"),
+    ] {
+        let (code, text, complaints) = compare(&folder, &arguments);
+        assert_eq!((code, text.as_str()), (2, ""), "{arguments:?}");
+        assert!(complaints.contains(expected), "{arguments:?}: {complaints}");
+    }
+}

@@ -5,6 +5,7 @@ mod compare;
 mod comparison;
 mod diagram;
 mod difference;
+mod drift;
 mod example;
 mod gate;
 mod html;
