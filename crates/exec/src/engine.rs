@@ -1,8 +1,8 @@
-//! [`Engine`]: what a back-end offers, and the procedures that it runs.
+//! [`Engine`]: the interface of a back-end, and the procedures that it runs.
 //!
-//! A back-end owns a [`Core`](hairspring_exec_core::Core) and whatever runs tasks. Contexts translate services into
-//! [`Call`]s. The back-end lets the core decide and sees to it that the right task runs when the call returns. It knows nothing
-//! of contexts: a procedure is handed the back-end that runs it and makes a context of that itself.
+//! A back-end owns a [`Core`](hairspring_exec_core::Core) and the threads or fibers of the tasks. Contexts translate services into
+//! [`Call`]s. The back-end lets the core decide and makes sure that the right task runs when the call returns. It does not know contexts: a
+//! procedure gets the back-end and makes its own context.
 
 use hairspring_exec_core::{By, Call, CallStatus, Ending, Expired, Moment, Observer, Priority, Reply, TaskId, TimerId};
 use hairspring_machine::Nanos;
@@ -15,18 +15,18 @@ use crate::trace::Trace;
 /// How a run of a task ended, and the message if it panicked.
 pub(crate) type Ended = (Ending, Option<String>);
 
-/// What a task does in one run, from its start to its end.
+/// The code of a task for one run, from its start to its end.
 pub(crate) type TaskProcedure = Box<dyn FnMut(&dyn Engine, TaskId) -> Ended + Send>;
 
-/// What a timer does each time it goes off. Runs in the kernel task, above all tasks.
+/// The code of a timer for each expiry. Runs in the kernel task, above all tasks.
 pub(crate) type TimerProcedure<E> = Box<dyn FnMut(&E, TimerId, Expired) + Send>;
 
-/// What a source does that may make calls: with the number of its interrupt and the arrival.
+/// The code of a conforming interrupt. It gets the number of its interrupt and the arrival.
 pub(crate) type ConformingProcedure<E> = Box<dyn FnMut(&E, u16, Arrival) + Send>;
 
-/// What is done when a source fires.
+/// The code that runs when a source fires.
 pub(crate) enum InterruptProcedure<E: ?Sized> {
-    /// Makes no executive calls: runs on the source's own thread, whatever the executive is doing.
+    /// Makes no executive calls, and runs on the source's own thread at any time.
     Raw(Box<dyn FnMut(Arrival) + Send>),
     /// May make the calls of [`IspCtx`](crate::IspCtx): runs above all tasks.
     Conforming(ConformingProcedure<E>),
@@ -55,7 +55,7 @@ pub(crate) trait Engine {
     fn now(&self) -> Moment;
     /// Uses up this much of the CPU for the task, as if it were computing.
     fn work(&self, me: TaskId, span: Nanos);
-    /// Lets whoever is more urgent run now, where the back-end does not see to that by itself.
+    /// Lets more urgent tasks run now, if the back-end does not do that automatically.
     fn preempt_point(&self, me: TaskId);
     /// Makes a task.
     fn create_task(
@@ -84,15 +84,15 @@ pub(crate) trait Engine {
         let _ = (isp, at);
         false
     }
-    /// Has every decision told to the program.
+    /// Reports every decision to the program's hooks.
     fn set_hooks(&self, hooks: Box<dyn Observer + Send>);
-    /// What was recorded so far, if anything is recorded.
+    /// The trace so far, if there is one.
     fn trace(&self) -> Option<Trace>;
     /// Runs until the limit, a stop, or until nothing can happen any more.
     fn run(&self, limit: RunLimit) -> Finish;
     /// Ends the run; the calling task's run ends with it.
     fn stop(&self, by: By);
-    /// The task is about to unwind by its own wish. False if it already does: then it must not begin another time.
+    /// Announces that the task will unwind voluntarily. False if it unwinds already: then it must not begin again.
     fn begin_unwinding(&self, me: TaskId) -> bool {
         let _ = me;
         !std::thread::panicking()

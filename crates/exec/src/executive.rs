@@ -1,4 +1,4 @@
-//! [`Executive`]: made, given tasks and objects, run.
+//! [`Executive`]: holds tasks and objects, and runs them.
 
 use crate::system::clock::moment_of;
 use hairspring_exec_core::{By, Observer};
@@ -15,16 +15,16 @@ use crate::report::{Finish, RunLimit};
 use crate::thread::Threads;
 use crate::trace::Trace;
 
-/// What runs the tasks.
+/// The back-end that runs the tasks.
 #[derive(Clone, Debug)]
 pub enum Backend {
     /// Virtual time: deterministic, and `work()` can be preempted at every nanosecond.
     Sim(Sim),
     /// Fibers on the calling thread: switches of a few nanoseconds, at calls only.
     Fiber {
-        /// The CPU to pin the carrier to during a run; none: where it is.
+        /// The CPU to which a run pins the carrier; none: it is not pinned.
         cpu: Option<Cpu>,
-        /// How the carrier is scheduled during a run.
+        /// The scheduling policy of the carrier during a run.
         policy: Policy,
     },
     /// Threads of the kernel: truly preemptive.
@@ -32,17 +32,17 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Fibers where the calling thread is, scheduled as it is by default.
+    /// Fibers on the calling thread, with its CPUs and the default policy.
     pub fn fiber() -> Self {
         Self::Fiber { cpu: None, policy: Policy::Other }
     }
 
-    /// Virtual time on a machine that nothing disturbs.
+    /// Virtual time on an undisturbed machine.
     pub fn sim() -> Self {
         Self::Sim(Sim::new(Script::default()))
     }
 
-    /// Threads on one CPU, by strict priority where real-time priority is granted.
+    /// Threads on one CPU, with strict priority if real-time priority is granted.
     pub fn thread_up() -> Self {
         Self::Thread(ThreadProfile::Up { cpu: None })
     }
@@ -52,7 +52,7 @@ impl Backend {
         Self::Thread(ThreadProfile::Smp { cpus: CpuSet::default() })
     }
 
-    /// Its name in ids and traces.
+    /// The name of the back-end in ids and traces.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sim(_) => "sim",
@@ -76,10 +76,10 @@ pub struct Executive {
 }
 
 impl Executive {
-    /// An executive with nothing in it.
+    /// An empty executive.
     ///
     /// # Errors
-    /// A configuration that makes no sense; for threads, a system without threads to give.
+    /// The configuration is invalid, or the system has no more threads.
     pub fn new(backend: Backend, config: &ExecConfig) -> Result<Self, ExecError> {
         if config.envelopes == 0 || config.envelopes == u16::MAX {
             return Err(ExecError::ExecConfig("envelopes must be 1 to 65534"));
@@ -99,8 +99,8 @@ impl Executive {
 
     /// Runs until a task asks to stop, the limit, or until nothing can happen any more. Blocks.
     ///
-    /// When it returns no task is in the middle of a run: those that were have been killed and have unwound. Tasks, timers
-    /// and all other objects are there for another run. A run of fibers ends at a call: it cannot end while a task computes.
+    /// It kills and unwinds the tasks that are in the middle of a run before it returns. Tasks, timers and all other objects stay for
+    /// another run. A run of fibers ends at a call: it cannot end while a task computes.
     pub fn run(&mut self, limit: RunLimit) -> Finish {
         self.kernel().cold().run(limit)
     }
@@ -146,15 +146,14 @@ impl Executive {
         Ok(self.kernel().cold().attach(name, &source, InterruptProcedure::Raw(Box::new(procedure)))?)
     }
 
-    /// In virtual time, sets an interrupt off at a moment to come. False on a back-end whose time is real: there
-    /// interrupts come by themselves.
+    /// In virtual time, fires an interrupt at a future instant. False on a back-end with real time, where interrupts come from their
+    /// sources.
     pub fn interrupt_at(&mut self, isp: &Isp, at: Instant) -> bool {
         self.kernel().cold().interrupt_at(isp.number, moment_of(at))
     }
 
-    /// Installs scheduler hooks: every decision of the executive is told to `hooks` at once, in the middle of the call that
-    /// made it, on the thread that made it and, with threads, under the executive's lock. They must be short, and can ask
-    /// nothing of the executive. One set; a second call replaces the first.
+    /// Installs scheduler hooks. The executive reports every decision to `hooks` at once: inside the call that made it, on the calling
+    /// thread and, with threads, under the executive's lock. Hooks must be short and cannot make calls. A second call replaces the hooks.
     pub fn set_hooks(&mut self, hooks: impl Observer + Send + 'static) {
         self.kernel().cold().set_hooks(Box::new(hooks));
     }

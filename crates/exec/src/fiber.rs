@@ -4,26 +4,25 @@
 //! interrupted. The same engine on [`Sim`](hairspring_machine::Sim) is the sim back-end, where `work()` is a preemption
 //! point at every nanosecond, because there time passes only through calls.
 //!
-//! **How it switches.** The core says who is to run. Whoever makes a call and is not first any more gives the CPU away:
+//! **How it switches.** The core says who is to run. A task that makes a call and is no longer first gives the CPU away:
 //!
 //! ```text
 //!      carrier ── 1 resume ──► B ── 2 resume ──► A          B woke A, which is more urgent: A runs on top of B
-//!                              B ◄─ 3 suspend ── A          A waits: back to whoever resumed it
+//!                              B ◄─ 3 suspend ── A          A waits: back to its resumer
 //!      carrier ◄─ 4 suspend ── B                            B waits; the carrier resumes the next
 //! ```
-//! 1, 2: a task that is preempted resumes the one that preempts it. 3, 4: a task that waits, or that must make room for one
-//! on the chain below it, suspends to its resumer, who looks again at who is first. So preemption and return cost one
-//! switch each instead of the two that a scheduler in the middle would take. The chain of resumes is never longer than the
-//! number of tasks, and each link of it is either ready or about to be left.
+//! 1, 2: a preempted task resumes the task that preempts it. 3, 4: a task that waits, or that must make room for a task below it on the
+//! chain, suspends to its resumer. The resumer then checks again which task is first. So preemption and return cost one switch each; a
+//! scheduler in the middle would need two. The chain of resumes is never longer than the number of tasks. Each task on it is ready or about
+//! to leave it.
 //!
-//! **When it looks.** Every call and every end of a run tests one [attention word](attention); while a deadline is set it reads the
-//! processor's counter too (see [`DeadlineCheck`]). If anything may be due, [`Fibers::attend`] serves it there and then, on the stack of the
-//! task that made the call, before anybody less urgent runs. Nothing else looks at interrupts, time or limits. The counter
-//! costs some 10 ns per call where a virtual machine reads it slowly, and nothing while no deadline and no limit is set.
+//! **When it looks.** Every call and every end of a run tests one [attention word](attention). While a deadline is set, it also reads the
+//! processor's counter (see [`DeadlineCheck`]). If anything may be due, [`Fibers::attend`] serves it at once, on the stack of the calling
+//! task, before a less urgent task runs. No other code looks at interrupts, time or limits. The counter costs about 10 ns per call on a
+//! virtual machine that reads it slowly, and nothing while no deadline and no limit is set.
 //!
-//! **Why it is sound.** Everything here belongs to the carrier thread; the type is neither `Send` nor `Sync`. Cells are
-//! borrowed only between two switches, never across one: the functions that switch take `&self` and hold no reference into
-//! a cell while they do.
+//! **Why it is sound.** All state belongs to the carrier thread; the type is neither `Send` nor `Sync`. A cell is borrowed only between two
+//! switches, never across one: the functions that switch take `&self` and hold no reference into a cell during a switch.
 
 mod attend;
 pub(crate) mod attention;

@@ -1,17 +1,17 @@
-//! Interrupt service procedures: code that a source outside the executive sets off.
+//! Interrupt service procedures: code that a source outside the executive fires.
 //!
 //! A source is a descriptor that becomes readable (a device, a socket, a pipe), a counter (eventfd, timerfd), or software:
-//! any thread that calls [`Isp::post`]. Each descriptor has one thread of its own that does nothing but wait for it, in a
-//! band above all tasks where real-time priority is granted (on fibers: where the carrier is to have it). A procedure is either
+//! any thread that calls [`Isp::post`]. Each descriptor has its own thread, which only waits for it. The thread has a priority above all
+//! tasks if real-time priority is granted (on fibers: if the carrier asks for it). A procedure is either
 //!
 //! * *raw*: it makes no executive calls and runs at once on the source's thread, or
 //! * *conforming*: it gets an [`IspCtx`](crate::IspCtx), with exactly the calls that cannot wait, and runs above all tasks: in
 //!   the thread back-end on the source's thread, in the fiber back-end on the carrier, at the end of the call or the run of a
 //!   task that is made next, or at a `preempt_point()`, on the stack of that task.
 //!
-//! Arrivals on their way lie in a bounded ring. One that finds it full is lost, and counted
-//! ([`Finish::interrupts_lost`](crate::Finish::interrupts_lost)). [`Finish::sources`](crate::Finish::sources) tells which source
-//! lost arrivals, which could not be read, and which has come to its end.
+//! Arrivals wait in a bounded ring. An arrival that finds the ring full is lost and counted
+//! ([`Finish::interrupts_lost`](crate::Finish::interrupts_lost)). [`Finish::sources`](crate::Finish::sources) names the sources that lost
+//! arrivals, could not be read, or ended.
 
 mod doorbell;
 mod health;
@@ -27,13 +27,13 @@ pub(crate) use health::Health;
 pub(crate) use ring::{RING_SLOTS, Ring};
 pub(crate) use source::SourceThread;
 
-/// What sets a procedure off.
+/// The source that fires a procedure.
 #[derive(Debug)]
 pub enum InterruptSource {
     /// [`Isp::post`], from any thread.
     Software,
-    /// Something to read: one arrival for each read of at most 4 KiB. What is read is dropped; a raw descriptor whose data
-    /// matter belongs to a task of its own.
+    /// A readable descriptor: one arrival for each read of at most 4 KiB. The data are dropped. If the data matter, read the descriptor in
+    /// a task of its own.
     Readable(OwnedFd),
     /// An eventfd or timerfd: one arrival for each read, with the count that was read.
     Counter(OwnedFd),
@@ -42,13 +42,13 @@ pub enum InterruptSource {
 /// One firing of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// When it was posted; for a descriptor, when its thread had been woken and had read it.
+    /// The time of the post; for a descriptor, the time after its thread woke up and read it.
     pub at: Instant,
-    /// How many firings it stands for: the count read from an eventfd or timerfd, else 1.
+    /// The number of firings: the count read from an eventfd or timerfd, else 1.
     pub count: u64,
 }
 
-/// What posts of an [`Isp`] end up in.
+/// The receiver of an [`Isp`]'s posts.
 pub(crate) trait Post: Send + Sync {
     fn post(&self, isp: u16, arrival: Arrival) -> bool;
 }
@@ -73,7 +73,7 @@ impl std::fmt::Display for InterruptLost {
 impl std::error::Error for InterruptLost {}
 
 impl Isp {
-    /// Sets the procedure off. Does not block; wakes the executive if it sleeps (one system call then).
+    /// Fires the procedure. Does not block. Wakes the executive if it sleeps, which takes one system call.
     ///
     /// # Errors
     /// The ring is full.
@@ -82,7 +82,7 @@ impl Isp {
         if self.to.post(self.number, arrival) { Ok(()) } else { Err(InterruptLost) }
     }
 
-    /// Its number, in the order of attachment: what traces call it by.
+    /// The number of the procedure in the order of attachment, which traces use.
     pub fn number(&self) -> u16 {
         self.number
     }

@@ -1,4 +1,4 @@
-//! How long an executive runs, why it stopped, and what went wrong meanwhile.
+//! [`RunLimit`] and [`Finish`]: how long an executive runs, why it stopped, and what went wrong.
 
 use hairspring_exec_core::{Ending, TaskId};
 use hairspring_machine::{Instant, Nanos, Refused};
@@ -6,7 +6,7 @@ use hairspring_machine::{Instant, Nanos, Refused};
 /// How long to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunLimit {
-    /// Until a task stops the executive, or nothing can happen any more.
+    /// Until a task stops the executive or nothing can happen any more.
     Forever,
     /// For this long.
     For(Nanos),
@@ -17,13 +17,13 @@ pub enum RunLimit {
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopReason {
-    /// A task, timer or interrupt procedure asked for it.
+    /// A task, timer or interrupt procedure stopped the executive.
     Asked,
     /// The limit was reached.
     TimeUp,
     /// Every task is idle, no timer runs and no interrupt source is attached: nothing could happen any more.
     Finished,
-    /// Some task waits, but nothing is left that could end its wait.
+    /// Some task waits, but nothing can end its wait any more.
     Stuck,
 }
 
@@ -43,13 +43,13 @@ pub struct Mishap {
 pub enum Misfortune {
     /// Its run was killed or panicked. The text is the panic's message.
     Ended(Ending, String),
-    /// It returned while it owned resources, which were handed on.
+    /// The task returned while it owned resources. They were handed on.
     HeldResources,
-    /// It kept the CPU longer than the watchdog allows, in one stretch without a call, and lost its real-time priority.
+    /// The task kept the CPU without a call longer than the watchdog allows, and lost its real-time priority.
     RanAway(Nanos),
 }
 
-/// What went wrong with an attached source of interrupts.
+/// What went wrong with an attached interrupt source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceTrouble {
     /// The number of its procedure, in the order of attachment.
@@ -75,28 +75,28 @@ pub struct Finish {
     pub more_mishaps: u64,
     /// Interrupts that found the ring full and were lost, of all sources.
     pub interrupts_lost: u64,
-    /// The sources that lost arrivals, could not be read, or came to their end, since the last run told of them.
+    /// The sources that lost arrivals, could not be read, or ended since the last report.
     pub sources: Vec<SourceTrouble>,
     /// Timer periods that passed without a run of the procedure, of all timers.
     pub timer_overruns: u64,
-    /// Looks at interrupts and timers that were broken off because each procedure served made another due, so that the tasks
-    /// could have their turn; on fibers and in virtual time. Nothing is lost: the next call serves on.
+    /// How often a look at interrupts and timers was broken off to let the tasks run, because each procedure made another one due. On
+    /// fibers and in virtual time. Nothing is lost: the next call continues.
     pub floods: u64,
-    /// The longest that a timer or interrupt procedure kept the CPU, if that is longer than the watchdog allows; on fibers.
+    /// The longest time that a timer or interrupt procedure kept the CPU, if the watchdog did not allow it; on fibers.
     pub procedure_ran_away: Option<Nanos>,
-    /// What the system did not grant; with it, [`strict`](Self::strict) may be false.
+    /// The refusals of the system. With a refusal, [`strict`](Self::strict) may be false.
     pub refused: Vec<Refused>,
     /// Whether strict priority held: the back-end could promise that the most urgent ready task is the one that runs.
     pub strict: bool,
-    /// Longest time the executive kept everybody else out of its state (the thread back-end's lock; the fiber
-    /// back-end's time in one call), if it was measured.
+    /// The longest time in which the executive kept other threads out of its state, if it was measured: the hold of the thread back-end's
+    /// lock, or one call of the fiber back-end.
     pub longest_lock: Option<Nanos>,
     /// Longest time for which a fiber's own code ran without a call or an end that looks at interrupts, time and the limit of
     /// the run, if it was measured.
     pub longest_unpolled: Option<Nanos>,
 }
 
-/// Most mishaps kept in a [`Finish`]: enough to see a pattern, little enough to print.
+/// The most mishaps in a [`Finish`]: enough to see a pattern, and few enough to print.
 pub const MOST_MISHAPS: usize = 64;
 
 impl Finish {

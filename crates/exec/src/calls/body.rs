@@ -1,4 +1,4 @@
-//! The procedure of a task, and the lives it can lead: run after run on a fiber, or once for whoever asks.
+//! The procedure of a task. It runs start after start on a fiber, or once per call on another back-end.
 
 use hairspring_exec_core::{Ending, TaskId};
 use hairspring_machine::Host;
@@ -10,11 +10,11 @@ use crate::host::ControlWords;
 use crate::kernel::Kernel;
 use crate::unwind::run_to_end;
 
-/// Where a procedure runs.
+/// How a procedure runs.
 enum Life<'l> {
-    /// On a fiber of the host, until that is unwound.
+    /// On a fiber of the host, until the fiber is unwound.
     Fiber(&'l Fibers<Host>, TaskId, ControlWords),
-    /// Once; how it ended is left here.
+    /// Once; its end is stored here.
     Once(&'l TaskCtx<'l>, Option<Ended>),
 }
 
@@ -41,9 +41,8 @@ pub(crate) fn live_once(procedure: &mut impl FnMut(&TaskCtx<'_>), ctx: &TaskCtx<
 
 /// Runs a procedure, as often as its life has it.
 ///
-/// One loop for both lives, never inlined, so that the procedure is called in one place and is compiled into it: between it and
-/// the switch of fibers there is no call then, whose return the processor would predict wrongly after the switch (see
-/// `Fibers::give_way`).
+/// One loop for both cases, never inlined, so that the procedure has one caller and is inlined into it. Then no call lies between the
+/// procedure and the switch of fibers, whose return the processor would mispredict after the switch (see `Fibers::give_way`).
 #[inline(never)]
 fn live(procedure: &mut impl FnMut(&TaskCtx<'_>), life: &mut Life<'_>) {
     life.begin();

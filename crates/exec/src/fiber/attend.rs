@@ -1,4 +1,4 @@
-//! Serves what is due: interrupts, time-outs, timer procedures, the limit of the run, panics. The only place that does.
+//! Serves everything that is due: interrupts, time-outs, timer procedures, the limit of the run, panics. No other file does.
 #![expect(unsafe_code, reason = "a procedure runs while it could make others")]
 
 use crate::system::clock::instant_of;
@@ -15,14 +15,14 @@ use crate::host::ControlWords;
 use crate::interrupt::{Arrival, RING_SLOTS};
 use crate::report::StopReason;
 
-/// Turns in one look. Procedures take time, in which more becomes due, and are served until nothing is: far more than honest
-/// sources need. One that is due again each time it has been served must let the tasks have their turn.
+/// The most turns in one look. While procedures run, more can become due, so a look takes turns until nothing is due. Correct sources need
+/// far fewer turns. A source that is always due again must let the tasks run.
 const MOST_TURNS: u32 = 16;
 
 impl<M: Carrier> Fibers<M> {
     /// Serves everything that is due: interrupt procedures, time-outs, timer procedures, the limit of the run.
-    /// Every call of a task and every end of a run comes here if [`needs_attention`](Self::needs_attention) says so; so does the
-    /// carrier (`caller` is none), before it resumes a task.
+    /// Every call of a task and every end of a run calls this if [`needs_attention`](Self::needs_attention) says so. The carrier calls it
+    /// before it resumes a task; then `caller` is none.
     #[cold]
     #[inline(never)]
     pub(super) fn attend(&self, caller: Option<TaskId>) {
@@ -33,7 +33,7 @@ impl<M: Carrier> Fibers<M> {
         for turn in 0..=MOST_TURNS {
             let bits = self.attention.take();
             if bits & RUNAWAY != 0 {
-                // After the first turn it was a procedure that had the CPU.
+                // After the first turn a procedure had the CPU.
                 self.blame(caller.filter(|_| turn == 0));
             }
             if bits & HOOK_PANIC != 0 {
@@ -54,7 +54,7 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Runs the procedures of the interrupts that have arrived; whether any had. Those that arrive meanwhile have their turn later.
+    /// Runs the procedures of the interrupts that have arrived, and returns whether there were any. Later arrivals wait for the next turn.
     fn serve_arrivals(&self, told: bool) -> bool {
         let arrivals = &self.arrivals;
         if !told && !arrivals.doorbell.is_pending() {
@@ -66,7 +66,7 @@ impl<M: Carrier> Fibers<M> {
         let count = self.arrived.borrow().len();
         for number in 0..count {
             let (at, word) = self.arrived.borrow()[number];
-            // In virtual time the clock that the poster read is another one.
+            // In virtual time the poster read another clock.
             let at = if M::REAL { Moment::from_nanos(at) } else { self.machine.moment() };
             self.interrupt((word >> 48) as u16, Arrival { at: instant_of(at), count: word & ((1 << 48) - 1) });
         }
@@ -74,7 +74,7 @@ impl<M: Carrier> Fibers<M> {
         count > 0
     }
 
-    /// Looks at the clock and serves what is due by then. Returns whether anything was. Sets the check for the next deadline.
+    /// Reads the clock, serves everything that is due by then, and returns whether anything was. Sets the check for the next deadline.
     fn serve_time(&self) -> bool {
         let mut served = false;
         if self.next_event().is_some() {
@@ -100,19 +100,19 @@ impl<M: Carrier> Fibers<M> {
         served
     }
 
-    /// Takes out a scripted interrupt whose moment has come.
+    /// Takes out a scripted interrupt that is due.
     fn scripted_by(&self, now: Moment) -> Option<(Moment, u16)> {
         self.agenda.borrow().pop_if(|&mut (at, _)| at <= now)
     }
 
-    /// The next moment at which there is something to do.
+    /// The next time at which something is due.
     pub(super) fn next_event(&self) -> Option<Moment> {
         let limit = self.limit.get().filter(|_| !self.stopping.get());
         let scripted = self.agenda.borrow().last().map(|&(at, _)| at);
         [self.core.borrow().next_deadline(), limit, scripted].into_iter().flatten().min()
     }
 
-    /// Serves deadlines, and the timer procedures: the kernel task's work, done on whatever stack is at hand. Whether any was due.
+    /// Does the work of the kernel task on the present stack: serves deadlines and timer procedures. Returns whether any was due.
     fn tick(&self, now: Moment) -> bool {
         if self.core.borrow().next_deadline().is_none_or(|next| next > now) {
             return false;
@@ -140,7 +140,7 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Runs a procedure. It is above all tasks: whoever it readies runs when it is done.
+    /// Runs a procedure. It is above all tasks: the tasks that it readies run after it.
     fn interrupt(&self, isp: u16, arrival: Arrival) {
         let found = self.procedures.borrow().get(usize::from(isp)).map(|found| found.body.get());
         let Some(body) = found else { return };
@@ -154,8 +154,8 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Runs a procedure with the control words that runs begin with, on the stack and among the words of whoever was
-    /// interrupted. Its panic must not unwind that one: it ends the run, and goes on where the run was asked for.
+    /// Runs a procedure on the stack of the interrupted task, with the floating-point control words of a new run. A panic of the procedure
+    /// must not unwind that task: it ends the run and continues in the caller of `run`.
     fn guard(&self, procedure: impl FnOnce()) {
         let interrupted = ControlWords::read();
         self.default_control.get().put_in_force(interrupted);
@@ -166,7 +166,7 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Ends the run, in which a procedure or hook has panicked with this.
+    /// Ends the run because a procedure or hook has panicked.
     fn end_by_panic(&self, payload: Option<Box<dyn Any + Send>>) {
         if let Some(payload) = payload {
             self.burst.borrow().get_or_insert(payload);

@@ -1,20 +1,19 @@
-//! [`Attention`]: the word that says whether a call has more to do than the call itself.
+//! [`Attention`]: the word that says whether a call must also serve something else.
 //!
-//! Problem: interrupts, deadlines, the limit of a run, the watchdog and a burst procedure all want the carrier, which gives its
-//! attention at calls only; a call costs nanoseconds and cannot ask each of them. Solution: each sets its bit in one word. Every
-//! call of a task and every end of a run loads it once; if it is zero nothing is due.
+//! Problem: interrupts, deadlines, the limit of a run, the watchdog and a burst procedure all need the carrier, which can serve them only
+//! at calls. A call costs nanoseconds and cannot ask each of them. Solution: each sets its bit in one word. Every call of a task and every
+//! end of a run loads the word once. If it is zero, nothing is due.
 //!
 //! ```text
 //!   ARRIVED   a source has put something into the ring          set by any thread
 //!   WATCHED   the watchdog wants to see the next call           set by the watchdog
-//!   RUNAWAY   the watchdog has taken the carrier's priority     set by the watchdog, only where WATCHED still is
-//!   TIMED     a deadline is set: the counter is read too        set by the carrier
-//!   HOOK_PANIC     a hook has panicked: the run is to end            set by the carrier
-//!   MEASURED  every call is to be measured                      set when the executive is made, and stays
+//!   RUNAWAY   the watchdog has taken the carrier's priority     set by the watchdog, only if WATCHED is still set
+//!   TIMED     a deadline is set: read the counter, too          set by the carrier
+//!   HOOK_PANIC     a hook has panicked: the run must end             set by the carrier
+//!   MEASURED  every call is measured                            set when the executive is made, and stays
 //! ```
-//! Why a runaway is never put down to the wrong task: a task that is switched to makes no call before the one it was switched
-//! from has made one, and the first thing that call does is to take WATCHED away. So as long as WATCHED stays set one
-//! stretch of code has the CPU, and the call that takes RUNAWAY away ends that stretch.
+//! Why a runaway is never blamed on the wrong task: a switch happens only in a call, and a call first clears WATCHED. So while WATCHED
+//! stays set, one stretch of code has the CPU. The call that clears RUNAWAY ends that stretch.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,14 +24,14 @@ pub(super) const TIMED: u32 = 1 << 3;
 pub(super) const HOOK_PANIC: u32 = 1 << 4;
 pub(super) const MEASURED: u32 = 1 << 5;
 
-/// What a look takes away; TIMED and MEASURED are states and stay.
+/// The bits that a look clears. TIMED and MEASURED are states and stay.
 const EVENTS: u32 = ARRIVED | WATCHED | RUNAWAY | HOOK_PANIC;
 
 #[derive(Default)]
 pub(crate) struct Attention(AtomicU32);
 
 impl Attention {
-    /// Everything that is set. Relaxed: [`take`](Self::take) does the pairing, and a late look is only a later look.
+    /// All set bits. Relaxed: [`take`](Self::take) does the pairing, and seeing a bit late only delays the look.
     #[inline(always)]
     pub(super) fn bits(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
@@ -40,29 +39,29 @@ impl Attention {
 
     /// Sets bits. Any thread.
     pub(super) fn set(&self, bits: u32) {
-        // Release pairs with the Acquire in `take`: what the bit speaks of is there.
+        // Release pairs with the Acquire in `take`: the data that the bit announces are visible.
         self.0.fetch_or(bits, Ordering::Release);
     }
 
-    /// Takes bits away that are states.
+    /// Clears states.
     pub(super) fn clear(&self, bits: u32) {
         // Relaxed: the carrier sets and clears its own states.
         self.0.fetch_and(!bits, Ordering::Relaxed);
     }
 
-    /// What has happened since this was asked last.
+    /// Takes the events since the last call.
     pub(super) fn take(&self) -> u32 {
         // Acquire pairs with the Release in `set`.
         self.0.fetch_and(!EVENTS, Ordering::AcqRel) & EVENTS
     }
 
-    /// The watchdog asks to see the next call; whether it has asked already and seen none.
+    /// The watchdog asks for a sign of the next call. Returns whether an earlier request is still unanswered.
     pub(super) fn watch(&self) -> bool {
         // Relaxed: only whether the bit is still there counts.
         self.0.fetch_or(WATCHED, Ordering::Relaxed) & WATCHED != 0
     }
 
-    /// The watchdog says that who has the CPU runs away; false if it has made a call meanwhile.
+    /// The watchdog reports that the running code runs away; false if that code has made a call in the meantime.
     pub(super) fn catch(&self) -> bool {
         let caught = |bits: u32| (bits & WATCHED != 0).then_some(bits | RUNAWAY);
         // Release pairs with the Acquire in `take`.

@@ -1,4 +1,4 @@
-//! [`Carrier`]: the machines that can carry fibers: this computer, and the simulated one.
+//! [`Carrier`]: the machines that can run fibers: this computer and the simulated one.
 
 use crate::system::clock::{instant_of, moment_of};
 use std::sync::OnceLock;
@@ -10,15 +10,15 @@ use crate::interrupt::Doorbell;
 
 /// A machine whose one thread runs all tasks.
 pub(crate) trait Carrier: Machine + Clone + Sized + 'static {
-    /// What traces call the back-end.
+    /// The name of the back-end in traces.
     const NAME: &'static str;
     /// Whether other threads exist that could disturb or post.
     const REAL: bool;
 
-    /// Sleeps until the bell rings or `until` has come.
+    /// Sleeps until the bell rings, at most until `until`.
     fn idle(&self, doorbell: &Doorbell, until: Option<Moment>);
 
-    /// Lets a task compute for this long, without a look at anything.
+    /// Lets a task compute for this long without a look at interrupts or time.
     fn compute(&self, span: Nanos);
 
     /// Whether the counter runs at one rate and may be read.
@@ -47,7 +47,7 @@ impl Carrier for Host {
     }
 
     fn trusts_counter(&self) -> bool {
-        // The evidence lies in files. A process that is forbidden the counter later on knows what it does.
+        // The evidence is in files. A process that later forbids itself the counter knows the consequences.
         static TRUSTED: OnceLock<bool> = OnceLock::new();
         *TRUSTED.get_or_init(|| is_steady(&self.counter_evidence()))
     }

@@ -1,7 +1,7 @@
-//! [`CarrierCell`]: state that the carrier thread borrows between two switches.
+//! [`CarrierCell`]: state of the engine that the carrier thread borrows between two switches.
 //!
-//! Problem: the engine's state is changed by whoever makes a call, on whatever stack; a `RefCell` would count borrows at each call.
-//! Solution: a cell that trusts its callers in release builds and checks them in debug builds, where all tests run.
+//! Problem: any task that makes a call changes the engine's state, on its own stack. A `RefCell` would count borrows at each call.
+//! Solution: a cell that trusts its callers in release builds and checks them in debug builds, in which all tests run.
 //!
 //! Conditions: the engine is neither `Send` nor `Sync`, so only the carrier thread is here. A borrow ends before the next
 //! switch of stacks, before code of the program runs that could make a call, and before the same cell is borrowed again.
@@ -45,12 +45,12 @@ impl<T> CarrierCell<T> {
         Borrowed { cell: self }
     }
 
-    /// The value of an engine that nobody else refers to.
+    /// The value of an engine without other references.
     pub(super) fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// The address of the value, for what is borrowed across a switch or looked at by a signal handler.
+    /// The address of the value, for a borrow across a switch or for a signal handler.
     #[inline(always)]
     pub(super) fn as_ptr(&self) -> *mut T {
         self.value.get()

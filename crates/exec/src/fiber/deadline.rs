@@ -1,30 +1,28 @@
-//! [`DeadlineCheck`]: whether the next deadline may have come, asked at every call for the price of one read of the counter.
+//! [`DeadlineCheck`]: whether the next deadline may have come. Every call asks it, for the price of one read of the counter.
 //!
-//! Problem: a deadline is a moment of `CLOCK_MONOTONIC`, and a call cannot afford to read that clock. Looking at it at some calls
-//! only makes a deadline late by as many calls, each of which may follow upon milliseconds of computing. Solution: the processor's
-//! counter decides whether the clock is read. The clock alone decides whether the deadline has come, so a wrong counter
-//! makes nothing early.
+//! Problem: a deadline is a time of `CLOCK_MONOTONIC`, and a call cannot afford to read that clock. If only some calls read it, a deadline
+//! is late by the calls between, and milliseconds of computing may lie between two calls. Solution: the processor's counter decides whether
+//! to read the clock. Only the clock decides whether the deadline has come, so a wrong counter makes nothing early.
 //!
 //! ```text
-//!   looked at the clock                     asks the clock again                deadline
+//!   read the clock                          reads the clock again               deadline
 //!   ├────────── three quarters of what is left ──────┤────── again ─────┤── … ──┤
 //! ```
-//! Conditions and why it works: the rate of the counter is measured between two looks, from below. The quarter kept in
-//! reserve is more than the kernel may change the rate of its clock by (a tenth either way). No stretch is longer than
-//! [`MOST_BLIND_NS`], so a counter that changed its rate all the same delays the look by no more than that much of it. A
-//! counter that went back asks at once. Where the counter is not to be trusted, or its rate is not known yet, every call asks the
-//! clock.
+//! Conditions and why it works: the rate of the counter is a lower bound, measured between two looks. The reserve of a quarter is more than
+//! the largest change of the kernel's rate (a tenth either way). No stretch is longer than [`MOST_BLIND_NS`], so a counter with a changed
+//! rate delays the look by at most that. If the counter went back, the next call reads the clock. If the counter is not trusted, or its
+//! rate is not known yet, every call reads the clock.
 
 use std::cell::Cell;
 
 use hairspring_exec_core::Moment;
 use hairspring_machine::Machine;
 
-/// The longest stretch without a look at the clock while a deadline is set. Long beside the cost of a look, 50 ns.
+/// The longest stretch without a look at the clock while a deadline is set. Long compared with a look (50 ns).
 const MOST_BLIND_NS: u64 = 1_000_000;
-/// The shortest stretch over which the rate is measured: the reading of the clock, 50 ns, is little of it.
+/// The shortest stretch that measures the rate. Long compared with a reading of the clock (50 ns).
 const LEAST_MEASURED_NS: u64 = 20_000;
-/// How old a reading of the counter may be because it counts in steps, in nanoseconds; and in ticks, for slow ones.
+/// The largest step of a counter, in nanoseconds; and in ticks, for slow counters.
 const STEP_NS: u64 = 100;
 const STEP_TICKS: u64 = 2;
 /// Binary digits behind the point of the rate.
@@ -39,21 +37,21 @@ pub(super) struct Look {
 }
 
 pub(super) struct DeadlineCheck {
-    /// Whether the counter may stand in for the clock.
+    /// Whether the counter may replace the clock.
     trusted: bool,
-    /// The counter at the last look, and how far it may go on from there before the next.
+    /// The counter at the last look, and the ticks from there to the next look.
     seen: Cell<u64>,
     span: Cell<u64>,
     /// The deadline that the span is for, in nanoseconds.
     due: Cell<u64>,
-    /// The look that the rate is measured from.
+    /// The look at which the measurement of the rate began.
     base: Cell<Option<Look>>,
-    /// Ticks in a nanosecond, from below; 0: not known. Not floating-point: it is used among a task's own control words.
+    /// Ticks per nanosecond, a lower bound; 0: not known. Not floating-point, because a task's own control words are in force.
     rate: Cell<u64>,
 }
 
 impl DeadlineCheck {
-    /// Whether the machine's counter is `trusted`; if not it is never read, for a process may be forbidden to.
+    /// Whether the machine's counter is `trusted`. If not, it is never read, because the process may be forbidden to read it.
     pub(super) fn new(trusted: bool) -> Self {
         Self {
             trusted,
@@ -65,14 +63,14 @@ impl DeadlineCheck {
         }
     }
 
-    /// Forgets the rate: between two runs the machine may have slept, or moved.
+    /// Forgets the rate, because the machine may have slept or migrated between two runs.
     pub(super) fn forget(&self) {
         self.base.set(None);
         self.rate.set(0);
         self.expire();
     }
 
-    /// Whether the clock is to be looked at.
+    /// Whether a call must read the clock.
     #[inline(always)]
     pub(super) fn is_due(&self, machine: &impl Machine) -> bool {
         !self.trusted || machine.ticks().raw().wrapping_sub(self.seen.get()) >= self.span.get()
@@ -88,7 +86,7 @@ impl DeadlineCheck {
         sooner
     }
 
-    /// The clock is to be looked at.
+    /// Makes the next call read the clock.
     pub(super) fn expire(&self) {
         self.span.set(0);
     }
@@ -123,8 +121,8 @@ impl DeadlineCheck {
         ((u128::from(safe) * u128::from(self.rate.get())) >> FRACTION).saturating_sub(u128::from(STEP_TICKS)) as u64
     }
 
-    /// Measures the rate between two looks, from below: a counter read before the first clock reading or after the second would
-    /// say more than passed between them.
+    /// Measures a lower bound of the rate between two looks. It uses the counter after the first clock reading and before the second, so
+    /// that it never counts too many ticks.
     fn measure(&self, look: Look) {
         let Some(base) = self.base.get() else { return self.base.set(Some(look)) };
         let passed_ns = look.now.as_nanos().saturating_sub(base.now.as_nanos());
@@ -134,7 +132,7 @@ impl DeadlineCheck {
         self.base.set(Some(look));
         let ticks = u128::from(look.before.saturating_sub(base.after));
         let rate = ((ticks << FRACTION) / u128::from(passed_ns)) as u64;
-        // One that rises by more is a counter that jumped, or recovers from a measurement that was disturbed.
+        // A larger rise means that the counter jumped, or that the last measurement was disturbed.
         let known = self.rate.get();
         self.rate.set(if known == 0 { rate } else { rate.min(known + known / 4) });
     }

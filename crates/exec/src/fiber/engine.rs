@@ -55,7 +55,7 @@ impl<M: Carrier> Engine for Fibers<M> {
             self.machine.compute(stretch);
             let mut took = stretch;
             if M::REAL {
-                // A little more than was asked for.
+                // A little more than the request.
                 let passed = self.machine.moment().as_nanos().saturating_sub(now.as_nanos());
                 took = took.max(Nanos::new(i64::try_from(passed).unwrap_or(i64::MAX)));
             }
@@ -133,7 +133,7 @@ impl<M: Carrier> Engine for Fibers<M> {
     fn stop(&self, by: By) {
         self.end_run(StopReason::Asked);
         if let By::Task(me) = by {
-            // Whoever is more urgent unwinds first.
+            // More urgent tasks unwind first.
             self.settle(me, CallStatus::Ok.into());
             self.killed(me, CallStatus::Ok.into());
         }

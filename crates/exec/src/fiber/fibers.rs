@@ -1,4 +1,4 @@
-//! [`Fibers`]: the engine on one machine, made, looked at and taken down.
+//! [`Fibers`]: the engine on one machine: making, inspecting and dropping it.
 #![expect(unsafe_code, reason = "a fiber is referred to while the table grows")]
 
 use crate::system::clock::moment_of;
@@ -27,31 +27,31 @@ use crate::trace::{Log, Trace};
 
 pub(super) type Stackful = Coroutine<(), (), (), Stack>;
 
-/// The life of a fiber: runs the procedure of a task, start after start, with these control words at first.
+/// The body of a fiber: runs the procedure of a task, start after start. It begins with these control words.
 pub(crate) type FiberLife<M> = Box<dyn FnMut(&Fibers<M>, TaskId, ControlWords) + Send>;
 
-/// One task's stack and what runs on it.
+/// The stack of one task and its coroutine.
 pub(super) struct Fiber<M: Carrier> {
     pub(super) name: String,
     pub(super) task: Cell<TaskId>,
     pub(super) life: CarrierCell<Option<FiberLife<M>>>,
     pub(super) coroutine: CarrierCell<Option<Stackful>>,
-    /// Its way back, valid while it is resumed.
+    /// The switch back to its resumer, valid while it is resumed.
     pub(super) yielder: Cell<*const Yielder<(), ()>>,
-    /// Whether it is on the chain of resumes.
+    /// Whether the fiber is on the chain of resumes.
     pub(super) on_chain: Cell<bool>,
-    /// Whether its stack is being unwound: a kill does not unwind it again.
+    /// Whether its stack unwinds, so that a kill does not unwind it again.
     pub(super) unwinding: Cell<bool>,
 }
 
-/// What sources on other threads reach.
+/// The state that sources on other threads share.
 pub(super) struct Arrivals {
     pub(super) ring: Ring,
     pub(super) doorbell: Doorbell,
     pub(super) attention: Arc<Attention>,
 }
 
-/// The way of one procedure's arrivals.
+/// Delivers the arrivals of one procedure.
 pub(super) struct Line {
     pub(super) arrivals: Arc<Arrivals>,
     pub(super) health: Arc<Health>,
@@ -59,14 +59,14 @@ pub(super) struct Line {
 
 impl Post for Line {
     fn post(&self, isp: u16, arrival: Arrival) -> bool {
-        // The count is cut to 48 bits: an eventfd that holds more has been ignored for a very long time.
+        // The count is limited to 48 bits, which no eventfd reaches in practice.
         let word = u64::from(isp) << 48 | arrival.count.min((1 << 48) - 1);
         let arrivals = &self.arrivals;
         let kept = arrivals.ring.push(moment_of(arrival.at).as_nanos(), word);
         if !kept {
             self.health.count_lost();
         }
-        // The bell is for a carrier that sleeps, the word for one that runs tasks.
+        // The bell wakes a sleeping carrier; the word reaches a carrier that runs tasks.
         arrivals.attention.set(attention::ARRIVED);
         arrivals.doorbell.ring();
         kept
@@ -82,63 +82,63 @@ pub(super) struct Procedure<M: Carrier> {
     pub(super) _source: Option<SourceThread>,
 }
 
-/// A timer's name, and its procedure while that does not run.
+/// A timer's name, and its procedure while it does not run.
 type NamedTimer<M> = (String, Option<TimerProcedure<Fibers<M>>>);
 
 /// The engine.
 pub(crate) struct Fibers<M: Carrier> {
     pub(crate) machine: M,
     pub(super) config: ExecConfig,
-    /// Where the carrier is put for a run, and how it is scheduled there.
+    /// The CPU and the policy of the carrier during a run.
     pub(super) placement: (Option<CpuSet>, Policy),
     pub(super) core: CarrierCell<Core<HookObserver>>,
     pub(super) slots: Slots,
     #[expect(clippy::vec_box, reason = "a fiber is referred to while the table grows")]
     pub(super) fibers: CarrierCell<Vec<Box<Fiber<M>>>>,
     pub(super) stacks: CarrierCell<Stacks>,
-    /// Where stacks lie, for the report of an overflow.
+    /// The extents of the stacks, for the report of an overflow.
     pub(super) extents: CarrierCell<Vec<overflow::Extent>>,
     pub(super) timers: CarrierCell<Vec<NamedTimer<M>>>,
     #[expect(clippy::vec_box, reason = "a procedure runs while others could be attached")]
     pub(super) procedures: CarrierCell<Vec<Box<Procedure<M>>>>,
     pub(super) arrivals: Arc<Arrivals>,
-    /// Interrupts to come in virtual time, soonest last.
+    /// Future interrupts in virtual time, the soonest last.
     pub(super) agenda: CarrierCell<Vec<(Moment, u16)>>,
-    /// Whether a call has more to do than the call itself.
+    /// Whether a call must also serve something else.
     pub(super) attention: Arc<Attention>,
     /// Whether the next deadline may have come.
     pub(super) deadline_check: DeadlineCheck,
-    /// Arrivals taken out of the ring and not served yet.
+    /// Arrivals that were taken out of the ring and are not served yet.
     pub(super) arrived: CarrierCell<Vec<(u64, u64)>>,
-    /// How long somebody has run away, in nanoseconds. The watchdog holds it while it takes the carrier's priority.
+    /// The length of the present runaway in nanoseconds. The watchdog holds the lock while it takes the carrier's priority.
     pub(super) ran_away: Arc<Mutex<u64>>,
-    /// Those that every task begins with: the carrier's when the run began.
+    /// The control words of a new run: the carrier's when `run` was called.
     pub(super) default_control: Cell<ControlWords>,
-    /// The floating-point control words that whoever gave the CPU away last left behind.
+    /// The floating-point control words of the task that gave the CPU away last.
     pub(super) control: Cell<ControlWords>,
     /// Whether every call is recorded or measured.
     pub(super) observed: bool,
     pub(super) log: CarrierCell<Option<Log>>,
-    /// How many fibers are known to unwind.
+    /// The number of unwinding fibers.
     pub(super) unwinding: Cell<u32>,
     pub(super) limit: Cell<Option<Moment>>,
     pub(super) stopping: Cell<bool>,
     pub(super) finish: CarrierCell<Finish>,
-    /// What a procedure panicked with.
+    /// The payload of a procedure's panic.
     pub(super) burst: CarrierCell<Option<Box<dyn Any + Send>>>,
-    /// When the last call was over; for the longest time without a look.
+    /// The end of the last call, for the longest time without a look.
     pub(super) left_at: Cell<Moment>,
     pub(super) longest_call: Cell<Nanos>,
     pub(super) longest_unpolled: Cell<Nanos>,
 }
 
-/// From one moment to a later one.
+/// The time from one moment to a later one.
 pub(super) fn between(before: Moment, after: Moment) -> Nanos {
     Nanos::new(after.as_nanos().saturating_sub(before.as_nanos()).min(i64::MAX as u64).cast_signed())
 }
 
 impl<M: Carrier> Fibers<M> {
-    /// An engine without tasks. Boxed: its fibers know its address.
+    /// An engine without tasks. Boxed, because its fibers hold its address.
     pub(crate) fn new(machine: M, config: &ExecConfig, cpus: Option<CpuSet>, policy: Policy) -> Box<Self> {
         let attention = Arc::new(Attention::default());
         if config.measure_latency {
@@ -186,13 +186,13 @@ impl<M: Carrier> Fibers<M> {
         self.slots.home()
     }
 
-    /// Has every decision told to the program.
+    /// Reports every decision to the program's hooks.
     pub(super) fn use_hooks(&self, hooks: Box<dyn Observer + Send>) {
         let before = self.core.borrow().observer.hooks.replace(hooks);
         drop(before);
     }
 
-    /// What was recorded so far.
+    /// The trace so far.
     pub(super) fn recorded(&self) -> Option<Trace> {
         let mut trace = self.log.borrow().as_ref().map(|log| log.trace(M::NAME, self.config.envelopes))?;
         trace.tasks = self.fibers.borrow().iter().map(|fiber| fiber.name.clone()).collect();
@@ -209,7 +209,7 @@ impl<M: Carrier> Fibers<M> {
         unsafe { &*fiber }
     }
 
-    /// Whether any source could still fire: a descriptor's thread, a handle in other hands, a scripted interrupt.
+    /// Whether any source could still fire: a descriptor's thread, another handle, a scripted interrupt.
     pub(super) fn expects_interrupts(&self) -> bool {
         let attached = !self.procedures.borrow().is_empty();
         if M::REAL { attached } else { !self.agenda.borrow().is_empty() }
@@ -218,8 +218,8 @@ impl<M: Carrier> Fibers<M> {
 
 impl<M: Carrier> Drop for Fibers<M> {
     fn drop(&mut self) {
-        // Sources first: nothing arrives any more. Then fibers, each parked at the end of a run or never started: a run
-        // that was under way has been ended when `run` returned.
+        // Sources first, so that nothing arrives any more. Then fibers. Each is parked at the end of a run or was never started, because
+        // `run` ends all runs before it returns.
         self.procedures.get_mut().clear();
         for fiber in self.fibers.get_mut() {
             drop(fiber.coroutine.get_mut().take());

@@ -1,4 +1,4 @@
-//! The life of a fiber: it gets a stack, begins, runs its task start after start, and leaves.
+//! The life of a fiber: it gets a stack, begins, runs its task start after start, and gives the stack back.
 #![expect(unsafe_code, reason = "the engine's address inside its fibers")]
 
 use corosensei::Coroutine;
@@ -12,7 +12,7 @@ use crate::host::ControlWords;
 use crate::report::{Misfortune, Mishap};
 
 impl<M: Carrier> Fibers<M> {
-    /// Gives a fiber a stack to run on. If the system has none left, the task's run ends there, told as a mishap.
+    /// Gives a fiber a stack. If the system has no memory for one, the task's run ends and is reported as a mishap.
     #[cold]
     #[inline(never)]
     pub(super) fn equip(&self, fiber: &Fiber<M>, coroutine: &mut Option<Stackful>) {
@@ -29,7 +29,7 @@ impl<M: Carrier> Fibers<M> {
             }
         };
         overflow::note(&mut self.extents.borrow(), u32::from(task.index() as u16), &stack);
-        // What the carrier has, not what the task that happens to resume it has set.
+        // The carrier's words, not those of the task that happens to resume the fiber.
         let control = self.default_control.get();
         let engine: *const Self = self;
         *coroutine = Some(Coroutine::with_stack(stack, move |yielder, ()| {
@@ -45,7 +45,7 @@ impl<M: Carrier> Fibers<M> {
         }));
     }
 
-    /// Takes a fiber that is done off its stack.
+    /// Takes a finished fiber off its stack.
     #[cold]
     #[inline(never)]
     pub(super) fn retire(&self, coroutine: &mut Option<Stackful>) {
@@ -55,20 +55,20 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// A fiber's first moment: it finds the floating-point control words that a run begins with.
+    /// The beginning of a fiber, with the floating-point control words of a new run.
     #[inline(always)]
     pub(crate) fn begin_life(&self, default_control: ControlWords) {
         default_control.put_in_force(self.control.get());
         self.leave();
     }
 
-    /// Whether a run that was started is to be run: not if the task was killed before.
+    /// Whether a started run really runs: not if the task was killed before.
     #[inline(always)]
     pub(crate) fn is_to_run(&self, me: TaskId) -> bool {
         !self.core.borrow().is_killed(me) && !self.stopping.get()
     }
 
-    /// The end of a run, up to the beginning of the next; whether there will ever be one.
+    /// The time from the end of a run to the beginning of the next. Returns whether there is a next run.
     #[inline(always)]
     pub(crate) fn end_of_run(&self, me: TaskId, (how, text): Ended, default_control: ControlWords) -> bool {
         let mut goes_on = true;
@@ -80,7 +80,7 @@ impl<M: Carrier> Fibers<M> {
         } else {
             goes_on = self.end_with_report(me, how, text);
         }
-        // A task may run on and on, message after message, without any other call.
+        // A task may run for ever, message after message, without any other call.
         if self.needs_attention() {
             self.attend(Some(me));
         }
@@ -98,12 +98,12 @@ impl<M: Carrier> Fibers<M> {
         true
     }
 
-    /// The end of a run that is recorded, or has something to be told of.
+    /// The end of a run that is recorded or has something to report.
     #[cold]
     #[inline(never)]
     fn end_with_report(&self, me: TaskId, how: Ending, text: Option<String>) -> bool {
         self.forget_unwinding(me);
-        // A kill that came while it unwound by its own wish, or that its own code caught.
+        // A kill that came while the task unwound voluntarily, or that its own code caught.
         let how = if how == Ending::Returned && self.core.borrow().is_killed(me) { Ending::Killed } else { how };
         let reply = self.apply(By::Task(me), Call::End { how });
         if how != Ending::Returned || reply.status != CallStatus::Ok {
@@ -112,7 +112,7 @@ impl<M: Carrier> Fibers<M> {
         how != Ending::Panicked
     }
 
-    /// The life of a fiber whose task is one of these: the calls of it go through a table.
+    /// The body of a fiber of a boxed task, whose calls go through a table.
     pub(super) fn life_of(mut procedure: TaskProcedure) -> FiberLife<M> {
         Box::new(move |fibers, me, control| {
             fibers.begin_life(control);

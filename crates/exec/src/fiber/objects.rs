@@ -24,7 +24,7 @@ impl<M: Carrier> Fibers<M> {
         let task = TaskId::from_number(self.apply(by, Call::CreateTask { priority, mailboxes }).result()?);
         let mut fibers = self.fibers.borrow();
         if let Some(slot) = fibers.get_mut(task.index()) {
-            // The slot of a deleted task; its fiber, if it had one, waits at the end of its last run.
+            // The slot of a deleted task. Its fiber, if it had one, waits at the end of its last run.
             name.clone_into(&mut slot.name);
             slot.task.set(task);
             *slot.life.get_mut() = Some(life);
@@ -46,7 +46,7 @@ impl<M: Carrier> Fibers<M> {
         let reply = self.apply(by, Call::DeleteTask { task });
         if reply.status == CallStatus::Ok {
             let fiber = self.fiber(task);
-            // The fiber, if it has one, is parked for good: idle, at the end of a run, with nothing of the body on it.
+            // The fiber, if there is one, is parked for good at the end of a run. Nothing of the body is on its stack.
             let coroutine = fiber.coroutine.borrow().take();
             let life = fiber.life.borrow().take();
             drop(coroutine);
@@ -73,7 +73,7 @@ impl<M: Carrier> Fibers<M> {
     pub(super) fn unmake_timer(&self, by: By, timer: TimerId) -> Reply {
         let reply = self.apply(by, Call::DeleteTimer { timer });
         if reply.status == CallStatus::Ok {
-            // A procedure that deletes its own timer has been taken out while it runs; it is dropped afterwards.
+            // A procedure that deletes its own timer was taken out while it runs. It is dropped afterwards.
             let procedure = self.timers.borrow()[timer.index()].1.take();
             drop(procedure);
         }
@@ -111,10 +111,10 @@ impl<M: Carrier> Fibers<M> {
         Ok(isp)
     }
 
-    /// Sets a software interrupt off at a moment of virtual time.
+    /// Fires a software interrupt at a moment of virtual time.
     pub(super) fn post_at(&self, isp: u16, at: Moment) {
         let mut agenda = self.agenda.borrow();
-        // Soonest last; equal moments in the order in which they were entered, so the new one goes before its equals.
+        // The soonest is last. Equal moments keep the order of entry, so the new one goes before its equals.
         let place = agenda.partition_point(|&(other, _)| other > at);
         agenda.insert(place, (at, isp));
     }

@@ -2,15 +2,15 @@
 
 use hairspring_machine::{CpuSet, Held, Machine, Nanos, Policy, Refused, Wish};
 
-/// Real-time priority of the sources' threads, if the carrier has one: above what it is likely to be.
+/// Real-time priority of the sources' threads, if the carrier has one: above the usual priority of a carrier.
 pub(super) const SOURCES: u8 = 88;
-/// The same of the watchdog: above all tasks and sources.
+/// Real-time priority of the watchdog, if the carrier has one: above all tasks and sources.
 pub(super) const WATCHDOG: u8 = 95;
-/// The most that Linux has.
+/// The highest real-time priority of Linux.
 const MOST: u8 = 99;
 
-/// How a thread that serves the carrier is scheduled: at real-time priority only where the carrier is, and then in this band
-/// or right above it.
+/// The policy of a thread that serves the carrier: real-time only if the carrier's is, and then with this priority or right above the
+/// carrier's.
 pub(super) fn above(carrier: Policy, band: u8) -> Policy {
     match carrier {
         Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
@@ -40,7 +40,7 @@ impl<'m, M: Machine> Placement<'m, M> {
         Self { policy, slack, cpus }
     }
 
-    /// Releases them; returns what is refused on the way back.
+    /// Releases the settings and returns the refusals.
     pub(super) fn release(self) -> Vec<Refused> {
         let held = [self.policy, self.slack, self.cpus].into_iter().flatten();
         held.filter_map(|held| held.release().err()).flatten().collect()

@@ -15,8 +15,8 @@ use super::watchdog::Watchdog;
 use crate::host::ControlWords;
 use crate::report::{Finish, RunLimit, StopReason};
 
-/// Runs that may begin while a stopped executive unwinds its tasks (a destructor may trigger one): enough for every task to
-/// have been triggered by every other in a small system, little enough to end.
+/// The most runs that may begin while a stopped executive unwinds its tasks (a destructor may trigger one). In a small system every task
+/// can trigger every other, and the unwinding still ends.
 const MOST_LATE_RUNS: usize = 100_000;
 
 impl<M: Carrier> Fibers<M> {
@@ -43,7 +43,7 @@ impl<M: Carrier> Fibers<M> {
             let _watchdog = M::REAL.then(|| Watchdog::start(self)).flatten();
             self.carry();
         }
-        // A runaway seen at the very end must not be blamed on the next run.
+        // A runaway at the very end must not be blamed on the next run.
         if self.attention.take() & RUNAWAY != 0 {
             self.pardon();
         }
@@ -55,7 +55,7 @@ impl<M: Carrier> Fibers<M> {
             resume_unwind(payload);
         }
         let mut finish = std::mem::replace(&mut *self.finish.borrow(), Finish::new(StopReason::Finished));
-        // Troubles of sources between two runs are reported by the second.
+        // The second of two runs reports the trouble of sources between them.
         let procedures = self.procedures.borrow();
         let procedures = procedures.iter().zip(0..);
         finish.tell_sources(procedures.filter_map(|(procedure, isp)| procedure.health.tell(isp)));
@@ -70,7 +70,7 @@ impl<M: Carrier> Fibers<M> {
     fn carry(&self) {
         let mut late_runs = 0;
         loop {
-            // The carrier and its procedures have their own words back, and so has who called `run`.
+            // Restores the words of the carrier, its procedures and the caller of `run`.
             self.default_control.get().put_in_force(self.control.get());
             self.attend(None);
             // Procedures that ran on the carrier may have changed the words that the next fiber finds.

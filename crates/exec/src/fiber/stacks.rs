@@ -1,4 +1,4 @@
-//! Stacks of fibers: mapped once, with a guard page below, kept for the next fiber when one is done.
+//! Stacks of fibers: mapped once, with a guard page below, and reused by later fibers.
 
 use corosensei::stack::{DefaultStack, StackPointer};
 

@@ -1,4 +1,4 @@
-//! The way of a call: into the core, and to whoever is to run then.
+//! The path of a call: into the core, and then to the task that must run.
 #![expect(unsafe_code, reason = "stacks that are switched")]
 
 use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId};
@@ -9,8 +9,8 @@ use super::fibers::{Fiber, Fibers, Stackful, between};
 use crate::host::ControlWords;
 use crate::message::Bytes;
 
-/// Whether the call gave the task a buffer. Nothing else may happen before it is in safe hands: a task that unwound
-/// here would keep it for good.
+/// Whether the call gave the task a buffer. Nothing else may happen before the task's guard owns it: a task that unwound here would leak
+/// it.
 #[inline(always)]
 fn holds_buffer(call: Call, reply: Reply) -> bool {
     matches!(call, Call::GetBuffer { .. }) && reply.status == CallStatus::Ok
@@ -65,7 +65,7 @@ impl<M: Carrier> Fibers<M> {
             self.call_observed(By::Task(me), Call::Take, None);
             return;
         }
-        // Mostly nobody is readied by it and nothing is due, and then there is nothing to settle.
+        // Usually it readies no task and nothing is due, so there is nothing to settle.
         let reply = self.core.borrow().apply(By::Task(me), Call::Take);
         if reply.value != 0 || self.needs_attention() {
             self.settle_cold(me, reply);
@@ -84,7 +84,7 @@ impl<M: Carrier> Fibers<M> {
         self.leave();
     }
 
-    /// Whether anything may be due. One load; while a deadline is set, a read of the counter too.
+    /// Whether anything may be due. Costs one load, and a read of the counter while a deadline is set.
     #[inline(always)]
     pub(super) fn needs_attention(&self) -> bool {
         let bits = self.attention.bits();
@@ -101,13 +101,13 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// After a call of a task: serves what is due, and lets the right task run.
+    /// After a call of a task: serves everything that is due and lets the right task run.
     #[inline(always)]
     pub(super) fn settle(&self, me: TaskId, reply: Reply) -> Reply {
         if self.needs_attention() {
             self.attend(Some(me));
             if self.core.borrow().is_first(me) {
-                // The look may have ended the wait that the call had just begun, or the run, and with it the task.
+                // The look may have ended the wait that the call just began, or the run and with it the task.
                 return self.resumed_reply(me, reply);
             }
         } else if self.core.borrow().is_first(me) {
@@ -121,10 +121,10 @@ impl<M: Carrier> Fibers<M> {
         self.resumed_reply(me, reply)
     }
 
-    /// What a call comes out as, once the task that made it runs again.
+    /// The outcome of a call when its task runs again.
     #[inline(always)]
     fn resumed_reply(&self, me: TaskId, reply: Reply) -> Reply {
-        // Not told by the status, which may speak of a killed task that the call was about.
+        // The status does not say this: it may be about another, killed task.
         if self.core.borrow().is_killed(me) { self.killed(me, reply) } else { self.core.borrow().resumed(me, reply) }
     }
 
@@ -134,15 +134,15 @@ impl<M: Carrier> Fibers<M> {
         self.settle(me, reply);
     }
 
-    /// Gives the CPU away until this task is first again; `waits`: it is not ready. It leaves the floating-point control
-    /// words `left` in force and finds `wanted` when it returns.
+    /// Gives the CPU away until this task is first again. `waits` means that the task is not ready. It leaves the floating-point control
+    /// words `left` in force and restores `wanted` when it returns.
     ///
-    /// Compiled into its caller, like everything from here to the switch: a processor predicts where a `ret` goes by the
-    /// calls it saw, and a switch in the middle of a call makes it guess wrong at every return until the next switch. With
-    /// no call between a task's body and the switch there is nothing to guess. (Ten times the cost of the switch, measured.)
+    /// Inlined into its caller, like all code from here to the switch. A processor predicts the target of a `ret` from the calls before,
+    /// and a switch inside a call makes every return up to the next switch mispredict. Without a call between a task's body and the switch
+    /// there is nothing to predict. (Measured: mispredictions cost ten times the switch.)
     #[inline(always)]
     pub(super) fn give_way(&self, me: TaskId, mut waits: bool, left: ControlWords, wanted: ControlWords) {
-        // For whoever runs next, to know without reading.
+        // So that the next task knows the words without reading them.
         self.control.set(left);
         loop {
             match if waits { None } else { self.above() } {
@@ -158,7 +158,7 @@ impl<M: Carrier> Fibers<M> {
         wanted.put_in_force(self.control.get());
     }
 
-    /// The fiber that is to run, if it is not on the chain of resumes.
+    /// The fiber that must run, if it is not on the chain of resumes.
     #[inline(always)]
     pub(super) fn above(&self) -> Option<&Fiber<M>> {
         let index = self.core.borrow().first_index()?;
@@ -168,7 +168,7 @@ impl<M: Carrier> Fibers<M> {
         (!next.on_chain.get()).then_some(next)
     }
 
-    /// Runs a task on top of what runs now, until it gives the CPU back.
+    /// Runs a task on top of the present one until it gives the CPU back.
     #[inline(always)]
     pub(super) fn resume(&self, fiber: &Fiber<M>) {
         let coroutine: *mut Option<Stackful> = fiber.coroutine.as_ptr();
@@ -179,13 +179,13 @@ impl<M: Carrier> Fibers<M> {
         let finished = stackful.resume(()).as_return().is_some();
         fiber.on_chain.set(false);
         if finished {
-            // It did not give the CPU away, but left.
+            // The fiber finished instead of giving the CPU away.
             self.control.set(ControlWords::read());
             self.retire(coroutine);
         }
     }
 
-    /// Applies a call without switching; recorded if anything is.
+    /// Applies a call without switching, and records it if there is a trace.
     pub(super) fn apply(&self, by: By, call: Call) -> Reply {
         let reply = self.core.borrow().apply(by, call);
         self.heed(call.deadline());
@@ -201,7 +201,7 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// A call that is recorded and whose time is measured.
+    /// A recorded and measured call.
     #[inline(never)]
     fn call_observed(&self, by: By, call: Call, message: Option<Bytes<'_>>) -> Reply {
         let before = self.config.measure_latency.then(|| self.machine.moment());
@@ -225,7 +225,7 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// The task's own code goes on: nobody looks at anything until its next call.
+    /// The task's own code continues. No one looks at anything until its next call.
     #[inline(always)]
     pub(super) fn leave(&self) {
         if self.observed {

@@ -1,10 +1,10 @@
-//! The watchdog over the carrier: a task that computes without a call for too long loses the carrier its real-time
-//! priority, so that it cannot take the machine away from its users.
+//! The watchdog over the carrier. If a task computes too long without a call, the watchdog takes the carrier's real-time priority, so that
+//! the machine stays usable.
 //!
-//! What counts is the CPU time that the kernel counted for the carrier since it made a call last: a task that waits in the system,
-//! or a process that is stopped, computes nothing. It asks for the next call by a bit of the [attention word](super::attention)
-//! and looks again after a while. A step of that time which is longer than two looks is cut to so much: the kernel counts
-//! the time for which a virtual machine was not run as the carrier's.
+//! It measures the CPU time of the carrier since its last call, because a task that waits in the system, or a stopped process, uses none.
+//! It asks for a sign of the next call by a bit of the [attention word](super::attention) and looks again later. A step of CPU time longer
+//! than two looks counts as two looks, because the kernel charges the carrier for time in which the hypervisor did not run the virtual
+//! machine.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -24,7 +24,7 @@ use crate::system::futex::{sleep_while, wake_one};
 use crate::system::scheduling::{cpu_time_of, own_number, set_policy_of};
 use crate::system::sync::whole;
 
-/// Looks in the time that it allows: a stretch is noticed at most a quarter of that late.
+/// Looks within the allowed time, so that it notices a runaway at most a quarter of that time late.
 const LOOKS: i64 = 4;
 /// The shortest time between two looks.
 const LEAST_PAUSE: Nanos = Nanos::from_millis(1);
@@ -35,7 +35,7 @@ pub(super) struct Watchdog {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the watchdog's thread knows.
+/// The state of the watchdog's thread.
 struct Watch {
     attention: Arc<Attention>,
     ran_away: Arc<Mutex<u64>>,
@@ -48,7 +48,7 @@ struct Watch {
 }
 
 impl Watchdog {
-    /// Watches the calling thread, unless the configuration says zero. What is refused is told in the run's finish.
+    /// Watches the calling thread, unless the configuration says zero. The run's finish reports refusals.
     pub(super) fn start<M: Carrier>(fibers: &Fibers<M>) -> Option<Self> {
         let limit = Some(fibers.config.watchdog).filter(|&limit| limit > Nanos::ZERO)?;
         let mut watch = Watch {
@@ -65,7 +65,7 @@ impl Watchdog {
         let ended = Arc::clone(&end);
         let (in_place, placed) = sync_channel(1);
         let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-            // Nobody listens only if the caller has gone.
+            // The send fails only if the caller has gone.
             let _ = in_place.send(Host.set_policy(policy).err());
             // Acquire pairs with the Release in `drop`.
             while ended.load(Ordering::Acquire) == 0 {
@@ -112,10 +112,10 @@ impl Watch {
         if self.stretch < self.limit {
             return;
         }
-        // Held until the priority is taken: who is caught, and gives it back, waits for that.
+        // Held until the priority is taken; the caught task waits for the lock before it gives the priority back.
         let mut ran_away = whole(&self.ran_away);
         if self.attention.catch() {
-            // At each look: who runs away may wish for another policy meanwhile.
+            // At each look, because the runaway may have set another policy.
             set_policy_of(self.carrier, Policy::Other);
             *ran_away = self.stretch.count().cast_unsigned();
         }
@@ -123,7 +123,7 @@ impl Watch {
 }
 
 impl<M: Carrier> Fibers<M> {
-    /// Reports who ran away, the task whose call or end comes first after, or a procedure, and gives the carrier its policy back.
+    /// Reports the runaway: the task that makes the next call or end, or a procedure. Restores the carrier's policy.
     #[cold]
     pub(super) fn blame(&self, task: Option<TaskId>) {
         let stretch = self.pardon();
@@ -135,8 +135,7 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Gives the carrier back the policy that the watchdog has taken: the most recent that is wished for, by the run or by a task.
-    /// Returns how long somebody has run away.
+    /// Restores the policy that the watchdog has taken: the most recent wish of the run or of a task. Returns the length of the runaway.
     pub(super) fn pardon(&self) -> Nanos {
         let stretch = std::mem::take(&mut *whole(&self.ran_away));
         let refused = renew(&self.machine, Setting::Policy).err();

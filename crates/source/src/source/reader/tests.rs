@@ -107,7 +107,7 @@ fn a_named_pipe_waits_for_its_writer_and_ends_with_it() {
 fn what_does_not_exist_says_what_to_do() {
     let opened = |text: &str| text.parse::<Card>().expect("a card").open(None).err().expect(text).to_string();
     assert!(opened("file:/nowhere/at-all,1ch,8bit").contains("name an existing file"));
-    assert!(opened("file:/tmp,1ch,8bit").contains("name a file"));
+    assert!(opened("file:/tmp,1ch,8bit").contains("name an existing file"));
     assert!(opened("pipe:/dev/null,1ch,8bit").contains("write file:"));
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port").local_addr().expect("an address");
     assert!(opened(&format!("tcp:{free},1ch,8bit")).contains("tcp-listen:"));
