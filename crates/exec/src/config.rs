@@ -1,26 +1,24 @@
-//! How an executive is set up.
+//! [`ExecConfig`]: the configuration of an executive.
 
 use hairspring_machine::{Cpu, CpuSet, Nanos, Refused};
 
 /// Sizes and options of an executive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecConfig {
-    /// Messages that can be under way at once, in all mailboxes and exchanges together; 1 to 65,534.
+    /// The most messages in all mailboxes and exchanges together; 1 to 65,534.
     pub envelopes: u16,
     /// The largest message, in bytes; 12 as in AMX.
     pub message_bytes: usize,
-    /// Stack of each task, in bytes, rounded up to pages, with a guard page below. Only what is touched becomes memory. On fibers
-    /// and in virtual time, timer and interrupt procedures and hooks run on the stack of the task in whose call they come, so each
-    /// stack must hold the task's own deepest call and the deepest procedure upon it. The procedures find the floating-point
-    /// control words that a run begins with, and the task finds its own afterwards.
+    /// Stack of each task, in bytes, rounded up to pages, with a guard page below. Only touched pages use memory. On fibers and in virtual
+    /// time, timer and interrupt procedures and hooks run on the stack of the task that makes a call. So each stack must hold the task's
+    /// deepest call plus the deepest procedure. Procedures get the floating-point control words of a new run, and the task gets its own
+    /// words back afterwards.
     pub stack_bytes: usize,
-    /// How much CPU time a task may use in one stretch without a call before the watchdog takes its real-time priority.
-    /// Zero: nobody watches while it runs.
+    /// The CPU time that a task may use without a call before the watchdog takes its real-time priority. Zero: no watchdog.
     pub watchdog: Nanos,
-    /// Calls to keep in the trace; none: no trace, and no clock reading per call.
+    /// The number of calls in the trace; none: no trace, and no clock reading per call.
     pub trace: Option<usize>,
-    /// Whether to measure how long the executive keeps others out and leaves interrupts unpolled; two clock readings per
-    /// call.
+    /// Whether to measure how long the executive locks its state and leaves interrupts unpolled. Costs two clock readings per call.
     pub measure_latency: bool,
 }
 
@@ -37,17 +35,17 @@ impl Default for ExecConfig {
     }
 }
 
-/// How the thread back-end uses the CPUs.
+/// The CPUs of the thread back-end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadProfile {
     /// All tasks on one CPU: strict priority holds.
     Up {
-        /// Which; none: the last one that the process may run on.
+        /// The CPU; none: the last one that the process may run on.
         cpu: Option<Cpu>,
     },
-    /// Tasks on these CPUs: as many of the most urgent run at once. A wake does not preempt its sender.
+    /// Tasks on these CPUs: each CPU runs one of the most urgent tasks. A wake does not preempt its sender.
     Smp {
-        /// Which; empty: all that the process may run on.
+        /// The CPUs; empty: all that the process may run on.
         cpus: CpuSet,
     },
 }
@@ -56,11 +54,11 @@ pub enum ThreadProfile {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExecError {
-    /// The configuration makes no sense; what to write instead.
+    /// The configuration is invalid. The text says what to write instead.
     ExecConfig(&'static str),
     /// The system has no more threads, memory or descriptors.
     System(std::io::Error),
-    /// A placement that was asked for was not granted.
+    /// The system refused a requested placement.
     Refused(Refused),
 }
 

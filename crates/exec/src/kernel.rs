@@ -1,4 +1,4 @@
-//! [`Kernel`]: the back-end at hand, as contexts hold it.
+//! [`Kernel`]: a context's reference to its back-end.
 
 use hairspring_exec_core::{By, Call, Reply};
 use hairspring_machine::Host;
@@ -7,17 +7,17 @@ use crate::engine::Engine;
 use crate::fiber::Fibers;
 use crate::message::Bytes;
 
-/// The back-end at hand. Small and copied.
+/// A reference to a back-end. Small and `Copy`.
 #[derive(Clone, Copy)]
 pub(crate) enum Kernel<'k> {
-    /// Fibers on this computer, whose calls are compiled into the caller: they cost less than a call through a table.
+    /// Fibers on this computer. Their calls are inlined into the caller, because they cost less than a call through a table.
     Fiber(&'k Fibers<Host>),
     /// Any other.
     Other(&'k dyn Engine),
 }
 
 impl<'k> Kernel<'k> {
-    /// Makes a call. The fiber back-end is compiled into the caller, for it costs less than the call itself.
+    /// Makes a call. The fiber back-end is inlined into the caller, because it costs less than the call itself.
     #[inline(always)]
     pub(crate) fn call(self, by: By, call: Call) -> Reply {
         match self {
@@ -43,7 +43,7 @@ impl<'k> Kernel<'k> {
         }
     }
 
-    /// The back-end for calls whose cost does not matter.
+    /// The back-end, for calls that need not be fast.
     #[inline(never)]
     pub(crate) fn cold(self) -> &'k dyn Engine {
         match self {

@@ -1,7 +1,7 @@
 //! Messages as bytes: any `Copy` type is copied into an envelope and out again.
 //!
-//! The core numbers the envelopes and decides who may touch which; here is their memory. Types come back as they went
-//! in because a mailbox is made for one type and its handle carries it.
+//! The core numbers the envelopes and decides which task may touch which; this file holds their memory. A message keeps its type, because a
+//! mailbox is made for one type and its handle carries that type.
 #![expect(unsafe_code, reason = "copies values of caller-chosen Copy types through untyped slots")]
 
 use core::cell::UnsafeCell;
@@ -34,7 +34,7 @@ struct Grain {
 /// Bytes in a grain, and the largest alignment of a message.
 pub(crate) const GRAIN: usize = 16;
 
-/// Executives that were made in this process.
+/// The number of executives made in this process.
 static HOMES: AtomicU32 = AtomicU32::new(0);
 
 /// The memory of all envelopes.
@@ -54,12 +54,11 @@ impl Slots {
         let grains_per_slot = message_bytes.div_ceil(GRAIN).max(1);
         let count = usize::from(envelopes) * grains_per_slot;
         let grains = (0..count).map(|_| UnsafeCell::new(Grain { _bytes: [MaybeUninit::uninit(); GRAIN] })).collect();
-        // Relaxed: only that no two are alike matters.
+        // Relaxed: only uniqueness matters.
         Self { grains, grains_per_slot, home: HOMES.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// The number of the executive whose envelopes these are: no other in this process has it. (After 2³² of them they would
-    /// repeat.)
+    /// The number of the executive that owns these envelopes, unique in this process up to 2³² executives.
     #[inline(always)]
     pub(crate) fn home(&self) -> u32 {
         self.home

@@ -1,8 +1,7 @@
 //! The trace of a run: every call with its time, its caller and how it came out.
 //!
-//! All that an executive decides follows from its calls, so this is all that is recorded. What people want to see, who ran
-//! and who waited when, is [`replay`](Trace::replay)ed from it through a fresh core; that this core answers each call as the
-//! recorded one did is checked on the way.
+//! All decisions of an executive follow from its calls, so a trace records only the calls. [`replay`](Trace::replay) sends them through a
+//! fresh core and derives who ran and who waited when. It checks that this core answers each call as the recorded one did.
 
 use hairspring_exec_core::{By, Call, Reply};
 use hairspring_machine::Instant;

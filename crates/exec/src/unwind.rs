@@ -1,14 +1,13 @@
-//! Ending a task from the inside: its stack is unwound, so that everything it holds is dropped, up to its first frame.
+//! Ends a task from the inside: unwinds its stack up to the first frame, so that all its values are dropped.
 //!
-//! A kill and `end()` travel as panics that no hook reports; a panic of the task's own code is told from them by its
-//! payload.
+//! A kill and `end()` unwind as panics that no hook reports. Their payload distinguishes them from a panic of the task's own code.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use hairspring_exec_core::Ending;
 
-/// The payload of an unwinding that is no panic.
+/// The payload of an unwinding that is not a panic.
 struct Unwinding(Ending);
 
 /// Unwinds a task that has been killed.
@@ -40,7 +39,7 @@ fn explain(payload: Box<dyn Any + Send>) -> (Ending, Option<String>) {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())

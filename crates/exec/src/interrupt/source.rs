@@ -1,7 +1,7 @@
 //! The thread of one descriptor: it waits, reads, and delivers.
 //!
-//! An error of one read is counted, and the next is tried. The source ends at the end of its data, when reads keep failing, or
-//! when its procedure panics; the reason stands in its [`Health`], which the run tells.
+//! A failed read is counted, and the next one is tried. The source ends at the end of its data, when reads keep failing, or when its
+//! procedure panics. Its [`Health`] keeps the reason, and the run reports it.
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -17,14 +17,14 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use super::{Arrival, Health, InterruptSource};
 use crate::unwind::panic_text;
 
-/// Reads that may fail one after the other before the source is given up: a socket tells each error once, a broken descriptor
-/// fails for ever, within a millisecond or so.
+/// The number of consecutive failed reads that ends a source. A socket reports each error once; a broken descriptor fails for ever and
+/// reaches this limit within about a millisecond.
 const MOST_FAILURES: u32 = 1_000;
 
-/// How long the end of a source waits for its thread, which may be in a read that blocks, or in a procedure that does not return.
+/// How long the end of a source waits for its thread, which may be in a blocking read or in a procedure that does not return.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A running source. Dropping it ends its thread, or leaves it behind if it does not come; it delivers nothing then.
+/// A running source. Dropping it ends its thread. A thread that does not end is abandoned and delivers nothing any more.
 pub(crate) struct SourceThread {
     end: OwnedFd,
     health: Arc<Health>,
@@ -34,7 +34,7 @@ pub(crate) struct SourceThread {
 }
 
 impl SourceThread {
-    /// Starts the thread of a source that has a descriptor; none for software. A policy that is refused is left as it is, and told by [`Health`].
+    /// Starts the thread of a source with a descriptor; none for software. If the system refuses the policy, the thread keeps its own, and [`Health`] reports the refusal.
     /// Returns when the thread is in its place.
     pub(crate) fn start(
         name: &str,
@@ -51,24 +51,24 @@ impl SourceThread {
         };
         let end = eventfd(0, EventfdFlags::CLOEXEC)?;
         let stop = end.try_clone()?;
-        // It has its place before anybody can keep it from getting there.
+        // The thread takes its place before another thread can delay it.
         let (in_place, gone) = sync_channel(1);
         let theirs = Arc::clone(&health);
         let thread = std::thread::Builder::new().name(format!("isp {name}")).spawn(move || {
             if let Some(cpus) = cpus {
-                // Refusal leaves the thread where it is; the executive has reported the same of its own threads.
+                // After a refusal the thread stays where it is; the executive has reported the same for its own threads.
                 let _ = Host.set_affinity(&cpus);
             }
             if let Err(refused) = Host.set_policy(policy) {
                 theirs.refuse(refused);
             }
-            // Nobody listens only if the caller has gone. It lives as long as the thread.
+            // The send fails only if the caller has gone.
             let _ = in_place.send(());
             if let Some(why) = serve(&descriptor, &stop, counts, &theirs, deliver) {
                 theirs.end(why);
             }
         })?;
-        // An error means that the thread has ended, which its first wait would have told.
+        // An error means that the thread has ended, which its first wait would have reported.
         let _ = gone.recv();
         Ok(Some(Self { end, health, gone, thread: Some(thread) }))
     }
@@ -88,7 +88,7 @@ impl Drop for SourceThread {
     }
 }
 
-/// Delivers what comes, until the source is dropped (none) or nothing will come any more (why).
+/// Delivers arrivals until the source is dropped (none) or ends (the reason).
 fn serve(
     descriptor: &OwnedFd,
     stop: &OwnedFd,
@@ -118,7 +118,7 @@ fn serve(
             Ok(None) => return Some("the end of its data".to_owned()),
             Err(error) => {
                 failures += 1;
-                // Where several read, another can be faster; that is no error.
+                // Another reader of the descriptor can be faster; that is not an error.
                 if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
                     health.count_error();
                 }
@@ -145,7 +145,7 @@ fn wait_readable(descriptor: &OwnedFd, stop: &OwnedFd) -> Result<bool, Error> {
     }
 }
 
-/// Reads once: how many firings it stands for; none at the end of the data.
+/// Reads once and returns the number of firings; none at the end of the data.
 fn read_some(descriptor: &OwnedFd, counts: bool) -> Result<Option<u64>, Error> {
     let mut buffer = [0_u8; 4096];
     let wanted = if counts { 8 } else { buffer.len() };

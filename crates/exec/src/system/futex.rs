@@ -1,4 +1,4 @@
-//! Sleeping on a word of memory and waking who sleeps there: the futex calls of Linux.
+//! The futex calls of Linux: sleeping on a word of memory, and waking the sleepers.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU32;
@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicU32;
 use hairspring_exec_core::Moment;
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Sleeps while the word holds `expected`, at most until `deadline` on `CLOCK_MONOTONIC`. May return for no reason:
-/// callers look at the word again. Blocks; one system call.
+/// Sleeps while the word holds `expected`, at most until `deadline` on `CLOCK_MONOTONIC`. May return spuriously: callers look at the word
+/// again. Blocks; one system call.
 pub(crate) fn sleep_while(word: &AtomicU32, expected: u32, deadline: Option<Moment>) {
     let until = deadline.map(|moment| Timespec {
         tv_sec: (moment.as_nanos() / 1_000_000_000).cast_signed(),

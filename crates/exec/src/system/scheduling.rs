@@ -1,4 +1,4 @@
-//! What the kernel is told about threads other than the calling one: their policy, and how much CPU time they had.
+//! System calls about other threads: their scheduling policy and their CPU time.
 #![expect(unsafe_code, reason = "scheduling calls of libc on other threads, by their numbers")]
 
 use hairspring_machine::{Nanos, Policy};
@@ -9,7 +9,7 @@ pub(crate) fn own_number() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// Schedules a thread of this process so. False: the system refused.
+/// Sets the scheduling policy of a thread of this process. False: the system refused.
 pub(crate) fn set_policy_of(thread: i32, policy: Policy) -> bool {
     let (number, priority) = match policy {
         Policy::Fifo(priority) => (libc::SCHED_FIFO, priority),
@@ -21,7 +21,7 @@ pub(crate) fn set_policy_of(thread: i32, policy: Policy) -> bool {
     unsafe { libc::sched_setscheduler(thread, number, &raw const parameters) == 0 }
 }
 
-/// Puts the calling thread behind those of its own priority.
+/// Puts the calling thread behind the others of its priority.
 pub(crate) fn give_way() {
     // SAFETY: no arguments; cannot fail on Linux.
     unsafe { libc::sched_yield() };

@@ -90,7 +90,7 @@ impl Engine for Threads {
         let mut state = self.enter(by);
         let timer = TimerId::from_number(state.apply(by, Call::CreateTimer).result()?);
         let seat = TimerSeat { timer, name: name.to_owned(), body: Some(procedure) };
-        // The body of a deleted timer is gone already.
+        // A deleted timer has no body any more.
         match state.timers.get_mut(timer.index()) {
             Some(old) => *old = seat,
             None => state.timers.push(seat),
@@ -107,7 +107,7 @@ impl Engine for Threads {
         if reply.status == CallStatus::Ok
             && let Some(seat) = state.timers.get_mut(timer.index())
         {
-            // None if this is called by the procedure itself: then it is dropped when it returns.
+            // None if the procedure itself calls this: then it is dropped when it returns.
             gone = seat.body.take();
             seat.timer = TimerId::from_number(u32::MAX);
         }
@@ -140,7 +140,7 @@ impl Engine for Threads {
     fn stop(&self, by: By) {
         let mut state = self.enter(by);
         state.end_run(StopReason::Asked);
-        // Nothing was asked of the core; what the killing led to is seen to on the way out.
+        // The core was not called; `leave` handles the consequences of the kill.
         self.leave(state, by, &Call::Tick { now: Moment::START }, CallStatus::Ok.into());
     }
 }

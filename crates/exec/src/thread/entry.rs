@@ -3,8 +3,8 @@
 //! ```text
 //!   enter: lock ─► (suspended: unlock, park, again) ─► apply ─► conclude ─► settle ─► unlock ─► nudge ─► park ─► outcome
 //! ```
-//! Nudges are issued after the lock is given back: a more urgent thread that was woken before would run, find the lock
-//! taken, and give the CPU back, two switches for nothing.
+//! Nudges are issued after the lock is released. A more urgent thread that was woken earlier would run, find the lock taken, and give the
+//! CPU back: two wasted switches.
 #![expect(unsafe_code, reason = "reads the outcome that was left for the calling thread")]
 
 use hairspring_exec_core::{By, Call, CallStatus, Reply};
@@ -17,21 +17,21 @@ use super::threads::{Shared, Threads};
 use crate::system::scheduling::give_way;
 
 impl Threads {
-    /// The place of the task whose thread this is.
+    /// The place of the calling task's thread.
     #[inline]
     pub(super) fn own(&self) -> Option<&Place> {
         self.own.map(|number| self.shared.places.at(number))
     }
 
-    /// Takes the lock for a call. A task that has been killed unwinds instead; one that has been suspended meanwhile waits
-    /// here until it is resumed, so that its call is made when it may run.
+    /// Takes the lock for a call. A killed task unwinds instead. A suspended task waits here until it is resumed, so that it calls only
+    /// when it may run.
     #[inline]
     pub(super) fn enter(&self, by: By) -> Held<'_, State> {
         self.enter_for(by, false)
     }
 
-    /// The same for a call that may give something back, which is made even if the task has been killed: it comes from a
-    /// destructor, and nobody else would make it.
+    /// Takes the lock for a call that may give something back. A killed task makes it, too, because it comes from a destructor and no other
+    /// code would make it.
     #[inline]
     pub(super) fn enter_for(&self, by: By, gives_back: bool) -> Held<'_, State> {
         let (By::Task(me), Some(number)) = (by, self.own) else { return self.shared.lock.hold() };
@@ -52,14 +52,13 @@ impl Threads {
         }
     }
 
-    /// Sees to what a call led to, gives the lock back, and returns when the caller may run: with the outcome, if it was
-    /// blocked.
+    /// Handles the consequences of a call, releases the lock, and returns when the caller may run, with the outcome of a blocked call.
     #[inline]
     pub(super) fn leave(&self, state: Held<'_, State>, by: By, call: &Call, reply: Reply) -> Reply {
         self.depart(state, by, call, reply);
         let (By::Task(_), Some(place)) = (by, self.own()) else { return reply };
         place.park();
-        // A buffer that was just given is in nobody's hands yet: its task unwinds at its next call, when it can drop it.
+        // The task does not hold a buffer that was just given yet. It unwinds at its next call, when it can drop the buffer.
         if !(matches!(call, Call::GetBuffer { .. }) && reply.status == CallStatus::Ok) {
             place.unwind_if_killed();
         }
@@ -70,7 +69,7 @@ impl Threads {
         reply
     }
 
-    /// The same without waiting for the right to run.
+    /// Handles the consequences of a call without waiting for the right to run.
     #[inline]
     pub(super) fn depart(&self, mut state: Held<'_, State>, by: By, call: &Call, reply: Reply) {
         let me = match by {
@@ -80,12 +79,12 @@ impl Threads {
         state.conclude(me, call, reply);
         let lower_later = state.settle(me, Some(call));
         let to_the_end = match (call, me) {
-            // A run that ends with another start pending begins again behind its equals.
+            // A run with another pending start begins again behind tasks of equal priority.
             (Call::Yield | Call::End { .. }, Some(_)) => true,
             (Call::SetPriority { task, .. }, Some(me)) => *task == me,
             _ => false,
         };
-        // Another of the same priority is first: the kernel has to be told to let it run.
+        // Another task of the same priority is first, so this thread must yield to it.
         let behind = to_the_end && me.is_some_and(|me| state.core.may_run(me) && state.core.first() != Some(me));
         if by == By::Outside {
             self.shared.release_from_outside(state);
@@ -104,7 +103,7 @@ impl Threads {
 }
 
 impl Shared {
-    /// Gives the lock back and issues the nudges that are owed, whoever owes them.
+    /// Releases the lock and issues all nudges that any thread owes.
     #[inline]
     pub(super) fn release<'s>(&'s self, mut state: Held<'s, State>) {
         loop {
@@ -118,9 +117,8 @@ impl Shared {
         }
     }
 
-    /// The same for a thread that is none of the executive's. With all tasks on one CPU it leaves the nudges to the kernel
-    /// thread, which is there: a wake from another CPU is under way for a while after it was issued, and a less urgent task
-    /// would run in that time.
+    /// Releases the lock from a thread outside the executive. If all tasks are on one CPU, the kernel thread on that CPU issues the nudges:
+    /// a wake from another CPU takes a while to arrive, and a less urgent task would run in that time.
     pub(super) fn release_from_outside(&self, mut state: Held<'_, State>) {
         if !state.single || !state.core.observer.owes_any() {
             self.release(state);

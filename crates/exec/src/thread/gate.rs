@@ -1,4 +1,4 @@
-//! [`Gate`]: whether interrupt service procedures may make calls. Between runs they wait here, with their arrival in hand.
+//! [`Gate`]: lets interrupt service procedures make calls during runs. Between runs they wait here with their arrival.
 
 use crate::system::sync::{AtomicU32, Ordering, sleep_while, wake_all};
 
@@ -27,12 +27,12 @@ impl Gate {
     fn turn(&self, state: u32) {
         // Release pairs with the Acquire in `pass`.
         self.state.store(state, Ordering::Release);
-        // All at once, by this thread: those who wait wake nobody, so none of them waits for another to do it.
+        // This thread wakes all waiters at once, so that no waiter depends on another.
         wake_all(&self.state);
     }
 
     pub(super) fn close(&self) {
-        // Relaxed: it hands nothing over. A procedure that has passed goes on, and the closed core takes its calls.
+        // Relaxed: it hands nothing over. A procedure that has passed continues, and the closed core accepts its calls.
         let _ = self.state.compare_exchange(OPEN, CLOSED, Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -41,7 +41,7 @@ impl Gate {
         loop {
             // Acquire pairs with the Release in `turn`.
             match self.state.load(Ordering::Acquire) {
-                // A sleep can end for no reason.
+                // A futex sleep can end spuriously.
                 CLOSED => sleep_while(&self.state, CLOSED, None),
                 state => return state == OPEN,
             }

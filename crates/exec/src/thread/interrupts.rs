@@ -1,7 +1,7 @@
 //! Interrupt service procedures on threads: each runs on the thread of its source, above all tasks.
 //!
-//! A descriptor's thread runs the procedure itself. Posts go through a ring to a thread of the procedure's own, so that a
-//! post neither blocks nor runs foreign code. One procedure never runs twice at once.
+//! A descriptor's thread runs the procedure itself. Posts go through a ring to the procedure's own thread, so that a post neither blocks
+//! nor runs foreign code. A procedure never runs twice at the same time.
 
 use crate::system::clock::instant_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,10 +77,10 @@ impl Threads {
         }
     }
 
-    /// What the thread for posts does all its life.
+    /// The loop of the thread for posts.
     fn drain(&self, procedure: &Procedure) {
         self.shared.take_cpus();
-        // A refusal was found when the executive was made.
+        // The executive has reported a refusal when it was made.
         let _ = Host.set_policy(self.shared.policy(INTERRUPT));
         loop {
             procedure.doorbell.sleep(None);

@@ -1,7 +1,7 @@
 //! The kernel thread: ticks, time-outs, timer procedures, and the limit of a run.
 //!
-//! It sleeps until the next deadline, on its own word, and is rung when an earlier one is set; one that is later than what it
-//! sleeps for costs nothing. Procedures run here, one after the other, without the lock.
+//! It sleeps on its own word until the next deadline. Setting an earlier deadline wakes it; a later one costs nothing. Procedures run here,
+//! one after the other, without the lock.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,10 +18,10 @@ use crate::system::clock::monotonic;
 use crate::system::scheduling::own_number;
 
 impl Threads {
-    /// What the kernel thread does all its life.
+    /// The loop of the kernel thread.
     pub(super) fn keep_time(&self) {
         self.shared.take_cpus();
-        // A refusal was found when the executive was made.
+        // The executive has reported a refusal when it was made.
         let _ = Host.set_policy(KERNEL);
         let place = self.shared.places.at(KERNEL_PLACE);
         place.settle_in(own_number());
@@ -40,7 +40,7 @@ impl Threads {
                 state.open();
             }
             if !state.serve_limit() {
-                // Whatever was to be served is left to the next run.
+                // Due work is left to the next run.
                 state.serving = false;
                 state.look_for_end();
             } else if state.serve_time() {
@@ -64,7 +64,7 @@ impl Threads {
             let next = if state.phase == Phase::Running { state.next_procedure() } else { None };
             let Some((timer, expiry, mut body)) = next else {
                 state.serving = false;
-                // What the end of the run left undone is done in the next.
+                // The next run does what the end of this run left undone.
                 state.tick_first = true;
                 state.look_for_end();
                 self.shared.release(state);
@@ -74,7 +74,7 @@ impl Threads {
             let ending = catch_unwind(AssertUnwindSafe(|| body(self, timer, expiry)));
             let mut state = self.shared.lock.hold();
             let seat = state.timers.get_mut(timer.index()).filter(|seat| seat.timer == timer && seat.body.is_none());
-            // A timer that was deleted meanwhile takes what it captured with it, outside the lock.
+            // A timer that was deleted in the meantime drops its captured values outside the lock.
             let gone = match seat {
                 Some(seat) => seat.body.replace(body),
                 None => Some(body),
@@ -89,7 +89,7 @@ impl Threads {
 }
 
 impl State {
-    /// Ends the run if its limit has come. True while it runs on.
+    /// Ends the run if its limit has come. True if the run continues.
     fn serve_limit(&mut self) -> bool {
         if self.phase == Phase::Running && self.limit.is_some_and(|limit| monotonic() >= limit) {
             self.end_run(StopReason::TimeUp);
@@ -97,7 +97,7 @@ impl State {
         self.phase == Phase::Running
     }
 
-    /// Lets the core serve what is due by now, never before. True if timer procedures are.
+    /// Lets the core serve everything that is due. True if timer procedures are due.
     fn serve_time(&mut self) -> bool {
         let now = monotonic();
         let due = self.core.next_deadline().is_some_and(|next| next <= now);
@@ -115,7 +115,7 @@ impl State {
         self.serving
     }
 
-    /// The next moment at which there is something to do.
+    /// The next time at which something is due.
     fn next_event(&mut self) -> Option<Moment> {
         if self.phase != Phase::Running {
             return None;
@@ -124,7 +124,7 @@ impl State {
         [next, self.limit].into_iter().flatten().min()
     }
 
-    /// A timer or interrupt procedure or a hook panicked: ends the run, in which the panic goes on.
+    /// Ends the run after a panic of a timer or interrupt procedure or of a hook. The caller of `run` gets the panic.
     pub(super) fn burst(&mut self, payload: Box<dyn Any + Send>) {
         self.burst.get_or_insert(payload);
         self.end_run(StopReason::Asked);

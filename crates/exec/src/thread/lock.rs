@@ -1,7 +1,7 @@
 //! The one lock of the thread back-end: a mutex whose holder inherits the priority of its most urgent waiter.
 //!
-//! The mutexes of std are plain: a task that is preempted while it holds one keeps a more urgent task waiting for as long as
-//! anything in between runs. This is `pthread_mutex` with `PTHREAD_PRIO_INHERIT`; uncontended it costs two
+//! The mutexes of std have no priority inheritance: if a task is preempted while it holds one, a more urgent task waits until all tasks in
+//! between are done. This is `pthread_mutex` with `PTHREAD_PRIO_INHERIT`; uncontended it costs two
 //! compare-exchanges and no system call. On request it measures the longest time it was held.
 #![expect(unsafe_code, reason = "pthread_mutex, and the value it guards")]
 
@@ -17,7 +17,7 @@ use crate::system::clock::monotonic;
 
 struct Guarded<T> {
     value: T,
-    /// When it was taken, in nanoseconds of the monotonic clock; kept only if it is measured.
+    /// When the lock was taken, in nanoseconds of the monotonic clock; kept only if the lock is measured.
     since_ns: u64,
     longest_ns: u64,
 }
@@ -35,7 +35,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 unsafe impl<T: Send> Send for Lock<T> {}
 
 impl<T> Lock<T> {
-    /// A free lock; `measured`: each holding costs two readings of the clock.
+    /// A free lock. If it is `measured`, each hold costs two readings of the clock.
     pub(super) fn new(value: T, measured: bool) -> Result<Self, Error> {
         // SAFETY: all zeros is a valid pthread_mutex_t to initialise, and it is initialised before anybody sees it. The
         // attributes live until they are destroyed here.
@@ -52,10 +52,10 @@ impl<T> Lock<T> {
         Ok(Self { mutex, guarded: UnsafeCell::new(Guarded { value, since_ns: 0, longest_ns: 0 }), measured })
     }
 
-    /// Takes it. Blocks while another thread holds it, which then runs at the caller's priority at least.
+    /// Takes the lock. Blocks while another thread holds it; that thread then runs at least at the caller's priority.
     ///
     /// # Panics
-    /// If the system refuses, as it does a thread that holds it already.
+    /// If the system refuses, for instance because the calling thread holds the lock already.
     #[inline]
     pub(super) fn hold(&self) -> Held<'_, T> {
         // SAFETY: initialised in `new` and not moved since.
@@ -76,7 +76,7 @@ impl<T> Drop for Lock<T> {
     }
 }
 
-/// The lock in this thread's hands.
+/// The lock, held by this thread.
 pub(super) struct Held<'l, T> {
     lock: &'l Lock<T>,
     /// The mutex belongs to the thread that took it.
@@ -84,7 +84,7 @@ pub(super) struct Held<'l, T> {
 }
 
 impl<T> Held<'_, T> {
-    /// The longest it was held since this was asked last, if it is measured.
+    /// The longest hold since the last call, if the lock is measured.
     pub(super) fn take_longest(&mut self) -> Option<Nanos> {
         // SAFETY: this thread holds the mutex.
         let guarded = unsafe { &mut *self.lock.guarded.get() };

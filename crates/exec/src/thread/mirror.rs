@@ -1,10 +1,9 @@
-//! [`Mirror`]: the core's observer. It keeps the words of the threads as the core says, and the list of nudges owed.
+//! [`Mirror`]: the core's observer. It sets the threads' words as the core decides, and lists the nudges owed.
 //!
-//! **Nudges.** Whoever lets a task run owes its thread a futex wake, and issues it after the lock is given back. In between
-//! it can itself be preempted, by something that is less urgent than the task it let run; that must not make the task wait
-//! for long. So nudges owed are also on a list under the lock, most urgent first, and everybody who leaves the kernel
-//! issues them all. One that has been issued is struck out in the place of its thread, and taken off the list by
-//! whoever looks next.
+//! **Nudges.** A thread that lets a task run owes that task's thread a futex wake, and issues it after it has released the lock. In between
+//! it can be preempted by a thread that is less urgent than that task, and the task must not wait for that. So all owed nudges are on a
+//! list under the lock, the most urgent first, and every thread that leaves the kernel issues all of them. An issued nudge is cleared in
+//! the place of its thread. The next thread that looks removes it from the list.
 
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -23,13 +22,13 @@ pub(super) const WATCHDOG_PLACE: u32 = 1;
 pub(super) const RUNNER_PLACE: u32 = 2;
 pub(super) const FIRST_TASK_PLACE: u32 = 3;
 
-/// Nudges issued in one go, outside the lock; more are taken in further goes.
+/// The most nudges issued in one round, outside the lock; more take further rounds.
 pub(super) const MOST_NUDGES: usize = 8;
 
-/// What a task does, in its place while it is not doing it.
+/// The procedure of a task while it does not run.
 pub(super) type Body = Mutex<Option<TaskProcedure>>;
 
-/// What the back-end knows of a task that the core does not.
+/// The back-end's own state of a task, beside the core's.
 pub(super) struct Seat {
     pub(super) task: TaskId,
     pub(super) name: String,
@@ -38,19 +37,19 @@ pub(super) struct Seat {
     pub(super) thread: Option<JoinHandle<()>>,
     /// In the middle of a run.
     pub(super) busy: bool,
-    /// What the go word says, or would say if the executive ran.
+    /// The value of the go word, or the value it would have if the executive ran.
     pub(super) may_run: bool,
-    /// Blocked in a call whose outcome it has not been left yet.
+    /// The task is blocked in a call without an outcome yet.
     pub(super) awaiting: bool,
     pub(super) wanted: Priority,
     pub(super) applied: Priority,
-    /// It has not run yet, so its thread may still be on its way to sleep for the first time.
+    /// The task has not run yet, so its thread may still be on its way to its first sleep.
     pub(super) new: bool,
-    /// It lost its real-time priority for the rest of its run.
+    /// The task lost its real-time priority for the rest of its run.
     pub(super) demoted: bool,
-    /// It did not end when it was to, and is not waited for.
+    /// The task did not end in time, and the executive no longer waits for it.
     pub(super) abandoned: bool,
-    /// What the watchdog saw when its calls last changed: their number, and its CPU time then.
+    /// The number of calls that the watchdog saw last, and the CPU time when that number changed.
     pub(super) seen: (u64, Nanos),
 }
 
@@ -92,7 +91,7 @@ pub(super) struct Mirror {
     /// Tasks that may run, and tasks in the middle of a run; abandoned ones do not count.
     pub(super) runnable: usize,
     pub(super) busy: usize,
-    /// Periods of timers that had no run of their own.
+    /// Timer periods without a run of their own.
     pub(super) overruns: u64,
     /// The program's own hooks.
     pub(super) hook_observer: HookObserver,
@@ -141,7 +140,7 @@ impl Mirror {
         self.debts.insert(at, Debt { place, urgency });
     }
 
-    /// This thread is evidently awake.
+    /// Notes that this thread is awake.
     #[inline]
     pub(super) fn awake(&mut self, place: u32) {
         self.places.at(place).answer();
@@ -153,7 +152,7 @@ impl Mirror {
         self.debts.iter().any(|debt| self.places.at(debt.place).owed() != 0)
     }
 
-    /// What is owed, to be issued after unlock.
+    /// The owed nudges, to be issued after the unlock.
     #[inline]
     pub(super) fn nudges(&mut self) -> Nudges {
         let mut nudges = Nudges { list: [(0, 0); MOST_NUDGES], count: 0, more: false };
@@ -177,7 +176,7 @@ impl Mirror {
         nudges
     }
 
-    /// The seat of a task that is there; none for an id of one that was deleted.
+    /// The seat of a task; none for the id of a deleted task.
     pub(super) fn seat_of(&mut self, task: TaskId) -> Option<&mut Seat> {
         self.seats.get_mut(task.index()).filter(|seat| seat.task == task)
     }

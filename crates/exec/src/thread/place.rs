@@ -1,4 +1,4 @@
-//! [`Place`]: the words by which one thread of the executive is stopped and let run.
+//! [`Place`]: the words that stop one thread of the executive and let it run.
 //!
 //! ```text
 //!                 wait, suspend (its `go` := 0, under the lock)
@@ -6,9 +6,9 @@
 //!        ▲        ready (`go` := 1, under the lock)                 │ futex wait while `go` is 0
 //!        └──────────────────── nudge (futex wake, after unlock) ◄───┘
 //! ```
-//! `go` mirrors what the core says of the task and is written under the kernel lock only, so it is a level and not a token:
-//! a nudge too many does nothing, and one that comes before the thread sleeps finds that it does not sleep. `due` is the
-//! number of the nudge that is still owed; whoever issues that one strikes it out, and only that one.
+//! `go` mirrors the core's decision on the task and is written only under the kernel lock. So it is a level and not a token: a superfluous
+//! nudge does nothing, and a nudge before the sleep prevents the sleep. `due` is the number of the nudge that is still owed. The thread
+//! that issues this nudge clears `due`, if it still holds this number.
 #![expect(unsafe_code, reason = "a cell for the outcome of a call, handed over by the go word")]
 
 use std::cell::UnsafeCell;
@@ -48,7 +48,7 @@ impl Place {
         }
     }
 
-    /// Makes it as new for another thread. Under the lock, while no thread has it.
+    /// Resets the place for another thread. Under the lock, while no thread has it.
     pub(super) fn renew(&self) {
         // Relaxed throughout: the thread that gets the place is started after this.
         self.go.store(0, Ordering::Relaxed);
@@ -66,21 +66,21 @@ impl Place {
         self.go.load(Ordering::Acquire) != 0
     }
 
-    /// Lets it run; the nudge is owed. Under the lock.
+    /// Lets the thread run; a nudge is then owed. Under the lock.
     #[inline]
     pub(super) fn allow(&self) {
         // Release pairs with the Acquire in `may_run`.
         self.go.store(1, Ordering::Release);
     }
 
-    /// Stops it at its next look. Under the lock.
+    /// Stops the thread at its next look. Under the lock.
     #[inline]
     pub(super) fn forbid(&self) {
         // Relaxed: nothing is handed over by it; the lock orders it against `allow`.
         self.go.store(0, Ordering::Relaxed);
     }
 
-    /// Sleeps until it may run. Its own thread only.
+    /// Sleeps until the thread may run. For its own thread only.
     #[inline]
     pub(super) fn park(&self) {
         while !self.may_run() {
@@ -89,14 +89,14 @@ impl Place {
         self.answer();
     }
 
-    /// Sleeps until it may run or the moment has come, whichever is first; may return for no reason.
+    /// Sleeps until the thread may run, at most until the moment; may return spuriously.
     pub(super) fn doze(&self, until: Option<Moment>) {
         if !self.may_run() {
             sleep_while(&self.go, 0, until);
         }
     }
 
-    /// It is awake: no nudge is owed any more. Its own thread only.
+    /// Notes that the thread is awake, so that no nudge is owed. For its own thread only.
     #[inline]
     pub(super) fn answer(&self) {
         // Relaxed: it only saves nudges. A nudge owed for a later stop cannot be struck out by this, for the thread stops
@@ -104,7 +104,7 @@ impl Place {
         self.due.store(0, Ordering::Relaxed);
     }
 
-    /// A nudge with this number is owed. Under the lock.
+    /// Notes that a nudge with this number is owed. Under the lock.
     #[inline]
     pub(super) fn owe(&self, number: u32) {
         // Relaxed: it publishes nothing; `go` does.
@@ -117,7 +117,7 @@ impl Place {
         self.due.load(Ordering::Relaxed)
     }
 
-    /// Wakes its thread and strikes that nudge out. Outside the lock; one system call.
+    /// Wakes the thread and clears that nudge. Outside the lock; one system call.
     #[inline]
     pub(super) fn nudge(&self, number: u32) {
         wake_one(&self.go);
@@ -125,14 +125,14 @@ impl Place {
         let _ = self.due.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Whether its task has been killed and is to unwind.
+    /// Whether the task was killed and must unwind.
     #[inline]
     pub(super) fn is_killed(&self) -> bool {
         // Relaxed: a kill takes effect at a call; this one or the next.
         self.killed.load(Ordering::Relaxed)
     }
 
-    /// Unwinds its task if that has been killed, unless its thread unwinds already. Its own thread only.
+    /// Unwinds the task if it was killed, unless the thread unwinds already. For its own thread only.
     #[inline]
     pub(super) fn unwind_if_killed(&self) {
         if self.is_killed() && !std::thread::panicking() {
@@ -146,12 +146,12 @@ impl Place {
         self.killed.store(killed, Ordering::Relaxed);
     }
 
-    /// Whether its thread is to end. Acquire pairs with the Release in `dismiss`.
+    /// Whether the thread must end. Acquire pairs with the Release in `dismiss`.
     pub(super) fn is_dismissed(&self) -> bool {
         self.leave.load(Ordering::Acquire)
     }
 
-    /// Ends its thread when it runs next. Under the lock.
+    /// Ends the thread when it runs next. Under the lock.
     pub(super) fn dismiss(&self) {
         // Release pairs with the Acquire in `is_dismissed`.
         self.leave.store(true, Ordering::Release);
@@ -181,7 +181,7 @@ impl Place {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Leaves the outcome of the call that its task is blocked in.
+    /// Stores the outcome of the call in which the task is blocked.
     ///
     /// # Safety
     /// Under the lock, once for each blocked call, before `allow`.
@@ -192,7 +192,7 @@ impl Place {
         unsafe { *self.outcome.get() = outcome }
     }
 
-    /// How the blocked call came out.
+    /// The outcome of the blocked call.
     ///
     /// # Safety
     /// By its own thread, after a call that blocked and a `park` that followed.
@@ -209,7 +209,7 @@ const PIECE: usize = 64;
 /// Pieces: room for as many places as the core has tasks, and a few for the executive's own threads.
 const PIECES: usize = 65_536 / PIECE + 1;
 
-/// All places, by number. One that was made stays where it is until the executive goes, so it can be reached without a lock.
+/// All places, by number. A place stays at its address until the executive is dropped, so threads reach it without a lock.
 pub(super) struct Places {
     pieces: Box<[OnceLock<Box<[Place]>>]>,
 }
@@ -219,7 +219,7 @@ impl Places {
         Self { pieces: (0..PIECES).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The place with this number; its piece is made when it is first asked for.
+    /// The place with this number. The first access to a piece allocates it.
     #[inline]
     pub(super) fn at(&self, number: u32) -> &Place {
         let number = number as usize;

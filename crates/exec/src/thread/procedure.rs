@@ -59,7 +59,7 @@ impl Interrupts {
         }
     }
 
-    /// What befell them and has not been told yet.
+    /// The troubles that were not reported yet.
     pub(super) fn troubles(&self) -> impl Iterator<Item = SourceTrouble> {
         self.procedures.iter().filter_map(|procedure| procedure.health.tell(procedure.number))
     }

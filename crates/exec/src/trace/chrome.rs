@@ -1,8 +1,8 @@
 //! A trace in the Trace Event Format (JSON), which Perfetto and chrome://tracing show as tracks.
 //!
 //! One track for each interrupt procedure, timer, task and resource, and one for the program around the executive; the most
-//! urgent task on top of the tasks. A task's track has what it does as slices and its calls as marks; an arrow leads from the
-//! call that readied a task to the moment it ran. Times are microseconds since the first call, with nanoseconds as decimals.
+//! urgent task on top of the tasks. A task's track shows its states as slices and its calls as marks. An arrow leads from the call that
+//! readied a task to the moment when it ran. Times are microseconds since the first call, with nanoseconds as decimals.
 
 use hairspring_machine::Instant;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Trace {
     }
 }
 
-/// What has a track.
+/// The owner of a track.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Track {
     Of(Whose),
@@ -162,7 +162,7 @@ impl Out<'_> {
         }
     }
 
-    /// From whoever readied a task to where it ran.
+    /// The arrows from the call that readied a task to its run.
     fn arrows(&mut self) {
         let lanes = self.lanes;
         let mut id = 0;
@@ -204,7 +204,7 @@ impl Out<'_> {
         }
     }
 
-    /// What is neither a slice nor a call.
+    /// The other events: neither slices nor calls.
     fn events(&mut self) {
         let none = json!({});
         for &(_, event) in &self.lanes.events {

@@ -1,7 +1,6 @@
-//! A trace as lanes: for each task, timer, interrupt procedure and resource, the stretches of time in which something held.
+//! A trace as lanes: for each task, timer, interrupt procedure and resource, the stretches of time with one state.
 //!
-//! The exports draw these. A stretch that lasted no time is left out: a task that is readied and runs at once was never
-//! seen to stand ready.
+//! The exports draw the lanes. A stretch of no length is left out: a task that is readied and runs at once has no ready stretch.
 
 use hairspring_machine::{Instant, Nanos};
 use std::collections::BTreeMap;
@@ -13,17 +12,17 @@ use super::{ReplayMismatch, Trace, TraceEvent, TraceEventKind, TraceRecord};
 /// What a task does while it is in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Doing {
-    /// It could run, but a more urgent one does.
+    /// The task is ready, but a more urgent one runs.
     Ready,
-    /// It is first. On several CPUs those that are ready run as well, as many as there are CPUs.
+    /// The task is first. On several CPUs the next ready tasks run as well.
     Run,
-    /// It waits for this.
+    /// The task waits for this.
     Wait(Waiting),
-    /// It was suspended.
+    /// The task was suspended.
     Suspended,
 }
 
-/// A time in which something held.
+/// A stretch of time with one state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stretch<W> {
     pub(super) from: Instant,
@@ -31,7 +30,7 @@ pub(super) struct Stretch<W> {
     pub(super) what: W,
 }
 
-/// Whose call set something off.
+/// The caller that caused an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Whose {
     /// A task's, by index.
@@ -40,9 +39,9 @@ pub(super) enum Whose {
     Timer(usize),
     /// An interrupt procedure's.
     Interrupt(u16),
-    /// That of the kernel task as it served time.
+    /// The kernel task when it served time.
     Kernel,
-    /// That of the program around the executive.
+    /// The program around the executive.
     Outside,
 }
 
@@ -50,13 +49,13 @@ pub(super) enum Whose {
 #[derive(Default, Debug)]
 pub(super) struct TaskLane {
     pub(super) stretches: Vec<Stretch<Doing>>,
-    /// The priority it ran at, from when on; the first is the one it was made with.
+    /// Its priorities, each with the time from which it held; the first is the initial priority.
     pub(super) priorities: Vec<(Instant, u8)>,
-    /// Who readied it, when, and when it ran thereupon.
+    /// The caller that readied it, the time of that, and the time of the run that followed.
     pub(super) readied: Vec<(Whose, Instant, Instant)>,
 }
 
-/// The runs of procedures, by whose they are, in order.
+/// The runs of procedures, by caller, in order.
 pub(super) type Procedures = BTreeMap<Whose, Vec<Stretch<()>>>;
 
 /// A whole trace.
@@ -72,7 +71,7 @@ pub(super) struct Lanes {
     pub(super) procedures: Procedures,
     /// Every event, each with the number of its record.
     pub(super) events: Vec<(usize, TraceEvent)>,
-    /// Who made each call, by the number of its record.
+    /// The caller of each call, by the number of its record.
     pub(super) callers: Vec<Whose>,
 }
 
@@ -81,7 +80,7 @@ pub(super) struct Lanes {
 struct Pen {
     lane: TaskLane,
     open: Option<(Instant, Doing)>,
-    /// Who readied it, until it runs.
+    /// The caller that readied it, until it runs.
     called: Option<(Whose, Instant)>,
 }
 
@@ -100,14 +99,14 @@ impl Pen {
     }
 }
 
-/// What is drawn, and what is not finished yet.
+/// The lanes during drawing.
 #[derive(Default)]
 struct Drawing {
     tasks: Vec<Pen>,
     resources: Vec<Owned>,
 }
 
-/// A resource while it is drawn: its owners so far, and the present one since when.
+/// A resource during drawing: its owners so far, and the present owner with the time of its beginning.
 #[derive(Default)]
 struct Owned {
     stretches: Vec<Stretch<usize>>,
@@ -154,7 +153,7 @@ impl Drawing {
     }
 }
 
-/// The place with this number, made if it is not there yet.
+/// The entry with this number; makes it if it does not exist.
 fn reach<T: Default>(places: &mut Vec<T>, number: usize) -> &mut T {
     if places.len() <= number {
         places.resize_with(number + 1, T::default);
@@ -162,7 +161,7 @@ fn reach<T: Default>(places: &mut Vec<T>, number: usize) -> &mut T {
     &mut places[number]
 }
 
-/// The shortest time that can be drawn: what has no length is given this much.
+/// The shortest stretch that can be drawn; events without length get this length.
 /// Where an empty trace begins.
 pub(super) const BEGINNING: Instant = Instant::from_monotonic(Nanos::ZERO);
 

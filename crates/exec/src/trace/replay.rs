@@ -1,4 +1,4 @@
-//! Playing a trace again: through a fresh core, which tells what happened when.
+//! Replays a trace through a fresh core, which reports what happened when.
 
 use hairspring_exec_core::{Call, Core, Ending, Observer, Priority, Reply, ResourceId, TaskId, TimerId, Waiting};
 use hairspring_machine::Instant;
@@ -14,14 +14,14 @@ pub struct TraceEvent {
     pub what: TraceEventKind,
 }
 
-/// What can happen.
+/// The kinds of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceEventKind {
     /// An idle task was started.
     Start(TaskId),
     /// A task may run from now on.
     Ready(TaskId),
-    /// A task is first from now on: it runs (one CPU), or has run at least from its next call on (threads).
+    /// A task is first from now on: it runs (one CPU), or runs at the latest from its next call on (threads).
     Run(TaskId),
     /// A task was first, is still ready, and is not first any more.
     Preempt(TaskId),
@@ -37,18 +37,18 @@ pub enum TraceEventKind {
     Priority(TaskId, Priority),
     /// A resource has a new owner, or none.
     Own(ResourceId, Option<TaskId>),
-    /// A timer went off.
+    /// A timer expired.
     Expire(TimerId),
     /// A timer had passed this many periods unserved.
     Overrun(TimerId, u64),
-    /// Nobody can run.
+    /// No task can run.
     Idle,
 }
 
-/// The core did not answer a call as the recorded one did.
+/// The core answered a call differently than the recorded one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplayMismatch {
-    /// Which record, counted from 0.
+    /// The number of the record, from 0.
     pub record: usize,
     /// What was recorded.
     pub recorded: TraceRecord,
@@ -65,7 +65,7 @@ impl std::fmt::Display for ReplayMismatch {
 
 impl std::error::Error for ReplayMismatch {}
 
-/// Collects what the core tells.
+/// Collects the events that the core reports.
 #[derive(Default)]
 struct Collector(Vec<TraceEventKind>);
 
@@ -114,15 +114,15 @@ impl Trace {
     /// What happened, in order.
     ///
     /// # Errors
-    /// The core answers some call otherwise than the recorded one: the back-end and the core disagree, or the trace is not
-    /// whole at its beginning.
+    /// The core answers some call differently than the recorded one: the back-end and the core disagree, or the beginning of the trace is
+    /// missing.
     pub fn replay(&self) -> Result<Vec<TraceEvent>, ReplayMismatch> {
         let mut events = Vec::new();
         self.play(|_, event| events.push(event))?;
         Ok(events)
     }
 
-    /// The same, each event told together with the number of the record that it came of.
+    /// Replays and reports each event with the number of its record.
     pub(super) fn play(&self, mut tell: impl FnMut(usize, TraceEvent)) -> Result<(), ReplayMismatch> {
         let mut core = Core::new(self.envelopes, Collector::default());
         let mut first = None;

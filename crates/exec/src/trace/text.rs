@@ -1,4 +1,4 @@
-//! A trace in words: names of what took part, calls and events as people read them, and a table of all of it.
+//! A trace as text: names, calls and events in words, and a table of them.
 
 use hairspring_machine::Instant;
 use std::fmt::Write;
@@ -16,23 +16,23 @@ struct Line {
 }
 
 impl Trace {
-    /// What a task is called; its id where it has no name.
+    /// The name of a task, or its id if it has none.
     pub fn task_name(&self, index: usize) -> String {
         self.tasks.get(index).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("T{index}"))
     }
 
-    /// What a timer is called; its id where it has no name.
+    /// The name of a timer, or its id if it has none.
     pub fn timer_name(&self, index: usize) -> String {
         self.timers.get(index).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("C{index}"))
     }
 
-    /// What an interrupt service procedure is called; its number where it has no name.
+    /// The name of an interrupt service procedure, or its number if it has none.
     pub fn isp_name(&self, number: u16) -> String {
         let name = self.isps.get(usize::from(number)).filter(|name| !name.is_empty());
         name.cloned().unwrap_or_else(|| format!("I{number}"))
     }
 
-    /// What a caller is called.
+    /// The name of a caller.
     fn caller_name(&self, whose: Whose) -> String {
         match whose {
             Whose::Task(index) => self.task_name(index),
@@ -43,7 +43,7 @@ impl Trace {
         }
     }
 
-    /// The trace as a table: one line for each call and each event, with its time since the first call and whose it is.
+    /// The trace as a table: one line for each call and each event, with its time since the first call and its owner.
     ///
     /// # Errors
     /// As [`replay`](Self::replay).
@@ -64,7 +64,7 @@ impl Trace {
         Ok(text)
     }
 
-    /// What one caller does in one call and what befalls it thereby is one line, without what goes without saying.
+    /// Builds the lines. A call and its effect on the caller share one line, and obvious events are left out.
     fn lines(&self) -> Result<Vec<Line>, ReplayMismatch> {
         let lanes = Lanes::of(self)?;
         let mut lines = Vec::new();
@@ -81,7 +81,7 @@ impl Trace {
                     None => lines.push(Line { at: record.at, who, what }),
                 }
             };
-            // That it waits is told below.
+            // The wait follows below.
             let waits = record.reply.status == CallStatus::Blocked && !matches!(record.call, Call::SendWait { .. });
             if is_service(&record.call) && !waits {
                 let failed = !matches!(record.reply.status, CallStatus::Ok | CallStatus::Blocked);
@@ -92,7 +92,7 @@ impl Trace {
                 let before = place.checked_sub(1).map(|before| events[before].1.what);
                 let next = events.get(place + 1).map(|(_, next)| next.what);
                 let goes_without_saying = match event.what {
-                    // Whoever is started is ready, whoever runs was, and whoever ends stops.
+                    // A started task is ready, a running task was ready, and an ended task stops.
                     TraceEventKind::Ready(task) => {
                         before == Some(TraceEventKind::Start(task)) || next == Some(TraceEventKind::Run(task))
                     }
@@ -108,7 +108,7 @@ impl Trace {
         Ok(lines)
     }
 
-    /// Whose event it is, and what it is.
+    /// The owner of an event, and the event in words.
     fn words(&self, event: &TraceEvent) -> (String, String) {
         let task = |task: TaskId| self.task_name(task.index());
         let timer = |timer: TimerId| self.timer_name(timer.index());
@@ -184,12 +184,12 @@ impl Trace {
     }
 }
 
-/// Whether people think of this as a call, and not as a part of one.
+/// Whether this is a call of its own for people, and not a part of one.
 pub(super) fn is_service(call: &Call) -> bool {
     !matches!(call, Call::Take | Call::NextTimer | Call::Tick { .. } | Call::End { .. })
 }
 
-/// A name as it can stand in a line: what would break the line is written as an escape.
+/// A name for one line: characters that would break the line are escaped.
 pub(super) fn in_line(name: &str) -> String {
     name.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect()
 }
@@ -203,7 +203,7 @@ fn ending(how: Ending) -> &'static str {
     }
 }
 
-/// What a task waits for, in words.
+/// The object of a wait, in words.
 pub(super) fn waits_for(waiting: Waiting) -> String {
     match waiting {
         Waiting::Nothing => "nothing".to_owned(),

@@ -12,10 +12,10 @@ use super::lanes::{Doing, Lanes, Stretch, Whose};
 use super::text::in_line;
 use super::{ReplayMismatch, Trace, TraceEventKind};
 
-/// How long a mark is that has no length of its own.
+/// The length of a mark without a length of its own.
 const PULSE_NS: u64 = 1;
 
-/// What a variable holds from some moment on.
+/// The value of a variable from some time on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Value {
     Low,
@@ -37,7 +37,7 @@ struct Scope {
 }
 
 impl Trace {
-    /// The trace as a VCD file. Time 0 is the first call; when that was on the executive's clock stands in a comment.
+    /// The trace as a VCD file. Time 0 is the first call; a comment states its time on the executive's clock.
     ///
     /// # Errors
     /// As [`replay`](Self::replay).
@@ -139,7 +139,7 @@ fn wire(times: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, Value)> {
     settled(changes)
 }
 
-/// One value for each time, the last one, and none that changes nothing.
+/// Keeps the last value of each time, and only changes.
 fn settled(changes: Vec<(u64, Value)>) -> Vec<(u64, Value)> {
     let mut settled: Vec<(u64, Value)> = Vec::with_capacity(changes.len());
     for (at, value) in changes {
@@ -184,7 +184,7 @@ fn code(mut number: usize) -> String {
     }
 }
 
-/// Text in a comment, on one line; the word that would end it is taken apart.
+/// Text in a comment on one line; the word that would end the comment is broken up.
 fn comment(text: &str) -> String {
     format!("$comment {} $end\n", in_line(text).replace("$end", "$ end"))
 }
