@@ -34,42 +34,42 @@
 //!
 //! 1. **Where a task can be preempted.** Sim: in every call and every `work()`. Fiber: at the end of each of its calls and at
 //!    [`TaskCtx::preempt_point`]; a fiber that computes without calls keeps the CPU, and interrupts and timers wait. Everything that is due
-//! (an interrupt, a deadline, the limit of the run) is served before a call, or the end of a run, returns to a task. Procedures that make
-//! each other due for ever take turns with the tasks ([`Finish::floods`]). Threads: at any instruction.
+//!    (an interrupt, a deadline, the limit of the run) is served before a call, or the end of a run, returns to a task. Procedures that make
+//!    each other due for ever take turns with the tasks ([`Finish::floods`]). Threads: at any instruction.
 //! 2. **A call that readies a more urgent task switches before it returns** (not with `ThreadProfile::Smp`, where the task runs
 //!    on another CPU). Priority 0 is the most urgent, 63 the least. Equal priority never preempts: FIFO; a preempted task
 //!    keeps its place at the head.
 //! 3. **Interrupt procedures** run above all tasks and do not nest; the tasks they ready run when the procedure is done.
 //!    Arrivals wait in a bounded ring. An arrival that finds it full is lost and counted in [`Finish::interrupts_lost`].
-//! [`Finish::sources`] names each source that lost arrivals, could not be read, or ended.
+//!    [`Finish::sources`] names each source that lost arrivals, could not be read, or ended.
 //!    [`IspCtx`] has no call that can wait.
 //! 4. **Counting and saturation.** Starts count up to [`MOST_STARTS`](hairspring_exec_core::MOST_STARTS); one more is
 //!    `TriggerOverflow`. One wake is kept for a task that does not wait; a second wake returns `WakeAlreadyPending`. The kept wake and the
-//! signal bits of a task are cleared when its next run begins; `wake_reset` clears the kept wake earlier.
+//!    signal bits of a task are cleared when its next run begins; `wake_reset` clears the kept wake earlier.
 //! 5. **Messages** are copied into an envelope and out of it. A mailbox has four queues: urgency 0 before 3, FIFO within.
 //!    `MailboxFull` (this queue) and `NoEnvelope` (the whole executive) are two errors. An envelope goes back to the pool when
 //!    its message is taken. Taking a message acknowledges the one before; so does the end of the run.
 //! 6. **Wait lists** are in order of priority, FIFO among equals. The priority is the one given for the wait (semaphores offer that), or
-//! else the task's own. A given priority stays; a task's own priority moves the waiter when it changes. Time-outs of other waiters change
-//! nothing.
+//!    else the task's own. A given priority stays; a task's own priority moves the waiter when it changes. Time-outs of other waiters change
+//!    nothing.
 //! 7. **Resources** are owned, nest, and pass directly to the first waiter; no other task can take them first. When a waiter leaves by
-//! time-out or kill, the owner's priority is computed anew. A task that ends as an owner hands its resources on, and this
+//!    time-out or kill, the owner's priority is computed anew. A task that ends as an owner hands its resources on, and this
 //!    is reported ([`Misfortune::HeldResources`]). A wait that could never end is refused as `Deadlock`.
 //! 8. **Effective priority** = the most urgent of the task's own, the ceilings of its resources, and the effective priorities of the tasks
-//! that wait for its resources with inheritance. This holds transitively, at all times.
+//!    that wait for its resources with inheritance. This holds transitively, at all times.
 //! 9. **Timers** expire at `t0 + n·p`, never before, without drift. Missed periods are not made up for: the procedure runs once and gets
-//! their number ([`Expiry::missed`]). A period of zero is refused. A timer may
+//!    their number ([`Expiry::missed`]). A period of zero is refused. A timer may
 //!    delete itself in its own procedure. Procedures run in the kernel task, above all tasks.
 //! 10. **Time-out against signal.** The core processes one of them first, and that one decides. There is exactly one outcome: a task that
-//! gets `TimedOut` never gets a unit, message or resource as well.
+//!     gets `TimedOut` never gets a unit, message or resource as well.
 //! 11. **Interrupt latency** of an executive in user space is two numbers that are never added. One is the longest time for which it locks
-//! its state ([`Finish::longest_lock`]). The other, for fibers, is the longest time between two looks at due work, which the tasks' own
-//! code determines ([`Finish::longest_unpolled`]).
+//!     its state ([`Finish::longest_lock`]). The other, for fibers, is the longest time between two looks at due work, which the tasks' own
+//!     code determines ([`Finish::longest_unpolled`]).
 //! 12. **Environment.** Threads want real-time priority (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`). Without it everything works, but
 //!     strict priority does not hold, and [`Finish::strict`] and [`Finish::refused`] say so. A watchdog above all tasks takes
 //!     the priority of a task that computes too long without a call ([`ExecConfig::watchdog`]); Linux's own real-time throttling stays as
-//! it is. On fibers the watchdog and the sources' threads have real-time priority only if the carrier has. The carrier of fibers runs with
-//! a timer slack of 1 ns.
+//!     it is. On fibers the watchdog and the sources' threads have real-time priority only if the carrier has. The carrier of fibers runs with
+//!     a timer slack of 1 ns.
 //!
 //! # Differences from AMX
 //!
