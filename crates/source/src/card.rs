@@ -73,6 +73,11 @@ impl CardKind {
     pub const ALL: [Self; 8] =
         [Self::Virtual, Self::Unpaced, Self::File, Self::Pipe, Self::Stdin, Self::Tcp, Self::TcpListen, Self::Udp];
 
+    /// What can be written behind its form, as examples: `seed=7`.
+    pub fn options(self) -> impl Iterator<Item = &'static str> {
+        parse::options(self)
+    }
+
     /// The word before the first colon.
     pub fn name(self) -> &'static str {
         parse::CARDS.syntaxes[self as usize].kind

@@ -172,7 +172,7 @@ fn argument(roff: &mut Roff, argument: &Arg) {
     roff.control("TP", []).text(header);
     let mut help = match argument.get_id().as_str() {
         "help" => "Print help; -h prints a summary".to_owned(),
-        _ => argument.get_help().map(ToString::to_string).unwrap_or_default(),
+        _ => argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default(),
     };
     let values = if takes_value { argument.get_possible_values() } else { Vec::new() };
     let (explained, plain): (Vec<_>, Vec<_>) = values.iter().partition(|value| value.get_help().is_some());
@@ -184,7 +184,12 @@ fn argument(roff: &mut Roff, argument: &Arg) {
     if takes_value && !usual.is_empty() {
         help.push_str(&format!(" [default: {}]", usual.join(",")));
     }
-    roff.text([roman(help)]);
+    for (number, paragraph) in help.split("\n\n").enumerate() {
+        if number > 0 {
+            roff.control("IP", []);
+        }
+        roff.text([roman(paragraph)]);
+    }
     if explained.is_empty() {
         return;
     }

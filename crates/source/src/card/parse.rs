@@ -320,11 +320,15 @@ impl<'t> Parts<'t> {
     }
 }
 
+/// What can follow a card of this kind, as examples.
+pub(super) fn options(kind: CardKind) -> impl Iterator<Item = &'static str> {
+    OPTIONS.iter().filter(move |(_, _, kinds)| kinds.contains(&kind)).map(|(_, example, _)| *example)
+}
+
 /// The hint for an unknown part.
 fn unknown(kind: CardKind) -> String {
     let rate = if kind == CardKind::Unpaced { "" } else { "40MS/s, " };
-    let options = OPTIONS.iter().filter(|(_, _, kinds)| kinds.contains(&kind)).map(|(_, example, _)| *example);
-    let options = options.collect::<Vec<_>>().join(", ");
+    let options = options(kind).collect::<Vec<_>>().join(", ");
     format!("not a part of a {} card: choose 4ch, 14bit, u, packed, float, digital, {rate}{options}", kind.name())
 }
 

@@ -8,7 +8,7 @@ use hairspring_device::{AnalogCard, DeviceError};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::{Frames, Layout, SampleRate};
 use hairspring_source::Source;
-use hairspring_source::card::{Card, CardError};
+use hairspring_source::card::{Card, CardError, CardKind};
 
 use crate::exit::Failure;
 
@@ -64,6 +64,21 @@ impl AnyCard {
     }
 }
 
+/// The help of `--card`, with what can be written behind the form of a card. Cards with the same options stand together.
+pub(super) fn help(first: &str) -> String {
+    let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
+    let streams = CardKind::ALL.map(|kind| (kind.name(), kind.options().collect::<Vec<_>>().join(", ")));
+    for (name, options) in streams.into_iter().chain([(AnalogCard::NAME, AnalogCard::OPTIONS.join(", "))]) {
+        match groups.iter_mut().find(|(_, known)| *known == options) {
+            Some((names, _)) => names.push(name),
+            None => groups.push((vec![name], options)),
+        }
+    }
+    let groups = groups.iter().map(|(names, options)| format!("{}: {options}", names.join(", ")));
+    let first = format!("{first} Options follow the form, each after a comma:");
+    [first].into_iter().chain(groups).collect::<Vec<_>>().join("\n\n")
+}
+
 impl FromStr for AnyCard {
     type Err = String;
 
@@ -87,5 +102,29 @@ impl fmt::Display for AnyCard {
             Self::Stream(card) => card.fmt(f),
             Self::Analog(card) => card.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_that_the_help_names_is_understood() {
+        for kind in CardKind::ALL {
+            for option in kind.options() {
+                let place = match kind {
+                    CardKind::File | CardKind::Pipe => "/tmp/x,",
+                    CardKind::Tcp | CardKind::TcpListen | CardKind::Udp => "localhost:5000,",
+                    CardKind::Virtual | CardKind::Unpaced | CardKind::Stdin => "",
+                };
+                let rate = if kind == CardKind::Virtual { ",1MS/s" } else { "" };
+                let data = if option.starts_with("seed") { ",data=noise" } else { "" };
+                let text = format!("{}:{place}1ch,16bit{rate}{data},{option}", kind.name());
+                assert_eq!(text.parse::<AnyCard>().map(|_| ()), Ok(()), "{text}");
+            }
+        }
+        let all = format!("comedi:/dev/comedi0,2ch,10kS/s,{}", AnalogCard::OPTIONS.join(","));
+        assert_eq!(all.parse::<AnyCard>().map(|_| ()), Ok(()), "{all}");
     }
 }

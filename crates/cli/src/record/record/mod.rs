@@ -64,11 +64,13 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+const CARD: &str = "Card to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s. May be repeated: \
+                    each card becomes a recording of its own, NAME-card0, NAME-card1, ...";
+
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Card to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s. May be repeated: each card
-    /// becomes a recording of its own, NAME-card0, NAME-card1, ...
     #[arg(long = "card", value_name = "CARD", required = true, value_parser = parsed::<AnyCard>)]
+    #[arg(help = CARD, long_help = card::help(CARD))]
     #[arg(allow_hyphen_values = true)]
     cards: Vec<AnyCard>,
     /// Name of the recording in an existing folder, without an ending. Several folders make a stripe

@@ -42,6 +42,8 @@ pub struct AnalogCard {
 impl AnalogCard {
     /// What stands before the colon.
     pub const NAME: &'static str = "comedi";
+    /// What can be written behind channels and rate, as examples.
+    pub const OPTIONS: [&'static str; 4] = ["subdevice=1", "range=2", "frames=1000", "fifo=1MiB"];
 
     /// Whether a description is one of such inputs, well written or not.
     pub fn is_named_in(text: &str) -> bool {
