@@ -1,4 +1,4 @@
-//! Recordings for other programs: a view for HDF5 without copying the samples, and cuts as NumPy's `.npy` and as CSV.
+//! Exports of recordings: a view for HDF5 that copies no samples, and cuts as NumPy's `.npy` and as CSV.
 //!
 //! Cuts contain proven samples only; a block that is not what was written ends the export with an error. Every output is a new
 //! file, put in place when it is whole: nothing is overwritten, and nothing half done has the final name.
@@ -42,7 +42,7 @@ impl Cut {
     }
 }
 
-/// Why there is no output. What was begun is removed.
+/// Why an export failed. The incomplete output is removed.
 #[derive(Debug)]
 pub enum ExportError {
     /// The recording cannot be read.
@@ -81,7 +81,7 @@ struct Part {
     frames: Frames,
 }
 
-/// The frames of a cut that are there, as runs without a hole.
+/// The existing frames of a cut, as runs without a hole.
 fn parts(recording: &Recording, cut: Cut) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for block in recording.blocks() {
@@ -95,7 +95,7 @@ fn parts(recording: &Recording, cut: Cut) -> Vec<Part> {
     parts
 }
 
-/// What of a block lies in a cut: where in the block, and which frames. Whole grains.
+/// The part of a block within a cut: its place in the block and its frames, in whole grains.
 fn pieces_of(recording: &Recording, block: &Block, cut: Cut) -> Vec<(usize, Part)> {
     let timeline = recording.timeline();
     let layout = timeline.layout();
@@ -154,12 +154,12 @@ fn read(
     Ok(())
 }
 
-/// What cannot be shown as one array: the cut is empty or has holes.
+/// Refuses a cut that is not one array: an empty cut, or a cut with holes.
 fn one_part(recording: &Recording, cut: Cut, join_holes: bool) -> Result<u64, ExportError> {
     let parts = parts(recording, cut);
     let frames = parts.iter().map(|part| part.frames.0).sum();
     match (&parts[..], join_holes) {
-        ([], _) => Err(ExportError::Unsuitable("there are no frames in this piece of the recording".to_owned())),
+        ([], _) => Err(ExportError::Unsuitable("this piece of the recording has no frames".to_owned())),
         ([_], _) | (_, true) => Ok(frames),
         ([first, second, ..], false) => Err(ExportError::Unsuitable(format!(
             "frames {} to {} are missing in this piece: choose a piece without a gap, or say that gaps may be left out",

@@ -1,4 +1,4 @@
-//! Recordings back out: played to a [`Sink`] on time, or exported as NumPy, CSV and HDF5.
+//! Plays recordings to a [`Sink`] on time, and exports them as NumPy, CSV and HDF5.
 //!
 //! ```text
 //!  Recording ──→ Player ──→ Ring ──→ Feed ──→ Sink

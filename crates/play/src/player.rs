@@ -1,4 +1,4 @@
-//! Disk to output at rate: [`play`], and what became of it, [`Played`].
+//! [`play`]: from the disk to an output at the recorded rate, and its result, [`Played`].
 //!
 //! ```text
 //!   files ──reads──→ ring ──────→ sink ──→ output
@@ -8,10 +8,10 @@
 //! The disk's half reads blocks straight into a ring, several at once, and publishes them in order when their checksums are
 //! right. The sink's half takes them as its clock asks. The ring is filled before the clock starts (preroll).
 //!
-//! What is not there when it is due is missing from the output and counted, frame by frame; the rest is played at its own time.
-//! Gaps of the recording are replayed as they were recorded, or as [`GapFill`] says; a damaged block is a gap, too.
+//! A frame that is not there when it is due is missing from the output and counted. Later frames are played at their own time. Gaps of the
+//! recording are replayed as they were recorded, or as [`GapFill`] says. A damaged block is a gap, too.
 //!
-//! Two threads: the caller's reads, another serves the sink, and ends within the call.
+//! Two threads: the caller reads, and a second thread serves the sink and ends before the call returns.
 
 mod driver;
 pub(crate) mod reader;
@@ -45,13 +45,13 @@ pub use track::{Track, TrackBlock};
 pub struct PlayConfig {
     /// Size of the buffer.
     pub buffer: Bytes,
-    /// The pages it shall lie on.
+    /// The kind of its pages.
     pub pages: Pages,
     /// Blocks that are read at once.
     pub depth: usize,
     /// How full the buffer must be before the clock starts, in thousandths.
     pub preroll_promille: u64,
-    /// What is played in gaps.
+    /// The output during gaps.
     pub gaps: GapFill,
     /// How often the recording is played; `None` until it is stopped.
     pub rounds: Option<u64>,
@@ -70,7 +70,7 @@ impl Default for PlayConfig {
     }
 }
 
-/// Why nothing was played.
+/// Why playing did not begin.
 #[derive(Debug)]
 pub enum PlayError {
     /// The recording has no frames.
@@ -81,7 +81,7 @@ pub enum PlayError {
     Buffer {
         /// What it holds.
         buffer: Bytes,
-        /// The least that would do.
+        /// The smallest possible size.
         least: Bytes,
     },
     /// No memory for the buffer.
@@ -97,7 +97,7 @@ pub enum PlayError {
 impl std::fmt::Display for PlayError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Empty => f.write_str("the recording has no frames that could be played"),
+            Self::Empty => f.write_str("the recording has no frames to play"),
             Self::Rounds => f.write_str("nothing to play in 0 rounds: choose 1 or more"),
             Self::Buffer { buffer, least } => {
                 write!(f, "a buffer of {buffer} does not hold two blocks: choose {least} or more")
@@ -127,13 +127,13 @@ pub struct BadBlock {
     pub why: Unproven,
 }
 
-/// Most bad blocks that are kept one by one.
+/// The most bad blocks in the list.
 pub const MOST_BAD_BLOCKS: usize = 1024;
 
 /// Gaps and bad blocks that may be between disk and sink at once.
 const PADDINGS: usize = 1024;
 
-/// How playing stands.
+/// The present state of playing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlayProgress {
     /// Whether the clock runs.
@@ -150,10 +150,10 @@ pub struct PlayProgress {
     pub elapsed: Nanos,
 }
 
-/// What became of it.
+/// The result of playing.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// What it is worth.
+    /// The verdict.
     pub verdict: RecordingVerdict,
     /// How it ended.
     pub end: End,
@@ -171,7 +171,7 @@ pub struct Played {
     pub gap_frames: Frames,
     /// Frames of blocks that were damaged, all rounds together.
     pub bad_frames: Frames,
-    /// How many such blocks there were.
+    /// The number of damaged blocks.
     pub bad_blocks: u64,
     /// The first of them.
     pub bad: Vec<BadBlock>,
@@ -179,9 +179,9 @@ pub struct Played {
     pub unproven_blocks: u64,
     /// Bytes that were read.
     pub read: Bytes,
-    /// Frames whose place between disk and output is not known: not 0 is an error of ours.
+    /// Frames that are unaccounted for between disk and output. Other than 0, this is a bug of Hairspring.
     pub unaccounted_frames: i128,
-    /// What the sink's clock asks for; `None` if it has none.
+    /// The rate of the sink's clock; `None` if it has none.
     pub wanted: Option<SampleRate>,
     /// What the output took from the start of the clock to the end.
     pub reached: Option<ByteRate>,
@@ -189,13 +189,13 @@ pub struct Played {
     pub elapsed: Nanos,
     /// From the beginning to the start of the clock.
     pub preroll: Nanos,
-    /// How late the sink was served at worst, after the time it had asked for.
+    /// The greatest lateness of serving the sink, after its requested time.
     pub worst_lateness: Nanos,
     /// The least the buffer held while the clock ran and data were to come.
     pub low_water: Option<Bytes>,
     /// How the buffer was.
     pub ring: Fill,
-    /// The buffer that was given, and what was refused.
+    /// The granted buffer, and the refusals.
     pub granted: Granted,
     /// The ways to the disk.
     pub fallbacks: Vec<Fallback>,

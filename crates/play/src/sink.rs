@@ -1,7 +1,7 @@
-//! [`Sink`]: what takes a played stream; the counterpart of [`Source`](hairspring_source::Source).
+//! [`Sink`]: takes a played stream; the counterpart of [`Source`](hairspring_source::Source).
 //!
-//! A clocked sink never waits: what is not there when it is due is missing from the output, counted, and played neither later
-//! nor twice. What comes after it is played at its own time, as if nothing had been missing.
+//! A clocked sink never waits. A frame that is not there when it is due is missing from the output and counted; it is played neither later
+//! nor twice. Later frames are played at their own time.
 //!
 //! ```text
 //! recording   0 1 2 3 4 5 6 7 8 9
@@ -27,18 +27,18 @@ pub use output::{Checked, Checker, Null, Output, Writer};
 pub use unclocked::Unclocked;
 pub use virtual_output::VirtualOutput;
 
-/// What a sink is.
+/// The properties of a sink.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SinkDescription {
     /// Frames per second; `None` if it takes them as fast as they come.
     pub rate: Option<SampleRate>,
     /// Size of its FIFO; 0 if it has none.
     pub fifo: Bytes,
-    /// What the device is called.
+    /// The name of the device.
     pub hardware: String,
 }
 
-/// What a sink itself counted.
+/// The counters of a sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SinkCounters {
     /// Frames of the recording that it took.
@@ -60,7 +60,7 @@ pub struct SinkCounters {
 pub enum Late {
     /// The buffer was empty: the disk was slower than the output for longer than the buffer lasts.
     BufferEmpty,
-    /// They were in the buffer, but nobody filled the hardware's FIFO in time: the machine was busy or stalled.
+    /// The frames were in the buffer, but the hardware's FIFO was not filled in time: the machine was busy or stalled.
     ServedLate,
 }
 
@@ -87,7 +87,7 @@ pub struct Underrun {
     pub found: Nanos,
 }
 
-/// What a sink wants after having been served.
+/// What a sink waits for after it was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SinkNext {
     /// To be called at this time (`CLOCK_MONOTONIC`).

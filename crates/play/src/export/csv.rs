@@ -11,12 +11,12 @@ use hairspring_record::verify::ReadProgress;
 use hairspring_ring::gap::Gap;
 use hairspring_ring::units::{Frames, SampleRate};
 
-/// How.
+/// Options of a CSV export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Csv {
-    /// Which frames.
+    /// The exported frames.
     pub cut: Cut,
-    /// Most rows; more are an error. CSV is some ten times as large as the recording.
+    /// The most rows; more are an error. CSV is about ten times as large as the recording.
     pub most_frames: Frames,
 }
 

@@ -10,12 +10,12 @@ use hairspring_record::verify::ReadProgress;
 use hairspring_ring::layout::Container;
 use hairspring_ring::units::Frames;
 
-/// How.
+/// Options of a NumPy export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Npy {
-    /// Which frames.
+    /// The exported frames.
     pub cut: Cut,
-    /// Whether frames around a gap may become neighbours. An array cannot say where one was.
+    /// Whether frames around a gap may become neighbours. An array cannot mark a gap.
     pub leave_out_gaps: bool,
 }
 

@@ -16,7 +16,7 @@ use hairspring_ring::units::Bytes;
 
 /// How often a sink that waits for the preroll looks without having been woken.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);
-/// How often the caller sees how it stands.
+/// How often the caller gets the progress.
 const PROGRESS_EVERY: Nanos = Nanos::from_millis(100);
 /// The longest sleep: a wish to stop is seen after it.
 const LONGEST_SLEEP: Nanos = Nanos::from_millis(50);
@@ -115,7 +115,7 @@ impl Driver {
             let time = now();
             if time - shown >= PROGRESS_EVERY || matches!(next, SinkNext::Ended(_)) {
                 shown = time;
-                // Never waits: who shows it may be slow.
+                // Never waits, because the display may be slow.
                 if let Ok(mut board) = board.try_lock() {
                     *board = self.progress(time);
                 }
@@ -160,7 +160,7 @@ fn thread_cpu() -> Nanos {
 /// is called about ten times a second.
 ///
 /// # Errors
-/// Whatever keeps it from beginning; then nothing was played. What goes wrong later is in the result.
+/// Reasons that prevent the beginning. Later failures are in the result.
 pub fn play(
     track: &Track,
     sink: Box<dyn Sink>,

@@ -33,7 +33,7 @@ use hairspring_ring::units::{Bytes, Frames};
 /// How long the reader waits without being called; it is woken by the disk and by room before.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(50);
 
-/// What the reader counted.
+/// The counters of the reader.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
     /// Frames that went into the ring.
@@ -73,7 +73,7 @@ struct Flight {
     published: u64,
 }
 
-/// What the reader waits for.
+/// The event that the reader waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The disk, room in the ring, or this time.
@@ -224,7 +224,7 @@ impl Reader {
         self.producer.notifier().clear();
     }
 
-    /// Ends before the end. What is on its way is waited for: the disk writes into the ring until then.
+    /// Stops early. Waits for the reads under way, because the disk writes into the ring until they are done.
     pub(crate) fn stop(&mut self, now: impl FnOnce() -> Nanos) {
         if self.ended {
             return;

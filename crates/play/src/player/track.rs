@@ -1,4 +1,4 @@
-//! [`Track`]: what is to be played: which blocks lie where, and which frames they are.
+//! [`Track`]: the blocks and frames to be played, and their places in the files.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub struct TrackBlock {
     pub offset: u64,
 }
 
-/// What is to be played.
+/// The recording to be played.
 #[derive(Clone, Debug)]
 pub struct Track {
     /// How the frames lie in the bytes.

@@ -1,4 +1,4 @@
-//! [`Feed`]: the end of a ring from which a sink takes its frames, with something in place of what is missing.
+//! [`Feed`]: the end of a ring from which a sink takes its frames, with gaps filled.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +11,15 @@ use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{Consumer, Fill};
 
-/// What is played where the recording has a gap.
+/// The output where the recording has a gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GapFill {
-    /// Zeros, for as long as the gap is: what follows comes at its own time.
+    /// Zeros for the length of the gap: later frames keep their time.
     #[default]
     Zero,
-    /// The last frame before it, for as long as the gap is.
+    /// The last frame before the gap, for the length of the gap.
     Hold,
-    /// Nothing: what follows comes early.
+    /// Nothing: later frames come early.
     Skip,
 }
 
@@ -48,7 +48,7 @@ impl FromStr for GapFill {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|gaps| gaps.name() == text);
-        found.ok_or_else(|| format!("'{text}' is nothing to play in gaps: choose zero, hold or skip"))
+        found.ok_or_else(|| format!("'{text}' is not a way to fill gaps: choose zero, hold or skip"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Output`]: where a sink's frames go: nowhere, into a file or a pipe, or to one who knows what they must be.
+//! [`Output`]: the destination of a sink's frames: nothing, a file or a pipe, or a checker.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,11 +33,11 @@ pub trait Output: Send {
         Ok(())
     }
 
-    /// What it is called.
+    /// The name of the output.
     fn name(&self) -> String;
 }
 
-/// Takes everything and keeps nothing.
+/// Discards all frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Null;
 
@@ -94,16 +94,16 @@ impl<W: Write + Send> Output for Writer<W> {
     }
 }
 
-/// What a [`Checker`] found.
+/// The findings of a [`Checker`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Frames of the recording that are what they must be.
+    /// Frames of the recording that match the pattern.
     pub right: u64,
     /// Frames in place of missing ones.
     pub filled: u64,
     /// Frames that were not there in time.
     pub missing: u64,
-    /// The first frame that is not what it must be.
+    /// The first frame that differs from the pattern.
     pub wrong: Option<Mismatch>,
     /// Whether all pieces and holes followed each other.
     pub in_order: bool,
