@@ -40,6 +40,9 @@ _hairspring() {
             hairspring,delay)
                 cmd="hairspring__subcmd__delay"
                 ;;
+            hairspring,doctor)
+                cmd="hairspring__subcmd__doctor"
+                ;;
             hairspring,exit-codes)
                 cmd="hairspring__subcmd__exit__subcmd__codes"
                 ;;
@@ -106,6 +109,9 @@ _hairspring() {
             hairspring,trace)
                 cmd="hairspring__subcmd__trace"
                 ;;
+            hairspring,turn)
+                cmd="hairspring__subcmd__turn"
+                ;;
             hairspring,verify)
                 cmd="hairspring__subcmd__verify"
                 ;;
@@ -132,6 +138,9 @@ _hairspring() {
                 ;;
             hairspring__subcmd__help,delay)
                 cmd="hairspring__subcmd__help__subcmd__delay"
+                ;;
+            hairspring__subcmd__help,doctor)
+                cmd="hairspring__subcmd__help__subcmd__doctor"
                 ;;
             hairspring__subcmd__help,exit-codes)
                 cmd="hairspring__subcmd__help__subcmd__exit__subcmd__codes"
@@ -199,6 +208,9 @@ _hairspring() {
             hairspring__subcmd__help,trace)
                 cmd="hairspring__subcmd__help__subcmd__trace"
                 ;;
+            hairspring__subcmd__help,turn)
+                cmd="hairspring__subcmd__help__subcmd__turn"
+                ;;
             hairspring__subcmd__help,verify)
                 cmd="hairspring__subcmd__help__subcmd__verify"
                 ;;
@@ -209,7 +221,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version round chain caller sheet compare ab delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="-h -V --help --version round chain turn caller sheet compare ab delay clock can doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -458,6 +470,40 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__doctor)
+            opts="-h --for --allow --turn --seed --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "machine" -- "${cur}"))
+                    return 0
+                    ;;
+                --turn)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__exit__subcmd__codes)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -561,7 +607,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="round chain caller sheet compare ab delay clock can plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="round chain turn caller sheet compare ab delay clock can doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -673,6 +719,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__delay)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__doctor)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -981,6 +1041,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__trace)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__turn)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1613,6 +1687,20 @@ _hairspring() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__turn)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -126,7 +126,10 @@ const TABLE: [Row; 16] = [
         exit: Exit::NotShown,
         code: 11,
         meaning: "not shown: the evidence decides neither yes nor no",
-        of: &[("can", "at least one requirement is not shown, and none is answered with no")],
+        of: &[
+            ("can", "at least one requirement is not shown, and none is answered with no"),
+            ("doctor", "the computer differs from itself, so nothing is concluded"),
+        ],
     },
     Row {
         exit: Exit::NotSet,
@@ -143,6 +146,7 @@ const TABLE: [Row; 16] = [
         of: &[
             ("sheet", "what had been measured was printed"),
             ("can", "the answers that were found are shown"),
+            ("doctor", "what the complete blocks say is shown"),
             ("delay", "the delays that were made are shown"),
             ("record", "at the second signal; the first one ends the recording in order"),
             ("play", "at the second signal; the first one ends playing in order"),

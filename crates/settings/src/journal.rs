@@ -94,6 +94,13 @@ pub enum RestoreOutcome {
     Failed(String),
 }
 
+impl Restored {
+    /// Whether the file has its old value again.
+    pub fn is_good(&self) -> bool {
+        matches!(self.outcome, RestoreOutcome::Done | RestoreOutcome::WasOld)
+    }
+}
+
 impl fmt::Display for Restored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, old) = (self.path.display(), &self.old);

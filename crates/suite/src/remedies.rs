@@ -12,7 +12,7 @@ use hairspring_time::Timebase;
 
 use crate::probe::{Context, Probes, Reading, Row, Setting, Taken};
 use crate::rounds::median;
-use crate::workload::{ReactionSource, Workload, WorkloadRun};
+use crate::workload::{ReactionSource, Workload, WorkloadPlace, WorkloadRun};
 
 /// Pairs of blocks, one with the remedy and one without; in every second pair the remedy comes first.
 const PAIRS: usize = 2;
@@ -25,6 +25,8 @@ const PERIOD: Nanos = Nanos::from_millis(1);
 /// The kernel's timer slack for an ordinary thread, and what periodic threads set.
 const SLACK_USUAL: Nanos = Nanos::from_micros(50);
 const SLACK_LEAST: Nanos = Nanos::new(1);
+/// A first run that is not counted.
+const WARM_UP: Nanos = Nanos::from_millis(5);
 
 /// The probes of the chapter.
 pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
@@ -121,21 +123,16 @@ fn idle_off<M: Machine + Clone + Sync>(
             "take the sheet as root, or give your group the device by a udev rule",
         )
     })?;
-    let mut run = WorkloadRun {
-        workload,
-        priority: Some(context.priority),
-        cpu: context.cpu,
-        span: Nanos::from_millis(5),
-        slack: SLACK_LEAST,
-    };
+    let mut place = WorkloadPlace { priority: Some(context.priority), slack: SLACK_LEAST, cpu: context.cpu };
+    let run = |place, span| WorkloadRun { workload, place: Some(place), fire_from: context.other, span };
     let mut caveat = None;
-    if run.observe(timebase, context.interrupted).is_err() {
-        run.priority = None;
+    if run(place, WARM_UP).observe(timebase, context.interrupted).is_err() {
+        place.priority = None;
         caveat = Some("SCHED_FIFO was refused: measured as an ordinary thread");
     }
     let ratios = ratios(context, share, &mut |with, span| {
         let held = if with { IdleLatency::hold(0).ok() } else { None };
-        let median = observed(&WorkloadRun { span, ..run }, timebase, context.interrupted);
+        let median = observed(&run(place, span), timebase, context.interrupted);
         drop(held);
         median
     })?;
@@ -145,7 +142,8 @@ fn idle_off<M: Machine + Clone + Sync>(
 fn slack<M: Machine + Clone + Sync>(context: &Context<'_, M>, timebase: &Timebase<Host>) -> Taken {
     let ratios = ratios(context, SLACK_SHARE, &mut |with, span| {
         let slack = if with { SLACK_LEAST } else { SLACK_USUAL };
-        let run = WorkloadRun { workload: Workload::Loop(PERIOD), priority: None, cpu: context.cpu, span, slack };
+        let place = WorkloadPlace { priority: None, slack, cpu: context.cpu };
+        let run = WorkloadRun { workload: Workload::Loop(PERIOD), place: Some(place), fire_from: None, span };
         observed(&run, timebase, context.interrupted)
     })?;
     Ok(Reading::samples(ratios))

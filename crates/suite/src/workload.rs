@@ -75,17 +75,26 @@ impl ReactionSource {
     }
 }
 
+/// Under which settings a workload runs.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadPlace {
+    /// The priority under `SCHED_FIFO`; none for an ordinary program.
+    pub priority: Option<u8>,
+    /// The timer slack of an ordinary program; a real-time one has none.
+    pub slack: Nanos,
+    /// The CPU that it runs on.
+    pub cpu: Cpu,
+}
+
 /// Where and for how long a workload runs.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadRun {
     /// What runs.
     pub workload: Workload,
-    /// The priority under `SCHED_FIFO`; none for an ordinary program.
-    pub priority: Option<u8>,
-    /// The timer slack of an ordinary program; a real-time one has none.
-    pub slack: Nanos,
-    /// The CPU that it runs on. Events are fired from another one, where there is another.
-    pub cpu: Cpu,
+    /// Under which settings; none for those of the calling thread.
+    pub place: Option<WorkloadPlace>,
+    /// The CPU that events of a reaction are fired from; by default one that the calling thread may use and the job does not.
+    pub fire_from: Option<Cpu>,
     /// For how long.
     pub span: Nanos,
 }
@@ -110,19 +119,21 @@ impl WorkloadRun {
     /// # Errors
     /// The policy or the source cannot be had here; with what would help.
     pub fn observe(&self, timebase: &Timebase<Host>, interrupted: &AtomicBool) -> Result<Observed, Absent> {
-        let settings = RealTime {
-            policy: Some(self.priority.map_or(Policy::Other, Policy::Fifo)),
-            cpu: Some(self.cpu),
-            lock_memory: self.priority.is_some(),
-            slack: Some(self.slack),
-        };
+        let settings = self.place.map_or_else(RealTime::default, |place| RealTime {
+            policy: Some(place.priority.map_or(Policy::Other, Policy::Fifo)),
+            cpu: Some(place.cpu),
+            lock_memory: place.priority.is_some(),
+            slack: Some(place.slack),
+        });
         // Relaxed: a plain flag.
         let stopped = || interrupted.load(Ordering::Relaxed);
         let began = Host.monotonic();
         let end = began + self.span;
         let mut observed = Observed::default();
         if let Workload::Reaction(source) = self.workload {
-            let other = Host.affinity().0.into_iter().find(|other| *other != self.cpu);
+            let used = self.place.map(|place| place.cpu);
+            let another = || Host.affinity().0.into_iter().find(|other| Some(*other) != used);
+            let other = self.fire_from.or_else(another);
             while Host.monotonic() < end && !stopped() {
                 // A short turn after the other, so that an interruption does not have to wait for all of it.
                 let left = (end - Host.monotonic()).min(Nanos::from_secs(1));
@@ -190,12 +201,17 @@ fn delays(
 mod tests {
     use super::*;
 
+    fn ordinary(cpu: Cpu) -> WorkloadPlace {
+        WorkloadPlace { priority: None, slack: Nanos::new(1), cpu }
+    }
+
     #[test]
     fn every_workload_gives_events() {
         let timebase = Timebase::calibrate(Host).expect("a time base");
         let cpu = Host.affinity().0.last().copied().expect("a CPU");
         let of = |workload| {
-            let run = WorkloadRun { workload, priority: None, cpu, span: Nanos::from_millis(60), slack: Nanos::new(1) };
+            let run =
+                WorkloadRun { workload, place: Some(ordinary(cpu)), fire_from: None, span: Nanos::from_millis(60) };
             run.observe(&timebase, &AtomicBool::new(false)).expect("an ordinary program may")
         };
         let looped = of(Workload::Loop(Nanos::from_millis(1)));
@@ -204,6 +220,9 @@ mod tests {
         let delayed = of(Workload::Delay(Nanos::from_micros(100)));
         assert!(delayed.values.len() > 10 && delayed.values.iter().all(|late| *late >= 0.0), "{delayed:?}");
         assert!(!of(Workload::Reaction(ReactionSource::Eventfd)).values.is_empty());
+        let workload = Workload::Reaction(ReactionSource::Software);
+        let run = WorkloadRun { workload, place: None, fire_from: Some(cpu), span: Nanos::from_millis(60) };
+        assert!(!run.observe(&timebase, &AtomicBool::new(false)).expect("as started").values.is_empty());
     }
 
     #[test]
@@ -211,7 +230,7 @@ mod tests {
         let timebase = Timebase::calibrate(Host).expect("a time base");
         let cpu = Host.affinity().0.last().copied().expect("a CPU");
         let workload = Workload::Loop(Nanos::from_millis(1));
-        let run = WorkloadRun { workload, priority: None, cpu, span: Nanos::from_secs(600), slack: Nanos::new(1) };
+        let run = WorkloadRun { workload, place: Some(ordinary(cpu)), fire_from: None, span: Nanos::from_secs(600) };
         let observed = run.observe(&timebase, &AtomicBool::new(true)).expect("an ordinary program may");
         assert!(observed.values.is_empty(), "{observed:?}");
     }

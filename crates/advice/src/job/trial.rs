@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::{Cpu, Host, Machine, Nanos};
 use hairspring_settings::IdleLatency;
 use hairspring_sheet::Absent;
-use hairspring_suite::workload::{Observed, Workload, WorkloadRun};
+use hairspring_suite::workload::{Observed, Workload, WorkloadPlace, WorkloadRun};
 use hairspring_time::Timebase;
 
 use super::answer::JobAnswer;
@@ -57,6 +57,8 @@ const SPAN: (Nanos, Nanos) = (Nanos::from_secs(4), Nanos::from_secs(20));
 const MORE: f64 = 3.0;
 /// The blocks of the two arms: whose turn it is.
 const TURNS: [usize; 8] = [0, 1, 1, 0, 1, 0, 0, 1];
+/// A first run that is not counted.
+const WARM_UP: Nanos = Nanos::from_millis(20);
 /// About how long an event takes where the requirement does not say.
 const REACTION: Nanos = Nanos::from_micros(400);
 
@@ -96,23 +98,20 @@ impl Trial {
     ) -> Result<Self, Absent> {
         let cpu = request.cpu.or_else(|| Host.affinity().0.last().copied()).unwrap_or(Cpu(0));
         let mut notes = Vec::new();
-        let mut run = WorkloadRun {
-            workload: requirement.workload,
-            priority: (!requirement.ordinary).then_some(request.priority),
-            cpu,
-            span: Nanos::from_millis(20),
-            slack: Nanos::new(1),
-        };
+        let mut place =
+            WorkloadPlace { priority: (!requirement.ordinary).then_some(request.priority), slack: Nanos::new(1), cpu };
+        let run =
+            |place, span| WorkloadRun { workload: requirement.workload, place: Some(place), fire_from: None, span };
         // A short one to warm up, and to see whether the policy is permitted.
-        if let Err(absent) = run.observe(timebase, interrupted) {
-            if run.priority.take().is_none() {
+        if let Err(absent) = run(place, WARM_UP).observe(timebase, interrupted) {
+            if place.priority.take().is_none() {
                 return Err(absent);
             }
-            run.observe(timebase, interrupted)?;
+            run(place, WARM_UP).observe(timebase, interrupted)?;
             notes.push(format!("SCHED_FIFO was refused, so it ran as an ordinary program: {}", told(&absent)));
         }
         let turns = request.span_of(requirement).count() * 2 / TURNS.len() as i64;
-        run.span = Nanos::new(turns.max(1));
+        let span = Nanos::new(turns.max(1));
         let polls = IdleLatency::in_force().ok().flatten() == Some(0);
         let without = if polls { None } else { Some(IdleLatency::hold(0)) };
         let both = match without {
@@ -136,7 +135,7 @@ impl Trial {
             if arm == 1 && held.is_none() {
                 continue;
             }
-            let one = run.observe(timebase, interrupted)?;
+            let one = run(place, span).observe(timebase, interrupted)?;
             drop(held);
             observed[arm].values.extend(one.values);
             observed[arm].watched += one.watched;
@@ -151,7 +150,7 @@ impl Trial {
             let answer = JobAnswer::of(requirement, &evidence);
             Arm { settings, evidence, answer }
         });
-        let policy = run.priority.map_or_else(|| "an ordinary program".to_owned(), |p| format!("SCHED_FIFO {p}"));
+        let policy = place.priority.map_or_else(|| "an ordinary program".to_owned(), |p| format!("SCHED_FIFO {p}"));
         let idle = if polls { "idle states are off already" } else { "idle states as they are" };
         Ok(Self {
             arms: arms.collect(),

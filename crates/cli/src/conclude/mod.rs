@@ -1,6 +1,7 @@
 //! The commands that conclude: what figures mean for a job.
 
 pub(crate) mod can;
+pub(crate) mod doctor;
 mod jobs;
 
 use clap::Subcommand;
@@ -9,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::page::Group;
 
 /// The commands of this folder, in the order of the help.
-pub(crate) const GROUP: Group = Group { heading: "Conclude", pages: &[can::PAGE] };
+pub(crate) const GROUP: Group = Group { heading: "Conclude", pages: &[can::PAGE, doctor::PAGE] };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -18,12 +19,18 @@ pub(crate) enum Command {
     /// Each requirement is watched on this computer, as it is and with idle states off, or looked up in a sheet. An answer has a
     /// confidence of 95 % and holds for the computer as it was while it was watched.
     Can(can::Arguments),
+    /// Find what limits a job here: try each permitted setting and say what it brings
+    ///
+    /// Each setting has its turns in random order, beside turns without any. The best combination is confirmed on fresh turns. Only
+    /// settings that end with a program are tried; with --allow machine also those of the machine, which are restored.
+    Doctor(doctor::Arguments),
 }
 
 impl Command {
     pub(crate) fn run(&self) -> Result<Exit, Failure> {
         match self {
             Self::Can(arguments) => can::run(arguments),
+            Self::Doctor(arguments) => doctor::run(arguments),
         }
     }
 }

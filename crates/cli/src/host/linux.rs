@@ -33,6 +33,16 @@ pub(crate) enum SystemCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// Do a job under the settings of this process; `doctor` starts it
+    #[command(hide = true)]
+    Turn {
+        /// What the job is
+        job: String,
+        /// For how long
+        span_ns: i64,
+        /// Where events are fired from
+        fire_from: u32,
+    },
     /// Make the calls of the chapter Callers from Rust; `sheet` starts it
     #[command(hide = true)]
     Caller {
@@ -58,6 +68,7 @@ impl SystemCommand {
             Self::Record(command) => command.run(),
             Self::Drive(command) => command.run(),
             Self::Tune(command) => command.run(),
+            Self::Turn { job, span_ns, fire_from } => conclude::doctor::turn(job, *span_ns, *fire_from),
             Self::Chain { words } => children::chain(words),
             Self::Caller { mapped, calls, first } => children::caller(mapped.as_deref(), *calls, first.as_deref()),
         }

@@ -27,7 +27,7 @@ pub(crate) const PAGE: Page = Page {
             Example { does: "Show the ratios of two sheets", line: "hairspring compare before.json after.json" },
             Example {
                 does: "Say what differs between two builds, three sheets of each",
-                line: "hairspring compare old=a1.json,a2.json,a3.json new=b1.json,b2.json,b3.json",
+                line: "hairspring compare old=1.json,2.json,3.json new=4.json,5.json,6.json",
             },
             Example {
                 does: "End with code 6 if reading the time became more than 20 % slower, with 8 if that cannot be told",

@@ -1,7 +1,7 @@
 //! `hairspring restore`: undoes what a command has changed that was killed.
 
 use clap::Args;
-use hairspring_settings::{Changes, JOURNAL, RestoreOutcome, Restored};
+use hairspring_settings::{Changes, JOURNAL, Restored};
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     for line in &restored {
         output::print(&format!("{line}\n"))?;
     }
-    Ok(if restored.iter().all(is_good) { Exit::Success } else { Exit::Failed })
+    Ok(if restored.iter().all(Restored::is_good) { Exit::Success } else { Exit::Failed })
 }
 
 /// Before any other command: restores what one has left that was killed, and says so.
@@ -55,8 +55,4 @@ pub(crate) fn tell(restored: &[Restored]) {
     for line in restored {
         output::complain(&format!("restored after a command that was killed: {line}"));
     }
-}
-
-pub(crate) fn is_good(restored: &Restored) -> bool {
-    matches!(restored.outcome, RestoreOutcome::Done | RestoreOutcome::WasOld)
 }

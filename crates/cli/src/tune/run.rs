@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     forward(signals, launched.child.id());
     let ended = launched.child.wait();
-    let left: Vec<_> = launched.restore().into_iter().filter(|restored| !restore::is_good(restored)).collect();
+    let left: Vec<_> = launched.restore().into_iter().filter(|restored| !restored.is_good()).collect();
     for restored in &left {
         output::complain(&restored.to_string());
     }

@@ -9,6 +9,7 @@ mod compare;
 mod delay;
 mod device;
 mod disturbed;
+mod doctor;
 mod examples;
 mod expose;
 mod faults;

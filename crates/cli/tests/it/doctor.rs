@@ -1,0 +1,47 @@
+//! `hairspring doctor`: what it tries, what it leaves behind, and that two do not work at once.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::{code, hairspring, items, json, run, stderr, stdout};
+
+#[test]
+fn a_doctor_tries_settings_beside_nothing_and_a_second_one_refuses() {
+    let first =
+        hairspring(&["doctor", "--for", "loop 1kHz jitter 50us ordinary", "--turn", "30ms", "--format", "json"])
+            .stdout(Stdio::piped())
+            .spawn();
+    let mut first = first.expect("the binary can be started");
+    // The lock is taken before the first turn; the first turns take a second and more.
+    let mut refused = run(&["doctor", "--turn", "20ms"]);
+    while code(&refused) != 1 && first.try_wait().expect("a child").is_none() {
+        refused = run(&["doctor", "--turn", "20ms"]);
+    }
+    assert_eq!(code(&refused), 1, "{}", stdout(&refused));
+    assert!(stderr(&refused).contains("another `hairspring doctor` is at work"), "{}", stderr(&refused));
+    let mut text = String::new();
+    first.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
+    let ended = first.wait().expect("it ends").code();
+    assert!(matches!(ended, Some(0 | 11)), "{ended:?}: {text}");
+    let said = json(&text);
+    let tried: Vec<&str> = items(&said, "tried").filter_map(|one| one["settings"].as_str()).collect();
+    for id in ["idle=off", "policy=fifo:80", "slack=1us", "nice=-20"] {
+        assert!(tried.contains(&id), "{tried:?}");
+    }
+    assert!(said["null"]["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{said}");
+    for one in items(&said, "tried") {
+        // A figure, or the reason why there is none.
+        assert!(one["ratio"].is_number() != one["why_not"].is_string(), "{one}");
+    }
+}
+
+#[test]
+fn a_doctor_refuses_what_it_cannot_try() {
+    for (arguments, exit, says) in
+        [(&["doctor", "--for", "loop 1kHz"][..], 2, "write jitter"), (&["doctor", "--turn", "1ms"], 2, "too short")]
+    {
+        let output = run(arguments);
+        assert_eq!(code(&output), exit, "{}", stdout(&output));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
+}
