@@ -61,8 +61,8 @@ pub struct AbRequest {
     pub confirm: bool,
     /// Whether to measure a copy of the baseline as a third arm.
     pub null: bool,
-    /// For tests of the comparison itself: by how much the other build lengthens single events of these rows.
-    pub spin: Vec<(String, Nanos)>,
+    /// For tests of the comparison itself: by how many nanoseconds the other build lengthens each event of these rows.
+    pub spin: Vec<(String, f64)>,
 }
 
 /// What came of it.

@@ -42,9 +42,9 @@ pub(crate) struct RoundRequest {
     /// Where disks may be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) disks: Option<SentDisks>,
-    /// For tests of comparisons: by how many nanoseconds single events of these rows are lengthened.
+    /// For tests of comparisons: by how many nanoseconds each event of these rows are lengthened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) spin: Vec<(String, i64)>,
+    pub(crate) spin: Vec<(String, f64)>,
 }
 
 impl RoundRequest {
@@ -139,7 +139,7 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
         series: Vec::new(),
         notes: Vec::new(),
         head: Vec::new(),
-        spin: request.spin.iter().map(|(id, ns)| (id.clone(), Nanos::new(*ns))).collect(),
+        spin: request.spin.iter().cloned().collect(),
         done: Nanos::ZERO,
         total: Nanos::ZERO,
         began: machine.monotonic(),

@@ -9,6 +9,7 @@
 //! `xtask/src/prove.rs` with its claim and its time limit.
 #![expect(clippy::print_stdout, reason = "the verdict is the program's output")]
 
+mod agreement;
 mod blind_spots;
 mod calibration;
 mod cargo_test;
@@ -42,6 +43,8 @@ use serde_json::{Map, Value, json};
 enum Proof {
     /// A sheet comes out whole in every format
     Formats,
+    /// Comparisons declare nothing where nothing differs, and find a change of known size
+    Agreement(agreement::Terms),
     /// A guaranteed minimum is never early
     NeverEarly {
         /// How many delays, half of them under each policy
@@ -231,6 +234,7 @@ impl Verdict {
 fn main() -> ExitCode {
     let verdict = match Proof::parse() {
         Proof::Formats => formats::prove(),
+        Proof::Agreement(terms) => agreement::prove(&terms),
         Proof::NeverEarly { count } => never_early::prove(count),
         Proof::BlindSpots { count } => blind_spots::prove(count),
         Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),

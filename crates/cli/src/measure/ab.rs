@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hairspring_machine::{Cpu, Nanos};
+use hairspring_machine::Cpu;
 use hairspring_sheet::{Interleaved, TextStyle, compare_interleaved, render};
 use hairspring_suite::{AbError, AbOutcome, AbRequest, Effort, SheetError, take_ab};
 
@@ -94,13 +94,13 @@ pub(crate) struct Arguments {
     verbose: bool,
     /// Lengthen every event of rows of BUILD_B, to test the comparison: ID=NANOSECONDS
     #[arg(long, value_name = "ID=NS", value_delimiter = ',', hide = true, value_parser = spin)]
-    spin: Vec<(String, Nanos)>,
+    spin: Vec<(String, f64)>,
 }
 
-fn spin(text: &str) -> Result<(String, Nanos), String> {
+fn spin(text: &str) -> Result<(String, f64), String> {
     let (id, ns) = text.split_once('=').ok_or("write ID=NANOSECONDS")?;
     let ns = ns.parse().map_err(|_| format!("{ns} is no number of nanoseconds"))?;
-    Ok((id.to_owned(), Nanos::new(ns)))
+    Ok((id.to_owned(), ns))
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

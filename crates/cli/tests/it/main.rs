@@ -3,6 +3,7 @@
 //! What is measured here is this machine, so no test asserts how long anything took; only that a bad request ends before
 //! anything is measured, with much room.
 
+mod ab;
 mod can;
 mod clock;
 mod compare;

@@ -105,11 +105,7 @@ impl Arms for Builds<'_> {
             priority: self.request.priority,
             seed: self.request.seed,
             disks: None,
-            spin: if arm == 1 {
-                self.request.spin.iter().map(|(id, ns)| (id.clone(), ns.count())).collect()
-            } else {
-                Vec::new()
-            },
+            spin: if arm == 1 { self.request.spin.clone() } else { Vec::new() },
         };
         let mut answer = self.ask(arm, &Ask::Take(request), asked.padding, progress);
         if let Some(failed) = answer.failed {

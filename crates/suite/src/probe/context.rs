@@ -121,8 +121,8 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) notes: Vec<Note>,
     /// What must be read before any figure.
     pub(crate) head: Vec<Note>,
-    /// By how much single events of these rows are lengthened, to test comparisons.
-    pub(crate) spin: BTreeMap<String, Nanos>,
+    /// By how many nanoseconds each event of these rows is lengthened, to test comparisons.
+    pub(crate) spin: BTreeMap<String, f64>,
     /// Planned time of the round: before this chapter, and in all.
     pub(crate) done: Nanos,
     pub(crate) total: Nanos,
@@ -151,16 +151,16 @@ struct Entry {
 /// What lengthens an event by a known time.
 pub(crate) struct Spin<M: Machine> {
     timebase: Timebase<M>,
-    ticks: i64,
+    ticks: f64,
 }
 
 impl<M: Machine + Clone> Spin<M> {
     /// Polls for the time of so many events; costs one comparison where there is none.
     #[inline]
     pub(crate) fn events(&self, events: u32) {
-        if self.ticks > 0 {
-            let start = self.timebase.stamp();
-            while self.timebase.stamp().since(start) < self.ticks * i64::from(events) {
+        if self.ticks > 0.0 {
+            let (start, length) = (self.timebase.stamp(), (self.ticks * f64::from(events)) as i64);
+            while self.timebase.stamp().since(start) < length {
                 self.timebase.machine().relax();
             }
         }
@@ -289,8 +289,8 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
 
     /// By how much each event of a row is lengthened: nothing, except where a comparison is tested with a change of known size.
     pub(crate) fn spin_of(&self, slot: Slot) -> Spin<M> {
-        let span = self.spin.get(self.id(slot)).copied().unwrap_or(Nanos::ZERO);
-        Spin { timebase: self.timebase.clone(), ticks: self.timebase.ticks_for_at_least(span) }
+        let span_ns = self.spin.get(self.id(slot)).copied().unwrap_or(0.0);
+        Spin { timebase: self.timebase.clone(), ticks: span_ns * self.timebase.calibration().rate_hz / 1e9 }
     }
 
     /// The same for the row of a probe of one row.
