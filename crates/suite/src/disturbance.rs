@@ -6,6 +6,8 @@ use hairspring_machine::{Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Cause, Watch};
 
+use crate::host::system;
+use crate::idle;
 use crate::probe::{Class, Context, Probes, Reading, Row, SAMPLES_MOST, Samples, Setting, Slot};
 use attribution::Attribution;
 
@@ -15,6 +17,8 @@ const PERIOD: Nanos = Nanos::from_millis(1);
 pub(crate) const PERIODS_MOST: usize = SAMPLES_MOST;
 /// Shares of the chapter's time.
 const GAPS_SHARE: f64 = 0.35;
+/// Periods, in all rounds, with the CPUs held out of their idle states.
+const HELD_PERIODS: usize = 300;
 const WAKEUP_SHARE: f64 = 0.28;
 
 /// The probes of the chapter: a polling loop, and a thread that wants to be woken, under each policy.
@@ -107,6 +111,10 @@ fn wakeup<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, class: Cl
     probes.several(Setting::Punctual(class), [late, missed], move |context| {
         context.say(&format!("wake-up every {PERIOD}, {policy}"));
         measure_wakeup(context, late, missed);
+        idle::remark(context);
+        if class == Class::Fifo {
+            idle_evidence(context, late);
+        }
     });
 }
 
@@ -188,6 +196,22 @@ fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, late:
     }
     let overhead = context.stamps.kernel_pair_ns;
     context.enter(late, taken.map(|late| late.beyond(PERIOD).with_overhead(overhead)));
+}
+
+/// Some wake-ups more while the CPUs are held out of their idle states, beside those that were not.
+fn idle_evidence<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, M>, late: Slot) {
+    if context.host_timebase().is_none() || context.stopped() {
+        return;
+    }
+    let held = system::hold_awake().map(|held| {
+        let (machine, mut samples) = (context.machine.clone(), Samples::new());
+        let span = PERIOD * i64::try_from(context.repeats(HELD_PERIODS)).unwrap_or(1);
+        periods(&machine, PERIOD, span, || context.stopped(), &mut samples);
+        drop(held);
+        samples
+    });
+    let text = idle::evidence(context.median(late), held.and_then(|samples| samples.median()));
+    context.remark(text);
 }
 
 /// Sleeps to the end of each period for this long, until it is stopped or the samples are full. Enters how late each wake-up came, and

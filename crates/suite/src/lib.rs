@@ -32,6 +32,7 @@ mod disturbance;
 #[cfg(target_os = "linux")]
 pub mod executive;
 mod host;
+mod idle;
 mod merge;
 mod probe;
 #[cfg(target_os = "linux")]

@@ -43,7 +43,10 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     );
     let rows: Vec<[Slot; REQUESTS.len()]> = METHODS.iter().map(|method| rows(&mut probes, *method)).collect();
     let slots: Vec<Slot> = rows.iter().flatten().copied().collect();
-    probes.several(Setting::Class(Class::Other), slots, move |context| measure(context, &rows));
+    probes.several(Setting::Class(Class::Other), slots, move |context| {
+        measure(context, &rows);
+        crate::idle::remark(context);
+    });
     probes
 }
 

@@ -16,6 +16,7 @@ use hairspring_sheet::{Absent, Unit};
 
 use crate::caches;
 use crate::probe::{Context, Effort, Probes, Setting, Slot, TableSlot};
+pub use bench::canary::CanaryReport;
 pub use bench::load::Streaming;
 pub use bench::{BackgroundLoad, Bench, Cache};
 use port::ours::{Fiber, Ours, ThreadSmp, ThreadUp};
@@ -39,6 +40,8 @@ const SLICE_SHARE: f64 = 0.003;
 const SLICE_SHARE_QUICK: f64 = 0.0018;
 /// Longer, the kernel would stall real-time threads before they rest.
 const SLICE_MOST: Nanos = Nanos::from_millis(100);
+/// The share of its own speed that the load must keep while cells are measured.
+const LOAD_SHARE: f64 = 0.5;
 /// Written between samples where no size of the second-level cache is known.
 const SWEEP_BYTES: usize = 4 << 20;
 /// No second-level cache is larger.
@@ -71,7 +74,12 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
         add::<M, bare::Bare>(&mut probes, &tables, &stand, 3),
     ];
     probes.after(move |context| {
-        stand.borrow_mut().streaming = None;
+        let mut stand = stand.borrow_mut();
+        stand.end_load();
+        if let Some(rates) = load_sentence(&stand.rates) {
+            context.remark(rates);
+        }
+        drop(stand);
         remarks::residuals(context, &residuals);
     });
     probes
@@ -82,6 +90,8 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
 struct Stand {
     bench: Option<Bench>,
     streaming: Option<Streaming>,
+    /// What the load moved, alone at its beginning and while cells were measured, in bytes per second.
+    rates: Vec<[f64; 2]>,
 }
 
 impl Stand {
@@ -92,6 +102,7 @@ impl Stand {
         let place = Placement { cpu: context.cpu, other: context.other, measure_latency: false };
         let bench = Bench::new(timebase, place, slice(context), sweep_bytes(context));
         remarks::conditions(context, &bench);
+        crate::idle::remark(context);
         self.bench = Some(bench);
     }
 
@@ -100,11 +111,15 @@ impl Stand {
         let bench =
             self.bench.as_ref().ok_or_else(|| Absent::final_("there is no workbench: a defect of hairspring"))?;
         match load {
-            BackgroundLoad::Idle => self.streaming = None,
+            BackgroundLoad::Idle => self.rates.extend(self.streaming.take().map(Streaming::rates)),
             BackgroundLoad::Loaded if self.streaming.is_none() => self.streaming = Some(Streaming::start(bench.place)?),
             BackgroundLoad::Loaded => {}
         }
         Ok(bench)
+    }
+
+    fn end_load(&mut self) {
+        self.rates.extend(self.streaming.take().map(Streaming::rates));
     }
 }
 
@@ -224,6 +239,17 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
     Residual { name, split: [0, 1, 2, 3].map(|t| hot_idle(0, t)), sum: hot_idle(1, 0) }
 }
 
+/// What a reader must know of the word *loaded*: verified where the load kept half of its own speed all the time.
+fn load_sentence(rates: &[[f64; 2]]) -> Option<String> {
+    let [alone, meanwhile] = rates.iter().copied().min_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])))?;
+    let verdict = if meanwhile >= LOAD_SHARE * alone { "Loaded is verified" } else { "Loaded is not verified" };
+    Some(format!(
+        "{verdict}: the load streamed {:.1} GB/s while cells were measured and {:.1} GB/s just before.",
+        meanwhile / 1e9,
+        alone / 1e9
+    ))
+}
+
 /// Reports what is measured, and adds the remarks of the executive once.
 fn begin<M: Machine + Clone + Sync, P: Port>(context: &mut Context<'_, M>, what: &str) {
     P::remarks().into_iter().for_each(|remark| context.remark_once(remark));
@@ -245,6 +271,14 @@ fn sweep_bytes<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loaded_is_verified_only_if_the_load_kept_half_its_speed_all_the_time() {
+        assert_eq!(load_sentence(&[]), None);
+        assert!(load_sentence(&[[8e9, 7e9], [8e9, 4e9]]).is_some_and(|said| said.starts_with("Loaded is verified")));
+        let slow = load_sentence(&[[8e9, 7e9], [8e9, 3.9e9]]).expect("there was a load");
+        assert!(slow.starts_with("Loaded is not verified") && slow.contains("3.9 GB/s"), "{slow}");
+    }
 
     #[test]
     fn every_cell_of_every_executive_is_declared() {

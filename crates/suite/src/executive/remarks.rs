@@ -50,6 +50,7 @@ pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>
          through 64 MiB.",
         bench.sweep_bytes as f64 / f64::from(1 << 20)
     ));
+    context.remark(bench.canary.sentence());
 }
 
 /// The rows of wait/wake, hot and idle, on one executive: its name, T1 to T4, and the closed loop of all four.

@@ -140,3 +140,20 @@ pub(crate) fn page_faults() -> Option<[u64; 2]> {
     let major = fields.nth(1)?.parse().ok()?;
     Some([minor, major])
 }
+
+/// The idle states of the first CPU with their driver; `None` if the kernel names none.
+pub(crate) fn idle_states() -> Option<String> {
+    let read = |path: String| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let name = |state| read(format!("/sys/devices/system/cpu/cpu0/cpuidle/state{state}/name"));
+    let states: Vec<String> = (0..).map_while(name).collect();
+    let driver = read("/sys/devices/system/cpu/cpuidle/current_driver".to_owned())?;
+    (!states.is_empty()).then(|| format!("{} (driver {driver})", states.join(", ")))
+}
+
+/// Keeps all CPUs out of their idle states until it is dropped; `None` if that is not permitted.
+pub(crate) fn hold_awake() -> Option<std::fs::File> {
+    use std::io::Write as _;
+    let mut device = std::fs::OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
+    device.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(device)
+}

@@ -118,3 +118,13 @@ pub(crate) fn notes(conditions: &Conditions) -> Vec<Note> {
 pub(crate) fn page_faults() -> Option<[u64; 2]> {
     None
 }
+
+/// The idle states of a CPU: Windows does not name them.
+pub(crate) fn idle_states() -> Option<String> {
+    None
+}
+
+/// Keeping CPUs out of their idle states is not possible from a program here.
+pub(crate) fn hold_awake() -> Option<std::fs::File> {
+    None
+}

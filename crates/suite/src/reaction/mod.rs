@@ -29,6 +29,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
          the last drives the board under its lock.",
     );
     probes.needs_host("threads and processes of a real machine react; a simulated one has none");
+    probes.before(crate::idle::remark);
     call::add(&mut probes);
     sources::add(&mut probes);
     matrix::add(&mut probes);

@@ -2,10 +2,10 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use hairspring_machine::{Cpu, CpuSet, Host, Machine};
+use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos};
 use hairspring_sheet::Absent;
 
 use crate::executive::port::Placement;
@@ -14,10 +14,20 @@ use crate::executive::port::Placement;
 const BYTES: usize = 64 << 20;
 /// Between two looks at whether it is to end.
 const CHUNK_BYTES: usize = 1 << 20;
+/// How long its first pass may take, and between two looks at that.
+const WARM_MOST: Nanos = Nanos::from_millis(200);
+const LOOK: Nanos = Nanos::from_millis(1);
+/// How long it runs alone at its beginning.
+const ALONE: Nanos = Nanos::from_millis(5);
 
 /// The streaming thread. Ends when dropped.
 pub struct Streaming {
     ended: Arc<AtomicBool>,
+    chunks: Arc<AtomicU64>,
+    /// What it moved at its beginning, with nothing else of ours running, in bytes per second.
+    alone: f64,
+    /// When that ended, and how many chunks it had moved.
+    since: (Nanos, u64),
     thread: Option<JoinHandle<()>>,
 }
 
@@ -34,14 +44,44 @@ impl Streaming {
             ));
         };
         let ended = Arc::new(AtomicBool::new(false));
-        let end = Arc::clone(&ended);
-        let thread = std::thread::Builder::new().name("load".to_owned()).spawn(move || stream(cpu, &end));
+        let chunks = Arc::new(AtomicU64::new(0));
+        let (end, count) = (Arc::clone(&ended), Arc::clone(&chunks));
+        let thread = std::thread::Builder::new().name("load".to_owned()).spawn(move || stream(cpu, &end, &count));
         let thread = thread.map_err(|error| Absent::final_(format!("failed to start a thread: {error}")))?;
-        Ok(Self { ended, thread: Some(thread) })
+        let mut load = Self { ended, chunks, alone: 0.0, since: (now(), 0), thread: Some(thread) };
+        // Its memory is fetched meanwhile; then it runs alone for a while.
+        while load.chunks.load(Ordering::Relaxed) < (BYTES / CHUNK_BYTES) as u64 && now() - load.since.0 < WARM_MOST {
+            Host.sleep_until(Host.monotonic() + LOOK);
+        }
+        load.mark();
+        Host.sleep_until(Host.monotonic() + ALONE);
+        load.alone = load.rate();
+        load.mark();
+        Ok(load)
+    }
+
+    fn mark(&mut self) {
+        // Relaxed: a count that nothing else is handed over with.
+        self.since = (now(), self.chunks.load(Ordering::Relaxed));
+    }
+
+    /// Bytes per second since the mark.
+    fn rate(&self) -> f64 {
+        let moved = self.chunks.load(Ordering::Relaxed) - self.since.1;
+        moved as f64 * CHUNK_BYTES as f64 / (now() - self.since.0).as_secs_f64()
+    }
+
+    /// Ends it: what it moved alone at its beginning, and since then, in bytes per second.
+    pub(crate) fn rates(self) -> [f64; 2] {
+        [self.alone, self.rate()]
     }
 }
 
-fn stream(cpu: Cpu, end: &AtomicBool) {
+fn now() -> Nanos {
+    Host.monotonic().as_monotonic()
+}
+
+fn stream(cpu: Cpu, end: &AtomicBool, chunks: &AtomicU64) {
     // Refused, it runs where it is: the kernel keeps it off a CPU that real-time threads use.
     let _ = Host.set_affinity(&CpuSet(vec![cpu]));
     let mut memory = vec![1_u64; BYTES / 8];
@@ -55,6 +95,7 @@ fn stream(cpu: Cpu, end: &AtomicBool) {
                 *word = word.wrapping_mul(3);
             }
             black_box(chunk);
+            chunks.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What scenarios share: the clock, the board on which tasks leave stamps and proofs, the samples, the sweep through the
 //! caches, and how samples become a value.
 
+pub(crate) mod canary;
 pub(crate) mod firing;
 pub(crate) mod load;
 
@@ -94,6 +95,8 @@ pub struct Bench {
     pub pair_ns: f64,
     /// The same after a sweep.
     pub dirty_pair_ns: f64,
+    /// Whether a sweep empties the caches.
+    pub canary: canary::CanaryReport,
 }
 
 impl Bench {
@@ -109,9 +112,10 @@ impl Bench {
             });
             median(&pairs.collect::<Vec<_>>())
         });
+        let canary = canary::report(&clock, &mut Sweep::new(Cache::Dirty, sweep_bytes));
         let step = CounterStep::measure(&timebase);
         let step_ns = step.map_or(f64::INFINITY, |step| clock.ns(step.ticks));
-        Self { timebase, place, slice, rounds: ROUNDS, sweep_bytes, step_ns, pair_ns, dirty_pair_ns }
+        Self { timebase, place, slice, rounds: ROUNDS, sweep_bytes, step_ns, pair_ns, dirty_pair_ns, canary }
     }
 
     /// Rests after a slice: real-time threads must leave the kernel its part of the CPU.

@@ -1,0 +1,61 @@
+//! The idle states of the CPU: a named condition wherever waking is measured, for a CPU in a deep state takes long to wake.
+
+use hairspring_machine::Machine;
+
+use crate::host::system;
+use crate::probe::Context;
+
+/// Says in the chapter which idle states its wake-ups met.
+pub(crate) fn remark<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, M>) {
+    if context.host_timebase().is_some() {
+        context.remark_once(sentence(system::idle_states().as_deref(), context.timebase.trust().guest));
+    }
+}
+
+fn sentence(states: Option<&str>, guest: bool) -> String {
+    match (states, guest) {
+        (Some(states), false) => format!("Idle states of the CPU: {states}. The way out of them is in every wake-up."),
+        (Some(states), true) => format!(
+            "Idle states of the CPU: {states}; what the host's CPU does below them is the host's. The way out of both is in every wake-up."
+        ),
+        (None, true) => {
+            "Idle states: the host's, which this guest does not see. The way out of them is in every wake-up."
+                .to_owned()
+        }
+        (None, false) => {
+            "Idle states of the CPU: not told by this system. The way out of them is in every wake-up.".to_owned()
+        }
+    }
+}
+
+/// What holding the CPU out of its idle states does to wake-ups: the medians without and with it.
+pub(crate) fn evidence(usual_ns: Option<f64>, held_ns: Option<f64>) -> String {
+    match (usual_ns, held_ns) {
+        (Some(usual), Some(held)) => format!(
+            "With idle states held off (/dev/cpu_dma_latency at 0) wake-ups under SCHED_FIFO are late by {:.1} µs in the median, without by \
+             {:.1} µs: the difference is the idle states'.",
+            held / 1e3,
+            usual / 1e3
+        ),
+        _ => "What the idle states add to a wake-up is not verified: /dev/cpu_dma_latency may not be held, or the policy is refused.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_condition_names_what_the_system_tells_and_whose_states_they_are() {
+        let known = sentence(Some("POLL, C1 (driver intel_idle)"), false);
+        assert!(known.contains("C1") && !known.contains("host"), "{known}");
+        assert!(
+            sentence(Some("haltpoll"), true).contains("haltpoll")
+                && sentence(Some("haltpoll"), true).contains("host's")
+        );
+        assert!(sentence(None, true).starts_with("Idle states: the host's"));
+        assert!(sentence(None, false).contains("not told"));
+        assert!(evidence(Some(50_000.0), Some(4_000.0)).contains("4.0 µs in the median, without by 50.0 µs"));
+        assert!(evidence(Some(50_000.0), None).contains("not verified"));
+    }
+}
