@@ -17,7 +17,7 @@ pub(crate) struct Instant(pub(crate) hairspring_time::Instant);
 
 impl Instant {
     fn since(self, earlier: Self) -> PyResult<Nanos> {
-        self.0.since(earlier.0).map_err(|error| PyValueError::new_err(format!("failed to compare instants: {error}")))
+        self.0.since(earlier.0).map_err(|error| PyValueError::new_err(format!("failed to {error}")))
     }
 }
 
