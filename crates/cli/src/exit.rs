@@ -250,7 +250,7 @@ mod tests {
         let mut codes: Vec<u8> = TABLE.iter().map(|row| row.exit.code()).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 125, 126, 127, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 125, 126, 127, 130]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     /// A ready-made job. May be repeated
     #[arg(long, value_name = "NAME")]
     job: Vec<String>,
-    /// A TOML file of jobs: [[job]] with name = "mine" and needs = ["loop 1kHz jitter 50us"]
+    /// A TOML file of jobs, each with a name and a list of what it needs
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
     /// List the ready-made jobs

@@ -26,7 +26,7 @@ pub(crate) enum Command {
     ///
     /// A figure that cannot be measured here is reported as absent, with the reason and what to do about it.
     Sheet(Box<sheet::Arguments>),
-    /// Compare sheets: what differs, what is the same, and what cannot be told
+    /// Compare sheets: what differs, and what cannot be told
     ///
     /// A row has a verdict where there are three sheets a side, a ledger of this machine's sheets, or two builds that `ab` measured in
     /// turns. Two single sheets have ratios, and no verdicts: two sheets of one build differ as well.
