@@ -19,7 +19,7 @@ pub(crate) enum Command {
     /// Each requirement is watched on this computer, as it is and with idle states off, or looked up in a sheet. An answer has a
     /// confidence of 95 % and holds for the computer as it was while it was watched.
     Can(can::Arguments),
-    /// Find what limits a job here: try each permitted setting and say what it brings
+    /// Try the settings that could make a job better here
     ///
     /// Each setting has its turns in random order, beside turns without any. The best combination is confirmed on fresh turns. Only
     /// settings that end with a program are tried; with --allow machine also those of the machine, which are restored.

@@ -49,7 +49,7 @@ fn notes(sheet: &Value) -> Vec<String> {
 
 #[test]
 fn without_real_time_permission_the_sheet_is_made_and_says_what_would_help() {
-    let rows_wanted = "clocks.read.now,delays.minimum,disturbance.wakeup,disturbance.wakeup_other";
+    let rows_wanted = "clocks.read.now.later,delays.minimum,disturbance.wakeup,disturbance.wakeup_other";
     let arguments = ["sheet", "--quick", "--format", "json", "--only", rows_wanted];
     let test = "without_real_time_permission_the_sheet_is_made_and_says_what_would_help";
     let Some(output) = as_nobody(test, &arguments) else { return };

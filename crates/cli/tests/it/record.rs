@@ -466,7 +466,7 @@ fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_noth
         ("--to x --buffer 10MiB --notify 4MiB", "does not divide a buffer of 10 MiB: choose"),
         ("--to x --notify 0B", "choose one that divides the buffer"),
         ("--to x --buffer 4M", "write MB for"),
-        ("--to x --on-overrun block", "cannot be made to wait; choose stop, gap or overwrite"),
+        ("--to x --on-overrun block", "cannot wait; choose stop, gap or overwrite"),
         ("--to x --for 0s", "record for longer"),
         ("--to x --for 1ns", "record for longer"),
         ("--to x --for 10", "write 10ns, 10us, 10ms or 10s"),

@@ -93,10 +93,11 @@ fn a_refused_output_leaves_nothing_behind() {
 fn sheets_that_cannot_be_read_are_refused() {
     check("sheet --beside nobody", "the historic sheets are fermilab-2007");
     check("sheet --beside fermilab-2007 --format json", "hairspring compare");
-    check("sheet --beside /dev/null", "was it cut short?");
+    check("sheet --beside /dev/null", "/dev/null is not a sheet: it is empty");
     check("compare /nowhere/a.json /nowhere/b.json", "there is no file /nowhere/a.json");
-    check("compare a.json", "2 values required");
-    check("compare /dev/null /dev/null", "take or copy the sheet again");
+    check("compare a.json", "there is no file a.json");
+    check("compare /dev/null /dev/null", "/dev/null is not a sheet: it is empty");
+    check("compare fermilab-2007", "one sheet");
     check("compare /dev/null /dev/null --fail-if clocks>20%", "write clocks>1.2");
     check("compare /dev/null /dev/null --fail-if clocks", "write clocks>1.2");
 }
