@@ -10,7 +10,8 @@ use hairspring_exec::{Backend, Create, ExecConfig, Executive, Instant, Nanos, Pr
 const SAMPLES: usize = 200;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut executive = Executive::new(Backend::fiber(), &ExecConfig::default())?;
+    let config = ExecConfig { message_bytes: size_of::<(Instant, u64)>(), ..ExecConfig::default() };
+    let mut executive = Executive::new(Backend::fiber(), &config)?;
     let urgent = Priority::new(10).ok_or("a priority is 0 to 63")?;
     let (told, samples) = mpsc::channel();
     let mut taken = 0;

@@ -92,7 +92,7 @@ pub fn call(mapped: &Path, calls: usize) -> Result<String, CallerError> {
 /// # Errors
 /// No such clock; no time base.
 pub fn first(clock: &str) -> Result<String, CallerError> {
-    crate::clocks::first_call(clock)
+    crate::clocks::first_call(clock).map_err(CallerError::new)
 }
 
 /// What calls took, in nanoseconds.

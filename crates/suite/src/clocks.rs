@@ -45,7 +45,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
 ///
 /// # Errors
 /// No such clock; no time base.
-pub(crate) fn first_call(segment: &str) -> Result<String, crate::caller::CallerError> {
+pub(crate) fn first_call(segment: &str) -> Result<String, String> {
     first::call(segment)
 }
 

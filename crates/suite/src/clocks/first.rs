@@ -12,7 +12,6 @@ use hairspring_sheet::Absent;
 use hairspring_time::Timebase;
 
 use super::Read;
-use crate::caller::CallerError;
 use crate::host::system::{READS, page_faults};
 use crate::probe::{Context, Reading, Taken};
 use crate::rounds::median;
@@ -34,8 +33,8 @@ impl Read {
 ///
 /// # Errors
 /// No such clock; no time base.
-pub(super) fn call(segment: &str) -> Result<String, CallerError> {
-    let unknown = || CallerError::new(format!("no clock is called '{segment}'"));
+pub(super) fn call(segment: &str) -> Result<String, String> {
+    let unknown = || format!("no clock is called '{segment}'");
     let read = READS.iter().find(|(known, ..)| *known == segment).map(|(.., read)| *read).ok_or_else(unknown)?;
     let stamped = |call: &dyn Fn()| {
         let before = Host.ticks_ordered();
@@ -44,7 +43,7 @@ pub(super) fn call(segment: &str) -> Result<String, CallerError> {
     };
     // Only what reads a time base has one: a calibration calls the kernel's clocks.
     let timebase = match read {
-        Read::Now | Read::NowOrdered => Some(Timebase::calibrate(Host)?),
+        Read::Now | Read::NowOrdered => Some(Timebase::calibrate(Host).map_err(|error| error.to_string())?),
         _ => None,
     };
     let the_call: Box<dyn Fn()> = match (read, timebase) {
