@@ -113,7 +113,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 /// Refuses to work beside another doctor.
 fn alone() -> Result<File, Failure> {
     let path = std::env::temp_dir().join(LOCK);
-    let opened = File::options().create(true).truncate(false).write(true).open(&path);
+    // Another user may have made the file: it can be read then, and that is enough for a lock.
+    let opened = File::options().create(true).truncate(false).write(true).open(&path).or_else(|_| File::open(&path));
     let file = opened.map_err(|error| Failure::failed(format!("failed to open {}: {error}", path.display())))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
