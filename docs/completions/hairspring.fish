@@ -76,7 +76,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l beside -
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l dir -d 'Measure the disk under this folder, too, by writing to it. May be repeated' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l volume -d 'Most data to write to the folders altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l chapter -d 'In text, show this chapter, as `hairspring probes` names it. May be repeated' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l quick -d 'Take a quarter of the usual time'
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l quick -d 'Take less than half of the usual time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l thorough -d 'Run everything, including the 10 s and 60 s requests (about ten minutes)'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l redact -d 'Leave out host name, paths, process names and command lines'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l full -d 'Show every chapter; on HTML pages, unfold them'
@@ -112,7 +112,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l spin -d 'Le
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l common -d 'Compare the rows that both builds have, where they have different ones'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l confirm -d 'Take 5 rounds of all rows first, then all rounds afresh of those that stand out'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l null -d 'Measure a copy of BUILD_A as a third build, to see what is declared where nothing differs'
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l quick -d 'Take a quarter of the usual time'
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l quick -d 'Take less than half of the usual time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l verbose -d 'In text, list every row'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand delay" -l count -d 'Number of delays [default: as many as fit into two seconds, at most 10000]' -r

@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// Measure a copy of BUILD_A as a third build, to see what is declared where nothing differs
     #[arg(long)]
     null: bool,
-    /// Take a quarter of the usual time
+    /// Take less than half of the usual time
     #[arg(long)]
     quick: bool,
     /// Changes below this are the same

@@ -23,7 +23,7 @@ pub(crate) const PAGE: Page = Page {
     name: "sheet",
     examples: &[
         Example {
-            does: "Measure everything that needs no device and no disk; takes about a minute",
+            does: "Measure everything that needs no device and no disk; takes about two minutes",
             line: "hairspring sheet",
         },
         Example {
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo
     #[arg(long, value_name = "ID-PREFIX", value_delimiter = ',')]
     only: Vec<String>,
-    /// Take a quarter of the usual time
+    /// Take less than half of the usual time
     #[arg(long, conflicts_with = "thorough")]
     quick: bool,
     /// Run everything, including the 10 s and 60 s requests (about ten minutes)
