@@ -6,7 +6,7 @@
 //                                                          delay_ns delay_us delay_until destroy
 //     hairspring long_delay TIMEBASE                       delay_ns delay_us delay_until tune lead_ns budget_ns window_ns destroy
 //     hairspring profile TIMEBASE ?-ordered BOOLEAN?       start stop run summary destroy
-//     hairspring real_time ?-policy P -priority N -cpu N -lock_memory BOOLEAN -slack_ns N?
+//     hairspring real_time ?-policy P -priority N -cpu N -lock_memory BOOLEAN -slack_ns N -idle_ns N?
 //                                                          grants destroy
 //     hairspring window FILE ?-writable BOOLEAN?           bytes read write destroy
 //     hairspring read_sheet FILE                           json contents rows row destroy
@@ -104,9 +104,9 @@ COMMAND(profile)
 
 COMMAND(real_time)
 {
-    static const char *const names[] = { "-policy", "-priority", "-cpu", "-lock_memory", "-slack_ns", NULL };
+    static const char *const names[] = { "-policy", "-priority", "-cpu", "-lock_memory", "-slack_ns", "-idle_ns", NULL };
     static const char *const policies[] = { "keep", "other", "fifo", "round_robin", NULL };
-    hs_wishes wishes = { .policy = HS_POLICY_KEEP, .cpu = -1 };
+    hs_wishes wishes = { .size = sizeof(hs_wishes), .policy = HS_POLICY_KEEP, .cpu = -1 };
     hs_real_time *made;
     int at = 1, option, good = TCL_OK, lock = 0;
     while (good == TCL_OK && next_option(interp, count, words, &at, names, &option) == TCL_OK) {
@@ -117,6 +117,12 @@ COMMAND(real_time)
         case 2: good = Tcl_GetIntFromObj(interp, value, &wishes.cpu); break;
         case 3: good = Tcl_GetBooleanFromObj(interp, value, &lock); break;
         case 4: good = get_wide(interp, value, &wishes.slack_ns); break;
+        case 5:
+            good = get_wide(interp, value, &wishes.idle_ns);
+            // 0 turns idle states off.
+            if (!wishes.idle_ns)
+                wishes.idle_ns = HS_IDLE_OFF;
+            break;
         default:
             wishes.lock_memory = lock;
             TRY(hs_real_time_apply(&wishes, &made, NULL));

@@ -456,13 +456,14 @@ METHOD(real_time_grants)
 {
     UNUSED_WORDS;
     static const char *const fates[] = { "not_asked", "granted", "refused" };
-    hs_grants grants;
+    hs_grants grants = { .size = sizeof grants };
     TRY(hs_real_time_grants(object->handle, &grants));
     Tcl_Obj *result = Tcl_NewDictObj();
     put(result, "policy", Tcl_NewStringObj(fates[grants.policy], -1));
     put(result, "cpu", Tcl_NewStringObj(fates[grants.cpu], -1));
     put(result, "lock_memory", Tcl_NewStringObj(fates[grants.lock_memory], -1));
     put(result, "slack", Tcl_NewStringObj(fates[grants.slack], -1));
+    put(result, "idle", Tcl_NewStringObj(fates[grants.idle], -1));
     if (grants.refusal)
         put(result, "refusal", Tcl_NewStringObj(grants.refusal, -1));
     return return_object(interp, result);

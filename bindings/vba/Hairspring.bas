@@ -11,7 +11,8 @@ Attribute VB_Name = "Hairspring"
 ' the numbers and the kinds of their arguments are compared with it by the project's tests. Microseconds are Doubles;
 ' nanoseconds and counts of 64 bits are LongLong; handles are LongPtr. Where the header allows NULL for a result, the
 ' argument is "As Any": pass a variable of the type that the header names, or ByVal CLngPtr(0). A Boolean of a structure
-' is a Byte: 0 is no, anything else yes, so that wishes.lock_memory = True asks for it. Texts that go in are UTF-8 that
+' is a Byte: 0 is no, anything else yes, so that wishes.lock_memory = True asks for it. The size of a structure that has one is
+' LenB of it: wishes.size = LenB(wishes). Texts that go in are UTF-8 that
 ' ends in a zero: bytes = HS_Utf8(text), and then VarPtr(bytes(0)). A time base may be used from every procedure; a long delay and a profile belong to one at a time.
 '
 ' A delay is never early. Excel stands still meanwhile: it is one thread that waits.
@@ -63,6 +64,7 @@ Public Const HS_POLICY_KEEP As Long = 0
 Public Const HS_POLICY_OTHER As Long = 1
 Public Const HS_POLICY_FIFO As Long = 2
 Public Const HS_POLICY_ROUND_ROBIN As Long = 3
+Public Const HS_IDLE_OFF As Long = 1
 Public Const HS_NOT_ASKED As Long = 0
 Public Const HS_GRANTED As Long = 1
 Public Const HS_REFUSED As Long = 2
@@ -129,18 +131,22 @@ Public Type hs_summary
 End Type
 
 Public Type hs_wishes
+    size As LongPtr
     policy As Long
     priority As Long
     cpu As Long
     lock_memory As Byte
     slack_ns As LongLong
+    idle_ns As LongLong
 End Type
 
 Public Type hs_grants
+    size As LongPtr
     policy As Long
     cpu As Long
     lock_memory As Long
     slack As Long
+    idle As Long
     refusal As LongPtr
 End Type
 

@@ -66,9 +66,12 @@ fn named(policy: Policy) -> (String, u8) {
 
 #[pymethods]
 impl RealTime {
-    /// `policy` is 'fifo', 'rr' or 'other', `priority` 1 to 99, `cpu` the CPU to stay on, `slack` that of the kernel's timers.
+    /// `policy` is 'fifo', 'rr' or 'other', `priority` 1 to 99, `cpu` the CPU to stay on, `slack` that of the kernel's timers,
+    /// `idle` the longest time that a CPU may take to leave an idle state: 0 turns idle states off, on all CPUs of the machine.
     #[new]
-    #[pyo3(signature = (policy = None, priority = 50, *, cpu = None, lock_memory = false, slack = None, slack_ns = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    #[pyo3(signature = (policy = None, priority = 50, *, cpu = None, lock_memory = false, slack = None, slack_ns = None,
+                        idle = None, idle_ns = None))]
     fn new(
         policy: Option<&str>,
         priority: i64,
@@ -76,11 +79,14 @@ impl RealTime {
         lock_memory: bool,
         slack: Option<Seconds>,
         slack_ns: Option<Whole>,
+        idle: Option<Seconds>,
+        idle_ns: Option<Whole>,
     ) -> PyResult<Self> {
         let policy = policy.map(|name| self::policy(name, priority)).transpose()?;
         let cpu = cpu.map(number).transpose()?;
         let slack = either("slack", slack, slack_ns)?;
-        let wishes = hairspring_time::RealTime { policy, cpu, lock_memory, slack };
+        let idle = either("idle", idle, idle_ns)?;
+        let wishes = hairspring_time::RealTime { policy, cpu, lock_memory, slack, idle };
         Ok(Self { wishes, state: Mutex::default() })
     }
 
@@ -177,7 +183,7 @@ impl Grant {
 
 #[pymethods]
 impl Grant {
-    /// `cpu`, `lock_memory`, `slack` or `policy`.
+    /// `cpu`, `lock_memory`, `slack`, `idle` or `policy`.
     #[getter]
     fn setting(&self) -> &'static str {
         match self.0 {

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 import threading
 
 import pytest
@@ -27,6 +28,24 @@ def test_a_refusal_is_told_and_not_raised():
         (grant,) = real_time.grants
         assert not grant.granted and not real_time.granted
         assert "CPU" in grant.reason and grant.remedy and "refused" in repr(grant)
+
+
+def idle_limit_us():
+    """What the kernel shows of its limit on idle states."""
+    with open("/dev/cpu_dma_latency", "rb") as device:
+        return int.from_bytes(device.read(4), sys.byteorder, signed=True)
+
+
+def test_idle_states_are_off_within_the_block():
+    with RealTime(idle=0) as real_time:
+        (grant,) = real_time.grants
+        assert grant.setting == "idle"
+        if grant.granted:
+            assert idle_limit_us() == 0
+        else:
+            assert "cpu_dma_latency" in grant.reason and "udev" in grant.remedy
+    with RealTime(idle_ns=20_000) as real_time:
+        assert not real_time.granted or idle_limit_us() <= 20
 
 
 def test_it_is_given_back_when_the_block_raises():
@@ -125,6 +144,8 @@ def test_it_belongs_to_the_thread_that_entered():
         ({"slack": float("nan")}, ValueError),
         ({"slack": -1.0}, ValueError),
         ({"slack": 1e-6, "slack_ns": 1000}, TypeError),
+        ({"idle": -1e-6}, ValueError),
+        ({"idle": 0, "idle_ns": 0}, TypeError),
         ({"lock_memory": "yes"}, TypeError),
     ],
     ids=repr,

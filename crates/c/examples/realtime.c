@@ -3,9 +3,9 @@
 
 int main(void)
 {
-    hs_wishes wishes = { .policy = HS_POLICY_FIFO, .priority = 50, .cpu = -1, .lock_memory = true };
+    hs_wishes wishes = { .size = sizeof(hs_wishes), .policy = HS_POLICY_FIFO, .priority = 50, .cpu = -1, .lock_memory = true };
     hs_real_time *real_time;
-    hs_grants grants;
+    hs_grants grants = { .size = sizeof grants };
     TRY(hs_real_time_apply(&wishes, &real_time, &grants));
     int fifo = grants.policy == HS_GRANTED, locked = grants.lock_memory == HS_GRANTED;
     printf("policy %s\n", fifo ? "fifo" : "other");

@@ -162,6 +162,9 @@
 // The same with time slices among equals; priority 1 to 99.
 #define HS_POLICY_ROUND_ROBIN 3
 
+// In hs_wishes.idle_ns: no idle states at all; CPUs without work poll.
+#define HS_IDLE_OFF 1
+
 // The setting was not asked for.
 #define HS_NOT_ASKED 0
 
@@ -297,8 +300,10 @@ typedef struct hs_summary {
     int64_t call_cost_ns;
 } hs_summary;
 
-// What to ask of the system for the calling thread.
+// What to ask of the system for the calling thread. All zero but for size and cpu asks for nothing.
 typedef struct hs_wishes {
+    // sizeof(struct hs_wishes): by it a later library recognizes the header of this one.
+    size_t size;
     // HS_POLICY_…
     int policy;
     // 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN; else not looked at.
@@ -309,10 +314,15 @@ typedef struct hs_wishes {
     bool lock_memory;
     // The timer slack, from 1; 0 or negative: as it is.
     int64_t slack_ns;
+    // The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds; 0 or negative:
+    // as it is. It is the process's, and ends with it, also after SIGKILL.
+    int64_t idle_ns;
 } hs_wishes;
 
 // What came of each: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
 typedef struct hs_grants {
+    // sizeof(struct hs_grants), set by the caller.
+    size_t size;
     // The policy with its priority.
     int policy;
     // The CPU.
@@ -321,6 +331,8 @@ typedef struct hs_grants {
     int lock_memory;
     // The timer slack.
     int slack;
+    // The limit on idle states.
+    int idle;
     // The first refusal with its remedy, NULL if there was none; lives as long as the handle.
     const char *refusal;
 } hs_grants;
@@ -568,16 +580,17 @@ int hs_profile_free(struct hs_profile *profile);
 
 // Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
 // rest is applied. Handles can be freed in any order: of each setting, the most recent wish that is still held is in force.
-// `grants` may be NULL. HS_E_RANGE, HS_E_THREAD (the thread is ending).
+// `grants` may be NULL. HS_E_RANGE (also of a size that is not set), HS_E_THREAD (the thread is ending).
 int hs_real_time_apply(const struct hs_wishes *wishes,
                        struct hs_real_time **real_time,
                        struct hs_grants *grants);
 
-// What came of the wishes. HS_E_THREAD (not the thread that made it, which has not ended).
-int hs_real_time_grants(const struct hs_real_time *real_time, struct hs_grants *grants);
+// What came of the wishes. HS_E_RANGE (the size is not set), HS_E_THREAD (not the thread that made it, which has not ended).
+int hs_real_time_grants(const struct hs_real_time *real_time,
+                        struct hs_grants *grants);
 
 // Gives the settings back. When a thread has freed all of its handles, it is as it was before the first. When the thread that made
-// it has ended, any thread may free the handle, which gives back the lock of the memory. NULL is allowed. HS_E_THREAD (not the
+// it has ended, any thread may free the handle, which gives back the lock of the memory and the limit on idle states. NULL is allowed. HS_E_THREAD (not the
 // thread that made it, which has not ended), HS_E_REFUSED (the system refused to restore a setting; the handle is freed, and the
 // rest restored), HS_E_FREED.
 int hs_real_time_free(struct hs_real_time *real_time);

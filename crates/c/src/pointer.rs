@@ -29,6 +29,16 @@ impl<T> Place<T> {
         if pointer.is_null() { Ok(None) } else { Self::new(pointer).map(Some) }
     }
 
+    /// What lies in the place, for a structure whose first field the caller sets.
+    pub(crate) fn holds(&self) -> T
+    where
+        T: Numbers,
+    {
+        // SAFETY: not NULL and aligned, as `new` saw; the header asks the caller for a structure of this type with its size set, and whatever
+        // is in it is one of this type.
+        unsafe { self.0.read() }
+    }
+
     pub(crate) fn put(&self, value: T) {
         // SAFETY: not NULL and aligned, as `new` saw; the header asks the caller for a place of this type that may be written to.
         unsafe { self.0.write(value) };
@@ -48,6 +58,17 @@ pub(crate) fn read<T: Numbers>(pointer: *const T) -> Result<T, Failure> {
     }
     // SAFETY: not NULL and aligned; the header asks the caller for a structure of this size, and whatever is in it is one of this type.
     Ok(unsafe { *pointer })
+}
+
+/// Refuses a structure of another size than this library's: that of another header.
+pub(crate) fn is_of_size<T>(what: &str, size_bytes: usize) -> Result<(), Failure> {
+    if size_bytes == size_of::<T>() {
+        return Ok(());
+    }
+    let own = size_of::<T>();
+    let text =
+        format!("take {what} of {size_bytes} bytes: set its size to sizeof, which is {own} in this library's header");
+    Err(Failure::new(HS_E_RANGE, text))
 }
 
 /// Reads a text that must be given.

@@ -14,7 +14,7 @@ use hairspring_time::{Cpu, Grant, Host, Machine, Nanos, Policy, RealTime, RealTi
 
 use crate::error::{Failure, HS_E_RANGE, HS_E_REFUSED, HS_E_THREAD, door};
 use crate::handle::{Alone, Kind, Shared, free, make};
-use crate::pointer::{Numbers, Place, read};
+use crate::pointer::{Numbers, Place, is_of_size, read};
 
 /// Leave the policy as it is.
 pub const HS_POLICY_KEEP: c_int = 0;
@@ -24,6 +24,9 @@ pub const HS_POLICY_OTHER: c_int = 1;
 pub const HS_POLICY_FIFO: c_int = 2;
 /// The same with time slices among equals; priority 1 to 99.
 pub const HS_POLICY_ROUND_ROBIN: c_int = 3;
+
+/// In hs_wishes.idle_ns: no idle states at all; CPUs without work poll.
+pub const HS_IDLE_OFF: c_int = 1;
 
 /// The setting was not asked for.
 pub const HS_NOT_ASKED: c_int = 0;
@@ -56,10 +59,12 @@ unsafe impl Send for OwnedRealTime {}
 // SAFETY: as above; a shared reference gives out the owner and the grants, which nothing changes after the handle was made.
 unsafe impl Sync for OwnedRealTime {}
 
-/// What to ask of the system for the calling thread.
+/// What to ask of the system for the calling thread. All zero but for size and cpu asks for nothing.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_wishes {
+    /// sizeof(struct hs_wishes): by it a later library recognizes the header of this one.
+    pub size: usize,
     /// HS_POLICY_…
     pub policy: c_int,
     /// 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN; else not looked at.
@@ -70,17 +75,22 @@ pub struct hs_wishes {
     pub lock_memory: bool,
     /// The timer slack, from 1; 0 or negative: as it is.
     pub slack_ns: i64,
+    /// The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds; 0 or negative:
+    /// as it is. It is the process's, and ends with it, also after SIGKILL.
+    pub idle_ns: i64,
 }
 
 /// The same as it comes in: a caller may have put any byte where the boolean is, as VBA does, whose True is 255.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Wishes {
+    size: usize,
     policy: c_int,
     priority: c_int,
     cpu: c_int,
     lock_memory: u8,
     slack_ns: i64,
+    idle_ns: i64,
 }
 
 // SAFETY: integers.
@@ -90,12 +100,15 @@ const _: () = {
     assert!(size_of::<Wishes>() == size_of::<hs_wishes>() && align_of::<Wishes>() == align_of::<hs_wishes>());
     assert!(offset_of!(Wishes, lock_memory) == offset_of!(hs_wishes, lock_memory));
     assert!(offset_of!(Wishes, slack_ns) == offset_of!(hs_wishes, slack_ns));
+    assert!(offset_of!(Wishes, idle_ns) == offset_of!(hs_wishes, idle_ns));
 };
 
 /// What came of each: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_grants {
+    /// sizeof(struct hs_grants), set by the caller.
+    pub size: usize,
     /// The policy with its priority.
     pub policy: c_int,
     /// The CPU.
@@ -104,13 +117,23 @@ pub struct hs_grants {
     pub lock_memory: c_int,
     /// The timer slack.
     pub slack: c_int,
+    /// The limit on idle states.
+    pub idle: c_int,
     /// The first refusal with its remedy, NULL if there was none; lives as long as the handle.
     pub refusal: *const c_char,
 }
 
+// SAFETY: integers, and a pointer that is not followed.
+unsafe impl Numbers for hs_grants {}
+
+/// A place for grants, whose size its caller has set.
+fn sized(place: &Place<hs_grants>) -> Result<(), Failure> {
+    is_of_size::<hs_grants>("struct hs_grants", place.holds().size)
+}
+
 /// Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
 /// rest is applied. Handles can be freed in any order: of each setting, the most recent wish that is still held is in force.
-/// `grants` may be NULL. HS_E_RANGE, HS_E_THREAD (the thread is ending).
+/// `grants` may be NULL. HS_E_RANGE (also of a size that is not set), HS_E_THREAD (the thread is ending).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_apply(
     wishes: *const hs_wishes,
@@ -119,6 +142,7 @@ pub extern "C" fn hs_real_time_apply(
 ) -> c_int {
     door(|| {
         let (place, told) = (Place::new(real_time)?, Place::wanted(grants)?);
+        told.as_ref().map_or(Ok(()), sized)?;
         let wishes = asked(read(wishes.cast())?)?;
         let settings = HOST.thread_settings().ok_or_else(|| {
             Failure::new(HS_E_THREAD, "apply real-time settings: the thread is ending, and its own values are gone")
@@ -134,11 +158,12 @@ pub extern "C" fn hs_real_time_apply(
     })
 }
 
-/// What came of the wishes. HS_E_THREAD (not the thread that made it, which has not ended).
+/// What came of the wishes. HS_E_RANGE (the size is not set), HS_E_THREAD (not the thread that made it, which has not ended).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *mut hs_grants) -> c_int {
     door(|| {
         let place = Place::new(grants)?;
+        sized(&place)?;
         let owned = Shared::of(real_time)?;
         owned.is_own()?;
         place.put(owned.grants());
@@ -147,7 +172,7 @@ pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *m
 }
 
 /// Gives the settings back. When a thread has freed all of its handles, it is as it was before the first. When the thread that made
-/// it has ended, any thread may free the handle, which gives back the lock of the memory. NULL is allowed. HS_E_THREAD (not the
+/// it has ended, any thread may free the handle, which gives back the lock of the memory and the limit on idle states. NULL is allowed. HS_E_THREAD (not the
 /// thread that made it, which has not ended), HS_E_REFUSED (the system refused to restore a setting; the handle is freed, and the
 /// rest restored), HS_E_FREED.
 #[unsafe(no_mangle)]
@@ -168,6 +193,7 @@ pub extern "C" fn hs_real_time_free(real_time: *mut hs_real_time) -> c_int {
 }
 
 fn asked(wishes: Wishes) -> Result<RealTime, Failure> {
+    is_of_size::<Wishes>("struct hs_wishes", wishes.size)?;
     let priority = || match wishes.priority {
         1..=99 => Ok(wishes.priority as u8),
         other => Err(Failure::new(HS_E_RANGE, format!("take the priority {other}: it is none of 1 to 99"))),
@@ -184,6 +210,8 @@ fn asked(wishes: Wishes) -> Result<RealTime, Failure> {
         cpu: u32::try_from(wishes.cpu).ok().map(Cpu),
         lock_memory: wishes.lock_memory != 0,
         slack: (wishes.slack_ns > 0).then(|| Nanos::new(wishes.slack_ns)),
+        // A limit below one microsecond is none of any idle state.
+        idle: (wishes.idle_ns > 0).then(|| Nanos::new(wishes.idle_ns)),
     })
 }
 
@@ -205,10 +233,12 @@ impl OwnedRealTime {
             fates.filter(|(name, _)| *name == setting).map(|(_, fate)| fate).next().unwrap_or(HS_NOT_ASKED)
         };
         hs_grants {
+            size: size_of::<hs_grants>(),
             policy: fate("policy"),
             cpu: fate("cpu"),
             lock_memory: fate("lock_memory"),
             slack: fate("slack"),
+            idle: fate("idle"),
             refusal: self.refusal.as_ref().map_or(std::ptr::null(), |refusal| refusal.as_ptr()),
         }
     }
@@ -218,10 +248,37 @@ impl OwnedRealTime {
 mod tests {
     use super::*;
 
+    const NOTHING: Wishes = Wishes {
+        size: size_of::<Wishes>(),
+        policy: HS_POLICY_KEEP,
+        priority: 0,
+        cpu: -1,
+        lock_memory: 0,
+        slack_ns: 0,
+        idle_ns: 0,
+    };
+
+    #[test]
+    fn zero_asks_for_nothing_and_one_for_no_idle_states() {
+        assert_eq!(asked(NOTHING).unwrap(), RealTime::default());
+        for (idle_ns, idle) in
+            [(-1, None), (HS_IDLE_OFF.into(), Some(Nanos::new(1))), (20_000, Some(Nanos::from_micros(20)))]
+        {
+            assert_eq!(asked(Wishes { idle_ns, ..NOTHING }).unwrap().idle, idle);
+        }
+    }
+
+    #[test]
+    fn a_structure_of_another_header_is_refused() {
+        for size in [0, size_of::<Wishes>() - 8, size_of::<Wishes>() + 8] {
+            assert_eq!(asked(Wishes { size, ..NOTHING }).unwrap_err().tell(), HS_E_RANGE, "{size}");
+        }
+    }
+
     #[test]
     fn any_byte_but_zero_asks_for_the_lock_of_the_memory() {
         for byte in 0..=u8::MAX {
-            let wishes = Wishes { policy: HS_POLICY_KEEP, priority: 0, cpu: -1, lock_memory: byte, slack_ns: 0 };
+            let wishes = Wishes { lock_memory: byte, ..NOTHING };
             let place: *const hs_wishes = (&raw const wishes).cast();
             assert_eq!(asked(read(place.cast()).unwrap()).unwrap().lock_memory, byte != 0, "{byte}");
         }

@@ -305,10 +305,28 @@ static long locked_kb(void)
     return kb;
 }
 
+static int writable(const char *path)
+{
+    return !access(path, W_OK);
+}
+
+// What the kernel shows of its limit on idle states; -1 if it shows nothing.
+static int idle_us(void)
+{
+    int most_us = -1;
+    FILE *file = fopen("/dev/cpu_dma_latency", "rb");
+    if (file) {
+        if (fread(&most_us, sizeof most_us, 1, file) != 1)
+            most_us = -1;
+        fclose(file);
+    }
+    return most_us;
+}
+
 static void *holding(void *argument)
 {
-    hs_wishes wishes = { .policy = HS_POLICY_FIFO, .priority = 3, .cpu = -1, .lock_memory = true, .slack_ns = 1 };
-    hs_grants grants;
+    hs_wishes wishes = { .size = sizeof(hs_wishes), .policy = HS_POLICY_FIFO, .priority = 3, .cpu = -1, .lock_memory = true, .slack_ns = 1 };
+    hs_grants grants = { .size = sizeof grants };
     IS(HS_OK, hs_real_time_apply(&wishes, argument, &grants));
     return grants.lock_memory == HS_GRANTED ? argument : NULL;
 }
@@ -320,10 +338,10 @@ static void settings(void)
     hs_real_time *handles[3];
     for (int first = 0; first < 3; first++)
         for (int way = 1; way < 3; way++) {
-            hs_grants grants;
+            hs_grants grants = { .size = sizeof grants };
             int held[3] = { 1, 1, 1 }, granted = 1;
             for (int n = 0; n < 3; n++) {
-                hs_wishes wishes = { .policy = HS_POLICY_FIFO, .priority = 10 + n, .cpu = -1, .slack_ns = 1000 + n };
+                hs_wishes wishes = { .size = sizeof(hs_wishes), .policy = HS_POLICY_FIFO, .priority = 10 + n, .cpu = -1, .slack_ns = 1000 + n };
                 IS(HS_OK, hs_real_time_apply(&wishes, &handles[n], &grants));
                 granted &= grants.policy == HS_GRANTED;
             }
@@ -348,7 +366,7 @@ static void settings(void)
     pthread_t id;
     void *locked;
     long before_kb = locked_kb();
-    hs_grants grants;
+    hs_grants grants = { .size = sizeof grants };
     CHECK(!pthread_create(&id, NULL, holding, &handles[0]));
     CHECK(!pthread_join(id, &locked));
 #ifndef __SANITIZE_ADDRESS__ // It makes mlockall() do nothing.
@@ -373,7 +391,7 @@ static void *thread(void *argument)
 {
     struct shared *shared = argument;
     hs_report report;
-    hs_grants grants;
+    hs_grants grants = { .size = sizeof grants };
     for (int n = 0; n < 20; n++) {
         int64_t before = hs_now_ns(shared->timebase);
         IS(HS_OK, hs_delay_ns(shared->timebase, 1000, &report));
@@ -406,8 +424,8 @@ static void *waiting(void *argument)
 static void threads(hs_timebase *timebase)
 {
     struct shared shared = { .timebase = timebase };
-    hs_wishes wishes = { .policy = HS_POLICY_KEEP, .cpu = -1, .slack_ns = 1 };
-    hs_grants grants;
+    hs_wishes wishes = { .size = sizeof(hs_wishes), .policy = HS_POLICY_KEEP, .cpu = -1, .slack_ns = 1 };
+    hs_grants grants = { .size = sizeof grants };
     pthread_t ids[4], id;
     IS(HS_OK, hs_long_delay_new(timebase, &shared.long_delay));
     IS(HS_OK, hs_profile_new(timebase, 1, &shared.profile));
@@ -462,21 +480,34 @@ static void threads(hs_timebase *timebase)
 static void real_times(void)
 {
     hs_real_time *real_time = NULL;
-    hs_grants grants;
-    hs_wishes wishes = { .policy = 7, .cpu = -1 };
+    hs_grants grants = { .size = sizeof grants };
+    hs_wishes wishes = { .size = sizeof(hs_wishes), .policy = 7, .cpu = -1 };
     IS(HS_E_RANGE, hs_real_time_apply(&wishes, &real_time, &grants));
-    wishes = (hs_wishes){ .policy = HS_POLICY_FIFO, .priority = 0, .cpu = -1 };
+    wishes = (hs_wishes){ .size = sizeof(hs_wishes), .policy = HS_POLICY_FIFO, .priority = 0, .cpu = -1 };
     IS(HS_E_RANGE, hs_real_time_apply(&wishes, &real_time, &grants));
     wishes.priority = 100;
     IS(HS_E_RANGE, hs_real_time_apply(&wishes, &real_time, &grants));
     CHECK(real_time == NULL);
-    wishes = (hs_wishes){ .policy = HS_POLICY_KEEP, .cpu = 100000 };
+    wishes = (hs_wishes){ .size = sizeof(hs_wishes), .policy = HS_POLICY_KEEP, .cpu = 100000 };
     IS(HS_OK, hs_real_time_apply(&wishes, &real_time, &grants));
     CHECK(grants.cpu == HS_REFUSED && grants.refusal && strlen(grants.refusal));
     IS(HS_OK, hs_real_time_free(real_time));
     IS(HS_E_FREED, hs_real_time_free(real_time));
+    // A structure of another header.
+    wishes.size -= 8;
+    IS(HS_E_RANGE, hs_real_time_apply(&wishes, &real_time, &grants));
+    wishes.size += 8;
+    grants.size = 0;
+    IS(HS_E_RANGE, hs_real_time_apply(&wishes, &real_time, &grants));
+    grants.size = sizeof grants;
+    // Idle states off, and on again; without the right to it a refusal that says what to do.
+    wishes = (hs_wishes){ .size = sizeof(hs_wishes), .cpu = -1, .idle_ns = HS_IDLE_OFF };
+    IS(HS_OK, hs_real_time_apply(&wishes, &real_time, &grants));
+    CHECK(grants.idle == (writable("/dev/cpu_dma_latency") ? HS_GRANTED : HS_REFUSED));
+    CHECK(grants.idle == HS_GRANTED ? idle_us() == 0 : strstr(grants.refusal, "udev") != NULL);
+    IS(HS_OK, hs_real_time_free(real_time));
     // A byte that is no boolean, as other languages have it for one: it asks for the lock.
-    wishes = (hs_wishes){ .policy = HS_POLICY_KEEP, .cpu = -1 };
+    wishes = (hs_wishes){ .size = sizeof(hs_wishes), .policy = HS_POLICY_KEEP, .cpu = -1 };
     for (int byte = 0; byte < 256; byte += 51) {
         memset((char *)&wishes + offsetof(hs_wishes, lock_memory), byte, 1);
         IS(HS_OK, hs_real_time_apply(&wishes, &real_time, &grants));

@@ -26,8 +26,13 @@ impl Placement {
         if let Some(cpu) = cpu.filter(|cpu| !Host.affinity().0.contains(cpu)) {
             return Err(Failure::bad_request(SheetError::NoSuchCpu(cpu, Host.affinity().0).to_string()));
         }
-        let settings =
-            RealTime { policy: priority.map(Policy::Fifo), cpu, lock_memory: priority.is_some(), slack: None };
+        let settings = RealTime {
+            policy: priority.map(Policy::Fifo),
+            cpu,
+            lock_memory: priority.is_some(),
+            slack: None,
+            idle: None,
+        };
         let guard = settings.apply(&Host);
         match guard.refused() {
             // The CPU was checked, so the refusal concerns a permission: the request itself was well formed.

@@ -14,6 +14,7 @@
 
 pub mod facts;
 mod host;
+mod idle;
 mod instant;
 mod machine;
 mod nanos;
@@ -22,6 +23,7 @@ pub mod sim;
 mod ticks;
 
 pub use host::Host;
+pub use idle::IdleLimit;
 pub use instant::{Epoch, EpochMismatch, Instant};
 pub use machine::{
     Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Policy, PublishedRate, Refused,

@@ -6,7 +6,7 @@
 //! The trait is object-safe. Hot paths take it as a type parameter, so that a tick read costs one instruction.
 
 use crate::facts::{Facts, Unread};
-use crate::{Instant, Nanos, ThreadSettings, Ticks};
+use crate::{IdleLimit, Instant, Nanos, ThreadSettings, Ticks};
 
 /// Number of a CPU, as the kernel counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -253,6 +253,14 @@ pub trait Machine {
 
     /// Undoes one granted [`lock_memory`](Machine::lock_memory). The last call unlocks the memory.
     fn unlock_memory(&self);
+
+    /// Limits the time that any CPU of the machine may take to leave an idle state, until the result is dropped. Zero keeps all CPUs out of
+    /// all idle states: they poll. The lowest limit of all holders, of this program and of others, is in force. On Linux it is rounded
+    /// down to whole microseconds, and ends with its last holder, also after SIGKILL. Opens a file and allocates.
+    ///
+    /// # Errors
+    /// The program may not set such a limit, or the limit is negative.
+    fn limit_idle(&self, most: Nanos) -> Result<IdleLimit, Refused>;
 
     /// The timer slack: how late the kernel may deliberately make the thread's timers.
     fn timer_slack(&self) -> Nanos;

@@ -15,18 +15,20 @@
 //!   OTHER      CPUs 0,1    50 µs         from before the first wish
 //! ```
 //!
-//! The memory lock belongs to the process, so it has a count instead ([`Machine::lock_memory`]).
+//! The memory lock belongs to the process, so it has a count instead ([`Machine::lock_memory`]). A limit on idle states belongs to the
+//! process as well; of all that are held, the lowest is in force ([`Machine::limit_idle`]).
 //!
 //! **Conditions.** A direct call of [`Machine`] or of the system changes the setting in force, but not the stack. The next change of the
 //! stack, or [`renew`], overrides it. Since Linux 6.12 a real-time policy has a slack of 0, and a thread that leaves it gets the default
 //! slack. So a wish for a policy restores the slack as well.
 //!
-//! **When the thread has ended**, its settings have ended with it. Its remaining wishes then release only the memory lock.
+//! **When the thread has ended**, its settings have ended with it. Its remaining wishes then release only the memory lock and the limit on
+//! idle states.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::{CpuSet, Machine, Nanos, Policy, Refused};
+use crate::{CpuSet, IdleLimit, Machine, Nanos, Policy, Refused};
 
 /// A setting that a thread can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,16 +41,18 @@ pub enum Setting {
     TimerSlack,
     /// The memory lock of the process.
     MemoryLock,
+    /// The limit on the exit latency of all CPUs.
+    Idle,
 }
 
 impl Setting {
-    /// The present value; none for the memory lock, which has a count.
+    /// The present value; none for the memory lock and the limit on idle states, of which each holder has its own.
     fn read<M: Machine>(self, machine: &M) -> Option<Wish> {
         match self {
             Self::Policy => Some(Wish::Policy(machine.policy())),
             Self::Affinity => Some(Wish::Affinity(machine.affinity())),
             Self::TimerSlack => Some(Wish::TimerSlack(machine.timer_slack())),
-            Self::MemoryLock => None,
+            Self::MemoryLock | Self::Idle => None,
         }
     }
 }
@@ -64,6 +68,8 @@ pub enum Wish {
     TimerSlack(Nanos),
     /// As [`Machine::lock_memory`].
     MemoryLock,
+    /// As [`Machine::limit_idle`].
+    Idle(Nanos),
 }
 
 impl Wish {
@@ -74,6 +80,7 @@ impl Wish {
             Self::Affinity(_) => Setting::Affinity,
             Self::TimerSlack(_) => Setting::TimerSlack,
             Self::MemoryLock => Setting::MemoryLock,
+            Self::Idle(_) => Setting::Idle,
         }
     }
 }
@@ -126,6 +133,7 @@ enum What {
     /// The wish with this number in the thread's stack.
     Wish(Owner, u64),
     Memory,
+    Idle(IdleLimit),
     Released,
 }
 
@@ -138,6 +146,8 @@ impl<'m, M: Machine> Held<'m, M> {
         let what = if wish == Wish::MemoryLock {
             machine.lock_memory()?;
             What::Memory
+        } else if let Wish::Idle(most) = wish {
+            What::Idle(machine.limit_idle(most)?)
         } else {
             let settings = machine.thread_settings().ok_or_else(|| Refused {
                 attempted: format!("set {wish:?}"),
@@ -170,6 +180,10 @@ impl<'m, M: Machine> Held<'m, M> {
             },
             What::Memory => {
                 self.machine.unlock_memory();
+                Vec::new()
+            }
+            What::Idle(limit) => {
+                drop(limit);
                 Vec::new()
             }
             What::Released => Vec::new(),
@@ -281,7 +295,7 @@ impl Wishes {
                 Ok(())
             }
             Wish::Affinity(cpus) => machine.set_affinity(cpus),
-            Wish::TimerSlack(Nanos::ZERO) | Wish::MemoryLock => Ok(()),
+            Wish::TimerSlack(Nanos::ZERO) | Wish::MemoryLock | Wish::Idle(_) => Ok(()),
             Wish::TimerSlack(slack) => {
                 machine.set_timer_slack(*slack);
                 Ok(())

@@ -20,12 +20,12 @@
 mod script;
 mod state;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::facts::{Fact, Facts, Thread, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Instant, Machine, Nanos, Policy,
-    PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, IdleLimit, Instant, Machine, Nanos,
+    Policy, PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 pub use script::{Costs, Disturbance, Script, SimEvent};
@@ -61,6 +61,11 @@ impl Sim {
     /// Whether the memory of the program is locked.
     pub fn is_memory_locked(&self) -> bool {
         self.state().memory_locks > 0
+    }
+
+    /// The lowest limit on idle states that is held; none if no limit is.
+    pub fn idle_limit(&self) -> Option<Nanos> {
+        self.state().idle_limits.iter().filter_map(Weak::upgrade).map(|limit| *limit).min()
     }
 
     /// How often the program read a setting for which a real machine opens files.
@@ -199,6 +204,20 @@ impl Machine for Sim {
     fn unlock_memory(&self) {
         let mut state = self.state();
         state.memory_locks = state.memory_locks.saturating_sub(1);
+    }
+
+    fn limit_idle(&self, most: Nanos) -> Result<IdleLimit, Refused> {
+        let mut state = self.state();
+        if !state.real_time_allowed() {
+            return Err(refused("limit idle states", "run as root"));
+        }
+        if most.is_negative() {
+            return Err(refused("limit idle states", "choose a limit of zero or more"));
+        }
+        let limit = Arc::new(most);
+        state.idle_limits.retain(|limit| limit.strong_count() > 0);
+        state.idle_limits.push(Arc::downgrade(&limit));
+        Ok(IdleLimit { file: None, _simulated: Some(limit) })
     }
 
     fn timer_slack(&self) -> Nanos {

@@ -4,10 +4,10 @@
 //! limits the exit latency of all CPUs. The lowest number of all holders is in force. The kernel drops the limit when the last
 //! descriptor is closed, so it cannot outlive its holders. Source: Documentation/power/pm_qos_interface.rst of the kernel.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read};
 
+use hairspring_machine::{Host, IdleLimit, Machine, Nanos, Refused};
 use rustix::io::FdFlags;
 
 /// The device that takes the limit.
@@ -15,22 +15,15 @@ pub const IDLE_DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// A limit on the exit latency of all CPUs, in force until it is dropped.
 #[derive(Debug)]
-pub struct IdleLatency(File);
+pub struct IdleLatency(IdleLimit);
 
 impl IdleLatency {
     /// Limits the exit latency of all CPUs to `most_us` microseconds. 0 keeps them out of all idle states: they poll.
     ///
     /// # Errors
     /// The device is missing, or the caller may not write to it: it belongs to root unless a udev rule says otherwise.
-    pub fn hold(most_us: u32) -> io::Result<Self> {
-        Self::hold_at(Path::new(IDLE_DEVICE), most_us)
-    }
-
-    fn hold_at(device: &Path, most_us: u32) -> io::Result<Self> {
-        let mut file = OpenOptions::new().write(true).open(device)?;
-        // The kernel reads a signed number; it knows no limit above 2,000 s.
-        file.write_all(&i32::try_from(most_us).unwrap_or(i32::MAX).to_ne_bytes())?;
-        Ok(Self(file))
+    pub fn hold(most_us: u32) -> Result<Self, Refused> {
+        Host.limit_idle(Nanos::from_micros(i64::from(most_us))).map(Self)
     }
 
     /// Lets programs that this process starts inherit the limit: it lasts until the last of them has ended.
@@ -38,7 +31,7 @@ impl IdleLatency {
     /// # Errors
     /// The system refused to change the descriptor.
     pub fn let_children_inherit(&self) -> io::Result<()> {
-        Ok(rustix::io::fcntl_setfd(&self.0, FdFlags::empty())?)
+        self.0.file().map_or(Ok(()), |file| Ok(rustix::io::fcntl_setfd(file, FdFlags::empty())?))
     }
 
     /// The limit in force now, in microseconds, by whomever; none if the kernel has no limit.
@@ -69,15 +62,5 @@ mod tests {
         assert_eq!(limit(0), Some(0));
         assert_eq!(limit(20), Some(20));
         assert_eq!(limit(-1), None);
-    }
-
-    #[test]
-    fn the_limit_is_written_as_one_signed_word() {
-        let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        for (most_us, word) in [(0, 0), (20, 20), (u32::MAX, i32::MAX)] {
-            let held = IdleLatency::hold_at(file.path(), most_us).expect("a file takes it");
-            assert_eq!(std::fs::read(file.path()).expect("readable"), i32::to_ne_bytes(word));
-            drop(held);
-        }
     }
 }

@@ -152,14 +152,13 @@ fn apply(value: &Value) -> Result<(), Refused> {
 }
 
 fn hold_idle(most_us: u32) -> Result<IdleLatency, Refused> {
-    let held = IdleLatency::hold(most_us).and_then(|held| held.let_children_inherit().map(|()| held));
-    held.map_err(|error| Refused {
-        attempted: format!("hold {IDLE_DEVICE}"),
+    let held = IdleLatency::hold(most_us)?;
+    held.let_children_inherit().map_err(|error| Refused {
+        attempted: format!("let the program inherit {IDLE_DEVICE}"),
         said: error.to_string(),
-        remedy: "run it as root, or let a group write it by a udev rule: KERNEL==\"cpu_dma_latency\", \
-                 GROUP=\"realtime\", MODE=\"0660\""
-            .to_owned(),
-    })
+        remedy: "report it, with the kernel's version".to_owned(),
+    })?;
+    Ok(held)
 }
 
 fn shown_idle() -> String {

@@ -119,7 +119,7 @@ fn idle_off<M: Machine + Clone + Sync>(
     }
     IdleLatency::hold(0).map(drop).map_err(|error| {
         Absent::new(
-            format!("/dev/cpu_dma_latency cannot be held: {error}"),
+            format!("/dev/cpu_dma_latency cannot be held: {}", error.said),
             "take the sheet as root, or give your group the device by a udev rule",
         )
     })?;

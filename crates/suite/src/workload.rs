@@ -124,6 +124,7 @@ impl WorkloadRun {
             cpu: Some(place.cpu),
             lock_memory: place.priority.is_some(),
             slack: Some(place.slack),
+            idle: None,
         });
         // Relaxed: a plain flag.
         let stopped = || interrupted.load(Ordering::Relaxed);

@@ -13,6 +13,9 @@ pub struct RealTime {
     pub lock_memory: bool,
     /// The timer slack.
     pub slack: Option<Nanos>,
+    /// The longest time that a CPU may take to leave an idle state, for all CPUs of the machine; zero turns idle states off
+    /// ([`Machine::limit_idle`]).
+    pub idle: Option<Nanos>,
 }
 
 /// One setting, and whether the system granted it.
@@ -47,6 +50,7 @@ impl RealTime {
             ("cpu", self.cpu.map(|cpu| Wish::Affinity(CpuSet(vec![cpu])))),
             ("lock_memory", self.lock_memory.then_some(Wish::MemoryLock)),
             ("slack", self.slack.map(Wish::TimerSlack)),
+            ("idle", self.idle.map(Wish::Idle)),
             ("policy", self.policy.map(Wish::Policy)),
         ];
         for (setting, wish) in wishes {

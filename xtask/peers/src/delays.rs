@@ -44,8 +44,13 @@ pub(crate) fn run(timebase: Timebase, cpu: Cpu, quick: bool) {
     );
     let mut timebase = timebase;
     for policy in [Policy::Fifo(80), Policy::Other] {
-        let settings =
-            RealTime { policy: Some(policy), cpu: Some(cpu), lock_memory: policy != Policy::Other, slack: None };
+        let settings = RealTime {
+            policy: Some(policy),
+            cpu: Some(cpu),
+            lock_memory: policy != Policy::Other,
+            slack: None,
+            idle: None,
+        };
         let guard = settings.apply(&Host);
         println!("### {policy:?}\n");
         if let Some(refused) = guard.refused() {

@@ -54,7 +54,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, quick: bool) -> Result<(), Stri
 }
 
 fn real_time(cpu: Cpu) -> RealTime {
-    RealTime { policy: Some(Policy::Fifo(PRIORITY)), cpu: Some(cpu), lock_memory: true, slack: None }
+    RealTime { policy: Some(Policy::Fifo(PRIORITY)), cpu: Some(cpu), lock_memory: true, slack: None, idle: None }
 }
 
 /// Bare thread and unit, fired in turns.

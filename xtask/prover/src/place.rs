@@ -15,7 +15,7 @@ pub(crate) const POLICIES: [(&str, Policy); 2] = [("other", Policy::Other), ("fi
 /// # Errors
 /// What the system refused.
 pub(crate) fn take(policy: Policy) -> Result<RealTimeGuard<'static, Host>, String> {
-    let wishes = RealTime { policy: Some(policy), cpu: Some(last_cpu()), lock_memory: false, slack: None };
+    let wishes = RealTime { policy: Some(policy), cpu: Some(last_cpu()), lock_memory: false, slack: None, idle: None };
     let guard = wishes.apply(&Host);
     match guard.refused() {
         Some(refused) => Err(refused.to_string()),

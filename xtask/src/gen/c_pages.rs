@@ -66,8 +66,17 @@ pub(super) const NOUNS: [Noun; 8] = [
     Noun {
         name: "real-time",
         title: "Real-time settings",
-        about: "A policy, a priority, a CPU, locked memory and the timer slack for the calling thread, given back when freed.",
-        names: &["hs_real_time", "hs_wishes", "hs_grants", "HS_POLICY_", "HS_NOT_ASKED", "HS_GRANTED", "HS_REFUSED"],
+        about: "A policy, a priority, a CPU, locked memory, the timer slack and a limit on idle states for the calling thread, given back when freed.",
+        names: &[
+            "hs_real_time",
+            "hs_wishes",
+            "hs_grants",
+            "HS_POLICY_",
+            "HS_IDLE_OFF",
+            "HS_NOT_ASKED",
+            "HS_GRANTED",
+            "HS_REFUSED",
+        ],
         example: Some("realtime"),
     },
     Noun {

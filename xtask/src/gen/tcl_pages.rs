@@ -52,7 +52,7 @@ pub(super) const NOUNS: [Noun; 6] = [
         title: "Real-time settings",
         noun: "real_time",
         makers: &["real_time"],
-        about: "A policy, a priority, a CPU, locked memory and the timer slack for this thread, given back by `destroy`.",
+        about: "A policy, a priority, a CPU, locked memory, the timer slack and a limit on idle states for this thread, given back by `destroy`.",
         example: Some("realtime"),
     },
     Noun {

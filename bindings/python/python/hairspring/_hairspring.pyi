@@ -254,6 +254,8 @@ class RealTime:
         lock_memory: bool = False,
         slack: Optional[_Seconds] = None,
         slack_ns: Optional[SupportsIndex] = None,
+        idle: Optional[_Seconds] = None,
+        idle_ns: Optional[SupportsIndex] = None,
     ) -> RealTime: ...
     def __enter__(self: _Self) -> _Self: ...
     def __exit__(

@@ -120,9 +120,7 @@ impl Trial {
                 true
             }
             Some(Err(error)) => {
-                notes.push(format!(
-                    "not tried: idle=off ({error}); run it as root, or give your group a udev rule for the device"
-                ));
+                notes.push(format!("not tried: idle=off ({}); {}", error.said, error.remedy));
                 false
             }
             None => false,

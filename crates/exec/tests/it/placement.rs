@@ -66,7 +66,7 @@ fn run<M: Machine + Sync + 'static>(
                 Wish::Policy(wished) => policy = *wished,
                 Wish::Affinity(wished) => cpus = wished.clone(),
                 Wish::TimerSlack(wished) => slack = Some(*wished),
-                Wish::MemoryLock => {}
+                Wish::MemoryLock | Wish::Idle(_) => {}
             }
         }
         (policy, cpus, slack.filter(|_| policy == Policy::Other))

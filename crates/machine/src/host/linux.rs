@@ -4,11 +4,11 @@ use std::io::Error;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Host, arch, linux_facts, sentinel};
+use super::{Host, arch, linux_facts, linux_idle, sentinel};
 use crate::facts::{Facts, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Instant, Machine, Nanos, Policy,
-    PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, IdleLimit, Instant, Machine, Nanos,
+    Policy, PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 /// The kernel's unit in /proc/stat: USER_HZ is 100 on every architecture that has a back-end here.
@@ -212,6 +212,10 @@ impl Machine for Host {
         if MEMORY_LOCKS.load(Ordering::SeqCst) > 0 {
             let _ = lock_all();
         }
+    }
+
+    fn limit_idle(&self, most: Nanos) -> Result<IdleLimit, Refused> {
+        linux_idle::limit(most)
     }
 
     fn timer_slack(&self) -> Nanos {

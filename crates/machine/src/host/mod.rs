@@ -31,6 +31,8 @@ mod linux;
 #[cfg(target_os = "linux")]
 mod linux_facts;
 #[cfg(target_os = "linux")]
+mod linux_idle;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "on the ledger: the area that a thread shares with the kernel")]
 mod sentinel;
 #[cfg(any(target_os = "windows", test))]

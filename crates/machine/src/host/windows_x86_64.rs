@@ -40,8 +40,8 @@ use super::windows_levels::{level_of, packed, priority_of, unpacked};
 use super::{Host, windows_facts, x86_64};
 use crate::facts::{Facts, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Instant, Machine, Nanos, Policy,
-    PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, IdleLimit, Instant, Machine, Nanos,
+    Policy, PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
 /// The unit of Windows' times, in nanoseconds.
@@ -225,6 +225,17 @@ impl Machine for Host {
     }
 
     fn unlock_memory(&self) {}
+
+    fn limit_idle(&self, _most: Nanos) -> Result<IdleLimit, Refused> {
+        Err(Refused {
+            attempted: "limit idle states".to_owned(),
+            said: "Windows has no call that does".to_owned(),
+            remedy:
+                "switch processor idle off in the power plan: powercfg /setacvalueindex scheme_current sub_processor \
+                     IDLEDISABLE 1"
+                    .to_owned(),
+        })
+    }
 
     fn timer_slack(&self) -> Nanos {
         // Timers of high resolution are not made late on purpose.

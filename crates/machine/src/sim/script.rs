@@ -23,7 +23,7 @@ pub struct Script {
     pub counter_trusted: bool,
     /// Whether the machine says that it is a guest.
     pub hypervisor: bool,
-    /// Whether real-time policies and memory locking are permitted.
+    /// Whether real-time policies, memory locking and limits on idle states are permitted.
     pub real_time_allowed: bool,
     /// Whether the kernel shares an area with the thread (rseq): both the sentinel and the number of the CPU come from it.
     pub sentinel: bool,

@@ -1,6 +1,7 @@
 //! The state of a simulated machine: how true time passes, and what each clock shows of it.
 
 use std::collections::VecDeque;
+use std::sync::Weak;
 
 use super::script::{Costs, Disturbance, Script, SimEvent};
 use crate::{Clock, Cpu, CpuCounters, CpuSet, Instant, Nanos, Policy, ThreadUsage, Ticks, Woken};
@@ -43,6 +44,7 @@ pub(super) struct State {
     pub(super) affinity: CpuSet,
     pub(super) slack: Nanos,
     pub(super) memory_locks: u32,
+    pub(super) idle_limits: Vec<Weak<Nanos>>,
     pub(super) usage: ThreadUsage,
     pub(super) counters: CpuCounters,
     pub(super) settings_read: u64,
@@ -88,6 +90,7 @@ impl State {
             affinity: CpuSet((0..cpus).map(Cpu).collect()),
             slack: SLACK,
             memory_locks: 0,
+            idle_limits: Vec::new(),
             usage: ThreadUsage {
                 cpu: Nanos::ZERO,
                 involuntary_switches: Some(0),

@@ -34,6 +34,8 @@ pub(super) fn is_locked() -> bool {
 trait Subject: Machine {
     fn memory_is_locked(&self) -> bool;
     fn lose_permission(&self) -> bool;
+    /// The lowest limit on idle states that this program holds; `None` where that cannot be told from what others hold.
+    fn idle_limit(&self) -> Option<Option<Nanos>>;
 }
 
 impl Subject for Sim {
@@ -46,6 +48,10 @@ impl Subject for Sim {
         self.work(Nanos::new(1));
         true
     }
+
+    fn idle_limit(&self) -> Option<Option<Nanos>> {
+        Some(Sim::idle_limit(self))
+    }
 }
 
 impl Subject for Host {
@@ -55,6 +61,10 @@ impl Subject for Host {
 
     fn lose_permission(&self) -> bool {
         false
+    }
+
+    fn idle_limit(&self) -> Option<Option<Nanos>> {
+        None
     }
 }
 
@@ -94,6 +104,7 @@ fn wish() -> impl Strategy<Value = Wish> {
         6 => prop::sample::select(cpus.to_vec()).prop_map(|cpus| Wish::Affinity(CpuSet(cpus))),
         6 => prop::sample::select(&[1, 7_000, 80_000][..]).prop_map(|slack| Wish::TimerSlack(Nanos::new(slack))),
         1 => Just(Wish::MemoryLock),
+        2 => prop::sample::select(&[0, 20_000][..]).prop_map(|most| Wish::Idle(Nanos::new(most))),
     ]
 }
 
@@ -183,6 +194,11 @@ impl Expected {
             assert_eq!(machine.timer_slack(), slack, "under {:?}", self.policy);
         }
         assert_eq!(machine.memory_is_locked(), self.held_of(Setting::MemoryLock).is_some());
+        if let Some(limit) = machine.idle_limit() {
+            let held =
+                self.held.iter().filter_map(|(_, wish)| if let Wish::Idle(most) = wish { Some(*most) } else { None });
+            assert_eq!(limit, held.min());
+        }
     }
 }
 
@@ -234,7 +250,7 @@ fn check<M: Subject>(machine: &M, program: &Program) -> Option<String> {
                 };
                 let forbidden = match wish {
                     Wish::Policy(policy) => !expected.may(policy),
-                    Wish::MemoryLock => !expected.permitted,
+                    Wish::MemoryLock | Wish::Idle(_) => !expected.permitted,
                     _ => false,
                 };
                 match Held::take(machine, wish.clone()) {

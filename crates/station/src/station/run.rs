@@ -237,6 +237,7 @@ fn serve<M: Machine>(
         cpu: settings.cpu,
         lock_memory: settings.priority.is_some(),
         slack: settings.priority.map(|_| Nanos::new(1)),
+        idle: None,
     };
     let guard = place.apply(unit.machine());
     let in_place = guard.refused().map_or(Ok(()), |refused| {

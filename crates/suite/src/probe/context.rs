@@ -404,6 +404,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
                 cpu: Some(self.cpu),
                 lock_memory: true,
                 slack: None,
+                idle: None,
             },
         }
     }

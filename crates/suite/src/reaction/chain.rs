@@ -111,6 +111,7 @@ impl Chain {
                         cpu: Some(Cpu(self.cpu)),
                         lock_memory: true,
                         slack: None,
+                        idle: None,
                     };
                     let guard = settings.apply(&Host);
                     let refused = guard.refused().map(|refused| ChainError(format!("failed to {refused}")));

@@ -287,7 +287,7 @@ impl<'t> Experiment<'t> {
             .map_err(refused)?;
         let mut samples: Vec<Samples> = processes.iter().map(|_| Samples::new()).collect();
         let cpu = Some(hairspring_machine::Cpu(self.cpu));
-        let place = RealTime { policy: Some(Policy::Fifo(FIRING)), cpu, lock_memory: true, slack: None };
+        let place = RealTime { policy: Some(Policy::Fifo(FIRING)), cpu, lock_memory: true, slack: None, idle: None };
         let guard = place.apply(&Host);
         if let Some(absent) = policy_refused(&guard) {
             return Err(absent);

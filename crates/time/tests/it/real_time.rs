@@ -6,8 +6,13 @@ use hairspring_time::{Cpu, Grant, Host, Nanos, Policy, RealTime, Sim};
 
 use super::{micros, skip};
 
-const ALL: RealTime =
-    RealTime { policy: Some(Policy::Fifo(40)), cpu: Some(Cpu(1)), lock_memory: true, slack: Some(Nanos::new(1)) };
+const ALL: RealTime = RealTime {
+    policy: Some(Policy::Fifo(40)),
+    cpu: Some(Cpu(1)),
+    lock_memory: true,
+    slack: Some(Nanos::new(1)),
+    idle: Some(Nanos::ZERO),
+};
 
 /// What a guard may change.
 fn settings<M: Machine>(machine: &M) -> (Policy, CpuSet, Nanos) {
@@ -30,11 +35,13 @@ fn what_was_asked_for_is_in_force_while_the_guard_lives_and_gone_after() {
     // A real-time policy has no slack.
     assert_eq!(settings(&sim), (Policy::Fifo(40), CpuSet(vec![Cpu(1)]), Nanos::ZERO));
     assert!(sim.is_memory_locked());
-    assert_eq!(words(guard.grants()), [("cpu", true), ("lock_memory", true), ("slack", true), ("policy", true)]);
+    assert_eq!(sim.idle_limit(), Some(Nanos::ZERO));
+    let granted = ["cpu", "lock_memory", "slack", "idle", "policy"].map(|setting| (setting, true));
+    assert_eq!(words(guard.grants()), granted);
     assert!(guard.refused().is_none());
     drop(guard);
     assert_eq!(settings(&sim), before);
-    assert!(!sim.is_memory_locked());
+    assert!(!sim.is_memory_locked() && sim.idle_limit().is_none());
 }
 
 #[test]
@@ -50,7 +57,8 @@ fn a_refusal_is_told_and_does_not_stop_the_rest() {
     let sim = Sim::new(Script { real_time_allowed: false, ..Script::default() });
     let before = settings(&sim);
     let guard = ALL.apply(&sim);
-    assert_eq!(words(guard.grants()), [("cpu", true), ("lock_memory", false), ("slack", true), ("policy", false)]);
+    let outcomes = [("cpu", true), ("lock_memory", false), ("slack", true), ("idle", false), ("policy", false)];
+    assert_eq!(words(guard.grants()), outcomes);
     let refused = guard.refused().expect("two refusals");
     assert!(refused.attempted.contains("lock memory") && !refused.remedy.is_empty());
     assert_eq!(settings(&sim), (Policy::Other, CpuSet(vec![Cpu(1)]), Nanos::new(1)));
@@ -115,7 +123,7 @@ fn this_machine_gives_back_what_it_granted() {
     let tried = std::thread::spawn(|| {
         let before = settings(&Host);
         let cpu = before.1.0.last().copied();
-        let guard = RealTime { policy: Some(Policy::Fifo(2)), cpu, slack: Some(Nanos::new(1)), lock_memory: false };
+        let guard = RealTime { policy: Some(Policy::Fifo(2)), cpu, slack: Some(Nanos::new(1)), ..RealTime::default() };
         let guard = guard.apply(&Host);
         assert_eq!(Some(Host.affinity()), cpu.map(|cpu| CpuSet(vec![cpu])));
         let refused = guard.refused().map(ToString::to_string);
@@ -158,4 +166,27 @@ fn what_the_system_does_not_take_back_is_returned_by_release() {
     // The thread keeps what it has, and the rest is as it was.
     assert_eq!(settings(&sim), (held.0, before.1, before.2));
     assert_eq!(ALL.apply(&sim).release(), Ok(()), "without permission nothing but CPU and slack was granted");
+}
+
+/// What the kernel shows of its limit on idle states, in microseconds.
+fn idle_limit_us() -> Option<i32> {
+    let bytes = std::fs::read("/dev/cpu_dma_latency").ok()?;
+    Some(i32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?))
+}
+
+#[test]
+fn idle_states_are_off_while_the_guard_lives() {
+    let guard = RealTime { idle: Some(Nanos::ZERO), ..RealTime::default() }.apply(&Host);
+    if let Some(refused) = guard.refused() {
+        assert!(refused.remedy.contains("udev"), "{refused}");
+        return skip("idle_states_are_off_while_the_guard_lives", &refused.said);
+    }
+    assert_eq!(words(guard.grants()), [("idle", true)]);
+    assert_eq!(idle_limit_us(), Some(0));
+    // Any thread may drop the limit, and it is of this process: another guard keeps its own.
+    let other = RealTime { idle: Some(micros(30)), ..RealTime::default() }.apply(&Host);
+    drop(guard);
+    // Other programs may hold a lower limit.
+    assert!(idle_limit_us().is_some_and(|most_us| most_us <= 30));
+    drop(other);
 }

@@ -109,8 +109,8 @@ static void profile_and_settings(hs_timebase *timebase) {
     CHECK(hs_profile_summary(profile, &summary) == HS_OK && summary.count == 100 && summary.min_ns >= 2000);
     CHECK(hs_profile_free(profile) == HS_OK);
     hs_real_time *settings;
-    hs_grants grants;
-    const hs_wishes wishes = {.policy = HS_POLICY_FIFO, .priority = 50, .cpu = 0, .lock_memory = true};
+    hs_grants grants = { .size = sizeof grants };
+    const hs_wishes wishes = {.size = sizeof(hs_wishes), .policy = HS_POLICY_FIFO, .priority = 50, .cpu = 0, .lock_memory = true};
     CHECK(hs_real_time_apply(&wishes, &settings, &grants) == HS_OK);
     CHECK(grants.cpu == HS_GRANTED && grants.slack == HS_NOT_ASKED);
     // Wine answers that it has set the class, and its host does not schedule by it: that is no grant.
