@@ -11,8 +11,8 @@ pub struct ExecConfig {
     pub message_bytes: usize,
     /// Stack of each task, in bytes, rounded up to pages, with a guard page below. Only touched pages use memory. On fibers and in virtual
     /// time, timer and interrupt procedures and hooks run on the stack of the task that makes a call. So each stack must hold the task's
-    /// deepest call plus the deepest procedure. Procedures get the floating-point control words of a new run, and the task gets its own
-    /// words back afterwards.
+    /// deepest call plus the deepest procedure. Procedures get the floating-point control words of a new run, and a task that [keeps its
+    /// own](crate::TaskCtx::keep_control_words) gets them back afterwards.
     pub stack_bytes: usize,
     /// The CPU time that a task may use without a call before the watchdog takes its real-time priority. Zero: no watchdog.
     pub watchdog: Nanos,

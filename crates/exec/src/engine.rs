@@ -55,6 +55,10 @@ pub(crate) trait Engine {
     fn now(&self) -> Moment;
     /// Uses up this much of the CPU for the task, as if it were computing.
     fn work(&self, me: TaskId, span: Nanos);
+    /// From now on the run of this task has floating-point control words of its own. On threads it always has.
+    fn keep_control_words(&self, me: TaskId) {
+        let _ = me;
+    }
     /// Lets more urgent tasks run now, if the back-end does not do that automatically.
     fn preempt_point(&self, me: TaskId);
     /// Makes a task.

@@ -28,6 +28,7 @@ mod attend;
 pub(crate) mod attention;
 mod carrier;
 mod cell;
+mod control;
 mod deadline;
 mod engine;
 mod fibers;

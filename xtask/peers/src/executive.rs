@@ -65,7 +65,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, quick: bool) -> Result<(), Stri
 
     println!("## Executives\n");
     println!(
-        "Ours with its parameter checks {}, its floating-point control words saved, its trace off. A batch is {span}; in each \
+        "Ours with its parameter checks {}, floating-point control words saved for tasks that ask (none here), its trace off. A batch is {span}; in each \
          of {} rounds every candidate has its turn. Every round trip is proven: the task that was to run had run when the call \
          returned; where the caller is not preempted, it gives way (cooperative) or polls (several CPUs) until then, and that \
          is in the figure. tokio is its current-thread runtime with a LocalSet, embassy its raw executor polled in a loop; \

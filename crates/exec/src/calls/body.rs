@@ -6,26 +6,20 @@ use hairspring_machine::Host;
 use super::task::TaskCtx;
 use crate::engine::Ended;
 use crate::fiber::Fibers;
-use crate::host::ControlWords;
 use crate::kernel::Kernel;
 use crate::unwind::run_to_end;
 
 /// How a procedure runs.
 enum Life<'l> {
     /// On a fiber of the host, until the fiber is unwound.
-    Fiber(&'l Fibers<Host>, TaskId, ControlWords),
+    Fiber(&'l Fibers<Host>, TaskId),
     /// Once; its end is stored here.
     Once(&'l TaskCtx<'l>, Option<Ended>),
 }
 
 /// Runs a procedure on a fiber of the host, start after start.
-pub(crate) fn live_on_fiber(
-    procedure: &mut impl FnMut(&TaskCtx<'_>),
-    fibers: &Fibers<Host>,
-    me: TaskId,
-    control: ControlWords,
-) {
-    live(procedure, &mut Life::Fiber(fibers, me, control));
+pub(crate) fn live_on_fiber(procedure: &mut impl FnMut(&TaskCtx<'_>), fibers: &Fibers<Host>, me: TaskId) {
+    live(procedure, &mut Life::Fiber(fibers, me));
 }
 
 /// Runs a procedure once.
@@ -62,15 +56,15 @@ fn live(procedure: &mut impl FnMut(&TaskCtx<'_>), life: &mut Life<'_>) {
 impl<'l> Life<'l> {
     #[inline(always)]
     fn begin(&self) {
-        if let Self::Fiber(fibers, _, control) = self {
-            fibers.begin_life(*control);
+        if let Self::Fiber(fibers, _) = self {
+            fibers.leave();
         }
     }
 
     #[inline(always)]
     fn ctx(&self) -> TaskCtx<'l> {
         match self {
-            Self::Fiber(fibers, me, _) => TaskCtx::new(Kernel::Fiber(fibers), *me),
+            Self::Fiber(fibers, me) => TaskCtx::new(Kernel::Fiber(fibers), *me),
             Self::Once(ctx, _) => ctx.again(),
         }
     }
@@ -78,7 +72,7 @@ impl<'l> Life<'l> {
     #[inline(always)]
     fn is_to_run(&self) -> bool {
         match self {
-            Self::Fiber(fibers, me, _) => fibers.is_to_run(*me),
+            Self::Fiber(fibers, me) => fibers.is_to_run(*me),
             Self::Once(..) => true,
         }
     }
@@ -86,7 +80,7 @@ impl<'l> Life<'l> {
     #[inline(always)]
     fn goes_on(&mut self, ended: Ended) -> bool {
         match self {
-            Self::Fiber(fibers, me, control) => fibers.end_of_run(*me, ended, *control),
+            Self::Fiber(fibers, me) => fibers.end_of_run(*me, ended),
             Self::Once(_, result) => {
                 *result = Some(ended);
                 false

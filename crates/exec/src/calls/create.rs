@@ -146,8 +146,7 @@ fn create_task(
 ) -> Result<TaskId, CreateError> {
     let made = match kernel {
         Kernel::Fiber(fibers) => {
-            let life =
-                Box::new(move |fibers: &_, me, control| body::live_on_fiber(&mut procedure, fibers, me, control));
+            let life = Box::new(move |fibers: &_, me| body::live_on_fiber(&mut procedure, fibers, me));
             fibers.make_task(by, name, priority, mailboxes, life)
         }
         Kernel::Other(engine) => {

@@ -64,6 +64,10 @@ impl<M: Carrier> Engine for Fibers<M> {
         }
     }
 
+    fn keep_control_words(&self, me: TaskId) {
+        self.keep_control(me);
+    }
+
     fn preempt_point(&self, me: TaskId) {
         self.preempt_point_inline(me);
     }

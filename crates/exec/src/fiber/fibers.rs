@@ -27,8 +27,8 @@ use crate::trace::{Log, Trace};
 
 pub(super) type Stackful = Coroutine<(), (), (), Stack>;
 
-/// The body of a fiber: runs the procedure of a task, start after start. It begins with these control words.
-pub(crate) type FiberLife<M> = Box<dyn FnMut(&Fibers<M>, TaskId, ControlWords) + Send>;
+/// The body of a fiber: runs the procedure of a task, start after start.
+pub(crate) type FiberLife<M> = Box<dyn FnMut(&Fibers<M>, TaskId) + Send>;
 
 /// The stack of one task and its coroutine.
 pub(super) struct Fiber<M: Carrier> {
@@ -42,6 +42,8 @@ pub(super) struct Fiber<M: Carrier> {
     pub(super) on_chain: Cell<bool>,
     /// Whether its stack unwinds, so that a kill does not unwind it again.
     pub(super) unwinding: Cell<bool>,
+    /// Whether the present run keeps floating-point control words of its own.
+    pub(super) keeps_control: Cell<bool>,
 }
 
 /// The state that sources on other threads share.
@@ -112,10 +114,10 @@ pub(crate) struct Fibers<M: Carrier> {
     pub(super) arrived: CarrierCell<Vec<(u64, u64)>>,
     /// The length of the present runaway in nanoseconds. The watchdog holds the lock while it takes the carrier's priority.
     pub(super) ran_away: Arc<Mutex<u64>>,
-    /// The control words of a new run: the carrier's when `run` was called.
+    /// The number of tasks that keep floating-point control words of their own.
+    pub(super) keepers: Cell<u32>,
+    /// The floating-point control words of all code but that of tasks that keep their own: the carrier's when `run` was called.
     pub(super) default_control: Cell<ControlWords>,
-    /// The floating-point control words of the task that gave the CPU away last.
-    pub(super) control: Cell<ControlWords>,
     /// Whether every call is recorded or measured.
     pub(super) observed: bool,
     pub(super) log: CarrierCell<Option<Log>>,
@@ -164,8 +166,8 @@ impl<M: Carrier> Fibers<M> {
             arrived: CarrierCell::new(Vec::with_capacity(RING_SLOTS)),
             agenda: CarrierCell::new(Vec::new()),
             ran_away: Arc::new(Mutex::new(0)),
+            keepers: Cell::new(0),
             default_control: Cell::new(ControlWords::read()),
-            control: Cell::new(ControlWords::read()),
             observed: config.trace.is_some() || config.measure_latency,
             log: CarrierCell::new(config.trace.map(Log::new)),
             unwinding: Cell::new(0),

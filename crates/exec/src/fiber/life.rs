@@ -8,7 +8,6 @@ use super::carrier::Carrier;
 use super::fibers::{Fiber, FiberLife, Fibers, Stackful};
 use super::overflow;
 use crate::engine::{Ended, TaskProcedure};
-use crate::host::ControlWords;
 use crate::report::{Misfortune, Mishap};
 
 impl<M: Carrier> Fibers<M> {
@@ -29,8 +28,6 @@ impl<M: Carrier> Fibers<M> {
             }
         };
         overflow::note(&mut self.extents.borrow(), u32::from(task.index() as u16), &stack);
-        // The carrier's words, not those of the task that happens to resume the fiber.
-        let control = self.default_control.get();
         let engine: *const Self = self;
         *coroutine = Some(Coroutine::with_stack(stack, move |yielder, ()| {
             // SAFETY: the engine is boxed and its fibers are unwound before it is dropped (`Drop`).
@@ -40,7 +37,7 @@ impl<M: Carrier> Fibers<M> {
             // SAFETY: a procedure is run by its own fiber only, and is replaced only when the task is deleted: idle, and its
             // fiber unwound before.
             if let Some(life) = unsafe { &mut *life } {
-                life(engine, task, control);
+                life(engine, task);
             }
         }));
     }
@@ -55,13 +52,6 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// The beginning of a fiber, with the floating-point control words of a new run.
-    #[inline(always)]
-    pub(crate) fn begin_life(&self, default_control: ControlWords) {
-        default_control.put_in_force(self.control.get());
-        self.leave();
-    }
-
     /// Whether a started run really runs: not if the task was killed before.
     #[inline(always)]
     pub(crate) fn is_to_run(&self, me: TaskId) -> bool {
@@ -70,8 +60,11 @@ impl<M: Carrier> Fibers<M> {
 
     /// The time from the end of a run to the beginning of the next. Returns whether there is a next run.
     #[inline(always)]
-    pub(crate) fn end_of_run(&self, me: TaskId, (how, text): Ended, default_control: ControlWords) -> bool {
+    pub(crate) fn end_of_run(&self, me: TaskId, (how, text): Ended) -> bool {
         let mut goes_on = true;
+        if self.keepers.get() != 0 {
+            self.drop_control(me);
+        }
         if how == Ending::Returned && !self.observed && self.unwinding.get() == 0 {
             let reply = self.core.borrow().apply(By::Task(me), Call::End { how: Ending::Returned });
             if reply.status != CallStatus::Ok {
@@ -87,12 +80,9 @@ impl<M: Carrier> Fibers<M> {
         if !goes_on {
             return false;
         }
-        let left = ControlWords::read();
-        if self.core.borrow().is_first(me) {
-            default_control.put_in_force(left);
-        } else {
+        if !self.core.borrow().is_first(me) {
             let waits = !self.core.borrow().may_run(me);
-            self.give_way(me, waits, left, default_control);
+            self.give_way(me, waits);
         }
         self.leave();
         true
@@ -114,11 +104,11 @@ impl<M: Carrier> Fibers<M> {
 
     /// The body of a fiber of a boxed task, whose calls go through a table.
     pub(super) fn life_of(mut procedure: TaskProcedure) -> FiberLife<M> {
-        Box::new(move |fibers, me, control| {
-            fibers.begin_life(control);
+        Box::new(move |fibers, me| {
+            fibers.leave();
             loop {
                 let ended = if fibers.is_to_run(me) { procedure(fibers, me) } else { (Ending::Killed, None) };
-                if !fibers.end_of_run(me, ended, control) {
+                if !fibers.end_of_run(me, ended) {
                     return;
                 }
             }

@@ -37,6 +37,7 @@ impl<M: Carrier> Fibers<M> {
                 yielder: Cell::new(std::ptr::null()),
                 on_chain: Cell::new(false),
                 unwinding: Cell::new(false),
+                keeps_control: Cell::new(false),
             }));
         }
         Ok(task)

@@ -29,9 +29,7 @@ impl<M: Carrier> Fibers<M> {
             RunLimit::For(span) => Some(self.machine.moment().after_nanos(u64::try_from(span.count()).unwrap_or(0))),
             RunLimit::Until(instant) => Some(moment_of(instant)),
         });
-        let words = ControlWords::read();
-        self.default_control.set(words);
-        self.control.set(words);
+        self.default_control.set(ControlWords::read());
         let mut refused: Vec<Refused> =
             self.procedures.borrow().iter().filter_map(|procedure| procedure.health.refused()).collect();
         self.deadline_check.forget();
@@ -70,11 +68,9 @@ impl<M: Carrier> Fibers<M> {
     fn carry(&self) {
         let mut late_runs = 0;
         loop {
-            // Restores the words of the carrier, its procedures and the caller of `run`.
-            self.default_control.get().put_in_force(self.control.get());
+            // A task that changed its control words and did not say that it keeps them must not affect the caller of `run`.
+            self.default_control.get().put_in_force(ControlWords::read());
             self.attend(None);
-            // Procedures that ran on the carrier may have changed the words that the next fiber finds.
-            self.control.set(ControlWords::read());
             if let Some(first) = self.above() {
                 if self.stopping.get() {
                     late_runs += 1;

@@ -6,7 +6,6 @@ use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId};
 use super::attention::TIMED;
 use super::carrier::Carrier;
 use super::fibers::{Fiber, Fibers, Stackful, between};
-use crate::host::ControlWords;
 use crate::message::Bytes;
 
 /// Whether the call gave the task a buffer. Nothing else may happen before the task's guard owns it: a task that unwound here would leak
@@ -116,8 +115,7 @@ impl<M: Carrier> Fibers<M> {
         if std::thread::panicking() {
             self.note_panic(me);
         }
-        let control = ControlWords::read();
-        self.give_way(me, reply.status == CallStatus::Blocked, control, control);
+        self.give_way(me, reply.status == CallStatus::Blocked);
         self.resumed_reply(me, reply)
     }
 
@@ -134,16 +132,19 @@ impl<M: Carrier> Fibers<M> {
         self.settle(me, reply);
     }
 
-    /// Gives the CPU away until this task is first again. `waits` means that the task is not ready. It leaves the floating-point control
-    /// words `left` in force and restores `wanted` when it returns.
+    /// Gives the CPU away until this task is first again. `waits` means that the task is not ready.
     ///
     /// Inlined into its caller, like all code from here to the switch. A processor predicts the target of a `ret` from the calls before,
     /// and a switch inside a call makes every return up to the next switch mispredict. Without a call between a task's body and the switch
     /// there is nothing to predict. (Measured: mispredictions cost ten times the switch.)
     #[inline(always)]
-    pub(super) fn give_way(&self, me: TaskId, mut waits: bool, left: ControlWords, wanted: ControlWords) {
-        // So that the next task knows the words without reading them.
-        self.control.set(left);
+    pub(super) fn give_way(&self, me: TaskId, waits: bool) {
+        if self.keepers.get() == 0 { self.switch_away(me, waits) } else { self.give_way_with_keepers(me, waits) }
+    }
+
+    /// The switch itself, and the switch back.
+    #[inline(always)]
+    pub(super) fn switch_away(&self, me: TaskId, mut waits: bool) {
         loop {
             match if waits { None } else { self.above() } {
                 Some(next) => self.resume(next),
@@ -155,7 +156,6 @@ impl<M: Carrier> Fibers<M> {
             }
             waits = !self.core.borrow().may_run(me);
         }
-        wanted.put_in_force(self.control.get());
     }
 
     /// The fiber that must run, if it is not on the chain of resumes.
@@ -180,7 +180,6 @@ impl<M: Carrier> Fibers<M> {
         fiber.on_chain.set(false);
         if finished {
             // The fiber finished instead of giving the CPU away.
-            self.control.set(ControlWords::read());
             self.retire(coroutine);
         }
     }
@@ -227,7 +226,7 @@ impl<M: Carrier> Fibers<M> {
 
     /// The task's own code continues. No one looks at anything until its next call.
     #[inline(always)]
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         if self.observed {
             self.note_leaving();
         }

@@ -15,7 +15,7 @@ pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>
         "Built for release; whether with link-time optimisation, the flags in the head say."
     };
     context.remark(format!(
-        "Parameter checks are {checks}; floating-point control words are saved and restored at each switch; trace off, hooks \
+        "Parameter checks are {checks}; floating-point control words are saved for tasks that ask; trace off, hooks \
          off; messages have 12 bytes. {lto}"
     ));
     let rate = context.timebase.calibration().rate_hz / 1e9;

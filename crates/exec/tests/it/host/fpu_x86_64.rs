@@ -1,4 +1,4 @@
-//! Floating-point control words: each fiber has its own, a run begins with the carrier's, whoever switched to it.
+//! Floating-point control words: each task that asks has its own, a run begins with the carrier's, whatever task switched to it.
 #![expect(unsafe_code, reason = "control words are set in assembly")]
 
 use hairspring_machine::Nanos;
@@ -45,6 +45,7 @@ fn every_fiber_finds_its_own_words_after_thousands_of_switches() {
         for mode in 0..4_u16 {
             bench.start("peer", 20, move |ctx, _| {
                 assert_eq!(read(), default, "a run begins with the default");
+                ctx.keep_control_words();
                 let mine = rounding(default, mode);
                 set(mine);
                 for _ in 0..SWITCHES {
@@ -68,8 +69,9 @@ fn a_task_that_preempts_one_with_other_words_begins_with_the_default() {
         let default = read();
         let mut bench = Bench::new(backend, &ExecConfig::default());
         let mut runs = 0_u16;
-        let high = bench.task("high", 10, move |_, log| {
+        let high = bench.task("high", 10, move |ctx, log| {
             assert_eq!(read(), default, "in run {runs}");
+            ctx.keep_control_words();
             set(rounding(default, 1 + runs % 3));
             runs += 1;
             if runs == 1_000 {
@@ -78,6 +80,7 @@ fn a_task_that_preempts_one_with_other_words_begins_with_the_default() {
         });
         bench.start("low", 20, move |ctx, log| {
             let mine = rounding(default, 3);
+            ctx.keep_control_words();
             set(mine);
             for _ in 0..1_000 {
                 ctx.trigger(high).expect("it is idle");
@@ -98,6 +101,7 @@ fn words_survive_a_wait_and_the_next_run_begins_afresh() {
         let default = read();
         let mut bench = Bench::new(backend, &ExecConfig::default());
         let waiter = bench.start("waiter", 10, move |ctx, _| {
+            ctx.keep_control_words();
             for mode in 1..4 {
                 assert_eq!(read() == default, mode == 1);
                 let mine = rounding(default, mode);
@@ -107,6 +111,7 @@ fn words_survive_a_wait_and_the_next_run_begins_afresh() {
             }
         });
         bench.start("waker", 20, move |ctx, _| {
+            ctx.keep_control_words();
             set(rounding(default, 2));
             for _ in 0..2 {
                 for _ in 0..3 {
@@ -145,6 +150,7 @@ fn procedures_find_the_default_and_leave_the_interrupted_tasks_words_alone() {
         let raw = raw.expect("software needs nothing");
         bench.start("task", 20, move |ctx, log| {
             let mine = rounding(default, 1);
+            ctx.keep_control_words();
             set(mine);
             ctx.start_timer(timer, ctx.now()).expect("it exists");
             ctx.preempt_point();
