@@ -3,16 +3,13 @@
 //! Only settings that end with this process are tried: no file of the system is written. The blocks come in the order A B B A, so that a
 //! slow drift of the machine falls on both; each pair of neighbours gives one ratio of their medians.
 
-use std::sync::atomic::AtomicBool;
-
-use hairspring_machine::{Host, Machine, Nanos};
+use hairspring_machine::{Machine, Nanos};
 use hairspring_settings::IdleLatency;
 use hairspring_sheet::{Absent, Method, Unit};
-use hairspring_time::Timebase;
 
 use crate::probe::{Context, Probes, Reading, Row, Setting, Taken};
-use crate::rounds::median;
-use crate::workload::{ReactionSource, Workload, WorkloadPlace, WorkloadRun};
+use crate::rounds::{in_blocks, median, mirrored};
+use crate::workload::{Observed, ReactionSource, Workload, WorkloadPlace, WorkloadRun};
 
 /// Pairs of blocks, one with the remedy and one without; in every second pair the remedy comes first.
 const PAIRS: usize = 2;
@@ -49,7 +46,8 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
         let slot = probes.row(table, Row::new(suffix, label, Unit::Ratio, Method::Derived, measures));
         probes.several_on_host(Setting::AsStarted, [slot], move |context, timebase| {
             context.say(&format!("idle states on and off, {label}"));
-            let taken = idle_off(context, timebase, workload, share);
+            let mut observe = |run: &WorkloadRun| run.observe(timebase, context.interrupted);
+            let taken = can_fall_asleep().and_then(|()| idle_off(context, workload, share, &mut observe));
             context.enter(slot, taken);
         });
     }
@@ -64,7 +62,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let slot = probes.row(table, row);
     probes.several_on_host(Setting::AsStarted, [slot], move |context, timebase| {
         context.say("timer slack of 50 µs and of 1 ns");
-        let taken = slack(context, timebase);
+        let taken = slack(context, &mut |run| run.observe(timebase, context.interrupted));
         context.enter(slot, taken);
     });
     probes
@@ -72,113 +70,115 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
 
 const LIMITS: &str = "2 pairs of blocks with and without in each round, in half of the chapter's time";
 
-/// One block: its median, with the remedy or without.
-type Block<'b> = &'b mut dyn FnMut(bool, Nanos) -> Result<f64, Absent>;
+/// Runs a workload.
+type Observe<'o> = &'o mut dyn FnMut(&WorkloadRun) -> Result<Observed, Absent>;
 
-/// The ratios of the pairs, in blocks that fill this share of the chapter.
+/// The ratios of the pairs, in blocks that fill this share of the chapter; each block runs what `run` says, with the remedy or without.
 fn ratios<M: Machine + Clone + Sync>(
     context: &Context<'_, M>,
     share: f64,
-    block: Block<'_>,
-) -> Result<Vec<f64>, Absent> {
+    run: impl Fn(bool, Nanos) -> WorkloadRun,
+    observe: Observe<'_>,
+) -> Result<Reading, Absent> {
     let span = Nanos::new(context.share(share).count() / (2 * PAIRS as i64));
-    let mut ratios = Vec::with_capacity(PAIRS);
-    for pair in 0..PAIRS {
-        if context.stopped() {
-            break;
+    let pairs = in_blocks((0..PAIRS).map(mirrored), &|| context.stopped(), |arm| {
+        match median(&observe(&run(arm == 1, span))?.values) {
+            median if median.is_finite() => Ok(median),
+            _ => Err(Absent::new("no event came within a block", "take the sheet without --quick")),
         }
-        let first = pair % 2 == 1;
-        let one = block(first, span)?;
-        let other = block(!first, span)?;
-        let (with, without) = if first { (one, other) } else { (other, one) };
-        ratios.push(with / without.max(1.0));
-    }
-    Ok(ratios)
+    })?;
+    Ok(Reading::samples(pairs.iter().map(|pair| pair[1] / pair[0].max(1.0)).collect()))
 }
 
-/// The median of a workload's events.
-fn observed(run: &WorkloadRun, timebase: &Timebase<Host>, interrupted: &AtomicBool) -> Result<f64, Absent> {
-    let observed = run.observe(timebase, interrupted)?;
-    match median(&observed.values) {
-        median if median.is_finite() => Ok(median),
-        _ => Err(Absent::new("no event came within a block", "take the sheet without --quick")),
+/// Whether the idle states can be switched off at all.
+fn can_fall_asleep() -> Result<(), Absent> {
+    match IdleLatency::in_force() {
+        Ok(Some(0)) => Err(Absent::new(
+            "another program keeps the idle states off already, so there is nothing to compare with",
+            "end what holds /dev/cpu_dma_latency: `fuser -v /dev/cpu_dma_latency` names it",
+        )),
+        _ => Ok(()),
     }
 }
 
 fn idle_off<M: Machine + Clone + Sync>(
     context: &Context<'_, M>,
-    timebase: &Timebase<Host>,
     workload: Workload,
     share: f64,
+    observe: Observe<'_>,
 ) -> Taken {
-    if IdleLatency::in_force().ok().flatten() == Some(0) {
-        return Err(Absent::new(
-            "another program keeps the idle states off already, so there is nothing to compare with",
-            "end what holds /dev/cpu_dma_latency: `fuser -v /dev/cpu_dma_latency` names it",
-        ));
-    }
-    IdleLatency::hold(0).map(drop).map_err(|error| {
-        Absent::new(
-            format!("/dev/cpu_dma_latency cannot be held: {}", error.said),
-            "take the sheet as root, or give your group the device by a udev rule",
-        )
-    })?;
     let mut place = WorkloadPlace { priority: Some(context.priority), slack: SLACK_LEAST, cpu: context.cpu };
-    let run = |place, span| WorkloadRun { workload, place: Some(place), fire_from: context.other, span };
+    let run =
+        |place, idle_off, span| WorkloadRun { workload, place: Some(place), fire_from: context.other, idle_off, span };
     let mut caveat = None;
-    if run(place, WARM_UP).observe(timebase, context.interrupted).is_err() {
+    if observe(&run(place, false, WARM_UP)).is_err() {
         place.priority = None;
         caveat = Some("SCHED_FIFO was refused: measured as an ordinary thread");
     }
-    let ratios = ratios(context, share, &mut |with, span| {
-        let held = if with { IdleLatency::hold(0).ok() } else { None };
-        let median = observed(&run(place, span), timebase, context.interrupted);
-        drop(held);
-        median
-    })?;
-    Ok(caveat.into_iter().fold(Reading::samples(ratios), Reading::with_caveat))
+    let ratios = ratios(context, share, |with, span| run(place, with, span), observe)?;
+    Ok(caveat.into_iter().fold(ratios, Reading::with_caveat))
 }
 
-fn slack<M: Machine + Clone + Sync>(context: &Context<'_, M>, timebase: &Timebase<Host>) -> Taken {
-    let ratios = ratios(context, SLACK_SHARE, &mut |with, span| {
+fn slack<M: Machine + Clone + Sync>(context: &Context<'_, M>, observe: Observe<'_>) -> Taken {
+    let run = |with, span| {
         let slack = if with { SLACK_LEAST } else { SLACK_USUAL };
-        let place = WorkloadPlace { priority: None, slack, cpu: context.cpu };
-        let run = WorkloadRun { workload: Workload::Loop(PERIOD), place: Some(place), fire_from: None, span };
-        observed(&run, timebase, context.interrupted)
-    })?;
-    Ok(Reading::samples(ratios))
+        let place = Some(WorkloadPlace { priority: None, slack, cpu: context.cpu });
+        WorkloadRun { workload: Workload::Loop(PERIOD), place, fire_from: None, idle_off: false, span }
+    };
+    ratios(context, SLACK_SHARE, run, observe)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use hairspring_machine::Sim;
     use hairspring_machine::sim::Script;
 
     use super::*;
 
-    #[test]
-    fn a_ratio_is_the_remedy_over_the_machine_as_it_is_whichever_comes_first() {
+    /// What becomes of the row of the idle states where each block gives what `block` says, and how many blocks there were. The first run
+    /// is that which warms up.
+    fn taken(mut block: impl FnMut(usize, &WorkloadRun) -> Result<f64, Absent>) -> (Taken, usize) {
         let sim = Sim::new(Script::default());
         let interrupted = AtomicBool::new(false);
         let mut said = |_: crate::SheetProgress<'_>| {};
         let context = Context::for_test(&sim, &interrupted, &mut said);
+        let mut blocks = 0;
+        let mut observe = |run: &WorkloadRun| {
+            assert!(run.span > Nanos::ZERO);
+            let value = block(blocks, run)?;
+            blocks += 1;
+            Ok(Observed { values: vec![value], watched: run.span })
+        };
+        let taken = idle_off(&context, Workload::Loop(PERIOD), 0.1, &mut observe);
+        (taken, blocks)
+    }
+
+    #[test]
+    fn a_ratio_is_the_remedy_over_the_machine_as_it_is_whichever_comes_first() {
         let mut turns = Vec::new();
-        let ratios = ratios(&context, 0.1, &mut |with, span| {
-            turns.push(with);
-            assert!(span > Nanos::ZERO);
-            Ok(if with { 10.0 } else { 40.0 })
+        let (ratios, _) = taken(|_, run| {
+            turns.push(run.idle_off);
+            Ok(if run.idle_off { 10.0 } else { 40.0 })
         });
-        assert_eq!(ratios.expect("both blocks have a median"), [0.25; PAIRS]);
-        assert_eq!(turns, [false, true, true, false]);
+        assert_eq!(ratios, Ok(Reading::samples(vec![0.25; PAIRS])));
+        assert_eq!(turns, [false, false, true, true, false]);
     }
 
     #[test]
     fn a_block_without_events_is_a_reason() {
-        let sim = Sim::new(Script::default());
-        let interrupted = AtomicBool::new(false);
-        let mut said = |_: crate::SheetProgress<'_>| {};
-        let context = Context::for_test(&sim, &interrupted, &mut said);
-        let absent = Absent::final_("nothing came");
-        assert_eq!(ratios(&context, 0.1, &mut |_, _| Err(absent.clone())), Err(absent));
+        let (none, _) = taken(|_, _| Ok(f64::NAN));
+        assert!(none.is_err_and(|absent| absent.reason.contains("no event")));
+    }
+
+    #[test]
+    fn a_remedy_that_is_refused_in_mid_run_is_a_reason_and_no_block_without_it_counts_for_it() {
+        let refused = Absent::final_("the device is gone");
+        let (none, blocks) = taken(|block, run| match (run.idle_off, block) {
+            (true, 3..) => Err(refused.clone()),
+            _ => Ok(40.0),
+        });
+        assert_eq!((none, blocks), (Err(refused), 3));
     }
 }

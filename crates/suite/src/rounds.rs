@@ -27,6 +27,36 @@ pub fn interleave<B>(rounds: usize, candidates: usize, mut take: impl FnMut(Turn
     ControlFlow::Continue(())
 }
 
+/// The order of two arms in a block: A B, B A, B A, A B and so on (Thue and Morse), so that neither a drift of the machine nor a change
+/// of that drift falls on one of them.
+pub fn mirrored(block: usize) -> Vec<usize> {
+    if block.count_ones().is_multiple_of(2) { vec![0, 1] } else { vec![1, 0] }
+}
+
+/// An experiment: in each block every arm has its turn, in the order that the block says. Returns what the arms gave in each complete
+/// block, by arm. Ends early once `stopped`.
+///
+/// # Errors
+/// Those of `take`, which makes the turn of the arm with this number. The first ends the experiment.
+pub fn in_blocks<T, E>(
+    blocks: impl IntoIterator<Item = Vec<usize>>,
+    stopped: &dyn Fn() -> bool,
+    mut take: impl FnMut(usize) -> Result<T, E>,
+) -> Result<Vec<Vec<T>>, E> {
+    let mut complete = Vec::new();
+    for order in blocks {
+        let mut block: Vec<Option<T>> = order.iter().map(|_| None).collect();
+        for arm in order {
+            if stopped() {
+                return Ok(complete);
+            }
+            block[arm] = Some(take(arm)?);
+        }
+        complete.push(block.into_iter().flatten().collect());
+    }
+    Ok(complete)
+}
+
 /// The median of samples in any order, by the nearest rank: of an even number the lower of the two in the middle, as in a
 /// [`Figure`](hairspring_sheet::Figure). Not a number if there are no samples.
 pub fn median(samples: &[f64]) -> f64 {
@@ -117,6 +147,25 @@ mod tests {
             if turn.round == 2 { ControlFlow::Break(turn.round) } else { ControlFlow::Continue(()) }
         });
         assert_eq!((ended, turns), (ControlFlow::Break(2), 41));
+    }
+
+    #[test]
+    fn in_each_block_every_arm_has_its_turn_and_half_a_block_does_not_count() {
+        let mut turns = Vec::new();
+        let mut experiment = |most: usize| {
+            turns.clear();
+            let left = std::cell::Cell::new(most);
+            let stopped = || left.replace(left.get().saturating_sub(1)) == 0;
+            in_blocks((0..4).map(mirrored), &stopped, |arm| {
+                turns.push(arm);
+                if turns.len() > 90 { Err("too many") } else { Ok(arm * 10) }
+            })
+        };
+        assert_eq!(experiment(90), Ok(vec![vec![0, 10]; 4]));
+        assert_eq!(experiment(5), Ok(vec![vec![0, 10]; 2]));
+        assert_eq!(turns, [0, 1, 1, 0, 1]);
+        let refused = in_blocks([vec![2, 0, 1]], &|| false, |arm| if arm == 1 { Err(arm) } else { Ok(()) });
+        assert_eq!(refused, Err(1));
     }
 
     #[test]

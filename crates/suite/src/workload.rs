@@ -95,6 +95,8 @@ pub struct WorkloadRun {
     pub place: Option<WorkloadPlace>,
     /// The CPU that events of a reaction are fired from; by default one that the calling thread may use and the job does not.
     pub fire_from: Option<Cpu>,
+    /// Whether all CPUs are kept out of their idle states meanwhile.
+    pub idle_off: bool,
     /// For how long.
     pub span: Nanos,
 }
@@ -117,15 +119,16 @@ impl WorkloadRun {
     /// thread are as before when it returns. A reaction starts one thread, which ends within it. Allocates between events.
     ///
     /// # Errors
-    /// The policy or the source cannot be had here; with what would help.
+    /// The policy, the source or the idle states cannot be had here; with what would help.
     pub fn observe(&self, timebase: &Timebase<Host>, interrupted: &AtomicBool) -> Result<Observed, Absent> {
-        let settings = self.place.map_or_else(RealTime::default, |place| RealTime {
+        let of_place = self.place.map_or_else(RealTime::default, |place| RealTime {
             policy: Some(place.priority.map_or(Policy::Other, Policy::Fifo)),
             cpu: Some(place.cpu),
             lock_memory: place.priority.is_some(),
             slack: Some(place.slack),
             idle: None,
         });
+        let settings = RealTime { idle: self.idle_off.then_some(Nanos::ZERO), ..of_place };
         // Relaxed: a plain flag.
         let stopped = || interrupted.load(Ordering::Relaxed);
         let began = Host.monotonic();
@@ -211,8 +214,13 @@ mod tests {
         let timebase = Timebase::calibrate(Host).expect("a time base");
         let cpu = Host.affinity().0.last().copied().expect("a CPU");
         let of = |workload| {
-            let run =
-                WorkloadRun { workload, place: Some(ordinary(cpu)), fire_from: None, span: Nanos::from_millis(60) };
+            let run = WorkloadRun {
+                workload,
+                place: Some(ordinary(cpu)),
+                fire_from: None,
+                idle_off: false,
+                span: Nanos::from_millis(60),
+            };
             run.observe(&timebase, &AtomicBool::new(false)).expect("an ordinary program may")
         };
         let looped = of(Workload::Loop(Nanos::from_millis(1)));
@@ -222,7 +230,8 @@ mod tests {
         assert!(delayed.values.len() > 10 && delayed.values.iter().all(|late| *late >= 0.0), "{delayed:?}");
         assert!(!of(Workload::Reaction(ReactionSource::Eventfd)).values.is_empty());
         let workload = Workload::Reaction(ReactionSource::Software);
-        let run = WorkloadRun { workload, place: None, fire_from: Some(cpu), span: Nanos::from_millis(60) };
+        let run =
+            WorkloadRun { workload, place: None, fire_from: Some(cpu), idle_off: false, span: Nanos::from_millis(60) };
         assert!(!run.observe(&timebase, &AtomicBool::new(false)).expect("as started").values.is_empty());
     }
 
@@ -231,7 +240,8 @@ mod tests {
         let timebase = Timebase::calibrate(Host).expect("a time base");
         let cpu = Host.affinity().0.last().copied().expect("a CPU");
         let workload = Workload::Loop(Nanos::from_millis(1));
-        let run = WorkloadRun { workload, place: Some(ordinary(cpu)), fire_from: None, span: Nanos::from_secs(600) };
+        let (place, span) = (Some(ordinary(cpu)), Nanos::from_secs(600));
+        let run = WorkloadRun { workload, place, fire_from: None, idle_off: false, span };
         let observed = run.observe(&timebase, &AtomicBool::new(true)).expect("an ordinary program may");
         assert!(observed.values.is_empty(), "{observed:?}");
     }

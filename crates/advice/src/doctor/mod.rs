@@ -4,7 +4,7 @@
 //! |---|---|
 //! | screen | [`BLOCKS`] blocks. In each, the machine as it is, the machine as it is once more (the null arm) and every candidate have one turn, in random order |
 //! | combine | the best candidate is kept; the others are tried again on top of it, until none adds |
-//! | confirm | the combination against the machine as it is, in [`CONFIRMING`] fresh pairs A B B A |
+//! | confirm | the combination against the machine as it is, in [`CONFIRMING`] fresh pairs A B B A B A A B |
 //!
 //! A turn is a fresh process ([`Turns`]). The value of a turn is the median of its events. Effects are paired t tests of the logarithms
 //! within the blocks; the null region is 2 %, and Holm's procedure bounds the probability of any false effect at 5 %. If the null arm shows
@@ -17,7 +17,7 @@ mod launches;
 
 use hairspring_settings::Choice;
 use hairspring_sheet::statistics::{Difference, Scale, holm};
-use hairspring_suite::rounds::{Random, median};
+use hairspring_suite::rounds::{Random, in_blocks, median, mirrored};
 
 pub use launches::{Launches, candidates};
 
@@ -162,31 +162,25 @@ impl Run<'_> {
 
     /// Each arm against the base, in blocks.
     fn compare(&mut self, base: &[Choice], arms: &[Vec<Choice>]) -> Result<Vec<TriedSettings>, String> {
-        let mut pairs: Vec<Vec<[f64; 2]>> = vec![Vec::new(); arms.len()];
         let mut refused: Vec<Option<String>> = vec![None; arms.len()];
-        for _ in 0..BLOCKS {
-            if (self.stopped)() {
-                break;
-            }
-            let mut block: Vec<Option<f64>> = vec![None; arms.len()];
-            let mut as_it_is = None;
-            // The last number is the base.
-            for arm in self.random.order(arms.len() + 1) {
-                match arms.get(arm) {
-                    None => as_it_is = Some(centre(&self.turn(base)?)),
-                    Some(settings) if refused[arm].is_none() => match self.turn(settings) {
-                        Ok(values) => block[arm] = Some(centre(&values)),
-                        Err(why) => refused[arm] = Some(why),
-                    },
-                    Some(_) => {}
+        // The last number is the base.
+        let orders: Vec<Vec<usize>> = (0..BLOCKS).map(|_| self.random.order(arms.len() + 1)).collect();
+        let blocks = in_blocks(orders, self.stopped, |arm| match arms.get(arm) {
+            None => self.turn(base).map(|values| Some(centre(&values))),
+            Some(settings) if refused[arm].is_none() => Ok(match self.turn(settings) {
+                Ok(values) => Some(centre(&values)),
+                Err(why) => {
+                    refused[arm] = Some(why);
+                    None
                 }
-            }
-            for (pairs, with) in pairs.iter_mut().zip(block) {
-                pairs.extend(as_it_is.zip(with).map(|(without, with)| [without, with]));
-            }
-        }
+            }),
+            Some(_) => Ok(None),
+        })?;
+        let pairs_of = |arm: usize| -> Vec<[f64; 2]> {
+            blocks.iter().filter_map(|block| Some([block[arms.len()]?, block[arm]?])).collect()
+        };
         let differences: Vec<Option<Difference>> =
-            pairs.iter().map(|pairs| Difference::paired(pairs, Scale::Log, None)).collect();
+            (0..arms.len()).map(|arm| Difference::paired(&pairs_of(arm), Scale::Log, None)).collect();
         let chances: Vec<f64> = differences.iter().map(|one| one.map_or(1.0, |one| one.p_beyond(NULL.ln()))).collect();
         let shown = holm(&chances, LEVEL);
         let judged = arms.iter().zip(differences).zip(shown).zip(refused);
@@ -225,20 +219,16 @@ impl Run<'_> {
         Ok(kept)
     }
 
-    /// The combination against the machine as it is, on fresh turns in the order A B B A.
+    /// The combination against the machine as it is, on fresh turns.
     fn confirm(&mut self, kept: &mut [Choice]) -> Result<(TriedSettings, [ArmEvents; 2]), String> {
+        let blocks =
+            in_blocks((0..CONFIRMING).map(mirrored), self.stopped, |arm| self.turn(if arm == 0 { &[] } else { kept }))?;
         let (mut pairs, mut events) = (Vec::new(), [ArmEvents::default(), ArmEvents::default()]);
-        for pair in 0..CONFIRMING {
-            if (self.stopped)() {
-                break;
+        for block in blocks {
+            pairs.push([0, 1].map(|arm| centre(&block[arm])));
+            for (events, values) in events.iter_mut().zip(block) {
+                events.values.extend(values);
             }
-            let mut values = [0.0; 2];
-            for arm in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
-                let taken = self.turn(if arm == 0 { &[] } else { kept })?;
-                values[arm] = centre(&taken);
-                events[arm].values.extend(taken);
-            }
-            pairs.push(values);
         }
         let difference = Difference::paired(&pairs, Scale::Log, None);
         let shown = difference.is_some_and(|difference| difference.p_beyond(NULL.ln()) <= LEVEL);

@@ -1,6 +1,6 @@
 //! [`Trial`]: a requirement is watched on this computer, as it is and with idle states off.
 //!
-//! The two arms take turns in blocks A B B A, so that a slow drift of the machine falls on both. The idle states are switched off by
+//! The two arms take turns in the order A B B A B A A B, so that a slow drift of the machine falls on both. The idle states are switched off by
 //! holding a descriptor, which the kernel drops with this process, so nothing can stay changed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::{Cpu, Host, Machine, Nanos};
 use hairspring_settings::IdleLatency;
 use hairspring_sheet::Absent;
+use hairspring_suite::rounds::{in_blocks, mirrored};
 use hairspring_suite::workload::{Observed, Workload, WorkloadPlace, WorkloadRun};
 use hairspring_time::Timebase;
 
@@ -55,8 +56,8 @@ pub struct Trial {
 const SPAN: (Nanos, Nanos) = (Nanos::from_secs(4), Nanos::from_secs(20));
 /// More events than needed are watched, so that a few misses do not leave it undecided.
 const MORE: f64 = 3.0;
-/// The blocks of the two arms: whose turn it is.
-const TURNS: [usize; 8] = [0, 1, 1, 0, 1, 0, 0, 1];
+/// Turns in all: each arm has half of them, or one arm has all.
+const TURNS: usize = 8;
 /// A first run that is not counted.
 const WARM_UP: Nanos = Nanos::from_millis(20);
 /// About how long an event takes where the requirement does not say.
@@ -96,50 +97,66 @@ impl Trial {
         interrupted: &AtomicBool,
         progress: &mut dyn FnMut(f64),
     ) -> Result<Self, Absent> {
+        let mut observe = |run: &WorkloadRun| run.observe(timebase, interrupted);
+        // Relaxed: a plain flag.
+        let stopped = || interrupted.load(Ordering::Relaxed);
+        let polls = IdleLatency::in_force().ok().flatten() == Some(0);
+        Self::observing(requirement, request, polls, &stopped, progress, &mut observe)
+    }
+
+    /// The same with whatever `observe` says of a run. `polls`: idle states are off already.
+    fn observing(
+        requirement: &Requirement,
+        request: &TrialRequest,
+        polls: bool,
+        stopped: &dyn Fn() -> bool,
+        progress: &mut dyn FnMut(f64),
+        observe: &mut dyn FnMut(&WorkloadRun) -> Result<Observed, Absent>,
+    ) -> Result<Self, Absent> {
         let cpu = request.cpu.or_else(|| Host.affinity().0.last().copied()).unwrap_or(Cpu(0));
         let mut notes = Vec::new();
         let mut place =
             WorkloadPlace { priority: (!requirement.ordinary).then_some(request.priority), slack: Nanos::new(1), cpu };
-        let run =
-            |place, span| WorkloadRun { workload: requirement.workload, place: Some(place), fire_from: None, span };
+        let run = |place, idle_off, span| {
+            let workload = requirement.workload;
+            WorkloadRun { workload, place: Some(place), fire_from: None, idle_off, span }
+        };
         // A short one to warm up, and to see whether the policy is permitted.
-        if let Err(absent) = run(place, WARM_UP).observe(timebase, interrupted) {
+        if let Err(absent) = observe(&run(place, false, WARM_UP)) {
             if place.priority.take().is_none() {
                 return Err(absent);
             }
-            run(place, WARM_UP).observe(timebase, interrupted)?;
+            observe(&run(place, false, WARM_UP))?;
             notes.push(format!("SCHED_FIFO was refused, so it ran as an ordinary program: {}", told(&absent)));
         }
-        let turns = request.span_of(requirement).count() * 2 / TURNS.len() as i64;
+        let mut both = !polls;
+        if let Some(absent) = both.then(|| observe(&run(place, true, WARM_UP)).err()).flatten() {
+            notes.push(format!("not tried: idle=off, for {}", told(&absent)));
+            both = false;
+        }
+        let turns = request.span_of(requirement).count() * 2 / TURNS as i64;
         let span = Nanos::new(turns.max(1));
-        let polls = IdleLatency::in_force().ok().flatten() == Some(0);
-        let without = if polls { None } else { Some(IdleLatency::hold(0)) };
-        let both = match without {
-            Some(Ok(held)) => {
-                drop(held);
-                true
-            }
-            Some(Err(error)) => {
-                notes.push(format!("not tried: idle=off ({}); {}", error.said, error.remedy));
-                false
-            }
-            None => false,
-        };
         let mut observed = [Observed::default(), Observed::default()];
-        for (turn, arm) in TURNS.into_iter().enumerate() {
-            let arm = if both { arm } else { 0 };
-            progress(turn as f64 / TURNS.len() as f64);
-            let held = if arm == 1 { IdleLatency::hold(0).ok() } else { None };
-            if arm == 1 && held.is_none() {
-                continue;
+        let (mut made, mut left_out) = (0_usize, Vec::new());
+        let blocks = if both { TURNS / 2 } else { TURNS };
+        let order = |block| if both { mirrored(block) } else { vec![0] };
+        in_blocks((0..blocks).map(order), stopped, |arm| {
+            progress(made as f64 / TURNS as f64);
+            made += 1;
+            match observe(&run(place, arm == 1, span)) {
+                Ok(one) => {
+                    observed[arm].values.extend(one.values);
+                    observed[arm].watched += one.watched;
+                }
+                // The machine as it is was watched all the same.
+                Err(absent) if arm == 1 => left_out.push(absent),
+                Err(absent) => return Err(absent),
             }
-            let one = run(place, span).observe(timebase, interrupted)?;
-            drop(held);
-            observed[arm].values.extend(one.values);
-            observed[arm].watched += one.watched;
-            if interrupted.load(Ordering::Relaxed) {
-                break;
-            }
+            Ok(())
+        })?;
+        if let Some(absent) = left_out.first() {
+            let turns = left_out.len();
+            notes.push(format!("idle=off has {turns} of {blocks} turns less, for {}", told(absent)));
         }
         let names = ["as it is", "idle=off"];
         let arms = names.into_iter().zip(&observed).filter(|(_, observed)| !observed.values.is_empty());
@@ -154,7 +171,7 @@ impl Trial {
             arms: arms.collect(),
             conditions: vec![policy, format!("CPU {}", cpu.0), idle.to_owned()],
             notes,
-            interrupted: interrupted.load(Ordering::Relaxed),
+            interrupted: stopped(),
         })
     }
 }
@@ -169,6 +186,26 @@ fn told(absent: &Absent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_turn_that_is_refused_in_mid_run_is_told_and_counts_for_no_arm() {
+        let requirement: Requirement = "loop 1kHz jitter 500ms p90 ordinary".parse().expect("a requirement");
+        let request = TrialRequest { span: Some(Nanos::from_millis(400)), cpu: Some(Cpu(0)), priority: 1 };
+        let mut awake = 0;
+        let mut observe = |run: &WorkloadRun| {
+            awake += usize::from(run.idle_off);
+            // The warm-up and the first turn are granted.
+            if run.idle_off && awake > 2 {
+                return Err(Absent::new("the device is gone", "bring it back"));
+            }
+            Ok(Observed { values: vec![if run.idle_off { 1.0 } else { 2.0 }], watched: run.span })
+        };
+        let trial = Trial::observing(&requirement, &request, false, &|| false, &mut |_| {}, &mut observe);
+        let trial = trial.expect("the machine as it is was watched");
+        assert_eq!(trial.notes, ["idle=off has 3 of 4 turns less, for the device is gone (bring it back)"]);
+        let watched: Vec<_> = trial.arms.iter().map(|arm| arm.evidence.watched).collect();
+        assert_eq!(watched, [400, 100].map(|ms| Some(Nanos::from_millis(ms))));
+    }
 
     #[test]
     fn a_trial_watches_both_arms_and_leaves_the_limit_as_it_was() {

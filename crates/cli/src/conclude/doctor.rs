@@ -130,7 +130,10 @@ pub(crate) fn turn(job: &str, span_ns: i64, fire_from: u32) -> Result<Exit, Fail
     let interrupted = interrupt::watch()?;
     let timebase = Timebase::calibrate(Host).map_err(Failure::failed_to)?;
     let fire_from = Some(hairspring_machine::Cpu(fire_from));
-    let run = |span| WorkloadRun { workload: asked.requirement.workload, place: None, fire_from, span };
+    let run = |span| {
+        let workload = asked.requirement.workload;
+        WorkloadRun { workload, place: None, fire_from, idle_off: false, span }
+    };
     let failed = |absent: hairspring_sheet::Absent| Failure::failed(absent.reason);
     // A tenth to warm up, which does not count.
     run(Nanos::new(span_ns / 10)).observe(&timebase, &interrupted).map_err(failed)?;

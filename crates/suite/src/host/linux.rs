@@ -151,9 +151,6 @@ pub(crate) fn idle_states() -> Option<String> {
 }
 
 /// Keeps all CPUs out of their idle states until it is dropped; `None` if that is not permitted.
-pub(crate) fn hold_awake() -> Option<std::fs::File> {
-    use std::io::Write as _;
-    let mut device = std::fs::OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
-    device.write_all(&0_i32.to_ne_bytes()).ok()?;
-    Some(device)
+pub(crate) fn hold_awake() -> Option<hairspring_settings::IdleLatency> {
+    hairspring_settings::IdleLatency::hold(0).ok()
 }

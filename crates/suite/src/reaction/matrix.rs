@@ -35,7 +35,7 @@ const SHEET_ROUNDS: usize = 5;
 const SHEET_ROUNDS_QUICK: usize = 3;
 /// Between two events, beyond what all processes need: others get their turn, and the kernel does not throttle.
 const REST: Nanos = Nanos::from_micros(500);
-/// A process is in its place by then, has reacted by then, and has ended by then.
+/// A process is in its place by then, and has reacted by then.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Looks while waiting for one.
 const LOOK: Duration = Duration::from_millis(2);
@@ -263,6 +263,8 @@ impl<'t> Experiment<'t> {
                 Err(Absent::final_("the threads of a chain did not get to their places"))
             };
             stop.set();
+            // Wakes its threads, one after the other, so that they see it.
+            drop(signal(cell.folder.path(), "event").map(|event| event.fire(None, self.timebase)));
             match running.join() {
                 Ok(Ok(())) => taken,
                 Ok(Err(error)) => Err(Absent::final_(error.to_string())),
@@ -385,16 +387,10 @@ impl<'t> Processes<'t> {
 
 impl Drop for Processes<'_> {
     fn drop(&mut self) {
-        for child in self.all.iter_mut().filter_map(|process| process.child.as_mut()) {
-            // The end of its input tells it to stop.
-            drop(child.stdin.take());
-            let begun = std::time::Instant::now();
-            while matches!(child.try_wait(), Ok(None)) && begun.elapsed() < PATIENCE {
-                std::thread::sleep(LOOK);
-            }
-            // No more than a wait if it has ended.
-            drop(child.kill());
-            drop(child.wait());
-        }
+        // They own nothing but their place in the folder, which goes with them. Told to stop, each would sleep for up to 100 ms before it
+        // looks, which is longer than it measures.
+        let mut children: Vec<_> = self.all.iter_mut().filter_map(|process| process.child.as_mut()).collect();
+        children.iter_mut().for_each(|child| drop(child.kill()));
+        children.iter_mut().for_each(|child| drop(child.wait()));
     }
 }

@@ -268,6 +268,8 @@ fn react(
             Err(_) => Err(Absent::final_("the thread that reacts did not begin")),
         };
         stop.set();
+        // Whoever sleeps for the signal wakes and sees it.
+        drop(signal.fire(None, timebase));
         let counts = reacting.join().map_err(|_| Absent::final_("the thread that reacts panicked"))?;
         let Fired { stages, stamps } = fired?;
         let counts = counts.map_err(refused)?;
