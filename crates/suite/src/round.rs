@@ -42,6 +42,9 @@ pub(crate) struct RoundRequest {
     /// Where disks may be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) disks: Option<SentDisks>,
+    /// What the sheet's own time base stands on, so that no round has to calibrate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) anchors: Option<String>,
     /// For tests of comparisons: by how many nanoseconds each event of these rows are lengthened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) spin: Vec<(String, f64)>,
@@ -59,6 +62,7 @@ impl RoundRequest {
             priority: request.priority,
             seed: request.seed.wrapping_add(u64::from(round)),
             disks: request.disks.as_ref().map(SentDisks::of),
+            anchors: None,
             spin: Vec::new(),
         }
     }

@@ -183,7 +183,8 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
                 progress(SheetProgress { measuring: &measuring, done, total });
             };
             if let Some(of) = program {
-                match self.in_process(of, asked.clone(), random.below(PADDING_MOST), &mut said) {
+                let asked = RoundRequest { anchors: Some(self.timebase.anchors().to_string()), ..asked.clone() };
+                match self.in_process(of, asked, random.below(PADDING_MOST), &mut said) {
                     Ok(()) => continue,
                     Err(Failed::Broken(text)) => {
                         let text = format!("Round {} is not complete: {text}.", round + 1);

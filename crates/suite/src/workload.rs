@@ -224,7 +224,9 @@ mod tests {
             run.observe(&timebase, &AtomicBool::new(false)).expect("an ordinary program may")
         };
         let looped = of(Workload::Loop(Nanos::from_millis(1)));
-        assert!((30..=60).contains(&looped.values.len()), "{}", looped.values.len());
+        // A late wake-up brings the periods that it missed, so there may be more than fit the span.
+        let most = (looped.watched.count() / Nanos::from_millis(1).count()) as usize;
+        assert!((30..=most).contains(&looped.values.len()), "{} of {most}", looped.values.len());
         assert!(looped.watched >= Nanos::from_millis(60));
         let delayed = of(Workload::Delay(Nanos::from_micros(100)));
         assert!(delayed.values.len() > 10 && delayed.values.iter().all(|late| *late >= 0.0), "{delayed:?}");

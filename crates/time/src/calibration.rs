@@ -27,6 +27,9 @@
 //! The kernel's clock runs at one rate during the baseline (NTP slews by at most 500 ppm), and so does the counter. A disturbed bracket is
 //! wide, and then the bound is wide, too.
 
+use std::fmt;
+use std::str::FromStr;
+
 use hairspring_machine::{Clock, Machine, Nanos, Ticks};
 
 use crate::scale::Scale;
@@ -207,7 +210,7 @@ fn parts_of_2_64(relative: f64) -> u64 {
 }
 
 /// Both kernel clocks against the counter at one end of a baseline, and the time spent in suspend so far.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     pub(crate) monotonic: Bracket,
     pub(crate) raw: Bracket,
@@ -223,7 +226,67 @@ impl Anchor {
         let (monotonic, lag) = Bracket::narrowest_and_lag(machine, source, Clock::Monotonic);
         Self { monotonic, raw, lag, suspended: suspended(machine) }
     }
+
+    fn numbers(self) -> [i64; ANCHOR_NUMBERS] {
+        let Self { monotonic, raw, lag, suspended } = self;
+        let [[a, b, c], [d, e, f]] =
+            [monotonic, raw].map(|of| [of.before.raw().cast_signed(), of.clock.count(), of.after.raw().cast_signed()]);
+        [a, b, c, d, e, f, lag, suspended.count()]
+    }
+
+    fn of([a, b, c, d, e, f, lag, suspended]: [i64; ANCHOR_NUMBERS]) -> Self {
+        let [monotonic, raw] = [[a, b, c], [d, e, f]].map(|[before, clock, after]| Bracket {
+            before: Ticks::new(before.cast_unsigned()),
+            clock: Nanos::new(clock),
+            after: Ticks::new(after.cast_unsigned()),
+        });
+        Self { monotonic, raw, lag, suspended: Nanos::new(suspended) }
+    }
 }
+
+/// What a time base stands on: the source and the looks at the kernel's clocks at both ends of its baseline. As text it can be handed to
+/// another process of this computer, which then need not calibrate: see [`Timebase::resume`](crate::Timebase::resume).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchors {
+    pub(crate) source: TimeSource,
+    pub(crate) first: Anchor,
+    pub(crate) last: Anchor,
+}
+
+/// Numbers of an anchor, and of a pair of them with their source.
+const ANCHOR_NUMBERS: usize = 8;
+const ANCHORS_NUMBERS: usize = 2 * ANCHOR_NUMBERS + 1;
+
+impl fmt::Display for Anchors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", i64::from(self.source == TimeSource::Counter))?;
+        [self.first, self.last].iter().flat_map(|anchor| anchor.numbers()).try_for_each(|number| write!(f, ",{number}"))
+    }
+}
+
+impl FromStr for Anchors {
+    type Err = AnchorsError;
+
+    fn from_str(text: &str) -> Result<Self, AnchorsError> {
+        let numbers: Result<Vec<i64>, _> = text.split(',').map(str::parse).collect();
+        let numbers: [i64; ANCHORS_NUMBERS] = numbers.ok().and_then(|all| all.try_into().ok()).ok_or(AnchorsError)?;
+        let source = if numbers[0] == 1 { TimeSource::Counter } else { TimeSource::KernelClock };
+        let anchor = |from: usize| Anchor::of(std::array::from_fn(|index| numbers[from + index]));
+        Ok(Self { source, first: anchor(1), last: anchor(1 + ANCHOR_NUMBERS) })
+    }
+}
+
+/// A text is not that of [`Anchors`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnchorsError;
+
+impl fmt::Display for AnchorsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("read the anchors of a time base: they are 17 whole numbers with commas between them")
+    }
+}
+
+impl std::error::Error for AnchorsError {}
 
 /// Tries for the difference of two clocks; the least of them was not interrupted.
 const SUSPEND_TRIES: u32 = 3;

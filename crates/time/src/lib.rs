@@ -57,7 +57,7 @@ mod timebase;
 mod trust;
 mod verdict;
 
-pub use calibration::{BRACKETS, Bracket, Calibration};
+pub use calibration::{Anchors, AnchorsError, BRACKETS, Bracket, Calibration};
 pub use counter_step::{CounterStep, STEP_READINGS};
 pub use delay::{CONFIRMED_FROM, DelayError, POLL_MOST, REQUEST_MOST, Report};
 pub use hairspring_machine::{Cpu, Epoch, EpochMismatch, Host, Instant, Machine, Nanos, Policy, Refused, Sim, Ticks};

@@ -28,7 +28,7 @@
 
 use hairspring_machine::{Clock, Cpu, Epoch, Host, Instant, Machine, Nanos, Ticks};
 
-use crate::calibration::{Anchor, Calibration, raw, raw_ordered};
+use crate::calibration::{Anchor, Anchors, Calibration, raw, raw_ordered};
 use crate::scale::Scale;
 use crate::trust::{TimeSource, Trust};
 use crate::verdict::{Cause, GAP_LEAST};
@@ -150,6 +150,25 @@ impl<M: Machine + Clone> Timebase<M> {
             machine.sleep_until(until);
         }
         let last = Anchor::take(&machine, source);
+        Self::between(machine, trust, Anchors { source, first, last })
+    }
+
+    /// The time base that another process of this computer had when it gave its [`anchors`](Self::anchors). Takes microseconds, where a
+    /// calibration takes milliseconds. It is as good as it was then; [`refine`](Self::refine) next, which says what has happened to the
+    /// clocks since. If this process trusts the counter and the other did not, or the other way round, it calibrates instead.
+    ///
+    /// # Errors
+    /// The anchors are of another machine, or are no calibration at all.
+    pub fn resume(machine: M, anchors: Anchors) -> Result<Self, CalibrationError> {
+        let trust = Trust::judge(&machine.counter_evidence());
+        if trust.source() != anchors.source {
+            return Self::calibrate(machine);
+        }
+        Self::between(machine, trust, anchors)
+    }
+
+    fn between(machine: M, trust: Trust, anchors: Anchors) -> Result<Self, CalibrationError> {
+        let Anchors { source, first, last } = anchors;
         let step = machine.clock_step();
         let (calibration, scale) =
             Calibration::between(source, step, first, last).ok_or(CalibrationError::Implausible)?;
@@ -355,6 +374,11 @@ impl<M: Machine> Timebase<M> {
     /// The rate and its bound.
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
+    }
+
+    /// What the rate stands on, to hand it to another process: see [`resume`](Self::resume).
+    pub fn anchors(&self) -> Anchors {
+        Anchors { source: self.source, first: self.first, last: self.last }
     }
 
     /// The verdict on the counter.

@@ -97,6 +97,7 @@ impl Arms for Builds<'_> {
         progress: &mut dyn FnMut(SheetProgress<'_>),
     ) -> Option<RoundPart> {
         let request = RoundRequest {
+            anchors: None,
             rows: asked.rows.to_vec(),
             effort: self.request.effort,
             round: asked.round,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use hairspring_device::{AccessTimes, Device, DeviceError, Guarded, Lines, Protocol, VirtualBoard};
 use hairspring_machine::{Cpu, Host, Nanos, Policy};
 use hairspring_station::{Activation, SchedulingUnit, Signal, Sleeper, Stop};
-use hairspring_time::{RealTime, Timebase};
+use hairspring_time::{Anchors, RealTime, Timebase};
 
 use super::work::work;
 
@@ -33,6 +33,8 @@ pub struct Chain {
     pub priority: u8,
     /// Their CPU.
     pub cpu: u32,
+    /// What the time base of the process that starts it stands on.
+    pub anchors: Anchors,
     /// How long each of the first two threads computes before it hands over.
     pub before: Nanos,
     /// How long the last one has the board; nothing for a process that only computes.
@@ -60,8 +62,8 @@ impl From<DeviceError> for ChainError {
 impl Chain {
     /// The words that tell a program to become this process.
     pub fn words(&self) -> Vec<OsString> {
-        let Self { folder, number, event, priority, cpu, before, hold } = self;
-        let numbers = [number.to_string(), event.clone(), priority.to_string(), cpu.to_string()];
+        let Self { folder, number, event, priority, cpu, anchors, before, hold } = self;
+        let numbers = [number.to_string(), event.clone(), priority.to_string(), cpu.to_string(), anchors.to_string()];
         let spans = [before, hold].map(|span| span.count().to_string());
         std::iter::once(folder.clone().into_os_string())
             .chain(numbers.into_iter().chain(spans).map(OsString::from))
@@ -70,7 +72,7 @@ impl Chain {
 
     /// The process that these words describe.
     pub fn from_words(words: &[OsString]) -> Option<Self> {
-        let [folder, number, event, priority, cpu, before, hold] = words else { return None };
+        let [folder, number, event, priority, cpu, anchors, before, hold] = words else { return None };
         let span = |text: &OsString| text.to_str()?.parse().ok().map(Nanos::new);
         Some(Self {
             folder: folder.into(),
@@ -78,6 +80,7 @@ impl Chain {
             event: event.to_str()?.to_owned(),
             priority: priority.to_str()?.parse().ok()?,
             cpu: cpu.to_str()?.parse().ok()?,
+            anchors: anchors.to_str()?.parse().ok()?,
             before: span(before)?,
             hold: span(hold)?,
         })
@@ -89,7 +92,7 @@ impl Chain {
     /// # Errors
     /// No permission for the priority; the board or a signal is gone.
     pub fn run(&self, stop: &Stop) -> Result<(), ChainError> {
-        let timebase = Timebase::calibrate(Host).map_err(|error| ChainError(error.to_string()))?;
+        let timebase = Timebase::resume(Host, self.anchors).map_err(|error| ChainError(error.to_string()))?;
         let open = || {
             // It has been made: what is asked for here does not count.
             let board = self.folder.join(BOARD);
@@ -183,6 +186,7 @@ mod tests {
             event: "event".to_owned(),
             priority: 50,
             cpu: 1,
+            anchors: Timebase::calibrate(Host).expect("a time base").anchors(),
             before: Nanos::from_micros(170),
             hold: Nanos::from_micros(250),
         };

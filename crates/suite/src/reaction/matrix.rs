@@ -207,6 +207,7 @@ impl<'t> Experiment<'t> {
             event: "event".to_owned(),
             priority,
             cpu: self.cpu,
+            anchors: self.timebase.anchors(),
             before: BEFORE,
             hold: HOLD,
         }

@@ -31,7 +31,7 @@ pub const COMMAND: &str = "round";
 const PADDING: &str = "HAIRSPRING_PADDING";
 /// Between two looks at whether the user has interrupted.
 const LOOK: Duration = Duration::from_millis(50);
-/// How well the rate must be known before the first measurement, and how long that may take.
+/// How well the rate must be known before the first measurement, and how long that may take, where nobody says what it is.
 const BOUND_PPM: f64 = 0.5;
 const AGE: Nanos = Nanos::from_millis(50);
 
@@ -86,7 +86,13 @@ pub fn serve(
         }
         Err(_) => return Ok(false),
     };
-    let timebase = match Timebase::calibrate_to(Host, BOUND_PPM, AGE) {
+    // What has happened to the clocks since is told before the first chapter.
+    let anchors = request.anchors.as_deref().and_then(|anchors| anchors.parse().ok());
+    let timebase = match anchors {
+        Some(anchors) => Timebase::resume(Host, anchors),
+        None => Timebase::calibrate_to(Host, BOUND_PPM, AGE),
+    };
+    let timebase = match timebase {
         Ok(timebase) => timebase,
         Err(error) => return say(&Say::Failed(format!("failed to {error}"))).map(|()| true),
     };

@@ -1,10 +1,10 @@
 //! The rate that is found lies inside the bound that is stated with it, whatever happens meanwhile.
 
 use hairspring_machine::sim::{Disturbance, Script};
-use hairspring_time::{Calibration, Machine, Nanos, Sim, Timebase};
+use hairspring_time::{Anchors, Calibration, Continuity, Machine, Nanos, Sim, Timebase};
 use proptest::prelude::*;
 
-use super::{ODD_COSTS, calibrated, micros, millis};
+use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
 
 /// How far the stated rate is from the true one against the kernel's clock, in parts per million.
 fn error_ppm(calibration: &Calibration, rate_hz: u64, drift_ppb: i64) -> f64 {
@@ -101,6 +101,31 @@ fn calibrate_to_a_bound_reaches_it_or_the_end_of_its_patience() {
     assert!(reached.calibration().bound_ppm <= 0.2 && reached.calibration().baseline < Nanos::from_secs(3));
     let tired = Timebase::calibrate_to(Sim::new(Script::default()), 0.0, millis(300)).expect("it advances");
     assert!(tired.calibration().baseline >= millis(300) && tired.calibration().baseline < millis(310));
+}
+
+#[test]
+fn a_time_base_goes_on_where_another_process_has_left_it() {
+    let sim = Sim::new(Script::default());
+    let before = Timebase::calibrate_to(sim.clone(), 0.5, Nanos::from_secs(1)).expect("it advances");
+    let text = before.anchors().to_string();
+    let wakes = sim.monotonic();
+    let resumed = Timebase::resume(sim.clone(), text.parse().expect("as it was written")).expect("the same machine");
+    assert!(sim.monotonic() - wakes < millis(1), "it does not sleep");
+    assert_eq!(resumed.calibration(), before.calibration());
+    let stamp = resumed.stamp();
+    assert_eq!(resumed.instant(stamp), before.instant(stamp));
+    // It knows what happened since, and its baseline is the whole time.
+    sim.sleep_until(sim.monotonic() + Nanos::from_secs(2));
+    let refined = resumed.refine();
+    assert_eq!(refined.continuity, Continuity::Continued);
+    assert!(refined.timebase.calibration().bound_ppm < before.calibration().bound_ppm / 2.0);
+    disturb_in(&sim, millis(1), Disturbance::ClockStep(millis(5)));
+    sim.sleep_until(sim.monotonic() + millis(10));
+    let stepped = Timebase::resume(sim, text.parse().expect("as it was written")).expect("the same machine").refine();
+    assert!(matches!(stepped.continuity, Continuity::Stepped(_)), "{:?}", stepped.continuity);
+    for wrong in ["", "1,2", &format!("{text},1"), &text.replacen(',', ";", 1)] {
+        assert!(wrong.parse::<Anchors>().is_err(), "{wrong}");
+    }
 }
 
 #[test]
