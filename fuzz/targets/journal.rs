@@ -20,15 +20,14 @@ const BASE: &str = "/d/x";
 const BLOCK: Bytes = Bytes(4096);
 
 fn about() -> About {
-    let zero = hairspring_machine::Nanos::ZERO;
     About {
         id: RecordingId([3; 16]),
         layout: Layout::analogue(1, 16).expect("exists"),
         rate: None,
         hardware: String::new(),
         pattern: None,
-        started_realtime: zero,
-        started_monotonic: zero,
+        started_realtime: hairspring_machine::Nanos::ZERO,
+        started_monotonic: hairspring_machine::Instant::BOOT,
         started_within: None,
         block: BLOCK,
         members: vec![BASE.into()],

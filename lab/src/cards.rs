@@ -152,7 +152,7 @@ pub(crate) fn overflow(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     let memory = Memory::mirrored(Bytes::mib(1), Bytes::mib(1), hairspring_ring::Pages::Small).map_err(text)?;
     let on_overrun = hairspring_ring::OnOverrun::Gap;
     let (mut producer, consumer) = ring(std::sync::Arc::new(memory), Bytes(65_536), on_overrun).map_err(text)?;
-    let now = Nanos::ZERO;
+    let now = hairspring_machine::Instant::BOOT;
     source.start(now);
     std::thread::sleep(std::time::Duration::from_millis(1_000));
     let mut next = source.service(now, &mut producer);

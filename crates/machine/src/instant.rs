@@ -75,6 +75,12 @@ impl fmt::Display for EpochMismatch {
 impl std::error::Error for EpochMismatch {}
 
 impl Instant {
+    /// When the kernel's clock read zero: about when the system started.
+    pub const BOOT: Self = Self::from_monotonic(Nanos::ZERO);
+
+    /// The end of the scale, 292 years after [`BOOT`](Self::BOOT). A wait until then ends only for another reason.
+    pub const END: Self = Self::from_monotonic(Nanos::MAX);
+
     /// The instant of a reading of `CLOCK_MONOTONIC`; its epoch is [`Epoch::KERNEL`].
     #[inline(always)]
     #[must_use]

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::sink;
 use crate::sink::feed::{Extent, Shared};
@@ -253,8 +253,8 @@ impl Player {
     /// The result, when both halves have ended.
     fn played(
         self,
-        begun: Nanos,
-        ended: Nanos,
+        begun: Instant,
+        ended: Instant,
         reader_cpu: Nanos,
         sink_cpu: Nanos,
         layout: hairspring_ring::Layout,

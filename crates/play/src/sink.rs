@@ -17,7 +17,7 @@ pub mod output;
 pub mod unclocked;
 pub mod virtual_output;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use hairspring_ring::End;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
@@ -84,16 +84,16 @@ pub struct Underrun {
     /// Why, as far as it was known when the first was found missing.
     pub late: Late,
     /// When it was found, on `CLOCK_MONOTONIC`.
-    pub found: Nanos,
+    pub found: Instant,
 }
 
 /// What a sink waits for after it was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SinkNext {
     /// To be called at this time (`CLOCK_MONOTONIC`).
-    At(Nanos),
+    At(Instant),
     /// To be called when there are data in the feed, or at this time at the latest.
-    Data(Nanos),
+    Data(Instant),
     /// Never: all is played, it was stopped, or it failed.
     Ended(End),
 }
@@ -107,13 +107,13 @@ pub trait Sink: Send {
     fn prime(&mut self, feed: &mut Feed);
 
     /// Starts the clock: the first frame is played at `now`.
-    fn start(&mut self, now: Nanos);
+    fn start(&mut self, now: Instant);
 
     /// Takes what fits. Does not block, but for an output that does; takes time in proportion to what it moves.
-    fn service(&mut self, now: Nanos, feed: &mut Feed) -> SinkNext;
+    fn service(&mut self, now: Instant, feed: &mut Feed) -> SinkNext;
 
     /// Ends at `now`; what is in the FIFO is not played any more.
-    fn stop(&mut self, now: Nanos);
+    fn stop(&mut self, now: Instant);
 
     /// What it counted.
     fn counters(&self) -> SinkCounters;

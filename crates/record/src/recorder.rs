@@ -42,7 +42,7 @@ mod writes;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::beginning::Beginning;
 use crate::journal::{Record, RecordingId};
@@ -110,7 +110,7 @@ pub struct Setup {
     /// Who records, for the metadata.
     pub software: String,
     /// Reads a clock that tells what the checksums cost; for a figure only.
-    pub stopwatch: fn() -> Nanos,
+    pub stopwatch: fn() -> Instant,
 }
 
 /// Most writes under way at once.
@@ -122,7 +122,7 @@ const ALIGNMENT: u64 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// To be called when an operation completes, the ring's notifier is set, or it is this time.
-    Wait(Nanos),
+    Wait(Instant),
     /// That the source be stopped: nothing more can or needs to be recorded. Go on calling.
     StopSource,
     /// Nothing: everything is in the files. [`Recorder::finish`] is next.
@@ -367,7 +367,7 @@ impl Recorder {
     }
 
     /// Does what can be done now. `counters` is what the source had counted a moment ago.
-    pub fn step(&mut self, now: Nanos, counters: SourceCounters) -> Step {
+    pub fn step(&mut self, now: Instant, counters: SourceCounters) -> Step {
         let mut completions = std::mem::take(&mut self.completions);
         self.store.reap(&mut completions);
         for completion in completions.drain(..) {
@@ -391,7 +391,7 @@ impl Recorder {
     }
 
     /// Waits for what a step wanted to wait for. Blocks.
-    pub fn wait(&mut self, until: Nanos) {
+    pub fn wait(&mut self, until: Instant) {
         self.store.wait(self.consumer.notifier(), until);
         self.consumer.notifier().clear();
     }
@@ -402,16 +402,17 @@ impl Recorder {
         self.consumer.closed().is_none() && (self.failed.is_some() || done)
     }
 
-    fn next_due(&self, now: Nanos) -> Nanos {
+    fn next_due(&self, now: Instant) -> Instant {
         // Nothing has to be looked at more often than that; completions and the notifier wake the recorder anyway.
         const AT_LEAST_EVERY: Nanos = Nanos::from_millis(100);
         let wanting = (0..self.members.len()).filter(|number| self.settled.wants_sync(*number));
         let sync = wanting.filter_map(|number| self.members[number].next_sync(self.setup.sync_every)).min();
-        sync.unwrap_or(Nanos::MAX).min(now + AT_LEAST_EVERY).max(now)
+        let latest = now + AT_LEAST_EVERY;
+        sync.map_or(latest, |sync| sync.clamp(now, latest))
     }
 
     /// Goes through the phases of the end.
-    fn advance_phase(&mut self, now: Nanos, counters: SourceCounters) {
+    fn advance_phase(&mut self, now: Instant, counters: SourceCounters) {
         let idle = self.writes.iter().all(Option::is_none);
         if self.failed.is_some() && !self.failure_is_settled && idle && self.phase < Phase::Closing {
             // Also when all is taken: a journal can fail last of all.
@@ -502,7 +503,7 @@ impl Recorder {
     }
 
     /// What was lost between two ring positions on this side of the ring, gaps of the source between them included.
-    fn lose(&mut self, to: u64, cause: GapCause, now: Nanos) {
+    fn lose(&mut self, to: u64, cause: GapCause, now: Instant) {
         while self.position < to || self.consumer.next_gap_at().is_some_and(|at| at <= to) {
             let until = self.consumer.next_gap_at().map_or(to, |at| at.min(to));
             let bytes = until - self.position;

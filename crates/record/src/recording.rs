@@ -18,7 +18,7 @@ pub mod testing;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use crate::journal::{FailedOperation, JournalContents};
 use crate::ledger::{Ledger, RecordingVerdict};
@@ -124,7 +124,7 @@ pub struct Block {
     /// What the source had produced when it was written.
     pub produced_bytes: u64,
     /// When it was written.
-    pub at: Nanos,
+    pub at: Instant,
     /// Whether a sync covers it.
     pub durable: bool,
 }
@@ -165,7 +165,7 @@ pub struct Failure {
     /// The block concerned, or `u64::MAX`.
     pub block: u64,
     /// When.
-    pub at: Nanos,
+    pub at: Instant,
 }
 
 /// A piece of the stored stream that is in no file.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_machine::{Clock, Host, Instant, Machine, Nanos};
 use hairspring_time::{CalibrationError, Timebase};
 
 use crate::beginning::Beginning;
@@ -233,7 +233,7 @@ struct Board {
     status: Mutex<Status>,
     /// Free space in the file systems of all targets, or [`NOT_SAID`].
     free_bytes: AtomicU64,
-    ended: AtomicU64,
+    ended: OnceLock<Instant>,
 }
 
 impl Board {
@@ -297,7 +297,7 @@ pub fn record(
         return Err(RecordError::NoCard);
     }
     let timebase = Timebase::calibrate(Host).map_err(RecordError::Calibration)?;
-    let now = || timebase.now().as_monotonic();
+    let now = || timebase.now();
     let mut cards = Vec::new();
     for input in inputs {
         match ready(input, config, timebase.machine()) {
@@ -360,7 +360,7 @@ pub fn record(
             let done = running.iter().all(|(shown, ..)| shown.board.done.load(Ordering::Acquire));
             let moment = now();
             let began = running.iter().map(|(shown, ..)| shown.board.began.get().map(|began| began.monotonic));
-            let all_began = began.clone().collect::<Option<Vec<Nanos>>>().and_then(|began| began.into_iter().max());
+            let all_began = began.clone().collect::<Option<Vec<Instant>>>().and_then(|began| began.into_iter().max());
             let limit = match all_began {
                 Some(began) => config.length.map(|length| began + length),
                 None => config.wait.map(|wait| start + wait),
@@ -400,10 +400,9 @@ pub fn record(
                     continue;
                 }
             };
-            // Relaxed: the thread that wrote it was joined.
-            let ended = Nanos::new(i64::try_from(board.ended.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+            let ended = board.ended.get().copied().unwrap_or(finished);
             let began = board.began.get().copied();
-            let since = |moment: Nanos| began.map_or(Nanos::ZERO, |began| moment - began.monotonic);
+            let since = |moment: Instant| began.map_or(Nanos::ZERO, |began| moment - began.monotonic);
             results.push(Recorded {
                 description,
                 outcome,
@@ -430,7 +429,7 @@ fn duration(span: Nanos) -> Duration {
     Duration::from_nanos(u64::try_from(span.count()).unwrap_or(0))
 }
 
-fn shown_progress(shown: &Shown, start: Nanos, now: Nanos) -> RecordProgress {
+fn shown_progress(shown: &Shown, start: Instant, now: Instant) -> RecordProgress {
     let Shown { description, tap, external, board } = shown;
     let status = board.status.lock().map_or_else(|poisoned| poisoned.into_inner().clone(), |status| status.clone());
     let wanted = description.rate.map(|rate| description.layout.byte_rate(rate));
@@ -487,7 +486,7 @@ fn serve(
     producer: &mut Producer,
     board: &Board,
     ending: &AtomicBool,
-    now: &dyn Fn() -> Nanos,
+    now: &dyn Fn() -> Instant,
 ) -> Nanos {
     // When it was looked last and there were no data.
     let mut empty_at = now();
@@ -510,8 +509,7 @@ fn serve(
         board.put(counters);
         match next {
             Next::Ended(end) => {
-                // Relaxed: read after this thread was joined.
-                board.ended.store(u64::try_from(now().count()).unwrap_or(0), Ordering::Relaxed);
+                let _ = board.ended.set(now());
                 producer.close(end);
                 return thread_cpu();
             }
@@ -536,8 +534,8 @@ fn serve(
 }
 
 /// Drives a recorder to its end; when that was.
-fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Nanos) -> Nanos {
-    let mut shown = Nanos::ZERO;
+fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant) -> Instant {
+    let mut shown = Instant::BOOT;
     loop {
         let moment = now();
         // The source may have begun before this thread did.
@@ -577,8 +575,8 @@ fn status_of(recorder: &Recorder, board: &Board) -> Status {
     recorder.status(board.counters(), free.map(Bytes))
 }
 
-fn monotonic() -> Nanos {
-    Host.read(Clock::Monotonic)
+fn monotonic() -> Instant {
+    Host.monotonic()
 }
 
 fn thread_cpu() -> Nanos {

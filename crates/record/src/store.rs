@@ -20,7 +20,7 @@ pub mod uring;
 
 use std::path::{Path, PathBuf};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use hairspring_ring::notifier::Notifier;
 
@@ -280,7 +280,7 @@ pub trait Store: Send {
     fn reap(&mut self, completions: &mut Vec<Completion>);
 
     /// Waits until there is a completion, the notifier is set, or it is `until` (`CLOCK_MONOTONIC`). May return early.
-    fn wait(&mut self, notifier: &Notifier, until: Nanos);
+    fn wait(&mut self, notifier: &Notifier, until: Instant);
 
     /// Cuts or extends a file to a length. Blocks.
     ///

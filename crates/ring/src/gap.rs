@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use crate::units::Frames;
 
@@ -86,8 +86,8 @@ pub struct Gap {
     pub frames: Frames,
     /// Why.
     pub cause: GapCause,
-    /// When the loss was found, on `CLOCK_MONOTONIC`.
-    pub found: Nanos,
+    /// When the loss was found.
+    pub found: Instant,
 }
 
 /// Frames that were not recorded because no trigger selected them. They are omitted, not lost.

@@ -13,7 +13,7 @@ pub mod virtual_card;
 
 use std::os::fd::BorrowedFd;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 use hairspring_ring::{End, OnOverrun};
 
 use crate::pattern::Pattern;
@@ -112,9 +112,9 @@ pub struct SourceCounters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// To be called at this time (`CLOCK_MONOTONIC`).
-    At(Nanos),
+    At(Instant),
     /// To be called when [`Source::descriptor`] can be read, or at this time at the latest.
-    Readable(Nanos),
+    Readable(Instant),
     /// To be called again at once, as soon as there is room in the ring.
     Room,
     /// Never: it has ended.
@@ -138,7 +138,7 @@ pub trait Source: Send {
     fn describe(&self) -> SourceDescription;
 
     /// Begins at `now`: the first frame is due one sample period later.
-    fn start(&mut self, now: Nanos);
+    fn start(&mut self, now: Instant);
 
     /// Whether the first frame is taken when the first data come, which may be long after [`Source::start`], instead of then.
     fn begins_with_data(&self) -> bool {
@@ -146,11 +146,11 @@ pub trait Source: Send {
     }
 
     /// Moves what there is into the ring. Does not block; takes time in proportion to what it moves.
-    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next;
+    fn service(&mut self, now: Instant, ring: &mut Producer) -> Next;
 
     /// Ends at `now`: moves what is in the FIFO, or what the kernel holds, at the first call; what comes later is not waited
     /// for. Called again until it answers [`Next::Ended`]; the consumer goes on meanwhile.
-    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next;
+    fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next;
 
     /// The descriptor that [`Next::Readable`] waits for.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -52,7 +52,7 @@ pub(crate) fn gap(gap: &Gap) -> Value {
         "first_frame": gap.first.0,
         "frames": gap.frames.0,
         "cause": gap.cause.name(),
-        "found_ns": gap.found.count(),
+        "found_ns": gap.found.as_monotonic().count(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hairspring_machine::{Clock, Host, Machine, Nanos};
+use hairspring_machine::{Clock, Host, Instant, Machine, Nanos};
 
 use super::reader::Wait;
 use super::{PlayConfig, PlayError, PlayProgress, Played, Player, Track};
@@ -29,8 +29,8 @@ pub(super) struct Driver {
     threshold: Bytes,
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
-    pub(super) started: Option<Nanos>,
-    asked: Option<Nanos>,
+    pub(super) started: Option<Instant>,
+    asked: Option<Instant>,
     pub(super) worst_lateness: Nanos,
     pub(super) low_water: Option<Bytes>,
     pub(super) end: Option<End>,
@@ -59,7 +59,7 @@ impl Driver {
     }
 
     /// Serves the sink once; what it waits for then.
-    pub(super) fn step(&mut self, now: Nanos) -> SinkNext {
+    pub(super) fn step(&mut self, now: Instant) -> SinkNext {
         if let Some(end) = self.end {
             return SinkNext::Ended(end);
         }
@@ -96,7 +96,7 @@ impl Driver {
         next
     }
 
-    pub(super) fn progress(&self, now: Nanos) -> PlayProgress {
+    pub(super) fn progress(&self, now: Instant) -> PlayProgress {
         PlayProgress {
             playing: self.started.is_some(),
             counters: self.sink.counters(),
@@ -108,8 +108,8 @@ impl Driver {
     }
 
     /// Serves the sink until it ends.
-    fn run(&mut self, board: &Mutex<PlayProgress>, now: impl Fn() -> Nanos) {
-        let mut shown = Nanos::ZERO;
+    fn run(&mut self, board: &Mutex<PlayProgress>, now: impl Fn() -> Instant) {
+        let mut shown = Instant::BOOT;
         loop {
             let next = self.step(now());
             let time = now();
@@ -170,7 +170,7 @@ pub fn play(
     progress: &mut dyn FnMut(&PlayProgress),
 ) -> Result<Played, PlayError> {
     let Player { mut reader, mut driver, granted, gaps } = Player::new(track, sink, store, config, Arc::clone(stop))?;
-    let now = || Host.read(Clock::Monotonic);
+    let now = || Host.monotonic();
     let cpu_before = thread_cpu();
     let begun = now();
     let board = Mutex::new(PlayProgress::default());

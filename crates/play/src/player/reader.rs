@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::track::{Stretch, Track, TrackBlock};
 use super::{BadBlock, MOST_BAD_BLOCKS, PlayError};
@@ -77,7 +77,7 @@ struct Flight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The disk, room in the ring, or this time.
-    Until(Nanos),
+    Until(Instant),
     /// Nothing: it has ended.
     Ended,
 }
@@ -190,7 +190,7 @@ impl Reader {
     }
 
     /// Reads on; what it waits for then.
-    pub(crate) fn step(&mut self, now: Nanos) -> Wait {
+    pub(crate) fn step(&mut self, now: Instant) -> Wait {
         if self.ended {
             return Wait::Ended;
         }
@@ -219,13 +219,13 @@ impl Reader {
     }
 
     /// Waits for the disk or for room.
-    pub(crate) fn wait(&mut self, until: Nanos) {
+    pub(crate) fn wait(&mut self, until: Instant) {
         self.store.wait(self.producer.notifier(), until);
         self.producer.notifier().clear();
     }
 
     /// Stops early. Waits for the reads under way, because the disk writes into the ring until they are done.
-    pub(crate) fn stop(&mut self, now: impl FnOnce() -> Nanos) {
+    pub(crate) fn stop(&mut self, now: impl FnOnce() -> Instant) {
         if self.ended {
             return;
         }
@@ -251,7 +251,7 @@ impl Reader {
         self.stretches.is_empty() || self.rounds.is_some_and(|rounds| self.round >= rounds)
     }
 
-    fn finish(&mut self, now: Nanos, end: End) {
+    fn finish(&mut self, now: Instant, end: End) {
         // A gap at the end of the last round belongs to it.
         if end == End::Finished
             && let Some(rounds) = self.rounds
@@ -263,7 +263,7 @@ impl Reader {
     }
 
     /// Declares that the frames before `until` in the output are missing.
-    fn miss_until(&mut self, until: u64, cause: Option<GapCause>, now: Nanos) {
+    fn miss_until(&mut self, until: u64, cause: Option<GapCause>, now: Instant) {
         let frames = until.saturating_sub(self.at);
         if frames == 0 {
             return;
@@ -359,7 +359,7 @@ impl Reader {
 
     /// Publishes the oldest stretch, or a part of it; `false` if it is not there yet, or if what is to be said about it finds
     /// no place before something is taken.
-    fn publish(&mut self, now: Nanos) -> bool {
+    fn publish(&mut self, now: Instant) -> bool {
         let Some(&Flight { stretch, state, published, slot, .. }) = self.flights.front() else { return false };
         let round = self.round_of_first();
         let grain = self.track.layout.grain().bytes;

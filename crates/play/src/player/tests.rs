@@ -49,7 +49,7 @@ fn small() -> PlayConfig {
 fn run(track: &Track, sink: Box<dyn Sink>, disk: &ScriptedDisk, config: &PlayConfig) -> Played {
     let store = Box::new(disk.store(4));
     let mut player = Player::new(track, sink, store, config, Arc::default()).expect("possible");
-    let mut now = Nanos::ZERO;
+    let mut now = Instant::BOOT;
     loop {
         disk.advance(now);
         player.reader.step(now);
@@ -61,9 +61,9 @@ fn run(track: &Track, sink: Box<dyn Sink>, disk: &ScriptedDisk, config: &PlayCon
         };
         let due = disk.next_due().unwrap_or(at).min(at);
         now = due.max(now + Nanos::new(1));
-        assert!(now < Nanos::from_secs(3600), "never ends");
+        assert!(now - Instant::BOOT < Nanos::from_secs(3600), "never ends");
     }
-    player.played(Nanos::ZERO, now, Nanos::ZERO, Nanos::ZERO, track.layout)
+    player.played(Instant::BOOT, now, Nanos::ZERO, Nanos::ZERO, track.layout)
 }
 
 fn clocked(track: &Track, hz: u64) -> (Box<dyn Sink>, Arc<Mutex<Checked>>) {
@@ -227,14 +227,14 @@ fn a_sink_that_is_served_late_says_so() {
     let (sink, _) = clocked(&track, 1_000_000);
     let mut player = Player::new(&track, sink, Box::new(disk.store(4)), &small(), Arc::default()).expect("possible");
     let mut step = |now_us| {
-        let now = Nanos::from_micros(now_us);
+        let now = Instant::BOOT + Nanos::from_micros(now_us);
         for _ in 0..20 {
             disk.advance(now);
             player.reader.step(now);
         }
         player.driver.step(now)
     };
-    assert_eq!(step(0), SinkNext::At(Nanos::from_micros(256)));
+    assert_eq!(step(0), SinkNext::At(Instant::BOOT + Nanos::from_micros(256)));
     step(2000);
     let sink = &player.driver.sink;
     let [underrun] = sink.underruns() else { panic!("one hole") };

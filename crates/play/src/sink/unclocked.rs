@@ -1,6 +1,6 @@
 //! [`Unclocked`]: takes frames as fast as they come, and makes the disk wait.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::feed::Feed;
 use super::output::Output;
@@ -44,9 +44,9 @@ impl<O: Output> Sink for Unclocked<O> {
 
     fn prime(&mut self, _feed: &mut Feed) {}
 
-    fn start(&mut self, _now: Nanos) {}
+    fn start(&mut self, _now: Instant) {}
 
-    fn service(&mut self, now: Nanos, feed: &mut Feed) -> SinkNext {
+    fn service(&mut self, now: Instant, feed: &mut Feed) -> SinkNext {
         if let Some(end) = self.ended {
             return SinkNext::Ended(end);
         }
@@ -72,7 +72,7 @@ impl<O: Output> Sink for Unclocked<O> {
         SinkNext::At(now)
     }
 
-    fn stop(&mut self, _now: Nanos) {
+    fn stop(&mut self, _now: Instant) {
         if self.ended.is_none() {
             self.end(End::Stopped);
         }

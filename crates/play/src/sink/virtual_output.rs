@@ -5,7 +5,7 @@
 
 use std::io;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::feed::Feed;
 use super::output::Output;
@@ -26,7 +26,7 @@ pub struct VirtualOutput<O> {
     /// Frames that the FIFO holds.
     fifo: u64,
     /// When frame 0 was played.
-    start: Option<Nanos>,
+    start: Option<Instant>,
     /// Frames that were due so far.
     due: u64,
     /// Frames that were taken or found missing so far.
@@ -85,7 +85,7 @@ impl<O: Output> VirtualOutput<O> {
     }
 
     /// Lets the clock run to `due`; what was not taken until then is missing.
-    fn run(&mut self, due: u64, now: Nanos, feed: &mut Feed) -> io::Result<()> {
+    fn run(&mut self, due: u64, now: Instant, feed: &mut Feed) -> io::Result<()> {
         self.due = due;
         if due <= self.taken {
             return Ok(());
@@ -121,11 +121,11 @@ impl<O: Output> Sink for VirtualOutput<O> {
         self.counters.primed_frames = self.taken;
     }
 
-    fn start(&mut self, now: Nanos) {
+    fn start(&mut self, now: Instant) {
         self.start = Some(now);
     }
 
-    fn service(&mut self, now: Nanos, feed: &mut Feed) -> SinkNext {
+    fn service(&mut self, now: Instant, feed: &mut Feed) -> SinkNext {
         if let Some(end) = self.ended {
             return SinkNext::Ended(end);
         }
@@ -156,7 +156,7 @@ impl<O: Output> Sink for VirtualOutput<O> {
         }
     }
 
-    fn stop(&mut self, _now: Nanos) {
+    fn stop(&mut self, _now: Instant) {
         if self.ended.is_none() {
             self.end(End::Stopped);
         }

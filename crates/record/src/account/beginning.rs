@@ -8,7 +8,7 @@
 //! At `b` the time of day was at most `r + (b − a)`, and at most `b − a` less. So the moment is stated as its latest, together
 //! with how much earlier it may have been.
 
-use hairspring_machine::{Clock, Machine, Nanos};
+use hairspring_machine::{Clock, Instant, Machine, Nanos};
 
 /// Brackets of which the narrowest is taken: the others were disturbed.
 const TRIES: usize = 5;
@@ -17,7 +17,7 @@ const TRIES: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beginning {
     /// On `CLOCK_MONOTONIC`.
-    pub monotonic: Nanos,
+    pub monotonic: Instant,
     /// The time of day (`CLOCK_REALTIME`).
     pub realtime: Nanos,
     /// How much earlier it may have been; 0 or more.
@@ -28,9 +28,9 @@ impl Beginning {
     /// This moment.
     pub fn now(machine: &impl Machine) -> Self {
         let brackets = std::array::from_fn::<_, TRIES, _>(|_| {
-            let before = machine.read(Clock::Monotonic);
+            let before = machine.monotonic();
             let realtime = machine.read(Clock::Realtime);
-            let monotonic = machine.read(Clock::Monotonic);
+            let monotonic = machine.monotonic();
             let within = monotonic - before;
             Self { monotonic, realtime: realtime + within, within }
         });
@@ -40,7 +40,7 @@ impl Beginning {
     }
 
     /// The same, of something that came between a moment at which it was not there and this.
-    pub fn after(self, not_there: Nanos) -> Self {
+    pub fn after(self, not_there: Instant) -> Self {
         Self { within: self.within + (self.monotonic - not_there).max(Nanos::ZERO), ..self }
     }
 }
@@ -52,10 +52,10 @@ mod tests {
 
     #[test]
     fn the_moment_lies_in_its_bracket_and_what_came_before_it_widens_it() {
-        let before = Host.read(Clock::Monotonic);
+        let before = Host.monotonic();
         let earliest = Host.read(Clock::Realtime);
         let beginning = Beginning::now(&Host);
-        let after = Host.read(Clock::Monotonic);
+        let after = Host.monotonic();
         assert!(before <= beginning.monotonic - beginning.within && beginning.monotonic <= after, "{beginning:?}");
         assert!(earliest <= beginning.realtime, "{beginning:?}");
         let later = beginning.after(before);

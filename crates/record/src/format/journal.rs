@@ -21,7 +21,7 @@ mod reader;
 use std::fmt;
 use std::str::FromStr;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, Skip};
@@ -113,7 +113,7 @@ pub enum Record {
         /// The time of day (`CLOCK_REALTIME`).
         realtime: Nanos,
         /// On `CLOCK_MONOTONIC`.
-        monotonic: Nanos,
+        monotonic: Instant,
         /// How much earlier it may have been.
         within: Nanos,
     },
@@ -131,7 +131,7 @@ pub enum Record {
         /// What the source had produced when the write was complete.
         produced_bytes: u64,
         /// When it was complete (`CLOCK_MONOTONIC`).
-        at: Nanos,
+        at: Instant,
     },
     /// Frames are missing before the byte at `position` of the stored stream.
     Gap {
@@ -161,7 +161,7 @@ pub enum Record {
         /// Bytes of this member's blocks that are covered.
         durable_bytes: u64,
         /// When the sync was complete (`CLOCK_MONOTONIC`).
-        at: Nanos,
+        at: Instant,
     },
     /// An operation on this member's files failed.
     Error {
@@ -172,7 +172,7 @@ pub enum Record {
         /// The block concerned, or `u64::MAX`.
         block: u64,
         /// When (`CLOCK_MONOTONIC`).
-        at: Nanos,
+        at: Instant,
     },
     /// The last record of a recording that was ended in order, or mended.
     End {

@@ -17,7 +17,7 @@ mod tests;
 use std::fmt;
 use std::path::PathBuf;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::journal::RecordingId;
 use crate::ledger::{Ledger, RecordingVerdict};
@@ -52,7 +52,7 @@ pub struct About {
     /// Time of day (`CLOCK_REALTIME`) at which the first frame was taken, or the files were made if that is not known.
     pub started_realtime: Nanos,
     /// The same moment on `CLOCK_MONOTONIC`, on which the journal's times are.
-    pub started_monotonic: Nanos,
+    pub started_monotonic: Instant,
     /// How much earlier than that the first frame may have been taken; `None` if it is not known when it was.
     pub started_within: Option<Nanos>,
     /// Size of all blocks but the last; whole grains.

@@ -1,6 +1,6 @@
 //! The beginning and the ends of a recording: files made and reserved, failures settled, metadata put in place.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::journal::Record;
 use crate::ledger::RecordingVerdict;
@@ -61,7 +61,7 @@ impl Recorder {
                 }
             }
             if waiting > 0 {
-                self.store.wait(&notifier, Nanos::MAX);
+                self.store.wait(&notifier, Instant::END);
             }
         }
         let members = u16::try_from(count).unwrap_or(u16::MAX);
@@ -108,7 +108,7 @@ impl Recorder {
 
     /// Ends the account at the first block that could not be written: what can be withdrawn of that and all behind it is lost.
     /// Only what a journal names that cannot be written any more stays.
-    pub(super) fn settle_failure(&mut self, now: Nanos) {
+    pub(super) fn settle_failure(&mut self, now: Instant) {
         let Some(first) = self.failed else { return };
         // What was left out last lies before what is lost now.
         let position = self.end_of_stored();
@@ -154,14 +154,14 @@ impl Recorder {
     }
 
     /// A block that had a place in the stored stream is not in it.
-    pub(super) fn lose_block(&mut self, index: u64, now: Nanos) {
+    pub(super) fn lose_block(&mut self, index: u64, now: Instant) {
         let position = index * self.block;
         let length = self.settled.block(index).map_or(0, |block| u64::from(block.length));
         self.lose_stored(Some((position, position + length)), now);
     }
 
     /// A piece of the stored stream, from one position to another, is not there. What comes behind it keeps its place.
-    fn lose_stored(&mut self, piece: Option<(u64, u64)>, now: Nanos) {
+    fn lose_stored(&mut self, piece: Option<(u64, u64)>, now: Instant) {
         let Some((begin, end)) = piece.filter(|(begin, end)| begin < end) else { return };
         self.lost_bytes += end - begin;
         let runs: Vec<_> = self.timeline.runs_in(begin, Bytes(end - begin)).collect();
@@ -249,7 +249,7 @@ impl Recorder {
     /// Call it once after [`Step::Done`](super::Step::Done): then the files have their lengths, and data and journals are on the
     /// device or the verdict says that they are not. The metadata state the verdict that is returned: if they cannot be put in
     /// place for one member the verdict is lowered, and they are written again for all.
-    pub fn finish(self, now: Nanos, counters: SourceCounters) -> Outcome {
+    pub fn finish(self, now: Instant, counters: SourceCounters) -> Outcome {
         let mut this = self;
         let (mut verdict, mut reason) = this.verdict(counters);
         if let Err(failure) = this.describe_all(verdict, &reason, now, counters) {
@@ -288,7 +288,7 @@ impl Recorder {
         &mut self,
         verdict: RecordingVerdict,
         reason: &str,
-        now: Nanos,
+        now: Instant,
         counters: SourceCounters,
     ) -> Result<(), StoreError> {
         let (ledger, fallbacks, direct, missed) =

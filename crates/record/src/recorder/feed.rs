@@ -1,6 +1,6 @@
 //! Taking data out of the ring: whole blocks from where they lie, or copied where data may be overwritten or left out.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use crate::journal::Record;
 use crate::store::attached::Scratch;
@@ -69,7 +69,7 @@ impl Staging {
 
 impl Recorder {
     /// Takes what there is and can be sent on its way.
-    pub(super) fn feed(&mut self, now: Nanos) {
+    pub(super) fn feed(&mut self, now: Instant) {
         if self.failed.is_some() {
             self.feed_nothing(now);
         } else if self.staging.is_some() {
@@ -80,7 +80,7 @@ impl Recorder {
     }
 
     /// Whole blocks of the ring, as they lie there.
-    fn feed_slices(&mut self, now: Nanos) {
+    fn feed_slices(&mut self, now: Instant) {
         while self.journals_have_room() && self.failed.is_none() {
             // First whether it has ended, then how far it goes: the other way round the last bytes could be missed.
             let closed = self.consumer.closed();
@@ -132,7 +132,7 @@ impl Recorder {
     }
 
     /// Copies of what is to be kept, put together to blocks.
-    fn feed_copies(&mut self, now: Nanos) {
+    fn feed_copies(&mut self, now: Instant) {
         while self.journals_have_room() && self.failed.is_none() {
             let closed = self.consumer.closed();
             let head = self.consumer.head();
@@ -168,7 +168,7 @@ impl Recorder {
     }
 
     /// Copies or leaves out bytes before a ring position; `false` if nothing could be decided yet.
-    fn copy_some(&mut self, limit: u64, more_to_come: bool, now: Nanos) -> bool {
+    fn copy_some(&mut self, limit: u64, more_to_come: bool, now: Instant) -> bool {
         let Some(staging) = &mut self.staging else { return false };
         let (layout, expected, frame) = (self.timeline.layout(), self.position, self.frame);
         let gate = &mut self.setup.gate;
@@ -242,7 +242,7 @@ impl Recorder {
     }
 
     /// Sends the buffer that was filled on its way; `false` if too many writes are under way.
-    fn send_copies(&mut self, now: Nanos) -> bool {
+    fn send_copies(&mut self, now: Instant) -> bool {
         let filled = self.staging.as_ref().map_or(0, Staging::waiting_bytes);
         let Some(slot) = self.slot_for(filled) else { return false };
         let Some(staging) = &mut self.staging else { return false };
@@ -258,7 +258,7 @@ impl Recorder {
     }
 
     /// Everything that came was taken: the rest of the gaps, and the last block.
-    fn end_of_stream(&mut self, now: Nanos) {
+    fn end_of_stream(&mut self, now: Instant) {
         while let Some((_, gap)) = self.consumer.gap_before(self.position) {
             self.enter_source_gap(gap);
         }
@@ -274,7 +274,7 @@ impl Recorder {
     }
 
     /// No target is left: what comes is lost, until the source has ended.
-    fn feed_nothing(&mut self, now: Nanos) {
+    fn feed_nothing(&mut self, now: Instant) {
         if !self.failure_is_settled || !self.journals_have_room() {
             return;
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::journal::{RECORD_BYTES, Record};
 use crate::store::attached::Scratch;
@@ -118,7 +118,7 @@ pub(super) struct Member {
     sequence: u64,
     pub(super) journal_is_dead: bool,
     sync: Sync,
-    last_sync: Nanos,
+    last_sync: Instant,
     sync_failed: bool,
     closing: bool,
     closed: bool,
@@ -176,7 +176,7 @@ impl Member {
             sequence: 0,
             journal_is_dead: false,
             sync: Sync::Idle,
-            last_sync: Nanos::ZERO,
+            last_sync: Instant::BOOT,
             sync_failed: false,
             closing: false,
             closed: false,
@@ -314,7 +314,7 @@ impl Member {
     }
 
     /// When the next sync is due, if one is wanted.
-    pub(super) fn next_sync(&self, every: Nanos) -> Option<Nanos> {
+    pub(super) fn next_sync(&self, every: Nanos) -> Option<Instant> {
         (self.may_sync() && self.sync == Sync::Idle).then(|| self.last_sync + every)
     }
 
@@ -328,7 +328,7 @@ impl Member {
     }
 
     /// Forces to the device what is complete.
-    pub(super) fn begin_sync(&mut self, number: usize, now: Nanos, store: &mut dyn Store) {
+    pub(super) fn begin_sync(&mut self, number: usize, now: Instant, store: &mut dyn Store) {
         if self.sync == Sync::Idle && self.may_sync() {
             self.last_sync = now;
             self.sync = Sync::Data { before: self.sequence };
@@ -342,7 +342,7 @@ impl Member {
     }
 
     /// The data of the last sync are on the device, with so many bytes of blocks in all: says so in the journal.
-    pub(super) fn data_synced(&mut self, durable_bytes: u64, now: Nanos) {
+    pub(super) fn data_synced(&mut self, durable_bytes: u64, now: Instant) {
         match self.sync {
             Sync::Data { before } => {
                 let sequence = self.append(&Record::Sync { before, durable_bytes, at: now });

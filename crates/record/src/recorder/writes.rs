@@ -1,6 +1,6 @@
 //! Writes under way: submitted, completed, given to another target, failed.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use crate::journal::{FailedOperation, Record};
 use crate::store::{Completion, Errno, Op, Piece};
@@ -24,7 +24,7 @@ pub(super) struct Write {
     length: u64,
     written: u64,
     crc: u32,
-    submitted: Nanos,
+    submitted: Instant,
     /// How often in a row it got no further by a whole sector.
     stalls: u8,
     /// How often in a row it was interrupted or found no resources.
@@ -52,7 +52,7 @@ impl Recorder {
         crc: u32,
         ring_end: Option<u64>,
         buffer: Option<usize>,
-        now: Nanos,
+        now: Instant,
     ) {
         let index = self.settled.len();
         let length = piece.length as u64;
@@ -103,7 +103,7 @@ impl Recorder {
     }
 
     /// Takes the end of an operation in.
-    pub(super) fn completed(&mut self, completion: Completion, now: Nanos, counters: SourceCounters) {
+    pub(super) fn completed(&mut self, completion: Completion, now: Instant, counters: SourceCounters) {
         // A call that was interrupted or would have waited is simply made again.
         let again = matches!(completion.result, Err(Errno(libc::EINTR | libc::EAGAIN)));
         match Purpose::of(completion.token) {
@@ -143,7 +143,7 @@ impl Recorder {
         }
     }
 
-    fn some_written(&mut self, slot: usize, bytes: u64, now: Nanos, counters: SourceCounters) {
+    fn some_written(&mut self, slot: usize, bytes: u64, now: Instant, counters: SourceCounters) {
         let Some(write) = &mut self.writes[slot] else { return };
         let before = write.written;
         write.written += bytes;
@@ -213,7 +213,7 @@ impl Recorder {
     }
 
     /// Makes a call again that was interrupted or would have waited, but not for ever.
-    fn write_again(&mut self, slot: usize, errno: Errno, now: Nanos) {
+    fn write_again(&mut self, slot: usize, errno: Errno, now: Instant) {
         let Some(write) = &mut self.writes[slot] else { return };
         write.repeats += 1;
         if write.repeats <= MOST_REPEATS {
@@ -224,7 +224,7 @@ impl Recorder {
     }
 
     /// A target has failed: it gets no more blocks, and this one goes to another.
-    fn write_failed(&mut self, slot: usize, errno: Errno, now: Nanos) {
+    fn write_failed(&mut self, slot: usize, errno: Errno, now: Instant) {
         let Some(write) = self.writes[slot] else { return };
         self.members[write.member].is_alive = false;
         self.trouble(write.member, FailedOperation::Write, errno, write.index, now);
@@ -247,7 +247,7 @@ impl Recorder {
 
     /// A target's journal has failed. Blocks that it does not name are lost, and a gap says so; those that it names stay. The
     /// recording goes on with the other targets, if there are any.
-    fn journal_failed(&mut self, number: usize, errno: Errno, now: Nanos) {
+    fn journal_failed(&mut self, number: usize, errno: Errno, now: Instant) {
         self.members[number].journal_failed();
         self.trouble(number, FailedOperation::Journal, errno, u64::MAX, now);
         for index in self.settled.journal_died(number) {
@@ -258,7 +258,7 @@ impl Recorder {
         }
     }
 
-    fn sync_failed(&mut self, number: usize, errno: Errno, now: Nanos) {
+    fn sync_failed(&mut self, number: usize, errno: Errno, now: Instant) {
         self.sync_failed = true;
         self.members[number].sync_has_failed();
         self.trouble(number, FailedOperation::Sync, errno, u64::MAX, now);
@@ -270,7 +270,7 @@ impl Recorder {
     }
 
     /// Keeps what went wrong, in the journals and for people.
-    fn trouble(&mut self, number: usize, operation: FailedOperation, errno: Errno, block: u64, at: Nanos) {
+    fn trouble(&mut self, number: usize, operation: FailedOperation, errno: Errno, block: u64, at: Instant) {
         let record = Record::Error { operation, errno: errno.0, block, at };
         // None comes after the end: each would want a sync of its own, which on a dead disk is the next error.
         for member in self.members.iter_mut().filter(|member| !member.is_closing()) {
@@ -296,11 +296,11 @@ impl Recorder {
         }
     }
 
-    pub(super) fn begin_sync(&mut self, number: usize, now: Nanos) {
+    pub(super) fn begin_sync(&mut self, number: usize, now: Instant) {
         self.members[number].begin_sync(number, now, &mut *self.store);
     }
 
-    pub(super) fn sync_when_due(&mut self, now: Nanos) {
+    pub(super) fn sync_when_due(&mut self, now: Instant) {
         let (every, bytes) = (self.setup.sync_every, self.setup.sync_bytes.0);
         for number in 0..self.members.len() {
             let member = &self.members[number];

@@ -1,7 +1,7 @@
 //! Whole files and single pieces through a [`Store`], one operation at a time: for metadata, journals and mending, where
 //! order counts and not speed.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 use std::path::Path;
 
 use super::RecordingError;
@@ -115,7 +115,7 @@ impl<'a> Disk<'a> {
             if let Some(completion) = self.completions.pop() {
                 return completion.result.map_err(|errno| failed(attempted, path, errno).into());
             }
-            self.store.wait(&self.notifier, Nanos::MAX);
+            self.store.wait(&self.notifier, Instant::END);
         }
     }
 }

@@ -227,7 +227,7 @@ fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError
         length: u32::try_from((length - index * block.0).min(block.0)).unwrap_or(u32::MAX),
         crc: None,
         produced_bytes: 0,
-        at: hairspring_machine::Nanos::ZERO,
+        at: hairspring_machine::Instant::BOOT,
         durable: false,
     });
     let about = About {
@@ -237,7 +237,7 @@ fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError
         hardware: foreign.hardware,
         pattern: None,
         started_realtime: hairspring_machine::Nanos::ZERO,
-        started_monotonic: hairspring_machine::Nanos::ZERO,
+        started_monotonic: hairspring_machine::Instant::BOOT,
         started_within: None,
         block,
         members: vec![base.to_owned()],

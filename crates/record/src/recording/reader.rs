@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use super::disk::buffer;
 use super::reads::{BlockRead, BlockReads, Unproven, proven};
@@ -110,7 +110,7 @@ impl<'a> BlockReader<'a> {
                 let bytes = self.scratch.bytes(start, block.length as usize);
                 return Some((block, ended.and_then(|()| proven(bytes, block.crc))));
             }
-            self.store.wait(&self.notifier, Nanos::MAX);
+            self.store.wait(&self.notifier, Instant::END);
             self.reap();
         }
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
 
@@ -128,7 +128,7 @@ impl BlockReads {
             if self.is_idle() {
                 return;
             }
-            store.wait(notifier, Nanos::MAX);
+            store.wait(notifier, Instant::END);
             notifier.clear();
         }
     }

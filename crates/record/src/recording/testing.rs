@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::Files;
 use crate::journal::{Record, RecordingId};
@@ -134,7 +134,7 @@ impl Spec {
                 data.extend_from_slice(&content);
                 places.push((file_offset, position, Bytes(length)));
                 let produced_bytes = bytes_of(timeline.frame_at(position + length));
-                let at = Nanos::new(index as i64);
+                let at = Instant::BOOT + Nanos::new(index as i64);
                 records.push(Record::Block { index, file_offset, length: length as u32, crc, produced_bytes, at });
                 if records.len() % self.sync_every == 0 {
                     let durable_bytes = data.len() as u64;
@@ -171,7 +171,7 @@ impl Spec {
                 records.push(Record::Sync {
                     before: records.len() as u64,
                     durable_bytes: data.len() as u64,
-                    at: Nanos::ZERO,
+                    at: Instant::BOOT,
                 });
                 records.push(Record::End {
                     verdict,
@@ -198,7 +198,7 @@ impl Spec {
 
     fn gap(&self, position: u64, frames: u64) -> Gap {
         let end = self.timeline().frame_at(position);
-        Gap { first: Frames(end.0 - frames), frames: Frames(frames), cause: GapCause::BufferFull, found: Nanos::ZERO }
+        Gap { first: Frames(end.0 - frames), frames: Frames(frames), cause: GapCause::BufferFull, found: Instant::BOOT }
     }
 
     /// What the metadata of a member say.
@@ -210,7 +210,7 @@ impl Spec {
             hardware: "virtual".to_owned(),
             pattern: Some(self.pattern.to_string()),
             started_realtime: Nanos::from_secs(1_795_276_483),
-            started_monotonic: Nanos::from_secs(3),
+            started_monotonic: Instant::BOOT + Nanos::from_secs(3),
             started_within: Some(Nanos::new(70)),
             block: Bytes(self.block),
             members: (0..self.members).map(Self::base).collect(),

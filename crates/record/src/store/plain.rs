@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use super::files::Files;
 use super::memories::Memories;
@@ -125,7 +125,7 @@ impl Store for PlainStore {
         completions.append(&mut self.done);
     }
 
-    fn wait(&mut self, notifier: &Notifier, until: Nanos) {
+    fn wait(&mut self, notifier: &Notifier, until: Instant) {
         self.flush();
         if self.done.is_empty() {
             notifier.wait(None, system::left(until));

@@ -34,7 +34,7 @@ mod script;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 pub use image::Image;
 pub use script::{DiskScript, Fault, OpKind, Pace, What, When};
@@ -76,17 +76,17 @@ impl ScriptedDisk {
     }
 
     /// The disk's time.
-    pub fn now(&self) -> Nanos {
+    pub fn now(&self) -> Instant {
         self.lock().now()
     }
 
     /// Moves the disk's time on; what is due completes. Time does not go back.
-    pub fn advance(&self, now: Nanos) {
+    pub fn advance(&self, now: Instant) {
         self.lock().advance(now);
     }
 
     /// When the next operation completes; `None` if none is under way.
-    pub fn next_due(&self) -> Option<Nanos> {
+    pub fn next_due(&self) -> Option<Instant> {
         self.lock().next_due(None)
     }
 
@@ -168,7 +168,7 @@ impl Store for ScriptedStore {
     }
 
     /// With [`Pace::Stepped`] this returns at once; with [`Pace::Leaping`] the disk's time moves on instead of ours.
-    fn wait(&mut self, notifier: &Notifier, until: Nanos) {
+    fn wait(&mut self, notifier: &Notifier, until: Instant) {
         self.flush();
         let mut state = self.disk.lock();
         state.follow_the_clock();

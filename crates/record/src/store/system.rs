@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags, fallocate, fcntl_getfl, fcntl_setfl, statvfs, statx};
 use rustix::time::{ClockId, clock_gettime};
@@ -35,14 +35,14 @@ pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
 }
 
 /// `CLOCK_MONOTONIC`.
-pub(super) fn now() -> Nanos {
+pub(super) fn now() -> Instant {
     let time = clock_gettime(ClockId::Monotonic);
-    Nanos::new(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    Instant::from_monotonic(Nanos::new(time.tv_sec * 1_000_000_000 + time.tv_nsec))
 }
 
 /// How long it is until a moment; zero if it has passed.
-pub(super) fn left(until: Nanos) -> Nanos {
-    Nanos::new(until.count().saturating_sub(now().count()).max(0))
+pub(super) fn left(until: Instant) -> Nanos {
+    (until - now()).max(Nanos::ZERO)
 }
 
 /// Whether a descriptor can be read within a time. A signal ends the wait early.

@@ -8,7 +8,7 @@ mod real;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::plain::PlainStore;
 use super::scripted::{DiskScript, Pace, ScriptedDisk};
@@ -76,10 +76,10 @@ impl Bench {
         let notifier = Notifier::new().expect("a descriptor");
         let mut done: Vec<Completion> = Vec::new();
         while done.len() < ops.len() {
-            let until = system::now().count() + Nanos::from_secs(60).count();
-            self.store.wait(&notifier, Nanos::new(until));
+            let until = system::now() + Nanos::from_secs(60);
+            self.store.wait(&notifier, until);
             self.store.reap(&mut done);
-            assert!(system::now() < Nanos::new(until), "no completion within a minute: {done:?}");
+            assert!(system::now() < until, "no completion within a minute: {done:?}");
         }
         done.sort_by_key(|completion| completion.token.0);
         let tokens: Vec<u64> = done.iter().map(|completion| completion.token.0).collect();

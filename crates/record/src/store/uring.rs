@@ -29,7 +29,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, Probe, opcode, types};
 
@@ -350,7 +350,7 @@ impl Store for UringStore {
         }
     }
 
-    fn wait(&mut self, notifier: &Notifier, until: Nanos) {
+    fn wait(&mut self, notifier: &Notifier, until: Instant) {
         self.flush();
         self.fetch_overflow();
         if !self.failed.is_empty() || !self.ring.completion().is_empty() {
@@ -392,7 +392,7 @@ impl Store for UringStore {
 
 impl Drop for UringStore {
     fn drop(&mut self) {
-        let until = Nanos::new(system::now().count().saturating_add(DROP_LIMIT.count()));
+        let until = system::now() + DROP_LIMIT;
         loop {
             let seen = self.ring.completion().count();
             self.under_way = self.under_way.saturating_sub(seen);

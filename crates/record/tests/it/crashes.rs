@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use hairspring_record::beginning::Beginning;
 use hairspring_record::journal::RecordingId;
 use hairspring_record::ledger::RecordingVerdict;
@@ -156,7 +156,7 @@ impl Feeder {
         SourceCounters { produced_bytes: self.produced, lost_bytes: self.lost, ..SourceCounters::default() }
     }
 
-    fn lose(&mut self, bytes: u64, cause: GapCause, now: Nanos) {
+    fn lose(&mut self, bytes: u64, cause: GapCause, now: Instant) {
         let (first, frames) =
             (self.case.layout.frames_in(Bytes(self.produced)), self.case.layout.frames_in(Bytes(bytes)));
         self.producer.gap(Gap { first, frames, cause, found: now });
@@ -169,7 +169,7 @@ impl Feeder {
         self.ended = true;
     }
 
-    fn serve(&mut self, now: Nanos, stop: bool) {
+    fn serve(&mut self, now: Instant, stop: bool) {
         let grain = self.case.layout.grain().bytes;
         let run = self.case.storm.unwrap_or(2048) * grain;
         let mut left = self.case.burst;
@@ -234,9 +234,9 @@ fn run(case: &Case) -> Run {
         sync_every: Nanos::from_millis(5),
         sync_bytes: Bytes::mib(1),
         gate: None,
-        opened: Beginning { realtime: Nanos::ZERO, monotonic: Nanos::ZERO, within: Nanos::ZERO },
+        opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
-        stopwatch: || Nanos::ZERO,
+        stopwatch: || Instant::BOOT,
     };
     let Ok(mut recorder) = Recorder::open(Box::new(disk.store(case.depth + 8)), consumer, description, setup) else {
         return Run { disk, outcome: None, durable: 0 };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use hairspring_record::beginning::Beginning;
 use hairspring_record::journal::RecordingId;
 use hairspring_record::ledger::RecordingVerdict;
@@ -80,7 +80,7 @@ impl Link {
     }
 
     fn lose(&mut self, bytes: u64, cause: GapCause) {
-        self.producer.gap(Gap { first: Frames(self.produced), frames: Frames(bytes), cause, found: Nanos::ZERO });
+        self.producer.gap(Gap { first: Frames(self.produced), frames: Frames(bytes), cause, found: Instant::BOOT });
         self.produced += bytes;
         self.lost += bytes;
     }
@@ -152,9 +152,9 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
         sync_every: Nanos::from_millis(5),
         sync_bytes: Bytes::mib(1),
         gate,
-        opened: Beginning { realtime: Nanos::ZERO, monotonic: Nanos::ZERO, within: Nanos::ZERO },
+        opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
-        stopwatch: || Nanos::ZERO,
+        stopwatch: || Instant::BOOT,
     };
     let Ok(mut recorder) = Recorder::open(Box::new(disk.store(10)), consumer, description, setup) else {
         return (None, disk);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use hairspring_record::beginning::Beginning;
 use hairspring_record::journal::{Journal, Record, RecordingId};
 use hairspring_record::ledger::RecordingVerdict;
@@ -88,9 +88,9 @@ fn open(
         gate: case.trigger.map(|(text, pre, post, shots)| {
             Gate::new(text.parse().expect("a trigger"), case.layout, Frames(pre), Frames(post), shots).expect("a gate")
         }),
-        opened: Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Nanos::ZERO, within: Nanos::ZERO },
+        opened: Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
-        stopwatch: || Nanos::ZERO,
+        stopwatch: || Instant::BOOT,
     };
     let recorder = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup)?;
     Ok((recorder, producer, card))
@@ -156,7 +156,7 @@ fn card(case: &Case) -> VirtualCard {
     })
 }
 
-fn serve(card: &mut VirtualCard, producer: &mut Producer, now: Nanos, stopping: bool) -> bool {
+fn serve(card: &mut VirtualCard, producer: &mut Producer, now: Instant, stopping: bool) -> bool {
     let next = if stopping { card.stop(now, producer) } else { card.service(now, producer) };
     let Next::Ended(end) = next else { return false };
     producer.close(end);
@@ -472,7 +472,8 @@ fn the_time_of_frame_0_survives_a_crash() {
     card.start(now);
     recorder.step(now, card.counters());
     let began = |nanos| Nanos::from_secs(1_700_000_003) + Nanos::new(nanos);
-    let beginning = Beginning { realtime: began(7), monotonic: Nanos::from_secs(9), within: Nanos::new(40) };
+    let beginning =
+        Beginning { realtime: began(7), monotonic: Instant::BOOT + Nanos::from_secs(9), within: Nanos::new(40) };
     recorder.begins(beginning);
     while recorder.ledger(card.counters()).durable_bytes < 100_000 {
         serve(&mut card, &mut producer, now, false);

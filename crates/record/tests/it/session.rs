@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 use hairspring_record::recording::Recording;
 use hairspring_record::recover;
 use hairspring_record::recover::recover;
@@ -61,14 +61,14 @@ impl Source for Endless {
         }
     }
 
-    fn start(&mut self, _now: Nanos) {}
+    fn start(&mut self, _now: Instant) {}
 
-    fn service(&mut self, _now: Nanos, ring: &mut Producer) -> Next {
+    fn service(&mut self, _now: Instant, ring: &mut Producer) -> Next {
         match self.defect {
             Defect::SourcePanics(at) if self.produced >= at => panic!("the source is broken"),
             Defect::RecorderPanics(at) if self.produced >= at => {
                 let (first, frames) = (Self::layout().frames_in(Bytes(self.produced)), Frames(u64::MAX - 1000));
-                ring.gap(Gap { first, frames, cause: GapCause::Source, found: Nanos::ZERO });
+                ring.gap(Gap { first, frames, cause: GapCause::Source, found: Instant::BOOT });
                 self.defect = Defect::None;
             }
             _ => {}
@@ -81,7 +81,7 @@ impl Source for Endless {
     }
 
     /// Not before all fits: a source whose recorder is gone would wait for ever.
-    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
         match self.service(now, ring) {
             Next::Room if ring.room() == 0 => Next::Room,
             _ => Next::Ended(End::Stopped),

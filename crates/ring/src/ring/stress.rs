@@ -104,7 +104,7 @@ fn gaps_and_bytes_add_up_where_the_producer_drops_what_does_not_fit() {
                             first: Frames(index),
                             frames: Frames(length),
                             cause: GapCause::BufferFull,
-                            found: Nanos::ZERO,
+                            found: hairspring_machine::Instant::BOOT,
                         };
                         producer.gap(gap);
                         lost += length;

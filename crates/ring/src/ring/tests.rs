@@ -18,7 +18,12 @@ fn put(producer: &mut Producer, length: usize, value: u8) {
 }
 
 fn gap(first: u64, frames: u64) -> Gap {
-    Gap { first: Frames(first), frames: Frames(frames), cause: GapCause::BufferFull, found: Nanos::ZERO }
+    Gap {
+        first: Frames(first),
+        frames: Frames(frames),
+        cause: GapCause::BufferFull,
+        found: hairspring_machine::Instant::BOOT,
+    }
 }
 
 #[test]

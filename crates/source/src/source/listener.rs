@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::{End, Next, OnOverrun, Source};
 use crate::pattern::Pattern;
@@ -96,9 +96,9 @@ impl Listener {
 
 /// Serves a source that waits for descriptors until it ends, and listens after each service.
 pub(super) fn hear_out(source: &mut dyn Source, ring: &mut Producer, listener: &mut Listener) -> End {
-    source.start(Nanos::ZERO);
+    source.start(Instant::BOOT);
     loop {
-        let next = source.service(Nanos::ZERO, ring);
+        let next = source.service(Instant::BOOT, ring);
         let counters = source.counters();
         assert_eq!(counters.produced_bytes, ring.position() + counters.lost_bytes);
         listener.listen(u64::MAX);

@@ -18,7 +18,7 @@ use std::io::{self, Read as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::descriptor::{is_readable, readable_bytes};
 use super::{End, Next, Source, SourceCounters, SourceDescription};
@@ -119,7 +119,7 @@ impl ReaderSource {
         })
     }
 
-    fn finish(&mut self, end: End, now: Nanos, ring: &mut Producer) -> Next {
+    fn finish(&mut self, end: End, now: Instant, ring: &mut Producer) -> Next {
         let grain = self.about.layout.grain();
         if !self.begun.is_empty() && end != End::Stopped {
             self.begun.clear();
@@ -140,7 +140,7 @@ impl ReaderSource {
     }
 
     /// Nothing more is there now.
-    fn wait_or_stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn wait_or_stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
         match &self.input {
             _ if self.stopping.is_some() => self.finish(End::Stopped, now, ring),
             Input::Open(_) | Input::Listening(_) => Next::Readable(now + PATIENCE),
@@ -167,7 +167,7 @@ impl Source for ReaderSource {
         }
     }
 
-    fn start(&mut self, _now: Nanos) {}
+    fn start(&mut self, _now: Instant) {}
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(match &self.input {
@@ -180,7 +180,7 @@ impl Source for ReaderSource {
         true
     }
 
-    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn service(&mut self, now: Instant, ring: &mut Producer) -> Next {
         if let Some(end) = self.ended {
             return Next::Ended(end);
         }
@@ -242,7 +242,7 @@ impl Source for ReaderSource {
         Next::At(now)
     }
 
-    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
         if self.stopping.is_none() && self.ended.is_none() {
             if let Input::Listening(listener) = &self.input
                 && let Ok(file) = Self::accept(listener)

@@ -43,7 +43,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::descriptor::{self, Received};
 use super::reader::{StreamInfo, failed};
@@ -94,8 +94,8 @@ pub struct UdpSource {
     expected: Option<u64>,
     trial: Trial,
     /// When the first and the last datagram came that were kept.
-    first_at: Option<Nanos>,
-    last_at: Nanos,
+    first_at: Option<Instant>,
+    last_at: Instant,
     /// The kernel's count when the last datagram came that was kept.
     drops: u32,
     /// Whether there was no room in the ring since the kernel's buffer was empty last.
@@ -199,7 +199,7 @@ impl UdpSource {
             expected: None,
             trial: Trial { from: nowhere, ours: false, ahead: 0, next: 0, count: 0, samples: Vec::with_capacity(held) },
             first_at: None,
-            last_at: Nanos::ZERO,
+            last_at: Instant::BOOT,
             drops: 0,
             was_full: false,
             committed: 0,
@@ -230,14 +230,14 @@ impl UdpSource {
     }
 
     /// Declares so many datagrams lost; how it ends, if it does.
-    fn lose(&mut self, datagrams: u64, cause: GapCause, now: Nanos, ring: &mut Producer) -> Option<End> {
+    fn lose(&mut self, datagrams: u64, cause: GapCause, now: Instant, ring: &mut Producer) -> Option<End> {
         let Some(payload_bytes) = self.payload_bytes.filter(|_| !self.varies) else {
             return Some(End::Failed(libc::EMSGSIZE));
         };
         self.lose_bytes(datagrams.saturating_mul(payload_bytes), cause, now, ring)
     }
 
-    fn lose_bytes(&mut self, bytes: u64, cause: GapCause, now: Nanos, ring: &mut Producer) -> Option<End> {
+    fn lose_bytes(&mut self, bytes: u64, cause: GapCause, now: Instant, ring: &mut Producer) -> Option<End> {
         let bytes = bytes.min(self.wanted());
         let layout = self.about.layout;
         let first = layout.frames_in(Bytes(self.committed + self.lost));
@@ -255,7 +255,7 @@ impl UdpSource {
     }
 
     /// Looks at the datagram in the buffer, and declares what is missing before it.
-    fn judge(&mut self, (length, drops, from): Received, now: Nanos, ring: &mut Producer) -> Judgement {
+    fn judge(&mut self, (length, drops, from): Received, now: Instant, ring: &mut Producer) -> Judgement {
         let sender = self.peer.knows(from);
         let payload_bytes = length.saturating_sub(self.header_bytes) as u64;
         let is_whole = payload_bytes > 0 && payload_bytes.is_multiple_of(self.about.layout.grain().bytes);
@@ -324,7 +324,7 @@ impl UdpSource {
         ahead: i64,
         (from, sender): (SocketAddr, Sender),
         drops: u32,
-        now: Nanos,
+        now: Instant,
         ring: &mut Producer,
     ) -> Judgement {
         let is_next = self.trial.count > 0 && (self.trial.from, self.trial.next) == (from, number);
@@ -345,7 +345,7 @@ impl UdpSource {
     }
 
     /// Goes on from the numbers on trial.
-    fn adopt(&mut self, drops: u32, now: Nanos, ring: &mut Producer) -> Judgement {
+    fn adopt(&mut self, drops: u32, now: Instant, ring: &mut Producer) -> Judgement {
         let usual = self.payload_bytes.unwrap_or(0);
         let by_clock = self.bytes_since_last(now);
         let ahead_bytes = u64::try_from(self.trial.ahead).ok().and_then(|ahead| ahead.checked_mul(usual));
@@ -375,7 +375,7 @@ impl UdpSource {
     }
 
     /// What the sender must have sent since the last datagram that was kept: by its rate, or by what it sent until then.
-    fn bytes_since_last(&self, now: Nanos) -> Option<u64> {
+    fn bytes_since_last(&self, now: Instant) -> Option<u64> {
         let layout = self.about.layout;
         if let Some(rate) = self.about.rate {
             return Some(layout.bytes_of(rate.frames_after(now - self.last_at)).0);
@@ -432,7 +432,7 @@ impl UdpSource {
     }
 
     /// The kernel has nothing more.
-    fn drained(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn drained(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let behind = match self.payload_bytes {
             Some(_) if self.was_full || self.stopping.is_some() => descriptor::drops(&self.socket),
             _ => None,
@@ -448,7 +448,7 @@ impl UdpSource {
     }
 
     /// There is no room.
-    fn full(&mut self, now: Nanos) -> Next {
+    fn full(&mut self, now: Instant) -> Next {
         self.was_full = true;
         if self.stopping.is_some() { Next::Room } else { Next::At(now + SOON) }
     }
@@ -479,13 +479,13 @@ impl Source for UdpSource {
         }
     }
 
-    fn start(&mut self, _now: Nanos) {}
+    fn start(&mut self, _now: Instant) {}
 
     fn begins_with_data(&self) -> bool {
         true
     }
 
-    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn service(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let mut moved = 0;
         while self.ended.is_none() && moved < MOST_PER_CALL {
             if self.wanted() == 0 {
@@ -532,7 +532,7 @@ impl Source for UdpSource {
         self.ended.map_or(Next::At(now), Next::Ended)
     }
 
-    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
         // What had come until now is at most what the kernel's buffer holds; what goes on coming is not waited for.
         self.stopping.get_or_insert(self.fifo.0 * 2);
         self.service(now, ring)

@@ -21,7 +21,7 @@
 mod fifo;
 mod unpaced;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::{End, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription};
 use crate::pattern::{Pattern, splitmix64};
@@ -85,12 +85,12 @@ pub struct VirtualCard {
     grain_frames: u64,
     grain_bytes: u64,
     total: u64,
-    start: Option<Nanos>,
+    start: Option<Instant>,
     produced: u64,
     fifo: Fifo,
     /// What the bus could have carried until `bus_at` and did not, in bytes.
     bus_credit: f64,
-    bus_at: Nanos,
+    bus_at: Instant,
     /// How many times it asked to be called.
     wakes: u64,
     /// Nothing is produced any more, and why; the FIFO may still hold data.
@@ -111,7 +111,7 @@ impl VirtualCard {
             start: None,
             produced: 0,
             bus_credit: 0.0,
-            bus_at: Nanos::ZERO,
+            bus_at: Instant::BOOT,
             wakes: 0,
             ending: None,
             ended: None,
@@ -119,7 +119,7 @@ impl VirtualCard {
     }
 
     /// Lets the FIFO take in what was produced until now.
-    fn arrive(&mut self, now: Nanos, ring: &mut Producer) {
+    fn arrive(&mut self, now: Instant, ring: &mut Producer) {
         if self.ending.is_some() {
             return;
         }
@@ -143,7 +143,7 @@ impl VirtualCard {
     }
 
     /// Moves from the FIFO into the ring; whether more could be moved at once.
-    fn deliver(&mut self, now: Nanos, ring: &mut Producer) -> bool {
+    fn deliver(&mut self, now: Instant, ring: &mut Producer) -> bool {
         let bus = self.bus_grains(now);
         let per_call = (MOST_PER_CALL / self.grain_bytes).max(1);
         let mut most = per_call.min(bus);
@@ -183,7 +183,7 @@ impl VirtualCard {
     }
 
     /// What the bus can carry now, in grains.
-    fn bus_grains(&mut self, now: Nanos) -> u64 {
+    fn bus_grains(&mut self, now: Instant) -> u64 {
         if self.hiccup_until(now).is_some() {
             return 0;
         }
@@ -202,14 +202,14 @@ impl VirtualCard {
     }
 
     /// Until when the bus does not deliver, if it does not.
-    fn hiccup_until(&self, now: Nanos) -> Option<Nanos> {
+    fn hiccup_until(&self, now: Instant) -> Option<Instant> {
         let start = self.start?;
         let spans = self.settings.hiccups.iter().map(|hiccup| (start + hiccup.at, start + hiccup.at + hiccup.lasts));
         spans.filter(|(begin, end)| *begin <= now && now < *end).map(|(_, end)| end).max()
     }
 
     /// Moves what there is, and says what it wants.
-    fn move_on(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn move_on(&mut self, now: Instant, ring: &mut Producer) -> Next {
         if let Some(end) = self.ended {
             return Next::Ended(end);
         }
@@ -239,7 +239,7 @@ impl VirtualCard {
     }
 
     /// When enough has come together for the consumer, or the FIFO wants to be emptied, or all is produced.
-    fn next_interrupt(&mut self, now: Nanos, ring: &Producer) -> Nanos {
+    fn next_interrupt(&mut self, now: Instant, ring: &Producer) -> Instant {
         let rate = self.settings.rate;
         let due = rate.time_of(Frames((ring.notify().0 / self.grain_bytes).saturating_mul(self.grain_frames)));
         let quarter = rate.time_of(Frames(self.fifo.capacity().saturating_mul(self.grain_frames) / 4));
@@ -252,7 +252,7 @@ impl VirtualCard {
     }
 
     /// Not a single grain fits into the ring, ever.
-    fn give_up(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn give_up(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let lost = self.fifo.give_up(now);
         self.declare(lost, ring);
         self.ended = Some(End::Failed(libc::ENOBUFS));
@@ -272,17 +272,17 @@ impl Source for VirtualCard {
         }
     }
 
-    fn start(&mut self, now: Nanos) {
+    fn start(&mut self, now: Instant) {
         self.start = Some(now);
         self.bus_at = now;
     }
 
-    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn service(&mut self, now: Instant, ring: &mut Producer) -> Next {
         self.arrive(now, ring);
         self.move_on(now, ring)
     }
 
-    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
         self.arrive(now, ring);
         self.ending.get_or_insert(End::Stopped);
         self.move_on(now, ring)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 /// The most waiting calls. A gate takes them each time it is fed, so this limits the shots within one notify size.
 const WAITING: usize = 64;
@@ -29,10 +29,10 @@ impl ExternalTrigger {
         Self { slots: Arc::new(Slots { times, refused: AtomicU64::new(0) }) }
     }
 
-    /// Triggers at a time of `CLOCK_MONOTONIC`, which may lie in the future. `false` if 64 calls wait already: then this call is lost and
+    /// Triggers at an instant, which may lie in the future. `false` if 64 calls wait already: then this call is lost and
     /// counted. Neither blocks nor allocates.
-    pub fn fire(&self, at: Nanos) -> bool {
-        let at_ns = at.count().max(EMPTY + 1);
+    pub fn fire(&self, at: Instant) -> bool {
+        let at_ns = at.as_monotonic().count().max(EMPTY + 1);
         // Relaxed: only the time itself is handed over.
         let taken =
             |slot: &AtomicI64| slot.compare_exchange(EMPTY, at_ns, Ordering::Relaxed, Ordering::Relaxed).is_ok();
@@ -57,7 +57,7 @@ impl ExternalTrigger {
     }
 
     /// Takes waiting calls while there is room, the earliest first.
-    pub(super) fn drain(&self, into: &mut Vec<Nanos>) {
+    pub(super) fn drain(&self, into: &mut Vec<Instant>) {
         for slot in &self.slots.times {
             if into.len() == into.capacity() {
                 break;
@@ -66,7 +66,7 @@ impl ExternalTrigger {
             if slot.load(Ordering::Relaxed) != EMPTY {
                 let at_ns = slot.swap(EMPTY, Ordering::Relaxed);
                 if at_ns != EMPTY {
-                    into.push(Nanos::new(at_ns));
+                    into.push(Instant::from_monotonic(Nanos::new(at_ns)));
                 }
             }
         }
@@ -74,7 +74,7 @@ impl ExternalTrigger {
     }
 
     /// Room for the most waiting calls.
-    pub(super) fn room() -> Vec<Nanos> {
+    pub(super) fn room() -> Vec<Instant> {
         Vec::with_capacity(WAITING)
     }
 }
@@ -89,13 +89,15 @@ mod tests {
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let trigger = trigger.clone();
-                scope.spawn(move || (0..16).for_each(|call| assert!(trigger.fire(Nanos::new(call * 4 + thread)))));
+                scope.spawn(move || {
+                    (0..16).for_each(|call| assert!(trigger.fire(Instant::BOOT + Nanos::new(call * 4 + thread))))
+                });
             }
         });
-        assert!(!trigger.fire(Nanos::ZERO), "all slots are taken");
+        assert!(!trigger.fire(Instant::BOOT), "all slots are taken");
         assert_eq!(trigger.refused(), 1);
         let mut seen = ExternalTrigger::room();
         trigger.drain(&mut seen);
-        assert_eq!(seen, (0..64).map(Nanos::new).collect::<Vec<_>>());
+        assert_eq!(seen, (0..64).map(|ns| Instant::BOOT + Nanos::new(ns)).collect::<Vec<_>>());
     }
 }

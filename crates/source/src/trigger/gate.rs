@@ -16,7 +16,7 @@
 //! During a shot no other shot begins, but the comparator continues: an edge right after a shot counts if the signal was on the other side
 //! within the shot. Missing frames count as if they were there. No edge is detected across them.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use super::external::ExternalTrigger;
 use super::probe::{Probe, Test};
@@ -58,7 +58,7 @@ enum Watch {
     /// A frame that passes `fire`, after one that passed `arm`.
     Edge { probe: Probe, arm: Test, fire: Test, armed: bool },
     /// Calls from outside; these were taken and lie in the future.
-    External { calls: ExternalTrigger, waiting: Vec<Nanos> },
+    External { calls: ExternalTrigger, waiting: Vec<Instant> },
 }
 
 /// Decides which frames are kept. A pure state machine: no clock, no thread, no allocation after its construction.
@@ -70,7 +70,7 @@ pub struct Gate {
     post: u64,
     limit: Option<u64>,
     /// When frame 0 began, and the rate: for external triggers.
-    clock: Option<(Nanos, SampleRate)>,
+    clock: Option<(Instant, SampleRate)>,
     /// The oldest undecided frame.
     undecided: u64,
     /// The first frame that the comparator has not seen.
@@ -118,7 +118,7 @@ impl Gate {
 
     /// Sets the time at which the stream began (`CLOCK_MONOTONIC`) and its rate. Then an external trigger selects the frame taken at its
     /// time. Without this it selects the newest frame when the gate sees it.
-    pub fn starts(&mut self, at: Nanos, rate: SampleRate) {
+    pub fn starts(&mut self, at: Instant, rate: SampleRate) {
         self.clock = Some((at, rate));
     }
 
@@ -262,7 +262,7 @@ impl Gate {
             Watch::External { calls, waiting } => {
                 calls.drain(waiting);
                 let clock = self.clock;
-                let frame_of = |at: Nanos| match clock {
+                let frame_of = |at: Instant| match clock {
                     Some((start, rate)) => rate.frames_after(at - start).0,
                     None => end - 1,
                 };

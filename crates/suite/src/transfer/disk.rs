@@ -369,7 +369,7 @@ impl Mover {
         self.store.flush();
         self.store.reap(completions);
         while completions.is_empty() {
-            self.store.wait(&self.notifier, Nanos::MAX);
+            self.store.wait(&self.notifier, hairspring_machine::Instant::END);
             self.store.reap(completions);
         }
         Ok(())

@@ -112,7 +112,7 @@ pub(super) fn json(played: &Played, track: &Track) -> String {
                 "first_frame": underrun.first.0,
                 "frames": underrun.frames.0,
                 "cause": underrun.late.name(),
-                "found_ns": underrun.found.count(),
+                "found_ns": underrun.found.as_monotonic().count(),
             })
         })
         .collect();

@@ -32,7 +32,7 @@ impl External {
                 while matches!(ours.read(&mut [0]), Ok(1..)) {
                     let now = Host.monotonic();
                     for trigger in fired.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                        trigger.fire(now.as_monotonic());
+                        trigger.fire(now);
                     }
                 }
             })

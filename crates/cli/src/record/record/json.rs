@@ -54,7 +54,7 @@ fn card(card: &Recorded, request: &Request, number: usize) -> Value {
         "files": files([card]),
         "began": card.began.map(|began| json!({
             "realtime_ns": began.realtime.count(),
-            "monotonic_ns": began.monotonic.count(),
+            "monotonic_ns": began.monotonic.as_monotonic().count(),
             "within_ns": began.within.count(),
         })),
         "ignored_datagrams": counts(&outcome.ignored.named()),

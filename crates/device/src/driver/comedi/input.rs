@@ -11,7 +11,7 @@
 use std::io;
 use std::path::Path;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::End;
 use hairspring_ring::{Bytes, Container, Frames, Layout, Producer, SampleRate};
 use hairspring_source::Source;
@@ -170,19 +170,19 @@ impl Source for AnalogInput {
         SourceDescription { clocked: true, fifo: self.fifo, ..self.reader.describe() }
     }
 
-    fn start(&mut self, now: Nanos) {
+    fn start(&mut self, now: Instant) {
         self.reader.start(now);
         self.refused = kernel::begin(&self.node, &self.acquisition, &self.channels).err();
     }
 
-    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn service(&mut self, now: Instant, ring: &mut Producer) -> Next {
         match &self.refused {
             Some(error) => Next::Ended(End::Failed(error.raw_os_error().unwrap_or(libc::EIO))),
             None => Self::ended(self.reader.service(now, ring)),
         }
     }
 
-    fn stop(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
         // What the kernel holds when it is told to is taken first: it throws it away when the card is stopped.
         let stop_at = *self.stop_at.get_or_insert(self.reader.counters().produced_bytes + self.fifo.0);
         match self.service(now, ring) {

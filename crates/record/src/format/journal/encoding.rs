@@ -19,7 +19,7 @@
 
 use std::fmt;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::{FailedOperation, RECORD_BYTES, Record, RecordingId};
 use crate::ledger::RecordingVerdict;
@@ -66,23 +66,23 @@ impl Record {
             Self::Start { id, block_bytes, grain_bytes, grain_frames, member, members, started } => {
                 out.put([1]).put(id.0).put(block_bytes.to_le_bytes()).put(grain_bytes.to_le_bytes());
                 out.put(grain_frames.to_le_bytes()).put(member.to_le_bytes()).put(members.to_le_bytes());
-                out.time(started)
+                out.span(started)
             }
             Self::Block { index, file_offset, length, crc, produced_bytes, at } => {
                 out.put([2]).number(index).number(file_offset).put(length.to_le_bytes()).put(crc.to_le_bytes());
-                out.number(produced_bytes).time(at)
+                out.number(produced_bytes).instant(at)
             }
             Self::Gap { position, gap } => {
                 out.put([3]).number(position).number(gap.first.0).number(gap.frames.0);
-                out.put([gap.cause as u8]).time(gap.found)
+                out.put([gap.cause as u8]).instant(gap.found)
             }
             Self::Skip { position, skip } => out.put([4]).number(position).number(skip.first.0).number(skip.frames.0),
             Self::Trigger { frame, shot } => out.put([5]).number(frame.0).number(shot),
-            Self::Sync { before, durable_bytes, at } => out.put([6]).number(before).number(durable_bytes).time(at),
+            Self::Sync { before, durable_bytes, at } => out.put([6]).number(before).number(durable_bytes).instant(at),
             Self::Error { operation, errno, block, at } => {
-                out.put([7]).put([operation as u8]).put(errno.to_le_bytes()).number(block).time(at)
+                out.put([7]).put([operation as u8]).put(errno.to_le_bytes()).number(block).instant(at)
             }
-            Self::Begun { realtime, monotonic, within } => out.put([9]).time(realtime).time(monotonic).time(within),
+            Self::Begun { realtime, monotonic, within } => out.put([9]).span(realtime).instant(monotonic).span(within),
             Self::End { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes } => {
                 out.put([8]).put([number_of(verdict)]).put([u8::from(recovered)]);
                 out.number(produced_bytes).number(stored_bytes).number(lost_bytes).number(left_out_bytes)
@@ -115,7 +115,7 @@ impl Record {
                 length: u32::from_le_bytes(input.take()),
                 crc: u32::from_le_bytes(input.take()),
                 produced_bytes: input.number(),
-                at: input.time(),
+                at: input.instant(),
             },
             3 => Self::Gap { position: input.number(), gap: input.gap()? },
             4 => Self::Skip {
@@ -123,12 +123,12 @@ impl Record {
                 skip: Skip { first: Frames(input.number()), frames: Frames(input.number()) },
             },
             5 => Self::Trigger { frame: Frames(input.number()), shot: input.number() },
-            6 => Self::Sync { before: input.number(), durable_bytes: input.number(), at: input.time() },
+            6 => Self::Sync { before: input.number(), durable_bytes: input.number(), at: input.instant() },
             7 => Self::Error {
                 operation: input.operation()?,
                 errno: i32::from_le_bytes(input.take()),
                 block: input.number(),
-                at: input.time(),
+                at: input.instant(),
             },
             8 => {
                 let ([verdict], [recovered]) = (input.take(), input.take());
@@ -142,7 +142,7 @@ impl Record {
                     left_out_bytes: input.number(),
                 }
             }
-            9 => Self::Begun { realtime: input.time(), monotonic: input.time(), within: input.time() },
+            9 => Self::Begun { realtime: input.span(), monotonic: input.instant(), within: input.span() },
             _ => return Ok((sequence, None)),
         };
         Ok((sequence, Some(record)))
@@ -176,8 +176,12 @@ impl Out<'_> {
         self.put(number.to_le_bytes())
     }
 
-    fn time(&mut self, time: Nanos) -> &mut Self {
-        self.put(time.count().to_le_bytes())
+    fn span(&mut self, span: Nanos) -> &mut Self {
+        self.put(span.count().to_le_bytes())
+    }
+
+    fn instant(&mut self, instant: Instant) -> &mut Self {
+        self.span(instant.as_monotonic())
     }
 }
 
@@ -199,8 +203,12 @@ impl In<'_> {
         u64::from_le_bytes(self.take())
     }
 
-    fn time(&mut self) -> Nanos {
+    fn span(&mut self) -> Nanos {
         Nanos::new(i64::from_le_bytes(self.take()))
+    }
+
+    fn instant(&mut self) -> Instant {
+        Instant::from_monotonic(self.span())
     }
 
     fn start(&mut self) -> Result<Record, DecodeError> {
@@ -213,14 +221,14 @@ impl In<'_> {
         if member >= members {
             return Err(DecodeError::Value("a member that its recording does not have"));
         }
-        Ok(Record::Start { id, block_bytes, grain_bytes, grain_frames, member, members, started: self.time() })
+        Ok(Record::Start { id, block_bytes, grain_bytes, grain_frames, member, members, started: self.span() })
     }
 
     fn gap(&mut self) -> Result<Gap, DecodeError> {
         let (first, frames) = (Frames(self.number()), Frames(self.number()));
         let [cause] = self.take();
         let cause = GapCause::from_number(cause).ok_or(DecodeError::Value("an unknown cause of a gap"))?;
-        Ok(Gap { first, frames, cause, found: self.time() })
+        Ok(Gap { first, frames, cause, found: self.instant() })
     }
 
     fn operation(&mut self) -> Result<FailedOperation, DecodeError> {
@@ -241,11 +249,12 @@ pub(super) mod tests {
     /// Any record that a recorder could write.
     pub(crate) fn any_record() -> impl Strategy<Value = Record> {
         let time = || any::<i64>().prop_map(Nanos::new);
+        let instant = || time().prop_map(Instant::from_monotonic);
         let numbers = any::<[u64; 4]>();
         let cause = prop::sample::select(GapCause::ALL.to_vec());
         let verdict = prop::sample::select(RecordingVerdict::ALL.to_vec());
-        (0..9_u8, numbers, any::<[u32; 2]>(), time(), time(), cause, verdict, any::<[u8; 16]>()).prop_map(
-            |(kind, n, small, at, found, cause, verdict, id)| match kind {
+        (0..9_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>()).prop_map(
+            |(kind, n, small, time, at, found, cause, verdict, id)| match kind {
                 0 => Record::Start {
                     id: RecordingId(id),
                     block_bytes: 12 * (small[0] % 1000 + 1),
@@ -253,7 +262,7 @@ pub(super) mod tests {
                     grain_frames: 2,
                     member: 1,
                     members: 2 + (small[1] % 7) as u16,
-                    started: at,
+                    started: time,
                 },
                 1 => Record::Block {
                     index: n[0],
@@ -275,7 +284,7 @@ pub(super) mod tests {
                     block: n[0],
                     at,
                 },
-                7 => Record::Begun { realtime: at, monotonic: found, within: Nanos::new(i64::from(small[0])) },
+                7 => Record::Begun { realtime: time, monotonic: found, within: Nanos::new(i64::from(small[0])) },
                 _ => Record::End {
                     verdict,
                     recovered: small[0] % 2 == 1,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::datetime::datetime;
@@ -316,7 +316,7 @@ fn recording_of(about: &About) -> Recording {
         clocked: about.clocked,
         on_overrun: about.on_overrun.name().to_owned(),
         started_realtime_ns: about.started_realtime.count(),
-        started_monotonic_ns: about.started_monotonic.count(),
+        started_monotonic_ns: about.started_monotonic.as_monotonic().count(),
         started_within_ns: about.started_within.map(Nanos::count),
     }
 }
@@ -326,7 +326,7 @@ fn result_of(closing: &Closing) -> Result {
         first_frame: gap.first.0,
         frames: gap.frames.0,
         cause: gap.cause.name().to_owned(),
-        found_ns: gap.found.count(),
+        found_ns: gap.found.as_monotonic().count(),
     };
     let ledger = closing.ledger;
     Result {
@@ -434,7 +434,7 @@ fn about_of(
         hardware,
         pattern: recording.pattern,
         started_realtime: Nanos::new(recording.started_realtime_ns),
-        started_monotonic: Nanos::new(recording.started_monotonic_ns),
+        started_monotonic: Instant::from_monotonic(Nanos::new(recording.started_monotonic_ns)),
         started_within: recording.started_within_ns.map(Nanos::new),
         block: Bytes(recording.block_bytes),
         members: recording.members.into_iter().map(PathBuf::from).collect(),
@@ -459,7 +459,7 @@ fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, Sigmf
             first: Frames(hole.first_frame),
             frames: Frames(hole.frames),
             cause: cause.ok_or_else(|| unknown("cause of a gap", &hole.cause))?,
-            found: Nanos::new(hole.found_ns),
+            found: Instant::from_monotonic(Nanos::new(hole.found_ns)),
         });
     }
     let ledger = result.ledger;

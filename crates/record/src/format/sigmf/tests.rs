@@ -21,7 +21,7 @@ fn any_about() -> impl Strategy<Value = About> {
             hardware,
             pattern,
             started_realtime: Nanos::new(realtime),
-            started_monotonic: Nanos::new(monotonic),
+            started_monotonic: Instant::BOOT + Nanos::new(monotonic),
             started_within: Some(Nanos::new(monotonic.unsigned_abs() as i64 & 0xFFFF)),
             block: Bytes(grains * layout.grain().bytes),
             members: (0..members).map(|member| format!("/data {member}/x").into()).collect(),
@@ -40,7 +40,7 @@ fn any_closing() -> impl Strategy<Value = Closing> {
         first: Frames(first.into()),
         frames: Frames(frames.into()),
         cause,
-        found: Nanos::new(found),
+        found: Instant::BOOT + Nanos::new(found),
     });
     let verdict = prop::sample::select(RecordingVerdict::ALL.to_vec());
     let gaps = prop::collection::vec(gap, 0..5);
@@ -136,7 +136,7 @@ fn about() -> About {
         hardware: "virtual".to_owned(),
         pattern: None,
         started_realtime: Nanos::from_secs(1_795_276_483),
-        started_monotonic: Nanos::from_secs(5),
+        started_monotonic: Instant::BOOT + Nanos::from_secs(5),
         started_within: Some(Nanos::new(1)),
         block: Bytes(3 * 4096),
         members: vec!["/data/x".into()],

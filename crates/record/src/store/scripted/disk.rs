@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use super::content::{Change, Content, Inode};
 use super::image::Image;
@@ -51,7 +51,7 @@ struct Flight {
     store: usize,
     number: u64,
     token: Token,
-    due: Nanos,
+    due: Instant,
     file: FileId,
     at: u64,
     effect: Effect,
@@ -71,9 +71,9 @@ struct Verdict {
 pub(super) struct State {
     script: DiskScript,
     chance: Chance,
-    now: Nanos,
+    now: Instant,
     /// When the disk has moved the data of all that was handed to it.
-    idle_from: Nanos,
+    idle_from: Instant,
     names: BTreeMap<PathBuf, usize>,
     durable_names: BTreeMap<PathBuf, usize>,
     inodes: Vec<Inode>,
@@ -93,8 +93,8 @@ impl State {
         let names: BTreeMap<_, _> = image.files.keys().cloned().zip(0..).collect();
         Self {
             chance: Chance::new(script.seed),
-            now: Nanos::ZERO,
-            idle_from: Nanos::ZERO,
+            now: Instant::BOOT,
+            idle_from: Instant::BOOT,
             durable_names: names.clone(),
             names,
             inodes: image.files.into_values().map(Inode::durable).collect(),
@@ -117,7 +117,7 @@ impl State {
         self.script.pace
     }
 
-    pub(super) fn now(&mut self) -> Nanos {
+    pub(super) fn now(&mut self) -> Instant {
         self.follow_the_clock();
         self.now
     }
@@ -131,7 +131,7 @@ impl State {
     }
 
     /// When the next operation of a store, or of any, is due.
-    pub(super) fn next_due(&self, store: Option<usize>) -> Option<Nanos> {
+    pub(super) fn next_due(&self, store: Option<usize>) -> Option<Instant> {
         let mine = self.flights.iter().filter(|flight| store.is_none_or(|store| flight.store == store));
         mine.map(|flight| flight.due).min()
     }
@@ -142,7 +142,7 @@ impl State {
         }
     }
 
-    pub(super) fn advance(&mut self, now: Nanos) {
+    pub(super) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let (mut due, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.due <= self.now);
@@ -271,17 +271,17 @@ impl State {
         }
     }
 
-    fn due(&mut self, moved: u64, stall: Nanos) -> Nanos {
+    fn due(&mut self, moved: u64, stall: Nanos) -> Instant {
         let time = self
             .script
             .rate
             .and_then(|rate| rate.time_for(hairspring_ring::units::Bytes(moved)))
             .unwrap_or(Nanos::ZERO);
-        self.idle_from = Nanos::new(self.idle_from.max(self.now).count() + stall.count() + time.count());
+        self.idle_from = self.idle_from.max(self.now) + stall + time;
         let (least, most) = (self.script.least_latency.count(), self.script.most_latency.count());
         let span = u64::try_from(most - least).unwrap_or(0);
         let latency = least + self.chance.below(span.saturating_add(1).max(1)).cast_signed();
-        Nanos::new(self.idle_from.count() + latency)
+        self.idle_from + Nanos::new(latency)
     }
 
     fn complete(&mut self, flight: &Flight) -> Result<u64, Errno> {
@@ -393,7 +393,7 @@ impl State {
             return Err(failed(error));
         }
         if self.script.pace == Pace::Leaping && verdict.stall > Nanos::ZERO {
-            self.advance(Nanos::new(self.now.count() + verdict.stall.count()));
+            self.advance(self.now + verdict.stall);
         }
         Ok((verdict.stall, true))
     }

@@ -109,7 +109,7 @@ fn a_wait_ends_with_the_bell_with_a_completion_and_with_its_time() {
     for ways in [Ways::ALL, Ways { uring: false, ..Ways::ALL }] {
         let mut bench = used(ways);
         let file = bench.open("y", Open::CreateData);
-        let (notifier, never) = (Notifier::new().expect("a descriptor"), Nanos::MAX);
+        let (notifier, never) = (Notifier::new().expect("a descriptor"), Instant::END);
         notifier.notify();
         bench.store.wait(&notifier, never);
         assert!(notifier.clear());

@@ -1,6 +1,6 @@
 //! The steps of mending, in the order that makes each of them safe.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::journal::{RECORD_BYTES, Record};
 use crate::ledger::RecordingVerdict;
@@ -105,7 +105,7 @@ pub(crate) fn records(
         block: failure.block,
         at: failure.at,
     }));
-    let at = recording.blocks().iter().map(|block| block.at).max().unwrap_or_default();
+    let at = recording.blocks().iter().map(|block| block.at).max().unwrap_or(Instant::BOOT);
     let durable_bytes = blocks.iter().map(|block| u64::from(block.length)).sum();
     records.push(Record::Sync { before: records.len() as u64, durable_bytes, at });
     let ledger = plan.ledger;

@@ -1,5 +1,7 @@
 //! What is to be mended, from what was proven; decides, and touches nothing.
 
+use hairspring_machine::Instant;
+
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::{Block, Files, Recording, holes_between};
 use crate::verify::disagreements;
@@ -97,7 +99,7 @@ impl Plan {
 fn declare(recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)> {
     let (timeline, layout) = (recording.timeline(), recording.about().layout);
     // The last moment of which anything is known: the same however often this is done.
-    let found = recording.blocks().iter().map(|block| block.at).max().unwrap_or_default();
+    let found = recording.blocks().iter().map(|block| block.at).max().unwrap_or(Instant::BOOT);
     let first = timeline.frame_at(position);
     let end = Frames(first.0.saturating_add(layout.frames_in(Bytes(length)).0));
     let of_cause = |cause: GapCause| recording.gaps().iter().map(|(_, gap)| *gap).filter(move |gap| gap.cause == cause);

@@ -411,13 +411,13 @@ proptest! {
         let [index, file_offset, produced_bytes, rest] = block;
         let extreme = [
             crate::journal::Record::Block {
-                index, file_offset, length: rest as u32, crc: 0, produced_bytes, at: hairspring_machine::Nanos::ZERO,
+                index, file_offset, length: rest as u32, crc: 0, produced_bytes, at: hairspring_machine::Instant::BOOT,
             },
             crate::journal::Record::Gap {
                 position: file_offset,
                 gap: Gap {
                     first: hairspring_ring::Frames(index), frames: hairspring_ring::Frames(rest), cause: GapCause::Resumed,
-                    found: hairspring_machine::Nanos::ZERO,
+                    found: hairspring_machine::Instant::BOOT,
                 },
             },
             crate::journal::Record::Skip {

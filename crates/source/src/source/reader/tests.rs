@@ -94,9 +94,9 @@ fn a_named_pipe_waits_for_its_writer_and_ends_with_it() {
     let card = format!("pipe:{},3ch,packed", path.display()).parse::<Card>().expect("a card");
     let mut source = card.open(None).expect("a pipe");
     let (mut ring, mut listener) = ears();
-    assert!(matches!(source.service(Nanos::ZERO, &mut ring), Next::Readable(..)), "nobody writes yet");
+    assert!(matches!(source.service(Instant::BOOT, &mut ring), Next::Readable(..)), "nobody writes yet");
     let mut write = std::fs::OpenOptions::new().write(true).open(&path).expect("a reader");
-    assert!(matches!(source.service(Nanos::ZERO, &mut ring), Next::Readable(..)), "nothing was written yet");
+    assert!(matches!(source.service(Instant::BOOT, &mut ring), Next::Readable(..)), "nothing was written yet");
     write.write_all(&data(90)).expect("room");
     drop(write);
     assert_eq!(hear_out(&mut *source, &mut ring, &mut listener), End::Finished);
@@ -133,7 +133,7 @@ fn connections_from_either_side_are_read_to_their_end() {
     let address = here.local_addr().expect("an address");
     let mut source = ReaderSource::listening(here, about()).expect("not blocking");
     let (mut ring, mut listener) = ears();
-    assert!(matches!(source.service(Nanos::ZERO, &mut ring), Next::Readable(..)), "nobody called yet");
+    assert!(matches!(source.service(Instant::BOOT, &mut ring), Next::Readable(..)), "nobody called yet");
     let writer = thread::spawn(move || {
         TcpStream::connect(address).expect("a listener").write_all(&data(9 * 30_000)).expect("a reader");
     });
@@ -163,9 +163,9 @@ fn a_reader_that_is_stopped_ends_at_once_and_stays_so() {
     write.write_all(&data(95)).expect("room");
     let mut reader = ReaderSource::new(File::from(OwnedFd::from(read)), about());
     let (mut ring, mut listener) = ears();
-    assert!(matches!(reader.service(Nanos::ZERO, &mut ring), Next::Readable(..)));
-    assert_eq!(reader.stop(Nanos::ZERO, &mut ring), Next::Ended(End::Stopped));
-    assert_eq!(reader.service(Nanos::ZERO, &mut ring), Next::Ended(End::Stopped));
+    assert!(matches!(reader.service(Instant::BOOT, &mut ring), Next::Readable(..)));
+    assert_eq!(reader.stop(Instant::BOOT, &mut ring), Next::Ended(End::Stopped));
+    assert_eq!(reader.service(Instant::BOOT, &mut ring), Next::Ended(End::Stopped));
     ring.close(End::Stopped);
     listener.finish();
     assert_eq!((listener.frame, listener.gaps.len()), (20, 0));
@@ -175,7 +175,7 @@ fn a_reader_that_is_stopped_ends_at_once_and_stays_so() {
 /// Serves and stops until it has ended, with a listener that takes everything.
 fn stop_and_hear(reader: &mut ReaderSource, ring: &mut Producer, listener: &mut Listener) -> End {
     loop {
-        match reader.stop(Nanos::ZERO, ring) {
+        match reader.stop(Instant::BOOT, ring) {
             Next::Ended(end) => {
                 ring.close(end);
                 assert_eq!(listener.finish(), end);
@@ -196,9 +196,9 @@ fn a_stop_drains_what_a_pipe_holds_and_no_more() {
     let mut reader = ReaderSource::new(File::from(OwnedFd::from(read)), about());
     let (mut ring, mut listener) = ears();
     // The ring is full.
-    assert_eq!(reader.service(Nanos::ZERO, &mut ring), Next::Room);
+    assert_eq!(reader.service(Instant::BOOT, &mut ring), Next::Room);
     // A sender that goes on writing does not hold the end up.
-    assert!(matches!(reader.stop(Nanos::ZERO, &mut ring), Next::Room));
+    assert!(matches!(reader.stop(Instant::BOOT, &mut ring), Next::Room));
     write.write_all(&data(9 * 1000)).expect("room");
     assert_eq!(stop_and_hear(&mut reader, &mut ring, &mut listener), End::Stopped);
     assert_eq!((listener.frame, listener.gaps.len()), (10_000, 0));
@@ -212,7 +212,7 @@ fn a_stop_drains_what_a_connection_holds_also_of_one_that_waits() {
         let mut reader = ReaderSource::listening(here, about()).expect("not blocking");
         let (mut ring, mut listener) = ears();
         if is_accepted {
-            reader.service(Nanos::ZERO, &mut ring);
+            reader.service(Instant::BOOT, &mut ring);
         }
         write.write_all(&data(9 * 1000)).expect("room");
         assert_eq!(stop_and_hear(&mut reader, &mut ring, &mut listener), End::Stopped);
@@ -227,7 +227,7 @@ fn a_stop_leaves_the_rest_of_a_file() {
     std::fs::write(file.path(), data(9 * 5000)).expect("space");
     let mut reader = ReaderSource::new(File::open(file.path()).expect("a file"), about());
     let (mut ring, mut listener) = ears();
-    assert_eq!(reader.service(Nanos::ZERO, &mut ring), Next::Room);
+    assert_eq!(reader.service(Instant::BOOT, &mut ring), Next::Room);
     assert_eq!(stop_and_hear(&mut reader, &mut ring, &mut listener), End::Stopped);
     assert_eq!(listener.frame, 4096 / 9 * 2);
 }

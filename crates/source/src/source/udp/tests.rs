@@ -71,7 +71,7 @@ impl Line {
     }
 
     fn serve(&mut self) -> Next {
-        let next = self.source.service(Nanos::ZERO, &mut self.ring);
+        let next = self.source.service(Instant::BOOT, &mut self.ring);
         self.law();
         next
     }
@@ -83,19 +83,19 @@ impl Line {
 
     /// Serves without looking at the data, which are not those of their places.
     fn serve_unchecked(&mut self) {
-        let next = self.source.service(Nanos::ZERO, &mut self.ring);
+        let next = self.source.service(Instant::BOOT, &mut self.ring);
         assert!(matches!(next, Next::Readable(..)), "{next:?}");
         self.law();
     }
 
     fn end_unchecked(&mut self) {
-        assert_eq!(self.source.stop(Nanos::ZERO, &mut self.ring), Next::Ended(End::Stopped));
+        assert_eq!(self.source.stop(Instant::BOOT, &mut self.ring), Next::Ended(End::Stopped));
     }
 
     #[track_caller]
     fn stop(&mut self, expected: End) {
         let end = loop {
-            match self.source.stop(Nanos::ZERO, &mut self.ring) {
+            match self.source.stop(Instant::BOOT, &mut self.ring) {
                 Next::Ended(end) => break end,
                 _ => self.listener.listen(u64::MAX),
             }
@@ -244,7 +244,7 @@ fn a_number_far_ahead_is_a_long_gap_only_if_those_after_it_and_the_clock_say_so(
         line.serve_unchecked();
         let numbers = 10_000..10_000 + u64::from(CONFIRM);
         line.send(numbers);
-        line.source.service(Nanos::from_secs(seconds), &mut line.ring);
+        line.source.service(Instant::BOOT + Nanos::from_secs(seconds), &mut line.ring);
         let missing = if restarts == 1 { 4 } else { missing_datagrams * FRAMES * 4 };
         assert_eq!((line.source.lost, line.source.ignored.restarts), (missing, restarts), "{seconds}");
     }
@@ -448,15 +448,15 @@ fn a_group_is_joined() {
         return;
     }
     let (mut ring, mut listener) = pair(layout(), DATA, Bytes::kib(4), OnOverrun::Stop);
-    assert!(matches!(source.service(Nanos::ZERO, &mut ring), Next::Readable(..)));
+    assert!(matches!(source.service(Instant::BOOT, &mut ring), Next::Readable(..)));
     listener.listen(u64::MAX);
     assert_eq!(listener.frame, FRAMES);
     // Another program on this computer listens to the same group, and both hear.
     let mut second = card.open(None).expect("a group is for many");
     let _ = sender.send_to(&samples(1, FRAMES), ("239.255.77.88", free));
     let (mut second_ring, _) = pair(layout(), DATA, Bytes::kib(4), OnOverrun::Stop);
-    assert!(matches!(second.service(Nanos::ZERO, &mut second_ring), Next::Readable(..)));
-    source.service(Nanos::ZERO, &mut ring);
+    assert!(matches!(second.service(Instant::BOOT, &mut second_ring), Next::Readable(..)));
+    source.service(Instant::BOOT, &mut ring);
     listener.listen(u64::MAX);
     assert_eq!((second_ring.position(), listener.frame), (FRAMES * 4, 2 * FRAMES));
     let group_of_v6 = "udp:239.255.77.88:9,2ch,14bit,join=::1".parse::<Card>().expect("a card");

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use hairspring_ring::gap::GapCause;
 
@@ -16,7 +16,7 @@ struct Run {
     present: u64,
     lost: u64,
     cause: GapCause,
-    found: Nanos,
+    found: Instant,
 }
 
 /// Grains that were lost.
@@ -26,7 +26,7 @@ pub(super) struct Lost {
     pub(super) first: u64,
     pub(super) grains: u64,
     pub(super) cause: GapCause,
-    pub(super) found: Nanos,
+    pub(super) found: Instant,
 }
 
 /// Takes grains in while there is room; the others are lost.
@@ -47,7 +47,7 @@ impl Fifo {
     }
 
     /// Takes in the grains that fit and returns the number of lost ones. `cause` is asked if a new stretch begins.
-    pub(super) fn arrive(&mut self, grains: u64, now: Nanos, cause: impl FnOnce(u64) -> GapCause) -> u64 {
+    pub(super) fn arrive(&mut self, grains: u64, now: Instant, cause: impl FnOnce(u64) -> GapCause) -> u64 {
         let mut taken = grains.min(self.capacity - self.fill);
         let crowded = self.runs.len() == MOST_RUNS;
         match self.runs.back_mut() {
@@ -101,7 +101,7 @@ impl Fifo {
     }
 
     /// Takes out all grains, as lost.
-    pub(super) fn give_up(&mut self, now: Nanos) -> Option<Lost> {
+    pub(super) fn give_up(&mut self, now: Instant) -> Option<Lost> {
         let first = self.next;
         let grains = self.fill + self.runs.drain(..).map(|run| run.lost).sum::<u64>();
         (self.next, self.lost, self.fill) = (first + grains, self.lost + self.fill, 0);
@@ -146,11 +146,11 @@ mod tests {
     fn too_many_stretches_become_longer_instead_of_more() {
         let mut fifo = Fifo::new(1000);
         let late = |_| GapCause::ServedLate;
-        assert_eq!(fifo.arrive(1000 + 7, Nanos::ZERO, late), 7);
+        assert_eq!(fifo.arrive(1000 + 7, Instant::BOOT, late), 7);
         let mut produced = 1007;
         for _ in 0..2 * MOST_RUNS {
             fifo.take(1);
-            assert!(fifo.arrive(2, Nanos::ZERO, late) >= 1);
+            assert!(fifo.arrive(2, Instant::BOOT, late) >= 1);
             produced += 2;
         }
         assert_eq!(fifo.runs.len(), MOST_RUNS);

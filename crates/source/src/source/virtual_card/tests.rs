@@ -19,9 +19,9 @@ fn run(
     card: &mut VirtualCard,
     ring: &mut Producer,
     listener: &mut Listener,
-    mut now: Nanos,
+    mut now: Instant,
     most: u64,
-) -> (End, Nanos) {
+) -> (End, Instant) {
     card.start(now);
     loop {
         let next = card.service(now, ring);
@@ -52,7 +52,7 @@ fn settings() -> Settings {
     }
 }
 
-const BEGIN: Nanos = Nanos::from_secs(1_000_000);
+const BEGIN: Instant = Instant::from_monotonic(Nanos::from_secs(1_000_000));
 
 #[test]
 fn a_card_that_is_served_in_time_loses_nothing_and_ends_on_time() {

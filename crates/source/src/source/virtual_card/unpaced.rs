@@ -1,6 +1,6 @@
 //! [`UnpacedCard`]: fills all room at once, to find the highest rate. It has no clock, so it can wait.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
 use super::{MOST_PER_CALL, PIECE_BYTES};
 use crate::pattern::Pattern;
@@ -42,9 +42,9 @@ impl Source for UnpacedCard {
         }
     }
 
-    fn start(&mut self, _now: Nanos) {}
+    fn start(&mut self, _now: Instant) {}
 
-    fn service(&mut self, now: Nanos, ring: &mut Producer) -> Next {
+    fn service(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let grain = self.layout.grain();
         let mut most = (MOST_PER_CALL / grain.bytes).max(1);
         while self.ended.is_none() && self.produced < self.total && most > 0 {
@@ -72,7 +72,7 @@ impl Source for UnpacedCard {
         }
     }
 
-    fn stop(&mut self, _now: Nanos, _ring: &mut Producer) -> Next {
+    fn stop(&mut self, _now: Instant, _ring: &mut Producer) -> Next {
         Next::Ended(*self.ended.get_or_insert(End::Stopped))
     }
 
