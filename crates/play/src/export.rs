@@ -1,7 +1,7 @@
 //! Exports of recordings: a view for HDF5 that copies no samples, and cuts as NumPy's `.npy` and as CSV.
 //!
-//! Cuts contain proven samples only; a block that is not what was written ends the export with an error. Every output is a new
-//! file, put in place when it is whole: nothing is overwritten, and nothing half done has the final name.
+//! Cuts contain proven samples only; a damaged block ends the export with an error. Every output is a new file that gets its name
+//! when it is whole. No file is overwritten.
 
 mod csv;
 mod hdf5;
@@ -49,7 +49,7 @@ pub enum ExportError {
     Recording(RecordingError),
     /// The output cannot be written: which, and what the system said.
     Output(PathBuf, std::io::Error),
-    /// It cannot be shown in this form; why, and what to do.
+    /// The format cannot hold it, for this reason, with a remedy.
     Unsuitable(String),
 }
 

@@ -105,7 +105,7 @@ impl std::fmt::Display for PlayError {
             Self::Memory(error) => error.fmt(f),
             Self::Ring(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
-            Self::Thread(error) => write!(f, "no thread to serve the output: {error}"),
+            Self::Thread(error) => write!(f, "start a thread for the output: {error}"),
         }
     }
 }
@@ -119,9 +119,9 @@ pub struct BadBlock {
     pub first: Frames,
     /// Frames in it.
     pub frames: Frames,
-    /// The file …
+    /// The file.
     pub file: PathBuf,
-    /// … and where in it.
+    /// Its offset in the file.
     pub offset: u64,
     /// Why.
     pub why: Unproven,
@@ -140,7 +140,7 @@ pub struct PlayProgress {
     pub playing: bool,
     /// What the sink counted.
     pub counters: sink::SinkCounters,
-    /// How the buffer stands.
+    /// The fill of the buffer.
     pub ring: Fill,
     /// The least it held while the clock ran and data were to come.
     pub low_water: Option<Bytes>,
@@ -230,7 +230,7 @@ impl Player {
         }
         let memory = Memory::mirrored(config.buffer, Bytes(1), config.pages).map_err(PlayError::Memory)?;
         let granted = memory.granted().clone();
-        // The sink is woken by each block: it has its clock for waiting.
+        // The ring wakes the sink for each block; otherwise the sink waits by its clock.
         let (producer, consumer) = ring(Arc::new(memory), Bytes(1), OnOverrun::Block).map_err(PlayError::Ring)?;
         let (padding, padded) = rtrb::RingBuffer::new(PADDINGS);
         let shared = Arc::new(Shared::default());
@@ -266,7 +266,7 @@ impl Player {
         let start = driver.started.unwrap_or(ended);
         let output = counters.recorded_frames + counters.filled_frames + counters.missing_frames;
         let length = driver.feed.length().map(|length| match self.gaps {
-            // Damage that would have been left out, but came to light only when its frames had been due, is missing.
+            // A damaged block that would have been skipped, but was found only after its frames were due, counts as missing.
             GapFill::Skip => length.max(Frames(output)),
             GapFill::Zero | GapFill::Hold => length,
         });

@@ -9,8 +9,8 @@
 //! output      0 1 2 3 _ _ 6 7 8 9            (4 and 5 are missing; 6 is where it belongs)
 //! ```
 //!
-//! Like a source, a sink is a state machine without threads, that is called with the time and says when it wants to be called
-//! again. It takes its frames from a [`Feed`], which has put something in place of what is missing in the recording.
+//! Like a source, a sink is a state machine without threads: its caller passes the time, and the sink returns when it must be
+//! called again. It takes its frames from a [`Feed`], which has filled the gaps of the recording.
 
 pub mod feed;
 pub mod output;
@@ -83,16 +83,16 @@ pub struct Underrun {
     pub frames: Frames,
     /// Why, as far as it was known when the first was found missing.
     pub late: Late,
-    /// When it was found, on `CLOCK_MONOTONIC`.
+    /// When it was found.
     pub found: Instant,
 }
 
-/// What a sink waits for after it was served.
+/// When a sink must be served again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SinkNext {
-    /// To be called at this time (`CLOCK_MONOTONIC`).
+    /// At this time.
     At(Instant),
-    /// To be called when there are data in the feed, or at this time at the latest.
+    /// When there are data in the feed, or at this time at the latest.
     Data(Instant),
     /// Never: all is played, it was stopped, or it failed.
     Ended(End),
@@ -109,13 +109,13 @@ pub trait Sink: Send {
     /// Starts the clock: the first frame is played at `now`.
     fn start(&mut self, now: Instant);
 
-    /// Takes what fits. Does not block, but for an output that does; takes time in proportion to what it moves.
+    /// Takes what fits. Blocks only if the output does; takes time in proportion to what it moves.
     fn service(&mut self, now: Instant, feed: &mut Feed) -> SinkNext;
 
-    /// Ends at `now`; what is in the FIFO is not played any more.
+    /// Ends at `now`; frames in the FIFO are not played.
     fn stop(&mut self, now: Instant);
 
-    /// What it counted.
+    /// The counts so far.
     fn counters(&self) -> SinkCounters;
 
     /// The first runs of missing frames, [`MOST_UNDERRUNS`] at most; [`SinkCounters::underruns`] counts all.
@@ -124,7 +124,7 @@ pub trait Sink: Send {
     }
 }
 
-/// Most underruns that are kept one by one.
+/// The most underruns in the list.
 pub const MOST_UNDERRUNS: usize = 1024;
 
 /// The system's number of an error of an output.

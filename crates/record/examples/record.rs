@@ -1,4 +1,4 @@
-//! Records a card that keeps its own clock, and says what became of every byte.
+//! Records a card that has its own clock, and accounts for every byte.
 //!
 //! `cargo run --release -p hairspring-record --example record -- virtual:4ch,14bit,40MS/s,frames=40000000 /tmp/x`
 

@@ -1,4 +1,4 @@
-//! A recording: made, opened, and proved byte by byte. Journals and checksums are believed, never the size of a file.
+//! Makes a recording, opens it and proves every byte. The reader trusts journals and checksums, never the size of a file.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::sync::atomic::AtomicBool;

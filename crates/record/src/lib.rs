@@ -5,14 +5,14 @@
 //!    └─ Gaps ──┴────────→ Ledger: produced = stored + under way + declared lost
 //! ```
 //!
-//! The [`Recorder`](recorder::Recorder) takes blocks from where they lie in the ring and writes them through a [`Store`] (io_uring with
-//! registered buffers, past the page cache, and falling back to simpler calls where it must, which it reports), checks each with CRC-32C, and keeps a journal
-//! from which the recording can be understood after any end. A recording is SigMF ([`sigmf`]), so numpy and others can read it; its
-//! [`Ledger`] says what it is worth.
+//! The [`Recorder`](recorder::Recorder) takes blocks from the ring without a copy, computes the CRC-32C of each, and writes them
+//! through a [`Store`]: io_uring with registered buffers that bypasses the page cache. Where that is unavailable the store falls
+//! back to simpler calls and reports it. A journal makes the recording readable after any end. A recording is SigMF ([`sigmf`]),
+//! so NumPy and other tools can read it. Its [`Ledger`] accounts for every byte.
 //!
-//! The quickest way in is [`session::record`], which runs all of it on threads; the example `record` shows it whole. Every
-//! part of it is a state machine that can also be driven through virtual time, on a disk that fails as a script says
-//! (`store::scripted`, with the feature `testing`).
+//! Start with [`session::record`], which runs everything on threads; the example `record` is a complete program. Every part is a
+//! state machine, so tests also drive it through virtual time, on a disk that fails as scripted (`store::scripted`, with the
+//! feature `testing`).
 //!
 //! # Conditions
 //! Linux 5.11 for io_uring as it is used here (older: plain calls). A recording survives the end of its process at any moment; after

@@ -1,8 +1,8 @@
-//! [`Recorder`]: takes a stream out of its ring and puts it into files, with nothing lost or everything lost accounted for.
+//! [`Recorder`]: moves a stream from its ring into files, and accounts for every byte that is lost.
 //!
-//! **What it is.** A state machine without threads and without a clock: [`Recorder::step`] is called with the time and what
-//! the source has counted, does whatever can be done now, and says when it wants to be called again. A thread drives it on the
-//! host ([`session`](crate::session)); tests drive it through virtual time on a scripted disk.
+//! **What it is.** A state machine without threads and without a clock: its caller passes the time and the source's counts to
+//! [`Recorder::step`], which does what can be done now and returns when it must be called again. A thread drives it on the host
+//! ([`session`](crate::session)); tests drive it through virtual time on a scripted disk.
 //!
 //! ```text
 //!            ring                 in flight                    files
@@ -12,23 +12,24 @@
 //!                          └──────────────────────┘   └──────────────────┘
 //! ```
 //!
-//! 1. A full block is taken and written from where it lies, without a copy; its CRC-32C is computed on the way. Where data
-//!    may be overwritten or left out (policy `overwrite`, a trigger) they are copied into blocks of their own first.
-//!    Gaps are entered into the journals as soon as they are seen, ahead of the block in which they lie.
+//! 1. A full block is taken and written from where it lies, without a copy; its CRC-32C is computed on the way. Where data may be
+//!    overwritten or left out (policy `overwrite`, a trigger) the recorder first copies them into blocks of its own. Gaps are
+//!    entered into the journals as soon as they are seen, ahead of the block in which they lie.
 //! 2. Writes complete in any order; each is entered into the journal when it is complete, and counts as stored when the journal's
 //!    file has it. The ring gets its room back in order.
-//! 3. Now and then data are forced to the device. What had been complete when that was *submitted* is durable when it succeeds.
-//! 4. Then the journal says so and is forced to the device itself; only then is it counted as durable.
+//! 3. From time to time the recorder syncs the data. Blocks that were complete when the sync was *submitted* are durable when it
+//!    succeeds.
+//! 4. Then the journal records that and is itself synced. Only then do the blocks count as durable.
 //!
-//! What is settled of each block stands in one place, `recorder/settled.rs`; ledger, verdict and metadata follow from that.
+//! The state of each block stands in one place, `recorder/settled.rs`. Ledger, verdict and metadata follow from it.
 //!
-//! **Failures.** A target that fails is given up and its unfinished blocks go to the others; if its journal fails, blocks that are
-//! written and not in the journal yet become a gap. With the last target the recording ends, in order and readable: what could not
-//! be written is a gap whose cause is the error. A sync that failed is never repeated as if it could still succeed: from there on
-//! nothing is called durable any more.
+//! **Failures.** The recorder gives up a target that fails, and its unfinished blocks go to the others. If the target's journal
+//! fails, blocks that are written but not yet in the journal become a gap. When the last target fails, the recording ends in
+//! order and stays readable: what could not be written is a gap whose cause is the error. After a failed sync no data count as
+//! durable any more, because a later sync cannot make up for it.
 //!
-//! **The end.** All blocks durable; files cut to their lengths, and that forced to the device; the verdict; the journals' ends;
-//! the metadata.
+//! **The end.** All blocks are made durable; the files are cut to their lengths and synced; the verdict is settled; the journals
+//! get their ends; the metadata are written.
 //!
 //! **Real-time behaviour.** No call sleeps or locks. It allocates only where lists of blocks and gaps grow.
 
@@ -64,13 +65,13 @@ use member::Member;
 use settled::Settled;
 use writes::Write;
 
-/// Where a block goes.
+/// How the recorder chooses the target of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockPlacement {
-    /// To the target with the least under way: a slow disk gets fewer blocks.
+    /// The target with the fewest bytes under way, so that a slow disk gets fewer blocks.
     #[default]
     LeastLoaded,
-    /// In turn.
+    /// Each target in turn (round-robin).
     Static,
 }
 
@@ -84,57 +85,58 @@ impl BlockPlacement {
     }
 }
 
-/// What a recorder is told.
+/// The settings of a recorder.
 #[derive(Debug)]
 pub struct Setup {
     /// The recording's name in each target directory, without an ending: `DIR/x`.
     pub targets: Vec<PathBuf>,
-    /// What tells it from others; random.
+    /// The recording's id; random.
     pub id: RecordingId,
-    /// Size of a write, rounded so that it is whole frames and suits the disks; at most [`MOST_BLOCK`], which readers take.
+    /// Size of a write, rounded to whole frames and to the disks' alignment; at most [`MOST_BLOCK`], because readers refuse
+    /// larger blocks.
     pub block: Bytes,
     /// Writes under way at once, 1–256.
     pub depth: usize,
     /// Where blocks go.
     pub placement: BlockPlacement,
-    /// How much will be recorded, if that is known: space for it is reserved before the start.
+    /// The expected volume, if known; the recorder reserves space for it before the start.
     pub volume: Option<Bytes>,
     /// Time between two syncs.
     pub sync_every: Nanos,
-    /// Bytes after which there is a sync, whatever the time.
+    /// Bytes after which the recorder syncs, whatever the time.
     pub sync_bytes: Bytes,
     /// Records only what a trigger asks for.
     pub gate: Option<Gate>,
-    /// When the recorder was made. When the first frame was taken is told by [`Recorder::begins`].
+    /// When the recorder was made. The caller reports the time of the first frame by [`Recorder::begins`].
     pub opened: Beginning,
-    /// Who records, for the metadata.
+    /// The program that records, for the metadata.
     pub software: String,
-    /// Reads a clock that tells what the checksums cost; for a figure only.
+    /// Reads a clock, to measure the time that the checksums take.
     pub stopwatch: fn() -> Instant,
 }
 
 /// Most writes under way at once.
 pub const MOST_DEPTH: usize = 256;
-/// Least alignment of blocks in files and memory; disks that want more are asked.
+/// The least alignment of blocks in files and memory; a disk may require more.
 const ALIGNMENT: u64 = 4096;
 
-/// What a recorder wants after a step.
+/// What the caller must do after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// To be called when an operation completes, the ring's notifier is set, or it is this time.
+    /// Call again when an operation completes, the ring's notifier is set, or this time has come.
     Wait(Instant),
-    /// That the source be stopped: nothing more can or needs to be recorded. Go on calling.
+    /// Stop the source, because nothing more can or needs to be recorded, and go on calling.
     StopSource,
-    /// Nothing: everything is in the files. [`Recorder::finish`] is next.
+    /// Call [`Recorder::finish`]: everything is in the files.
     Done,
 }
 
-/// How a recording stands.
+/// The present state of a recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// Where every byte is.
     pub ledger: Ledger,
-    /// Bytes in the ring now, at most, and its size.
+    /// Bytes in the ring now, the most so far, and its size.
     pub fill: hairspring_ring::Fill,
     /// The longest that one write took from submission to completion.
     pub worst_stall: Nanos,
@@ -146,10 +148,10 @@ pub struct Status {
     pub free: Option<Bytes>,
 }
 
-/// What became of a recording.
+/// The result of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What it is worth.
+    /// The verdict.
     pub verdict: RecordingVerdict,
     /// Why, in a sentence.
     pub reason: String,
@@ -163,21 +165,21 @@ pub struct Outcome {
     pub skips: Vec<Skip>,
     /// Shots and the frames that triggered them.
     pub triggers: Vec<(u64, Frames)>,
-    /// Triggers that made no shot, or not a whole one.
+    /// Triggers that made no shot, or an incomplete one.
     pub missed: Missed,
     /// Datagrams that are no part of the stream.
     pub ignored: Ignored,
     /// The longest that one write took.
     pub worst_stall: Nanos,
-    /// The most that was in the ring.
+    /// The most bytes that were in the ring.
     pub high_water: Bytes,
-    /// What the ring holds.
+    /// The size of the ring.
     pub buffer: Bytes,
-    /// How data went to the disk, and which ways were refused.
+    /// The ways to the disk: those in use, and those refused.
     pub fallbacks: Vec<Fallback>,
-    /// Whether all data demonstrably went past the page cache.
+    /// Whether all data are proven to have bypassed the page cache.
     pub direct: Direct,
-    /// Time that the checksums took in all.
+    /// Total time that the checksums took.
     pub checksum_time: Nanos,
     /// Size of a block.
     pub block: Bytes,
@@ -185,7 +187,7 @@ pub struct Outcome {
     pub files: Vec<PathBuf>,
 }
 
-/// What a recorder is doing.
+/// The phases of a recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// Taking data and writing them.
@@ -194,14 +196,14 @@ enum Phase {
     Draining,
     /// The last sync of the data.
     Syncing,
-    /// The files are cut to their lengths, and that is forced to the device.
+    /// The files are cut to their lengths and synced.
     Cutting,
     /// The last records, and the last sync of the journals.
     Closing,
     Done,
 }
 
-/// Takes a stream out of its ring and puts it into files.
+/// Moves a stream from its ring into files.
 pub struct Recorder {
     store: Box<dyn Store>,
     consumer: Consumer,
@@ -212,15 +214,16 @@ pub struct Recorder {
     members: Vec<Member>,
     block: u64,
     phase: Phase,
-    /// Where data are copied before they are written, if they are.
+    /// Buffers for copies, if data are copied before they are written.
     staging: Option<Staging>,
     /// Writes under way, by slot.
     writes: Vec<Option<Write>>,
-    /// Ring positions where blocks end that were taken and not released, oldest first, and whether they are written.
+    /// The blocks that were taken from the ring and not released, oldest first: where each ends in the ring, and whether it is
+    /// written.
     taken: VecDeque<(u64, bool)>,
-    /// What is settled of each block.
+    /// The state of each block.
     settled: Settled,
-    /// Position in the stored stream behind the last byte that is in a block, or had a place and could not be written.
+    /// Position in the stored stream after the last byte that has a place in a block, written or not.
     stored_position: u64,
     /// Ring position up to which gaps and frames are accounted for, and the frame there.
     position: u64,
@@ -228,18 +231,18 @@ pub struct Recorder {
     timeline: Timeline,
     gaps: Vec<Gap>,
     skips: Vec<Skip>,
-    /// Left out just now; entered when something else comes.
+    /// Frames left out just now; entered when something else comes.
     pending_skip: Option<Skip>,
     triggers: Vec<(u64, Frames)>,
     /// Bytes lost on this side of the ring: evicted, or not writable.
     lost_bytes: u64,
     left_out_bytes: u64,
-    /// The block from which on nothing could be written, once there is no target left; and whether the account was ended there.
+    /// The first block that no target could take, once no target is left; and whether the account was ended there.
     failed: Option<u64>,
     failure_is_settled: bool,
-    /// Files that do not have their lengths, and why.
+    /// Files that could not be cut to their lengths, and why.
     uncut: Vec<String>,
-    /// A gap began elsewhere than where the frames before it end: the source's account and ours differ.
+    /// Gaps that began elsewhere than at the end of the frames before them: the source's account and ours differ.
     misplaced: u64,
     /// A sync failed: no more promises.
     sync_failed: bool,
@@ -252,7 +255,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes the files, reserves space, and is ready to be stepped. Blocks.
+    /// Makes the files and reserves space. Blocks.
     ///
     /// # Errors
     /// See [`RecorderError`]; nothing was recorded then.
@@ -343,16 +346,16 @@ impl Recorder {
         Bytes(self.block)
     }
 
-    /// Gives up before anything was recorded: removes the files. Blocks.
+    /// Removes the files, before anything was recorded. Blocks.
     pub fn abandon(mut self) {
         ends::remove_files(&mut *self.store, &self.members);
     }
 
-    /// Says when the first frame was taken, for journals, metadata and triggers from outside.
+    /// Tells the recorder when the first frame was taken, for the journals, the metadata and external triggers.
     pub fn begins(&mut self, beginning: Beginning) {
         self.beginning = Some(beginning);
         let Beginning { realtime, monotonic, within } = beginning;
-        // None comes after the end.
+        // No record may follow the end.
         for member in self.members.iter_mut().filter(|member| !member.is_closing()) {
             member.append(&Record::Begun { realtime, monotonic, within });
         }
@@ -361,12 +364,12 @@ impl Recorder {
         }
     }
 
-    /// Whether it has been told when the first frame was taken.
+    /// Whether [`begins`](Self::begins) was called.
     pub fn has_begun(&self) -> bool {
         self.beginning.is_some()
     }
 
-    /// Does what can be done now. `counters` is what the source had counted a moment ago.
+    /// Does what can be done now. `counters` are recent counts of the source.
     pub fn step(&mut self, now: Instant, counters: SourceCounters) -> Step {
         let mut completions = std::mem::take(&mut self.completions);
         self.store.reap(&mut completions);
@@ -390,7 +393,7 @@ impl Recorder {
         }
     }
 
-    /// Waits for what a step wanted to wait for. Blocks.
+    /// Waits for the events that [`Step::Wait`] names. Blocks.
     pub fn wait(&mut self, until: Instant) {
         self.store.wait(self.consumer.notifier(), until);
         self.consumer.notifier().clear();
@@ -403,7 +406,7 @@ impl Recorder {
     }
 
     fn next_due(&self, now: Instant) -> Instant {
-        // Nothing has to be looked at more often than that; completions and the notifier wake the recorder anyway.
+        // Often enough, because completions and the notifier wake the recorder in any case.
         const AT_LEAST_EVERY: Nanos = Nanos::from_millis(100);
         let wanting = (0..self.members.len()).filter(|number| self.settled.wants_sync(*number));
         let sync = wanting.filter_map(|number| self.members[number].next_sync(self.setup.sync_every)).min();
@@ -415,7 +418,7 @@ impl Recorder {
     fn advance_phase(&mut self, now: Instant, counters: SourceCounters) {
         let idle = self.writes.iter().all(Option::is_none);
         if self.failed.is_some() && !self.failure_is_settled && idle && self.phase < Phase::Closing {
-            // Also when all is taken: a journal can fail last of all.
+            // Also after all data are taken, because a journal can fail at the very end.
             self.settle_failure(now);
             self.failure_is_settled = true;
         }
@@ -423,7 +426,7 @@ impl Recorder {
             self.phase = Phase::Syncing;
         }
         if self.phase == Phase::Syncing {
-            // Again, too: one may have been under way for blocks that were withdrawn since.
+            // Also a second time, because the sync under way may not cover blocks that were withdrawn since.
             for number in 0..self.members.len() {
                 if self.settled.wants_sync(number) {
                     self.begin_sync(number, now);
@@ -462,7 +465,7 @@ impl Recorder {
         !self.settled.has_entered(number) && !member.is_syncing() && is_durable
     }
 
-    /// Where every byte is. Holds at every moment if the source's counters are of the same moment as this call.
+    /// The account of every byte. It adds up at any moment if the source's counters are of the same moment as this call.
     pub fn ledger(&self, counters: SourceCounters) -> Ledger {
         Ledger {
             produced_bytes: counters.produced_bytes,
@@ -476,8 +479,8 @@ impl Recorder {
         }
     }
 
-    /// How it stands. `free` is the free space in all targets' file systems, if it is known; to ask for that may block, so the
-    /// recorder does not.
+    /// The present state. `free` is the free space in all targets' file systems, if it is known. The caller asks for it, because
+    /// that may block.
     pub fn status(&self, counters: SourceCounters, free: Option<Bytes>) -> Status {
         let reserved: u64 = self.members.iter().map(Member::reserved_bytes).sum();
         Status {
@@ -502,7 +505,7 @@ impl Recorder {
         self.members.iter().all(Member::has_room)
     }
 
-    /// What was lost between two ring positions on this side of the ring, gaps of the source between them included.
+    /// Enters as lost what lies between the present ring position and `to`, and the source's gaps between them.
     fn lose(&mut self, to: u64, cause: GapCause, now: Instant) {
         while self.position < to || self.consumer.next_gap_at().is_some_and(|at| at <= to) {
             let until = self.consumer.next_gap_at().map_or(to, |at| at.min(to));

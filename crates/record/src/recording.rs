@@ -1,11 +1,11 @@
-//! [`Recording`]: what is on the disks, understood. Opens all members of a recording and says which blocks of its stream lie
-//! where, which frame each byte is, and what is missing. [`BlockReader`] yields the blocks, each proven by its checksum.
+//! [`Recording`]: opens all members of a recording and finds out where the blocks of its stream lie, which frame each byte
+//! belongs to, and what is missing. [`BlockReader`] yields the blocks, each proven by its checksum.
 //!
-//! **What is believed.** The metadata for what the recording is; the journals, record by record, for where its blocks lie and
-//! what was lost; the size of a file only as a limit, never as a statement: space that was reserved looks like data, and data
-//! that were never synced may be gone. No byte is given out as good before its block has matched its CRC-32C.
+//! **What is trusted.** The metadata describe the recording. The journals say, record by record, where its blocks lie and what
+//! was lost. The size of a file is only a limit, because reserved space looks like data, and data that were never synced may be
+//! gone. No byte is returned as good before its block has matched its CRC-32C.
 //!
-//! Opening reads metadata and journals only. It takes memory in proportion to them, never to what they claim.
+//! Opening reads metadata and journals only. It takes memory in proportion to their size, never to the sizes that they state.
 
 mod account;
 pub(crate) mod disk;
@@ -32,15 +32,15 @@ pub(crate) use members::frames_agree;
 pub use reader::BlockReader;
 pub use reads::{BlockRead, BlockReads, Unproven, proven};
 
-/// The pieces of the stored stream that would be missing if only these blocks, ascending by index, were there.
+/// The pieces of the stored stream that are missing if only these blocks exist; blocks ascend by index.
 pub(crate) fn holes_between(recording: &Recording, blocks: &[Block]) -> Vec<Hole> {
     let Recording { about, timeline, gaps, skips, ended, blocks: all, .. } = recording;
-    // What was produced is known from all blocks, also from those that are damaged.
+    // All blocks state how much was produced, the damaged ones as well.
     let produced = all.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
     account::holes(about.layout, blocks, produced, timeline, gaps, skips, *ended)
 }
 
-/// Largest block that is read: all of it is in memory before any of it is given out.
+/// The largest block that is read, because a whole block is in memory before any of it is returned.
 pub const MOST_BLOCK: Bytes = Bytes::mib(64);
 
 /// The three files of one member.
@@ -48,9 +48,9 @@ pub const MOST_BLOCK: Bytes = Bytes::mib(64);
 pub struct Files {
     /// The samples.
     pub data: PathBuf,
-    /// What they are.
+    /// The metadata.
     pub meta: PathBuf,
-    /// Where they lie, and what proves them.
+    /// The journal.
     pub journal: PathBuf,
 }
 
@@ -68,7 +68,7 @@ impl Files {
         Self { data, meta, journal }
     }
 
-    /// Removes them, those that are there. What cannot be removed is in the way of the next recording of this name, which says so.
+    /// Removes the files that exist. A file that cannot be removed is reported by the next recording of this name.
     pub fn remove(&self) {
         for file in [&self.data, &self.meta, &self.journal] {
             drop(std::fs::remove_file(file));
@@ -83,24 +83,24 @@ impl Files {
     }
 }
 
-/// One directory's part of a recording.
+/// The part of a recording in one directory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// Which, from 0.
+    /// Its number, from 0.
     pub number: usize,
     /// Where it was found.
     pub base: PathBuf,
-    /// Size of its data file: a limit, no statement.
+    /// Size of its data file; only a limit.
     pub data_bytes: u64,
-    /// What its metadata say of it.
+    /// The description in its metadata.
     pub about: About,
     /// How it ended, by its metadata.
     pub closing: Option<Closing>,
     /// The segments in its metadata.
     pub segments: Vec<StoredSegment>,
-    /// Its journal, as far as it can be read.
+    /// The readable part of its journal.
     pub journal: JournalContents,
-    /// Whether records behind damage in the journal are believed as well.
+    /// Whether records after damage in the journal are trusted as well.
     pub salvaged: bool,
     /// Bytes of its blocks that are covered by a sync.
     pub durable_bytes: u64,
@@ -113,15 +113,15 @@ pub struct Block {
     pub index: u64,
     /// Position of its first byte in the stored stream.
     pub position: u64,
-    /// The member in whose data file it lies …
+    /// The number of the member whose data file holds it.
     pub member: usize,
-    /// … and where.
+    /// Its offset in that file.
     pub file_offset: u64,
     /// Its length in bytes.
     pub length: u32,
     /// CRC-32C of its bytes; none in recordings of other programs.
     pub crc: Option<u32>,
-    /// What the source had produced when it was written.
+    /// Bytes that the source had produced when it was written.
     pub produced_bytes: u64,
     /// When it was written.
     pub at: Instant,
@@ -130,33 +130,33 @@ pub struct Block {
 }
 
 impl Block {
-    /// Position of the byte behind it.
+    /// The position after its last byte.
     pub fn end(&self) -> u64 {
         self.position + u64::from(self.length)
     }
 }
 
-/// The end, as the journals state it.
+/// The end of a recording, as its journals state it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// What the recording is worth.
+    /// The verdict.
     pub verdict: RecordingVerdict,
     /// Whether it was mended.
     pub recovered: bool,
-    /// What the source produced.
+    /// Bytes that the source produced.
     pub produced_bytes: u64,
-    /// What was in the files of all members.
+    /// Bytes that were in the files of all members.
     pub stored_bytes: u64,
     /// The sum of all gaps.
     pub lost_bytes: u64,
-    /// The sum of all that was left out.
+    /// The sum of all skips.
     pub left_out_bytes: u64,
 }
 
-/// An operation that failed while recording, by the journals.
+/// An operation that failed during the recording, from the journals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Of which member.
+    /// The number of the member.
     pub member: usize,
     /// What.
     pub operation: FailedOperation,
@@ -175,7 +175,7 @@ pub struct Hole {
     pub position: u64,
     /// Its length.
     pub length: u64,
-    /// Whether the recording says so by a gap; if not, it is damaged.
+    /// Whether a gap declares it; otherwise it is damage.
     pub declared: bool,
 }
 
@@ -198,22 +198,22 @@ pub struct Recording {
     sha512: Option<String>,
 }
 
-/// Why there is no recording.
+/// Why a recording cannot be opened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordingError {
-    /// The system did not do it.
+    /// A system call failed.
     Store(StoreError),
     /// No file was named.
     Nothing,
-    /// There is no recording of this name.
+    /// No recording has this name.
     NotFound(PathBuf),
     /// The metadata cannot be read.
     Meta(PathBuf, SigmfError),
-    /// A file is larger than any that is read: which, and its size.
+    /// A file is too large to be read: its path and its size.
     TooLarge(PathBuf, Bytes),
-    /// Two of the named files belong to different recordings, or are the same member of one.
+    /// Two of the named files belong to different recordings, or are the same member.
     NotTogether(PathBuf, PathBuf),
-    /// Members are missing: their numbers from 0 and where they should be; and how many there are.
+    /// Members are missing: their numbers from 0, where they should be, and how many members the recording has.
     MembersMissing(Vec<(usize, PathBuf)>, usize),
     /// It cannot be read for the reason given.
     Limit(String),
@@ -266,7 +266,7 @@ impl Recording {
         Self::open_in(&mut *crate::store::best(1, Ways::ALL), paths)
     }
 
-    /// The same through a store of one's choice.
+    /// Like [`open`](Self::open), through a store of the caller's choice.
     ///
     /// # Errors
     /// See [`RecordingError`].
@@ -274,7 +274,7 @@ impl Recording {
         members::open(store, paths)
     }
 
-    /// What it is. The base paths of members that were found are where they were found.
+    /// The description of the recording. Members that were found have the base paths where they were found.
     pub fn about(&self) -> &About {
         &self.about
     }
@@ -294,12 +294,12 @@ impl Recording {
         self.members.iter().find(|member| member.number == number)
     }
 
-    /// The members that were not: their numbers from 0, and where they should be.
+    /// The missing members: their numbers from 0, and where they should be.
     pub fn missing_members(&self) -> &[(usize, PathBuf)] {
         &self.missing_members
     }
 
-    /// Itself, if all members are there.
+    /// Returns the recording if all members were found.
     ///
     /// # Errors
     /// [`RecordingError::MembersMissing`].
@@ -311,27 +311,27 @@ impl Recording {
         }
     }
 
-    /// The blocks that should be in the files, by index; not yet proven.
+    /// The blocks that the journals name, by index; not yet proven.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Bytes of these blocks.
+    /// The bytes of these blocks.
     pub fn stored_bytes(&self) -> u64 {
         self.blocks.iter().map(|block| u64::from(block.length)).sum()
     }
 
-    /// Which frame each byte of the stored stream is.
+    /// The frame to which each byte of the stored stream belongs.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// What was lost, by position in the stored stream.
+    /// The gaps, by position in the stored stream.
     pub fn gaps(&self) -> &[(u64, Gap)] {
         &self.gaps
     }
 
-    /// What was left out, by position in the stored stream.
+    /// The skips, by position in the stored stream.
     pub fn skips(&self) -> &[(u64, Skip)] {
         &self.skips
     }
@@ -341,7 +341,7 @@ impl Recording {
         &self.triggers
     }
 
-    /// What failed while it was recorded.
+    /// The operations that failed during the recording.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }
@@ -351,13 +351,13 @@ impl Recording {
         &self.holes
     }
 
-    /// How it ended, by the journals; none if it was cut off.
+    /// How it ended, from the journals; `None` if it was cut off.
     pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// What is wrong with the files, as far as it was seen without reading the data: damaged journals, blocks behind the end of
-    /// their file, statements that do not fit together. Bounded in number.
+    /// The faults of the files that show without reading the data: damaged journals, blocks after the end of their file,
+    /// contradictions. The list is bounded.
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
@@ -367,12 +367,12 @@ impl Recording {
         self.sha512.as_deref()
     }
 
-    /// Whether another program wrote it: then blocks have no checksums, and only [`Recording::stated_sha512`] proves anything.
+    /// Whether another program wrote it. Then blocks have no checksums, and only [`Recording::stated_sha512`] can prove the data.
     pub fn is_foreign(&self) -> bool {
         self.foreign
     }
 
-    /// The account that follows from the journals alone; all that is not under way.
+    /// The account from the journals alone, without the parts under way.
     pub fn ledger(&self) -> Ledger {
         let layout = self.about.layout;
         let stored_bytes = self.stored_bytes();

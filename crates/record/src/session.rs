@@ -1,13 +1,13 @@
-//! [`record`]: cards, rings and recorders run together, on threads of their own.
+//! [`record`]: records cards on threads: runs their sources, rings and recorders.
 //!
-//! For each card there are two threads: one serves the source, the other drives the recorder. They share nothing but the ring
-//! and a few counters. One more asks the file systems for their free space, which may block. The caller's thread waits, shows
-//! progress and passes on the wish to stop. All threads have ended when `record` returns.
+//! Each card has two threads: one serves the source, the other drives the recorder. They share only the ring and a few counters.
+//! One more thread asks the file systems for their free space, because that may block. The caller's thread waits, reports
+//! progress and passes a stop on. All threads have ended when `record` returns.
 //!
 //! A panic in any of them, or in the progress callback, ends the recording of all cards, in order where that is possible, and is
 //! returned as [`RecordError::Panicked`].
 //!
-//! A stop drains: what the source has produced until then is still recorded.
+//! A stop drains: all data that the source has produced by then are recorded.
 
 mod parts;
 
@@ -33,35 +33,34 @@ use hairspring_source::{Ignored, Next, Source, SourceCounters, SourceDescription
 
 use parts::{Leaves, SpaceWatch, said, watch_space};
 
-/// How a recording is made.
+/// The settings of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordConfig {
     /// Size of the buffer of each card.
     pub buffer: Bytes,
-    /// The pages it shall lie on.
+    /// The kind of its pages.
     pub pages: Pages,
-    /// How many bytes come together before the recorder is woken; also the size of a write. Must divide the buffer.
+    /// Bytes that gather before the recorder is woken; also the size of a write. Must divide the buffer.
     pub notify: Bytes,
-    /// What to do when data do not fit.
+    /// The policy for data that do not fit.
     pub on_overrun: OnOverrun,
     /// Writes under way at once, for each card.
     pub depth: usize,
     /// Which target gets a block.
     pub placement: BlockPlacement,
-    /// Which ways to the disk may be used.
+    /// The ways to the disk that may be used.
     pub ways: Ways,
-    /// How much will be recorded of each card, if it is known: space is reserved for it.
+    /// The expected volume of each card, if known; space is reserved for it.
     pub volume: Option<Bytes>,
-    /// When to end, counted from the first data of the card that has them last; `None` to go on until the source ends or `stop`
-    /// is set.
+    /// How long to record, from when all cards have delivered data; `None` to record until the sources end or `stop` is set.
     pub length: Option<Nanos>,
-    /// How long to wait for the first data of a card whose sender may come late; `None` to wait until `stop` is set.
+    /// How long to wait for the first data of every card; `None` to wait until `stop` is set.
     pub wait: Option<Nanos>,
-    /// Records only what this trigger asks for: with so many frames before and after it, so often.
+    /// Records only what this trigger asks for: the trigger, frames before and after it, and the number of shots.
     pub trigger: Option<(Trigger, Frames, Frames, Shots)>,
     /// Time between two syncs.
     pub sync_every: Nanos,
-    /// Who records, for the metadata.
+    /// The program that records, for the metadata.
     pub software: String,
 }
 
@@ -85,15 +84,15 @@ impl Default for RecordConfig {
     }
 }
 
-/// Bytes after which there is a sync before its time.
+/// Bytes after which the recorder syncs before the time is over.
 const SYNC_BYTES: Bytes = Bytes::gib(1);
-/// How often the caller sees how it stands.
+/// How often the caller gets the progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-/// What stands for a file system that does not say how much is free.
+/// Stands for a file system that does not state its free space.
 const NOT_SAID: u64 = u64::MAX;
-/// How often a source that waits for room looks without having been woken.
+/// How often a source that waits for room looks even if nothing has woken it.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);
-/// A moment closer than this is not slept for: that would take longer.
+/// A shorter time is not slept for, because the sleep would take longer.
 const TOO_SHORT_TO_SLEEP: Nanos = Nanos::from_micros(5);
 
 /// A card to be recorded.
@@ -104,7 +103,7 @@ pub struct Input {
     pub targets: Vec<PathBuf>,
 }
 
-/// Why nothing was recorded, or why a recording was ended by a defect.
+/// Why nothing was recorded, or which defect ended the recording.
 #[derive(Debug)]
 pub enum RecordError {
     /// No card.
@@ -119,13 +118,13 @@ pub enum RecordError {
     Ring(RingError),
     /// No memory for the buffer.
     Memory(MemoryError),
-    /// The recorder cannot begin.
+    /// The recorder cannot be made.
     Recorder(RecorderError),
-    /// There is no time base.
+    /// The time base cannot be calibrated.
     Calibration(CalibrationError),
     /// A thread was refused.
     Thread(std::io::Error),
-    /// A part panicked (which, and what it said); the recording was ended. What was recorded until then is in the files.
+    /// A part panicked: its name and the panic's message. The recording was ended; the data until then are in the files.
     Panicked(&'static str, String),
 }
 
@@ -152,7 +151,7 @@ impl std::fmt::Display for RecordError {
             Self::Memory(error) => error.fmt(f),
             Self::Recorder(error) => error.fmt(f),
             Self::Calibration(error) => error.fmt(f),
-            Self::Thread(error) => write!(f, "no thread to serve the card: {error}"),
+            Self::Thread(error) => write!(f, "start a thread for the card: {error}"),
             Self::Panicked(part, said) => write!(
                 f,
                 "the {part} panicked: {said}; the recording was ended, and `hairspring recover` puts its files in order"
@@ -169,22 +168,22 @@ impl From<RecorderError> for RecordError {
     }
 }
 
-/// How one card's recording stands.
+/// The progress of one card's recording.
 #[derive(Clone, Debug)]
 pub struct RecordProgress {
     /// What the stream is.
     pub description: SourceDescription,
-    /// How its recording stands.
+    /// The present state of the recording.
     pub status: Status,
-    /// Since its first frame.
+    /// The time since its first frame.
     pub elapsed: Nanos,
     /// How long it has been waiting for its first data; `None` once they have come.
     pub waits: Option<Nanos>,
-    /// What its clock asks for; `None` if it has none.
+    /// The rate of its clock; `None` if it has none.
     pub wanted: Option<ByteRate>,
-    /// Looks at the newest data without disturbing anybody.
+    /// A tap that shows the newest data without slowing anybody.
     pub tap: Option<Arc<Tap>>,
-    /// Fires the trigger from outside, if the recording waits for one.
+    /// Fires the external trigger, if the recording has one.
     pub external: Option<ExternalTrigger>,
 }
 
@@ -193,15 +192,15 @@ pub struct RecordProgress {
 pub struct Recorded {
     /// What the stream was.
     pub description: SourceDescription,
-    /// What became of the recording.
+    /// The result of the recorder.
     pub outcome: Outcome,
-    /// The buffer that was given, and what was refused.
+    /// The granted buffer, and what was refused.
     pub granted: Granted,
     /// When its first frame was taken; `None` if no data came.
     pub began: Option<Beginning>,
     /// From the first frame to the end of the source.
     pub elapsed: Nanos,
-    /// From the first frame until everything was on the device.
+    /// From the first frame until everything was durable.
     pub finished: Nanos,
     /// CPU time of the thread that moved and wrote the data, checksums included.
     pub recorder_cpu: Nanos,
@@ -210,13 +209,13 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// What was stored for each second of the source's life.
+    /// The bytes stored per second, from the first frame to the end of the source.
     pub fn rate_reached(&self) -> Option<ByteRate> {
         ByteRate::of(Bytes(self.outcome.ledger.stored_bytes), self.elapsed)
     }
 }
 
-/// What the threads of a card tell each other and the caller beside the ring.
+/// What the threads of a card and the caller share besides the ring.
 #[derive(Default)]
 struct Board {
     produced_bytes: AtomicU64,
@@ -273,7 +272,7 @@ struct Ready {
     folders: Vec<PathBuf>,
 }
 
-/// What the caller is shown of a card that runs.
+/// The parts of a running card that the caller sees.
 struct Shown {
     description: SourceDescription,
     tap: Option<Arc<Tap>>,
@@ -285,8 +284,8 @@ struct Shown {
 /// within it. `progress` is called about ten times a second, with all cards in order.
 ///
 /// # Errors
-/// Whatever keeps the recording from beginning; then nothing was recorded. What goes wrong later is in the outcome, but for
-/// panics: [`RecordError::Panicked`].
+/// The recording could not begin, and nothing was recorded. Later failures are in the outcome, except panics:
+/// [`RecordError::Panicked`].
 pub fn record(
     inputs: Vec<Input>,
     config: &RecordConfig,
@@ -320,7 +319,7 @@ pub fn record(
     let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let spaces: Vec<_> = cards.iter().map(|card| (Arc::clone(&card.board), card.folders.clone())).collect();
     std::thread::scope(|scope| {
-        // Refused, it leaves the free space untold.
+        // If this thread is refused, the free space stays unknown.
         let space = std::thread::Builder::new().name("space".to_owned());
         let space = space.spawn_scoped(scope, || watch_space(&spaces, &over)).ok();
         let _watch = SpaceWatch { over: &over, thread: space.map(|thread| thread.thread().clone()) };
@@ -382,7 +381,7 @@ pub fn record(
             if done {
                 break;
             }
-            // The end of the wished length is met to the millisecond.
+            // The requested length is met to the millisecond.
             let left = limit.map_or(PROGRESS_EVERY, |limit| duration(limit - moment));
             std::thread::park_timeout(PROGRESS_EVERY.min(left.max(Duration::from_millis(1))));
         }
@@ -418,7 +417,7 @@ pub fn record(
     })
 }
 
-/// Ends what has begun; the error that made it necessary.
+/// Tells all threads to end. Returns the error that made it necessary.
 fn stop_all(ending: &AtomicBool, error: RecordError) -> RecordError {
     // Relaxed: a plain flag.
     ending.store(true, Ordering::Relaxed);
@@ -440,7 +439,7 @@ fn shown_progress(shown: &Shown, start: Instant, now: Instant) -> RecordProgress
     RecordProgress { description, status, elapsed, waits, wanted, tap, external }
 }
 
-/// Makes ring and recorder of a card.
+/// Makes the ring and the recorder of a card.
 fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, RecordError> {
     let description = input.source.describe();
     if config.on_overrun == OnOverrun::Block && description.clocked {
@@ -480,7 +479,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     Ok(Ready { source: input.source, description, producer, recorder, granted, tap, external, board, folders })
 }
 
-/// Serves a source until it has ended; the CPU time that took.
+/// Serves a source until it has ended. Returns the CPU time that took.
 fn serve(
     source: &mut dyn Source,
     producer: &mut Producer,
@@ -488,7 +487,7 @@ fn serve(
     ending: &AtomicBool,
     now: &dyn Fn() -> Instant,
 ) -> Nanos {
-    // When it was looked last and there were no data.
+    // The last look at which there were no data.
     let mut empty_at = now();
     loop {
         // Acquire: as in the caller's loop. A recorder that is done before its source has ended has panicked.
@@ -533,7 +532,7 @@ fn serve(
     }
 }
 
-/// Drives a recorder to its end; when that was.
+/// Drives a recorder to its end. Returns when that was.
 fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant) -> Instant {
     let mut shown = Instant::BOOT;
     loop {
@@ -547,7 +546,7 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant) -> I
         let step = recorder.step(moment, board.counters());
         if moment - shown > Nanos::from_millis(50) {
             shown = moment;
-            // The caller may be reading; then it sees the next one.
+            // If the caller is reading now, it gets the next status.
             if let Ok(mut status) = board.status.try_lock() {
                 *status = status_of(recorder, board);
             }
@@ -583,7 +582,7 @@ fn thread_cpu() -> Nanos {
     Host.read(Clock::ThreadCpu)
 }
 
-/// Sixteen bytes that no other recording has.
+/// Makes a random id.
 fn random_id() -> RecordingId {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one(std::process::id()).to_le_bytes();

@@ -1,7 +1,7 @@
-//! [`Store`]: the seam to the disk. All data of recorder and player pass through it.
+//! [`Store`]: the interface to the disk. All data of recorder and player pass through it.
 //!
-//! Operations are submitted with a token and complete later, in any order. Three implementations of equal rank: io_uring,
-//! plain `pwrite`, and a scripted disk in memory that fails, stalls and loses power as a list says.
+//! Operations are submitted with a token and complete later, in any order. There are three implementations: io_uring, plain
+//! `pwrite`, and a disk in memory that fails, stalls and loses power as scripted.
 //!
 //! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
 //! memory alive until the operation has completed.
@@ -34,14 +34,14 @@ pub struct MemoryId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId(pub u32);
 
-/// What the submitter calls an operation; comes back with its completion.
+/// The submitter's name for an operation; its completion carries the same token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
-/// A piece of an attached memory. For a mirrored memory it may reach over the seam.
+/// A piece of an attached memory. In a mirrored memory it may cross the seam.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Which memory.
+    /// The memory.
     pub memory: MemoryId,
     /// Offset of its first byte.
     pub at: usize,
@@ -52,34 +52,34 @@ pub struct Piece {
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
-    /// A new file for data, written past the page cache where that can be had. It must not exist.
+    /// A new file for data, written with direct I/O where that is available. It must not exist.
     CreateData,
     /// A new file for small appends, through the page cache. It must not exist.
     CreateJournal,
-    /// An existing file to read, past the page cache where that can be had.
+    /// An existing file to read, with direct I/O where that is available.
     ReadData,
     /// An existing file to read and mend, through the page cache.
     Mend,
 }
 
-/// What to do.
+/// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Write a piece at an offset of a file. Completes with the number of bytes written, which may be fewer.
     Write(FileId, u64, Piece),
     /// Read into a piece. Completes with the number of bytes read, which may be fewer; 0 at the end of the file.
     Read(FileId, u64, Piece),
-    /// Force to the device everything of a file that was complete when this was submitted (`fdatasync`).
+    /// Make everything durable that was complete in a file when this was submitted (`fdatasync`).
     Sync(FileId),
-    /// Reserve space from an offset on, so that writes there need no allocation (`fallocate`): file, offset, length. The file
-    /// becomes as long as that, and says nothing any more about how much was written.
+    /// Reserve space, so that writes there need no allocation (`fallocate`): file, offset, length. The file becomes that long, so
+    /// its size no longer shows how much was written.
     Allocate(FileId, u64, u64),
 }
 
 /// The end of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Whose it is.
+    /// The token of the operation.
     pub token: Token,
     /// Bytes moved, or the system's error number.
     pub result: Result<u64, Errno>,
@@ -90,7 +90,7 @@ pub struct Completion {
 pub struct Errno(pub i32);
 
 impl Errno {
-    /// What sort of error it is.
+    /// The kind of the error.
     pub fn kind(self) -> std::io::ErrorKind {
         std::io::Error::from_raw_os_error(self.0).kind()
     }
@@ -102,14 +102,14 @@ impl std::fmt::Display for Errno {
     }
 }
 
-/// An act that a store could not do.
+/// An action of a store that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
     /// What was attempted, as a fragment that fits after "failed to".
     pub attempted: String,
     /// The file or folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub errno: Errno,
 }
 
@@ -124,12 +124,12 @@ impl std::error::Error for StoreError {}
 
 impl StoreError {
     pub(crate) fn new(attempted: &str, path: &Path, error: &std::io::Error) -> Self {
-        // An error that does not come from the system has no number; the standard library makes none in the calls used here.
+        // Only errors of the system have a number; the calls used here return no others.
         let errno = Errno(error.raw_os_error().unwrap_or(libc::EIO));
         Self { attempted: attempted.to_owned(), path: path.to_owned(), errno }
     }
 
-    /// What to do about it, where that can be told from the error.
+    /// A remedy, if the error suggests one.
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match self.errno.0 {
             libc::EEXIST => "it is not overwritten: choose another name, or move it away",
@@ -150,13 +150,13 @@ impl StoreError {
     }
 }
 
-/// Which of the better ways to the disk may be used. A store falls back automatically where one is unavailable; this switches it off
-/// on purpose.
+/// Which of the faster ways to the disk may be used. A store falls back automatically where one is unavailable; this switches one
+/// off on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
     /// io_uring instead of plain calls.
     pub uring: bool,
-    /// Past the page cache.
+    /// Direct I/O, which bypasses the page cache.
     pub direct: bool,
     /// Memories and files registered with the kernel.
     pub registered: bool,
@@ -173,10 +173,10 @@ impl Default for Ways {
     }
 }
 
-/// The reason that a report gives for a way that [`Ways`] leaves out.
+/// The reason in a report for a way that [`Ways`] switches off.
 const LEFT_OUT: &str = "left out on request";
 
-/// The best store that works on this machine: io_uring, else plain calls. `depth` is the most operations in flight.
+/// Makes the best store that works on this machine: io_uring, or plain calls. `depth` is the most operations under way.
 pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
     let refused = if ways.uring {
         match uring::UringStore::new(depth, ways) {
@@ -189,12 +189,13 @@ pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
     Box::new(plain::PlainStore::below(vec![refused], depth, ways))
 }
 
-/// Bytes that are free for us in the file system of a folder on this machine; `None` if it does not say. May block.
+/// Free bytes in the file system of a folder on this machine that this process may use; `None` if it does not state them. May
+/// block.
 pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
     system::free_bytes(folder)
 }
 
-/// Makes the name of a file on this machine durable, where the file system offers that.
+/// Makes the name of a file on this machine durable, if the file system supports it.
 ///
 /// # Errors
 /// What the system said.
@@ -203,12 +204,12 @@ pub fn sync_folder(path: &Path) -> std::io::Result<()> {
     synced.map(|_| ()).map_err(|error| std::io::Error::from_raw_os_error(error.errno.0))
 }
 
-/// One way to the disk: used, or refused with a reason, so that the store fell back from it.
+/// One way to the disk: in use, or refused with a reason, so that the store fell back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fallback {
-    /// The stable name of what is in use: `io_uring`, `registered_buffers`, `direct`, `pwrite`, ….
+    /// Its stable name: `io_uring`, `registered_buffers`, `direct`, `pwrite`, ….
     pub name: &'static str,
-    /// Whether it is in use; if not, why not.
+    /// `Ok` if it is in use, otherwise the reason why not.
     pub refused: Option<String>,
 }
 
@@ -222,37 +223,37 @@ impl Fallback {
     }
 }
 
-/// What can be known of an open file.
+/// Properties of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     /// Its size in bytes.
     pub size: u64,
-    /// Offsets and lengths must be multiples of this; a power of two, 1 if anything goes.
+    /// Offsets and lengths must be multiples of this; a power of two, 1 if there is no restriction.
     pub alignment: u64,
     /// Addresses in memory must be multiples of this.
     pub memory_alignment: u64,
-    /// Whether data really go past the page cache, as far as that can be proven: the file was opened so *and* the file
-    /// system states its alignment for direct I/O. tmpfs accepts the flag and does nothing of the kind.
+    /// Whether data provably bypass the page cache: the file was opened for direct I/O *and* the file system states its alignment
+    /// for it. tmpfs accepts the flag and ignores it.
     pub direct: Direct,
 }
 
-/// Whether data go past the page cache.
+/// Whether data bypass the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direct {
-    /// Asked for, accepted, and the file system states that it does it.
+    /// Requested, accepted, and confirmed by the file system.
     Proven,
-    /// Accepted, but the file system does not state that it does it.
+    /// Accepted, but not confirmed by the file system.
     Claimed,
     /// Through the page cache.
     No,
 }
 
-/// The seam to the disk.
+/// The interface to the disk.
 ///
-/// `submit` may only queue; `flush` hands everything queued to the system. At most [`Store::depth`] operations may be under
-/// way; the submitter counts. Everything else in this trait may block and belongs before or after the stream, not into it.
+/// `submit` may only queue; `flush` submits everything queued to the system. At most [`Store::depth`] operations may be under
+/// way; the caller counts them. The other methods may block, so call them before or after the stream, not during it.
 pub trait Store: Send {
-    /// Keeps a memory for operations; registered with the kernel where that can be had.
+    /// Keeps a memory for operations, and registers it with the kernel where that is available.
     fn attach(&mut self, memory: LentMemory) -> MemoryId;
 
     /// Opens a file.
@@ -261,7 +262,7 @@ pub trait Store: Send {
     /// What the system said.
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError>;
 
-    /// What is known of it. A file that was opened for direct I/O may fall back to the page cache later; this tells.
+    /// The present properties of a file. A file that was opened for direct I/O may fall back to the page cache later.
     fn facts(&self, file: FileId) -> FileFacts;
 
     /// How many operations may be under way at once.
@@ -273,13 +274,13 @@ pub trait Store: Send {
     /// If the memory or the file is not this store's, or the piece reaches out of the memory.
     fn submit(&mut self, token: Token, op: Op);
 
-    /// Hands what is queued to the system. The store on plain calls does the work here.
+    /// Submits the queued operations to the system. The store on plain calls does the work here.
     fn flush(&mut self);
 
-    /// Takes the completions that are there, without waiting.
+    /// Takes the present completions, without waiting.
     fn reap(&mut self, completions: &mut Vec<Completion>);
 
-    /// Waits until there is a completion, the notifier is set, or it is `until` (`CLOCK_MONOTONIC`). May return early.
+    /// Waits until there is a completion, the notifier is set, or `until` has come. May return early.
     fn wait(&mut self, notifier: &Notifier, until: Instant);
 
     /// Cuts or extends a file to a length. Blocks.
@@ -307,9 +308,9 @@ pub trait Store: Send {
     /// What the system said.
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError>;
 
-    /// Bytes that are free for us in the file system of a folder; `None` if it does not say.
+    /// Free bytes in the file system of a folder that this process may use; `None` if it does not state them.
     fn free_bytes(&self, folder: &Path) -> Option<u64>;
 
-    /// The ways in use and those that the store fell back from, with the reasons.
+    /// The ways in use, and those refused with the reasons.
     fn fallbacks(&self) -> Vec<Fallback>;
 }

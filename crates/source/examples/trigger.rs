@@ -1,4 +1,4 @@
-//! A trigger: of a stream only the frames around two rising edges are kept; the gate decides about each frame.
+//! Triggered acquisition: a gate keeps only the frames around two rising edges of a stream.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_ring::layout::Layout;

@@ -1,8 +1,9 @@
-//! [`Source`]: what produces a stream. A clocked source never waits for its consumer; what does not fit is a [`Gap`](hairspring_ring::Gap).
+//! [`Source`]: produces a stream. A clocked source never waits for its consumer; data that do not fit become a
+//! [`Gap`](hairspring_ring::Gap).
 //!
-//! A source is a state machine without threads: [`Source::service`] is called with the time, moves what there is into the
-//! ring, and says when it wants to be called again. A thread does that on the host, a loop over virtual time in tests. Vendor
-//! cards dock here: a driver that fills a buffer by itself implements `service` as "publish what has arrived".
+//! A source is a state machine without threads. Its caller passes the time to [`Source::service`], which moves the available data
+//! into the ring and returns when it must be called again. The caller is a thread on the host and a loop over virtual time in
+//! tests. The driver of a vendor's card implements this trait: if it fills a buffer itself, `service` publishes what has arrived.
 
 pub(crate) mod descriptor;
 #[cfg(test)]
@@ -21,35 +22,35 @@ use hairspring_ring::Producer;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, SampleRate};
 
-/// What a stream is, said before it begins.
+/// The properties of a stream, known before it begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceDescription {
     /// Channels, resolution, container.
     pub layout: Layout,
-    /// Frames per second; `None` if the source has no clock of its own that we know of.
+    /// Frames per second; `None` if the rate is not known.
     pub rate: Option<SampleRate>,
-    /// Whether the source goes on whether or not anybody takes its data. Such a source cannot be made to wait.
+    /// Whether the source has a clock of its own and continues if nobody takes its data. Such a source cannot wait.
     pub clocked: bool,
     /// Size of the hardware's FIFO; 0 if there is none.
     pub fifo: Bytes,
-    /// What the device is called, for the recording's metadata.
+    /// The name of the device, for the recording's metadata.
     pub hardware: String,
-    /// What the data are, if they can be computed again and so be verified.
+    /// The pattern of the data, if they can be computed again and so be verified.
     pub pattern: Option<Pattern>,
 }
 
-/// Datagrams that came and were not used, and how often their sender began anew.
+/// Datagrams that were received but not used, and restarts of their sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ignored {
     /// From another sender.
     pub foreign: u64,
     /// Not whole frames, or of another size than the others.
     pub malformed: u64,
-    /// Late, or not for the first time.
+    /// Late, or received before.
     pub repeated: u64,
-    /// With a number far ahead, which those after it did not confirm.
+    /// With a number far ahead that later datagrams did not confirm.
     pub misnumbered: u64,
-    /// Times that the sender began its numbers anew. How much is missing there is not known.
+    /// How many times the sender restarted its numbers. The loss at a restart is unknown.
     pub restarts: u64,
 }
 
@@ -66,13 +67,13 @@ impl Ignored {
         ]
     }
 
-    /// From the counts in the order of [`Ignored::named`].
+    /// Makes the counts from numbers in the order of [`Ignored::named`].
     #[inline]
     pub fn of([foreign, malformed, repeated, misnumbered, restarts]: [u64; 5]) -> Self {
         Self { foreign, malformed, repeated, misnumbered, restarts }
     }
 
-    /// What there is to tell, for people.
+    /// A sentence for each count that is not zero, for people.
     pub fn remarks(&self) -> Vec<String> {
         let texts = [
             "from other senders ignored",
@@ -92,71 +93,72 @@ impl Ignored {
     }
 }
 
-/// What the source itself counted, independently of the ring and the recorder.
+/// The counts of the source itself, independent of the ring and the recorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceCounters {
     /// Bytes produced since the start, by the card's clock or the transport's count.
     pub produced_bytes: u64,
-    /// Bytes that this source knows to be lost: of the gaps that it has declared, and of those that it will declare as soon
-    /// as the data before them have left the FIFO.
+    /// Bytes in gaps: those that the source has declared, and those that it will declare when the data before them have left the
+    /// FIFO.
     pub lost_bytes: u64,
     /// Bytes in the FIFO now.
     pub fifo_bytes: u64,
-    /// The most there were.
+    /// The most bytes that were in the FIFO.
     pub fifo_high_water_bytes: u64,
     /// Datagrams that are no part of the stream.
     pub ignored: Ignored,
 }
 
-/// What a source wants after having been served.
+/// When a source must be called again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// To be called at this time (`CLOCK_MONOTONIC`).
+    /// At this time.
     At(Instant),
-    /// To be called when [`Source::descriptor`] can be read, or at this time at the latest.
+    /// When [`Source::descriptor`] is readable, or at this time at the latest.
     Readable(Instant),
-    /// To be called again at once, as soon as there is room in the ring.
+    /// As soon as there is room in the ring.
     Room,
     /// Never: it has ended.
     Ended(End),
 }
 
-/// What produces a stream.
+/// Produces a stream.
 ///
-/// The rules that every source keeps, so that the ledger can hold:
-/// - What is committed to the ring and what is declared as gaps ([`Producer::gap`]) is, in order, everything that was produced
-///   up to what is still in the FIFO: `produced = committed + lost + fifo` after each call, in whole grains. A gap behind data
-///   that are still in the FIFO counts as lost at once and is declared when its turn comes, at the end at the latest.
-/// - A clocked source takes room only; it never waits. When its FIFO overflows it acts by [`Producer::on_overrun`]:
-///   `Stop` → moves what it has, declares what it lost until now, ends with [`End::Overrun`]; `Gap` → declares it and goes on;
-///   `Overwrite` → asks [`Producer::evict`] for room first, and loses only what that does not give.
-/// - Who asks for [`OnOverrun::Block`] is refused before it starts; a clocked source that meets it all the same acts as by `Stop`.
+/// Every source keeps these rules, so that the ledger adds up:
+/// - The data committed to the ring and the gaps declared ([`Producer::gap`]) are, in order, everything produced except the
+///   contents of the FIFO: `produced = committed + lost + fifo` after each call, in whole grains. A gap after data that are still
+///   in the FIFO counts as lost at once, and is declared when the data have left the FIFO.
+/// - A clocked source never waits for room. When its FIFO overflows it follows [`Producer::on_overrun`]: with `Stop` it moves the
+///   data that it has, declares the loss, and ends with [`End::Overrun`]; with `Gap` it declares the loss and goes on; with
+///   `Overwrite` it first asks [`Producer::evict`] for room, and loses only what still does not fit.
+/// - A clocked source is not started with [`OnOverrun::Block`]. If it is nevertheless, it acts as with `Stop`.
 /// - The cause of a gap is [`GapCause::ServedLate`](hairspring_ring::GapCause::ServedLate) if the ring had room for it when it was found,
 ///   else [`GapCause::BufferFull`](hairspring_ring::GapCause::BufferFull).
 pub trait Source: Send {
-    /// What the stream is.
+    /// The properties of the stream.
     fn describe(&self) -> SourceDescription;
 
-    /// Begins at `now`: the first frame is due one sample period later.
+    /// Starts the source at `now`; the first frame is due one sample period later.
     fn start(&mut self, now: Instant);
 
-    /// Whether the first frame is taken when the first data come, which may be long after [`Source::start`], instead of then.
+    /// Whether the first frame is taken when the first data come, possibly long after [`Source::start`]; otherwise it is taken at
+    /// the start.
     fn begins_with_data(&self) -> bool {
         false
     }
 
-    /// Moves what there is into the ring. Does not block; takes time in proportion to what it moves.
+    /// Moves the available data into the ring. Does not block; takes time in proportion to the data.
     fn service(&mut self, now: Instant, ring: &mut Producer) -> Next;
 
-    /// Ends at `now`: moves what is in the FIFO, or what the kernel holds, at the first call; what comes later is not waited
-    /// for. Called again until it answers [`Next::Ended`]; the consumer goes on meanwhile.
+    /// Ends the source at `now`. Moves the data that the FIFO or the kernel holds at the first call, and does not wait for later
+    /// data. The caller calls it until it returns [`Next::Ended`]; the consumer goes on meanwhile.
     fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next;
 
-    /// The descriptor that [`Next::Readable`] waits for.
+    /// The descriptor for which [`Next::Readable`] waits.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// What it counted.
+    /// The counts so far.
     fn counters(&self) -> SourceCounters;
 }

@@ -58,7 +58,7 @@ impl Driver {
         }
     }
 
-    /// Serves the sink once; what it waits for then.
+    /// Serves the sink once. Returns when it must be served again.
     pub(super) fn step(&mut self, now: Instant) -> SinkNext {
         if let Some(end) = self.end {
             return SinkNext::Ended(end);
@@ -133,7 +133,7 @@ impl Driver {
     }
 }
 
-/// Lets the sink's thread end when the reader panics: it would be waited for without end.
+/// Ends the sink's thread if the reader panics, because the scope would wait for it for ever.
 struct StopsOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopsOnPanic<'_> {

@@ -52,11 +52,11 @@ pub(crate) struct Counters {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// On its way.
+    /// Being read.
     Reading,
-    /// There, with the right checksum.
+    /// Read, with the right checksum.
     Good,
-    /// Not to be played; without a cause if the recording itself says that it is missing.
+    /// Not to be played; without a cause if the recording itself declares it missing.
     Lost(Option<GapCause>),
 }
 
@@ -147,8 +147,8 @@ impl Reader {
                         || !last && !u64::from(block.length).is_multiple_of(wanted))
             };
             if track.blocks.iter().any(unaligned) {
-                // Not written by us, or mended: through the page cache anything can be read. Blocks that are no multiples of
-                // what the disk wants would have padding in the ring between them, and in a frame that lies in both.
+                // Files of other programs and mended files are read through the page cache, which needs no alignment. Unaligned
+                // direct reads would leave padding in the ring between blocks, and within a frame that lies in both.
                 file = store.open(path, Open::Mend).map_err(PlayError::Store)?;
             } else {
                 alignment = alignment.max(wanted);
@@ -189,7 +189,7 @@ impl Reader {
         })
     }
 
-    /// Reads on; what it waits for then.
+    /// Continues to read. Returns what to wait for.
     pub(crate) fn step(&mut self, now: Instant) -> Wait {
         if self.ended {
             return Wait::Ended;
@@ -357,8 +357,8 @@ impl Reader {
         }
     }
 
-    /// Publishes the oldest stretch, or a part of it; `false` if it is not there yet, or if what is to be said about it finds
-    /// no place before something is taken.
+    /// Publishes the oldest stretch, or a part of it; `false` if it is not read yet, or if its gap finds no room before something
+    /// is taken.
     fn publish(&mut self, now: Instant) -> bool {
         let Some(&Flight { stretch, state, published, slot, .. }) = self.flights.front() else { return false };
         let round = self.round_of_first();
@@ -428,7 +428,7 @@ impl Reader {
         self.track.stored.0 / grain * grain
     }
 
-    /// Publishes bytes that are no data; `false` if that finds no place yet.
+    /// Publishes padding; `false` if there is no room for its mark yet.
     fn pad(&mut self, length: u64) -> bool {
         if length == 0 {
             return true;

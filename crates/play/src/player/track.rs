@@ -16,9 +16,9 @@ pub struct TrackBlock {
     pub length: u32,
     /// CRC-32C of them; `None` in recordings of other programs, which cannot be proven.
     pub crc: Option<u32>,
-    /// Which of the track's files.
+    /// The number of its file in the track.
     pub file: usize,
-    /// Where in it.
+    /// Its offset in the file.
     pub offset: u64,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Stretch {
 }
 
 impl Track {
-    /// All of a recording. Blocks of members that were not found are missing.
+    /// The track of a whole recording. Blocks of members that were not found are missing.
     pub fn of(recording: &Recording) -> Self {
         let files: Vec<usize> = recording.members().iter().map(|member| member.number).collect();
         let block = |block: &hairspring_record::recording::Block| {
@@ -110,7 +110,7 @@ impl Track {
         let mut stretches = Vec::with_capacity(self.blocks.len());
         let mut next = 0;
         for block in &self.blocks {
-            // A block that reaches into the one before it, or beyond the end, is not believed.
+            // A block that overlaps the one before it, or ends beyond the stream, is ignored.
             let end = block.position.saturating_add(block.length.into());
             if block.length == 0 || block.position < next || end > self.stored.0 {
                 continue;
@@ -124,7 +124,7 @@ impl Track {
         stretches
     }
 
-    /// What is in no block, with and without the recording's own word for it.
+    /// The pieces in no block, with a flag whether the recording declares them.
     fn missing(&self, mut next: u64, until: u64, stretches: &mut Vec<Stretch>) {
         let mut push = |from: u64, to: u64, declared| {
             if to > from {

@@ -52,7 +52,7 @@ impl FromStr for GapFill {
     }
 }
 
-/// What the reader and the sink's half of a player tell each other beside the ring.
+/// What the two halves of a player share besides the ring.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     /// The reader can do nothing until frames are taken.
@@ -76,7 +76,7 @@ pub struct FeedPiece<'a> {
     pub recorded: bool,
 }
 
-/// Of what a feed is.
+/// The properties of a feed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) layout: Layout,
@@ -154,12 +154,12 @@ impl Feed {
         Frames(self.dropped)
     }
 
-    /// How the ring stands.
+    /// The fill of the ring.
     pub fn ring(&self) -> Fill {
         self.consumer.fill()
     }
 
-    /// Set when there are data.
+    /// The notifier of the ring; set when there are data.
     pub fn notifier(&self) -> &Notifier {
         self.consumer.notifier()
     }
@@ -247,10 +247,10 @@ impl Feed {
         self.settle() >= self.extent.layout.grain().bytes || self.hole > 0
     }
 
-    /// Passes over what is no data; bytes of data that follow each other then, 0 in a hole.
+    /// Skips padding. Returns the bytes of data that follow, 0 in a hole.
     fn settle(&mut self) -> u64 {
         loop {
-            // First what there is, then what lies before and in it: marks are set before the bytes behind them are published.
+            // Read the head first, then the marks, because a mark is set before the bytes after it are published.
             let closed = self.consumer.closed();
             let available = self.consumer.available();
             let next = self.consumer.next();

@@ -25,7 +25,7 @@ pub trait Output: Send {
         Ok(())
     }
 
-    /// Nothing comes any more.
+    /// Ends the output.
     ///
     /// # Errors
     /// As above.

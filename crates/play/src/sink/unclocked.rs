@@ -11,7 +11,7 @@ use hairspring_ring::units::Bytes;
 /// Bytes that are handed over at once, so that the reader gets room back soon.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// How long it waits for data without being called; it is woken by them before.
+/// The longest wait for data; new data end it earlier.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(50);
 
 /// A sink without a clock.
@@ -51,7 +51,7 @@ impl<O: Output> Sink for Unclocked<O> {
             return SinkNext::Ended(end);
         }
         let layout = feed.layout();
-        // At most a ringful, so that its caller sees the time and the wish to stop.
+        // At most a ringful, so that the caller can look at the time and the stop flag.
         let most = feed.ring().capacity.0;
         let mut moved = 0;
         while moved < most {

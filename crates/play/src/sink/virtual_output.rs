@@ -1,7 +1,7 @@
 //! [`VirtualOutput`]: a converter with a clock of its own and a finite FIFO, that plays into an [`Output`].
 //!
-//! Its clock is the time it is called with. What it has taken into the FIFO will be played, in order, so it is handed to the
-//! output at once; the FIFO itself is a count. When a frame is due that was not taken yet, it is missing.
+//! Its clock is the time that its caller passes. Frames in the FIFO will certainly be played, so they go to the output at once,
+//! and the FIFO itself is only a count. A frame that is due before it was taken is missing.
 
 use std::io;
 

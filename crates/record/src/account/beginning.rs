@@ -5,12 +5,12 @@
 //!   CLOCK_REALTIME            r
 //! ```
 //!
-//! At `b` the time of day was at most `r + (b − a)`, and at most `b − a` less. So the moment is stated as its latest, together
-//! with how much earlier it may have been.
+//! At `b` the time of day was between `r` and `r + (b − a)`. A [`Beginning`] states the later end, and as `within` how much
+//! earlier the frame may have been taken.
 
 use hairspring_machine::{Clock, Instant, Machine, Nanos};
 
-/// Brackets of which the narrowest is taken: the others were disturbed.
+/// Brackets that are taken. The narrowest is kept, because a wider one was disturbed.
 const TRIES: usize = 5;
 
 /// When the first frame was taken: at these readings of two clocks, or up to `within` earlier.
@@ -25,7 +25,7 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// This moment.
+    /// The present time by both clocks, for a frame that is taken now.
     pub fn now(machine: &impl Machine) -> Self {
         let brackets = std::array::from_fn::<_, TRIES, _>(|_| {
             let before = machine.monotonic();
@@ -34,12 +34,12 @@ impl Beginning {
             let within = monotonic - before;
             Self { monotonic, realtime: realtime + within, within }
         });
-        // A narrow bracket that is older would state a moment that has passed by the length of the others.
+        // Of equally narrow brackets the latest, because an older one is older by the length of those after it.
         let narrowest = brackets.iter().map(|one| one.within).min();
         *brackets.iter().rfind(|one| Some(one.within) == narrowest).unwrap_or(&brackets[TRIES - 1])
     }
 
-    /// The same, of something that came between a moment at which it was not there and this.
+    /// Widens the uncertainty: at `not_there` the first frame had not come yet, now it has.
     pub fn after(self, not_there: Instant) -> Self {
         Self { within: self.within + (self.monotonic - not_there).max(Nanos::ZERO), ..self }
     }

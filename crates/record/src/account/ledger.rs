@@ -1,6 +1,6 @@
-//! [`Ledger`]: where every byte that the source produced is now. What does not add up is a fact of the result.
+//! [`Ledger`]: where every byte that the source produced is now. An account that does not add up is part of the result.
 //!
-//! Each entry is counted by the part that sees it happen, none is computed from the others; so the equation
+//! Each part of the recorder counts the entry that it sees happen. No entry is computed from the others, so the equation
 //!
 //! ```text
 //! produced = stored + in flight + in the ring + in the FIFO + lost + left out
@@ -15,7 +15,7 @@ pub struct Ledger {
     pub produced_bytes: u64,
     /// In the files, and in their journals.
     pub stored_bytes: u64,
-    /// Of these, certainly still there after a power cut: complete when a sync was submitted that succeeded.
+    /// The part of the stored bytes that survives a power cut: the write was complete when a successful sync was submitted.
     pub durable_bytes: u64,
     /// Handed to the disk, not yet complete or not yet in a journal.
     pub in_flight_bytes: u64,
@@ -30,7 +30,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Produced less everything that is accounted for; not 0 means that something was lost or doubled without a word.
+    /// The bytes produced minus all bytes accounted for. Anything but 0 means an undeclared loss or duplication.
     pub fn unaccounted_bytes(&self) -> i128 {
         let accounted = [
             self.stored_bytes,
@@ -54,16 +54,16 @@ impl Ledger {
     }
 }
 
-/// What a recording is worth.
+/// The verdict on a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordingVerdict {
     /// Everything that was asked for is there.
     Complete,
-    /// Ended early by its user, in order; everything until then is there.
+    /// The user ended it in order. Everything until then is there.
     Stopped,
     /// Something is missing, and the recording says what.
     Incomplete,
-    /// The account does not add up: something is missing or doubled, and nobody knows what.
+    /// The account does not add up: something is missing or duplicated, and the recording does not say what.
     Unaccounted,
 }
 

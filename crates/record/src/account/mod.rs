@@ -1,4 +1,4 @@
-//! The account of a recording: where every byte is, which frame it is, and when the first one was taken.
+//! The account of a recording: where every byte is, which frame it belongs to, and when the first frame was taken.
 
 pub mod beginning;
 pub mod ledger;

@@ -1,12 +1,12 @@
 //! [`Timeline`]: which frame of the source each byte of the stored stream is.
 //!
-//! The stored stream has no holes; the source's stream has, where frames were lost or left out. The timeline is the list of
-//! the places where the two part.
+//! The stored stream has no holes. The source's stream has holes where frames were lost or left out. The timeline lists the
+//! places where the two streams differ.
 
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames};
 
-/// From positions in the stored stream to frames of the source, and back.
+/// Converts positions in the stored stream to frames of the source, and back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     layout: Layout,
@@ -21,12 +21,12 @@ pub struct Run {
     pub position: u64,
     /// The global index of its first frame.
     pub first: Frames,
-    /// Its length; the last run of a stream that still grows has none.
+    /// Its length; `None` for the last run of a stream that is still growing.
     pub length: Option<Bytes>,
 }
 
 impl Timeline {
-    /// A stream without holes so far.
+    /// The timeline of a stream without holes.
     pub fn new(layout: Layout) -> Self {
         Self { layout, runs: vec![(0, Frames(0))] }
     }
@@ -36,7 +36,7 @@ impl Timeline {
         self.layout
     }
 
-    /// Says that `frames` frames are missing before the byte at `position`. Positions ascend and are whole grains.
+    /// Enters a hole: `frames` frames are missing before the byte at `position`. Positions ascend and are whole grains.
     ///
     /// # Panics
     /// If the position is before that of the last hole.
@@ -52,7 +52,8 @@ impl Timeline {
         }
     }
 
-    /// Forgets everything behind a position: the stored stream ends there. The frame that would come next, were there no hole.
+    /// Ends the stored stream at a position and forgets what follows. Returns the frame that would come next if there were no
+    /// hole.
     pub fn cut(&mut self, position: u64) -> Frames {
         while self.runs.len() > 1 && self.runs.last().is_some_and(|run| run.0 > position) {
             self.runs.pop();
@@ -67,7 +68,7 @@ impl Timeline {
         Frames(first.0.saturating_add(self.layout.frames_in(Bytes(position - start)).0))
     }
 
-    /// The position of the byte where a frame begins; for a frame that is missing, where the next one that is there begins.
+    /// The position where a frame begins; for a missing frame, the position where the next stored frame begins.
     pub fn position_of(&self, frame: Frames) -> u64 {
         let run = self.runs.partition_point(|run| run.1 <= frame);
         if run == 0 {
@@ -78,7 +79,7 @@ impl Timeline {
         self.runs.get(run).map_or(position, |next| position.min(next.0))
     }
 
-    /// The runs of a piece of the stored stream, cut to it, in order; each has a length.
+    /// The runs within a piece of the stored stream, in order, cut at its ends; each has a length.
     pub fn runs_in(&self, position: u64, length: Bytes) -> impl Iterator<Item = Run> + '_ {
         let end = position.saturating_add(length.0);
         let first = self.runs.partition_point(|run| run.0 <= position).max(1) - 1;

@@ -8,8 +8,8 @@
 //! "hsJ1" of 8–63  0, 1, 2, …
 //! ```
 //!
-//! A reader stops at the first record that is not whole, does not have the next sequence number or does not match its
-//! checksum: what a crash left half-written is never believed. There is one journal for each target directory; a block is
+//! A reader stops at the first record that is incomplete, has another sequence number than the next, or does not match its
+//! checksum. So it never trusts what a crash left half written. There is one journal for each target directory; a block is
 //! recorded in the journal of the directory where it lies, gaps in all of them.
 //!
 //! The layout of each payload is in `journal/encoding.rs` and, for readers in other languages, in
@@ -33,7 +33,7 @@ pub use reader::{Journal, JournalContents, Stopped};
 /// Length of a record in bytes.
 pub const RECORD_BYTES: usize = 64;
 
-/// What tells recordings apart, and the members of one recording from those of another.
+/// Identifies a recording; all members of one recording have the same id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RecordingId(pub [u8; 16]);
 
@@ -82,11 +82,11 @@ impl std::error::Error for NotAnId {}
 /// Positions are in the *stored stream*: all bytes that were given to the disks, one after the other, without gaps. It is cut
 /// into blocks of equal size (but for the last), which are whole grains; block `k` begins at position `k × block_bytes`.
 ///
-/// A gap or skip stands before the records of all blocks that reach beyond it: whatever part of a journal is left, the frames
-/// of the blocks in it are known.
+/// The record of a gap or skip comes before the records of all blocks that reach beyond it. So the frames of every block are
+/// known, however early the journal ends.
 ///
-/// A block of which no record stands in any journal is not in the recording. Positions count on through it: nothing behind a
-/// lost block is renumbered. A gap says so ([`GapCause::is_in_stream`](hairspring_ring::GapCause::is_in_stream): a block that could not be
+/// A block without a record in any journal is not in the recording. Positions continue through a lost block, so later blocks keep
+/// their numbers. A gap says so ([`GapCause::is_in_stream`](hairspring_ring::GapCause::is_in_stream): a block that could not be
 /// written, or is damaged); all other gaps lie *between* two bytes of the stored stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record {
@@ -100,15 +100,15 @@ pub enum Record {
         grain_bytes: u32,
         /// Frames of it.
         grain_frames: u32,
-        /// Which of the recording's directories this is, from 0 …
+        /// The number of this member among the recording's directories, from 0.
         member: u16,
-        /// … of how many.
+        /// The number of members.
         members: u16,
         /// Time of day when it began (`CLOCK_REALTIME`).
         started: Nanos,
     },
-    /// When frame 0 was taken: at these readings of two clocks, or up to `within` earlier. Not known before the first data come; none if
-    /// none came.
+    /// When frame 0 was taken: at these readings of two clocks, or up to `within` earlier. The record is written when the first
+    /// data come, and is missing if none came.
     Begun {
         /// The time of day (`CLOCK_REALTIME`).
         realtime: Nanos,
@@ -140,7 +140,7 @@ pub enum Record {
         /// What.
         gap: Gap,
     },
-    /// Frames were left out before the byte at `position` of the stored stream, for no trigger asked for them.
+    /// Frames were left out before the byte at `position` of the stored stream, because no trigger asked for them.
     Skip {
         /// Where.
         position: u64,
@@ -154,7 +154,7 @@ pub enum Record {
         /// The number of the shot, from 0.
         shot: u64,
     },
-    /// All blocks whose records in this journal have a sequence number below `before` are on the device.
+    /// All blocks whose records in this journal have a sequence number below `before` are durable.
     Sync {
         /// The first sequence number that is not covered.
         before: u64,
@@ -174,19 +174,19 @@ pub enum Record {
         /// When (`CLOCK_MONOTONIC`).
         at: Instant,
     },
-    /// The last record of a recording that was ended in order, or mended.
+    /// The last record of a recording that ended in order or was mended.
     End {
-        /// What the recording is worth.
+        /// The verdict.
         verdict: RecordingVerdict,
         /// Whether `recover` wrote this.
         recovered: bool,
-        /// What the source produced; for a mended recording what is known of it.
+        /// Bytes that the source produced; for a mended recording, as many as are known.
         produced_bytes: u64,
-        /// What is in the files of all members.
+        /// Bytes in the files of all members.
         stored_bytes: u64,
         /// The sum of all gaps.
         lost_bytes: u64,
-        /// The sum of all that was left out.
+        /// The sum of all skips.
         left_out_bytes: u64,
     },
 }
@@ -197,7 +197,7 @@ pub enum Record {
 pub enum FailedOperation {
     /// Writing data.
     Write = 1,
-    /// Forcing data to the device.
+    /// Syncing data to the device.
     Sync = 2,
     /// Reserving space.
     Allocate = 3,

@@ -1,4 +1,4 @@
-//! What stands in the files of a recording: the journal, and the metadata as SigMF.
+//! The formats of a recording's files: the journal, and the metadata as SigMF.
 
 pub mod journal;
 pub mod sigmf;

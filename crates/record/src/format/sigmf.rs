@@ -1,8 +1,8 @@
 //! SigMF: the metadata beside the samples, in the Signal Metadata Format 1.2.5 with an extension of our own, `hairspring`.
 //!
-//! The only files that know the JSON of a recording. What the extension's keys mean is in `docs/recording-format.md`. A tool
-//! that does not know the extension reads every member of a recording as an ordinary SigMF recording: samples without holes,
-//! and `core:global_index` where the source had produced more than is there.
+//! Only these files know the JSON of a recording. `docs/recording-format.md` explains the extension's keys. A tool that does not
+//! know the extension reads every member as an ordinary SigMF recording: samples without holes, and `core:global_index` wherever
+//! frames are missing before a sample.
 //!
 //! SigMF has no packed samples and no single bits. Both are stored as `ru8` with as many channels as a grain has bytes; one
 //! SigMF sample is then one grain, and the rate is that of grains. The true layout is in `hairspring:layout`.
@@ -33,7 +33,7 @@ pub use document::{parse, render};
 pub use foreign::{Foreign, parse_foreign};
 pub use segments::{StoredSegment, segments};
 
-/// The version of the extension that is written. A reader takes every version with the same first number.
+/// The version of the extension that is written. A reader accepts every version with the same first number.
 pub const EXTENSION_VERSION: &str = "1.0.0";
 
 /// What is known of a recording when it begins.
@@ -43,27 +43,27 @@ pub struct About {
     pub id: RecordingId,
     /// Channels, resolution, container.
     pub layout: Layout,
-    /// Frames per second, if the source has a clock that we know of.
+    /// Frames per second; `None` if the source states no rate.
     pub rate: Option<SampleRate>,
     /// What the device is called.
     pub hardware: String,
-    /// What the data are, as text, if they can be computed again.
+    /// The pattern of the data as text, if the data can be computed again.
     pub pattern: Option<String>,
-    /// Time of day (`CLOCK_REALTIME`) at which the first frame was taken, or the files were made if that is not known.
+    /// Time of day (`CLOCK_REALTIME`) when the first frame was taken; when the files were made if that is not known.
     pub started_realtime: Nanos,
-    /// The same moment on `CLOCK_MONOTONIC`, on which the journal's times are.
+    /// The same moment on the scale of the journal's times.
     pub started_monotonic: Instant,
-    /// How much earlier than that the first frame may have been taken; `None` if it is not known when it was.
+    /// How much earlier than that the first frame may have been taken; `None` if that is not known.
     pub started_within: Option<Nanos>,
     /// Size of all blocks but the last; whole grains.
     pub block: Bytes,
     /// The base paths (without extension) of all members, in their order.
     pub members: Vec<PathBuf>,
-    /// Which of them this is.
+    /// The number of this member.
     pub member: usize,
-    /// What was to happen when data do not fit.
+    /// The policy for data that do not fit.
     pub on_overrun: OnOverrun,
-    /// Whether the source goes on whether or not anybody takes its data.
+    /// Whether the source has a clock of its own, so that nobody can make it wait.
     pub clocked: bool,
     /// What wrote this: name and version.
     pub software: String,
@@ -72,44 +72,44 @@ pub struct About {
 /// What is known of a recording when it has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closing {
-    /// What it is worth.
+    /// The verdict.
     pub verdict: RecordingVerdict,
     /// Why it ended, for people.
     pub reason: String,
-    /// How it stands.
+    /// Whether it ended in order or was mended.
     pub state: State,
     /// Where every byte is.
     pub ledger: Ledger,
     /// What was lost.
     pub gaps: Vec<Gap>,
-    /// What was left out, for no trigger asked for it.
+    /// Frames that no trigger asked for.
     pub skips: Vec<Skip>,
     /// The number of each shot and the global index of the frame that triggered it.
     pub triggers: Vec<(u64, Frames)>,
-    /// The ways to the disk that were in use and those that were refused.
+    /// The ways to the disk: those in use, and those refused.
     pub fallbacks: Vec<StoredFallback>,
-    /// Whether data really went past the page cache.
+    /// Whether all data are proven to have bypassed the page cache.
     pub direct_io_proven: bool,
-    /// The longest that the disk did not answer.
+    /// The longest time that one write took.
     pub worst_stall: Nanos,
-    /// The most that was in the buffer at once …
+    /// The most bytes that were in the buffer at once.
     pub buffer_high_water: Bytes,
-    /// … of so much.
+    /// The size of the buffer.
     pub buffer: Bytes,
     /// From the first frame to the end of the source.
     pub elapsed: Nanos,
     /// Datagrams that are no part of the stream.
     pub ignored: Ignored,
-    /// Triggers that made no shot, or not a whole one.
+    /// Triggers that made no shot, or an incomplete one.
     pub missed: Missed,
 }
 
-/// A way to the disk, as [`Fallback`] says it, with a name that may come from another version.
+/// A way to the disk like [`Fallback`], whose name may come from another version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredFallback {
     /// Its stable name.
     pub name: String,
-    /// Whether it was in use; if not, why not.
+    /// `Ok` if it was in use, otherwise the reason why not.
     pub refused: Option<String>,
 }
 
@@ -119,7 +119,7 @@ impl From<Fallback> for StoredFallback {
     }
 }
 
-/// How a recording that has ended stands. One that has not is in the state `recording`.
+/// The state of a recording that has ended. Until then the state is `recording`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Ended in order, with this verdict.
@@ -141,13 +141,13 @@ impl State {
 /// Why metadata cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SigmfError {
-    /// Not JSON, or not the JSON of SigMF: what is wrong.
+    /// It is not JSON, or not the JSON of SigMF, for this reason.
     NotSigmf(String),
-    /// SigMF, but written by somebody else: the extension is not there.
+    /// SigMF of another program: the extension is missing.
     Foreign,
-    /// Written by a version that is newer than this one; its number.
+    /// A newer version wrote it; its number.
     Newer(String),
-    /// A value that cannot be; what.
+    /// A value is impossible, for this reason.
     Value(String),
 }
 
@@ -170,7 +170,7 @@ impl fmt::Display for SigmfError {
 
 impl std::error::Error for SigmfError {}
 
-/// What SigMF calls a layout: the data type, the number of channels, and frames for each of its samples.
+/// A layout in the terms of SigMF: the data type, the number of channels, and the frames in each SigMF sample.
 pub(crate) fn datatype(layout: Layout) -> (&'static str, u64, u64) {
     use hairspring_ring::layout::Container;
     let channels = u64::from(layout.channels());

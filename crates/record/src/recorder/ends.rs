@@ -1,4 +1,4 @@
-//! The beginning and the ends of a recording: files made and reserved, failures settled, metadata put in place.
+//! The beginning and the end of a recording: makes and reserves the files, settles failures, and puts the metadata in place.
 
 use hairspring_machine::{Instant, Nanos};
 
@@ -19,14 +19,14 @@ use super::settled::Standing;
 use super::{Outcome, Recorder, RecorderError};
 
 impl Recorder {
-    /// Reserves space and says in files that a recording has begun.
+    /// Reserves space, and writes the first metadata and journal records.
     pub(super) fn begin(&mut self, grain: Grain) -> Result<(), RecorderError> {
         let count = self.members.len();
-        // With a gate nobody knows how much is kept.
+        // With a gate the volume that is kept is unknown.
         let volume = self.setup.volume.filter(|_| self.setup.gate.is_none());
-        // Blocks go where the load is least, so a member may get more than its share: an eighth more is reserved.
+        // A member may get more than its share of blocks, because they go to the least loaded one. So an eighth more is reserved.
         let share = volume.map(|volume| (volume.0 / count as u64) * if count > 1 { 9 } else { 8 } / 8);
-        // Asked before, for the system takes what there is before it says that it is too little.
+        // Checked before, because the system takes all free space before it reports that it is not enough.
         if let Some(needed) = share {
             for member in &self.members {
                 let free = self.store.free_bytes(member.folder());
@@ -106,11 +106,11 @@ impl Recorder {
         }
     }
 
-    /// Ends the account at the first block that could not be written: what can be withdrawn of that and all behind it is lost.
-    /// Only what a journal names that cannot be written any more stays.
+    /// Ends the account at the first block that could not be written. This block and all later ones are withdrawn and count as
+    /// lost, except blocks in a journal that can no longer be written.
     pub(super) fn settle_failure(&mut self, now: Instant) {
         let Some(first) = self.failed else { return };
-        // What was left out last lies before what is lost now.
+        // The frames left out last come before the frames lost now.
         let position = self.end_of_stored();
         self.flush_skip(position);
         let mut lost: Option<(u64, u64)> = None;
@@ -120,7 +120,7 @@ impl Recorder {
                 continue;
             }
             let was_lost = if block.is_stored() || block.standing == Standing::Entered {
-                // A block of no length takes the place of what was entered for it before.
+                // A record of length 0 replaces the earlier record of the block.
                 let withdrawn = Record::Block { index, file_offset: 0, length: 0, crc: 0, produced_bytes: 0, at: now };
                 let sequence = self.members[block.member].append(&withdrawn);
                 !self.settled.withdrawn(index, sequence)
@@ -153,14 +153,14 @@ impl Recorder {
         self.consumer.skip_to(self.position);
     }
 
-    /// A block that had a place in the stored stream is not in it.
+    /// Enters a block that had a place in the stored stream as lost.
     pub(super) fn lose_block(&mut self, index: u64, now: Instant) {
         let position = index * self.block;
         let length = self.settled.block(index).map_or(0, |block| u64::from(block.length));
         self.lose_stored(Some((position, position + length)), now);
     }
 
-    /// A piece of the stored stream, from one position to another, is not there. What comes behind it keeps its place.
+    /// Enters a piece of the stored stream as lost. What follows it keeps its place.
     fn lose_stored(&mut self, piece: Option<(u64, u64)>, now: Instant) {
         let Some((begin, end)) = piece.filter(|(begin, end)| begin < end) else { return };
         self.lost_bytes += end - begin;
@@ -183,7 +183,7 @@ impl Recorder {
         }
     }
 
-    /// What the recording is worth now, and why.
+    /// The verdict as of now, and its reason.
     pub(super) fn verdict(&self, counters: SourceCounters) -> (RecordingVerdict, String) {
         let ledger = self.ledger(counters);
         let end = self.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
@@ -217,7 +217,7 @@ impl Recorder {
         let shots_done = self.setup.gate.as_ref().is_some_and(hairspring_source::trigger::Gate::is_done);
         let uncertain = ledger.stored_bytes - ledger.durable_bytes;
         if uncertain > 0 {
-            reasons.insert(0, format!("{} are written but not certainly on the device", Bytes(uncertain)));
+            reasons.insert(0, format!("{} are written but not certainly durable", Bytes(uncertain)));
         }
         let in_order =
             self.uncut.is_empty() && !self.sync_failed && self.members.iter().all(|member| !member.journal_is_dead);
@@ -246,16 +246,16 @@ impl Recorder {
 
     /// Puts the metadata in place. Blocks.
     ///
-    /// Call it once after [`Step::Done`](super::Step::Done): then the files have their lengths, and data and journals are on the
-    /// device or the verdict says that they are not. The metadata state the verdict that is returned: if they cannot be put in
-    /// place for one member the verdict is lowered, and they are written again for all.
+    /// Call it once after [`Step::Done`](super::Step::Done). By then the files have their lengths, and data and journals are
+    /// durable, or the verdict says that they are not. The metadata state the verdict that is returned. If the metadata of one
+    /// member cannot be put in place, the verdict is lowered and the metadata of all members are written again.
     pub fn finish(self, now: Instant, counters: SourceCounters) -> Outcome {
         let mut this = self;
         let (mut verdict, mut reason) = this.verdict(counters);
         if let Err(failure) = this.describe_all(verdict, &reason, now, counters) {
             verdict = verdict.max(RecordingVerdict::Incomplete);
             reason = format!("failed to {failure}: `hairspring recover` puts the files in order; {reason}");
-            // The first failure is told; another says nothing new.
+            // Only the first failure is reported.
             drop(this.describe_all(verdict, &reason, now, counters));
         }
         let end = this.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
@@ -283,7 +283,7 @@ impl Recorder {
         }
     }
 
-    /// Writes the metadata of all members, or as many as can be; the first failure.
+    /// Writes the metadata of all members, even if some fail. Returns the first failure.
     fn describe_all(
         &mut self,
         verdict: RecordingVerdict,
@@ -319,19 +319,19 @@ impl Recorder {
         described
     }
 
-    /// The ways in use: the store's, and whether blocks are copied.
+    /// The ways to the disk: the store's, and whether blocks are copied.
     fn fallbacks(&self) -> Vec<crate::store::Fallback> {
         let mut fallbacks = self.store.fallbacks();
         let copied = match (&self.setup.gate, &self.staging) {
-            (Some(_), _) => Some("a trigger chooses what is kept, so blocks are put together from copies"),
-            (None, Some(_)) => Some("what may be overwritten cannot be written from where it lies"),
+            (Some(_), _) => Some("a trigger chooses the data, so blocks are assembled from copies"),
+            (None, Some(_)) => Some("data that may be overwritten are copied before they are written"),
             (None, None) => None,
         };
         fallbacks.push(crate::store::Fallback { name: "zero_copy", refused: copied.map(str::to_owned) });
         fallbacks
     }
 
-    /// The worst of the members.
+    /// The worst verdict of the members.
     fn direct(&self) -> Direct {
         let facts = self.members.iter().map(|member| self.store.facts(member.data).direct);
         facts.fold(Direct::Proven, |worst, direct| match (worst, direct) {
@@ -347,7 +347,7 @@ impl Recorder {
         let mut places: Vec<_> = stored
             .map(|(index, placed)| (placed.file_offset, index * self.block, Bytes(placed.length.into())))
             .collect();
-        // A block that another target refused lies behind later ones.
+        // A block that another target refused lies after later ones.
         places.sort_unstable_by_key(|place| place.0);
         sigmf::segments(&self.timeline, places)
     }
@@ -364,7 +364,7 @@ fn no_descriptor(error: &std::io::Error) -> StoreError {
 /// Removes the empty files of a recording that could not begin.
 pub(super) fn remove_files(store: &mut dyn Store, members: &[Member]) {
     for file in members.iter().flat_map(|member| files_of(member.base())) {
-        // The metadata may not be there yet; the others were made by us.
+        // The metadata may not exist yet; the recorder made the others.
         let _ = store.remove(&file);
     }
 }

@@ -1,4 +1,4 @@
-//! [`RecorderError`]: why there is no recorder.
+//! [`RecorderError`]: why a recorder could not be made.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,18 @@ use crate::store::StoreError;
 use hairspring_ring::memory::MemoryError;
 use hairspring_ring::units::Bytes;
 
-/// Why there is no recorder. Files that were begun are left as they are and say `recording`.
+/// Why a recorder could not be made. Files that were begun stay as they are, in the state `recording`.
 #[derive(Debug)]
 pub enum RecorderError {
     /// A file could not be made.
     Store(StoreError),
-    /// The expected volume does not fit: the folder, what is needed, what is free.
+    /// The expected volume does not fit: the folder, the bytes needed, the bytes free.
     NoSpace(PathBuf, Bytes, Option<Bytes>),
-    /// No memory for blocks of their own.
+    /// There is no memory for copies of blocks.
     Memory(MemoryError),
     /// The ring is too small for the blocks: the size of a block, and the least size of a ring.
     SmallRing(Bytes, Bytes),
-    /// Blocks that are whole frames and suit the disks are larger than any that is read back: their size.
+    /// Blocks of whole frames with the disks' alignment would be larger than readers accept: their size.
     LargeBlock(Bytes),
     /// No target, or depth 0 or above [`MOST_DEPTH`](super::MOST_DEPTH).
     Setup(&'static str),

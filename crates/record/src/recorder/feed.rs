@@ -1,4 +1,4 @@
-//! Taking data out of the ring: whole blocks from where they lie, or copied where data may be overwritten or left out.
+//! Takes data out of the ring: whole blocks in place, or copies where data may be overwritten or left out.
 
 use hairspring_machine::Instant;
 
@@ -11,16 +11,16 @@ use hairspring_ring::units::{Bytes, Frames};
 
 use super::{Phase, Recorder};
 
-/// Buffers in which blocks are put together.
+/// Buffers in which blocks are assembled.
 pub(super) struct Staging {
     scratch: Scratch,
     memory: MemoryId,
     block: usize,
     free: Vec<usize>,
-    /// The buffer that is being filled, and how far it is.
+    /// The buffer that is being filled, and the bytes in it.
     current: Option<usize>,
     filled: usize,
-    /// Frames that the gate has decided and that are not copied or left out yet: how many, and the shot if they are kept.
+    /// Frames that the gate has decided on but that are not yet copied or left out: how many, and the shot if they are kept.
     decided: Option<(Frames, Option<u64>)>,
 }
 
@@ -32,7 +32,7 @@ impl Staging {
         Ok(Self { scratch, memory, block: block as usize, free, current: None, filled: 0, decided: None })
     }
 
-    /// Bytes that are copied and in no block yet.
+    /// Bytes that are copied but not yet in a block.
     pub(super) fn waiting_bytes(&self) -> u64 {
         self.filled as u64
     }
@@ -68,7 +68,7 @@ impl Staging {
 }
 
 impl Recorder {
-    /// Takes what there is and can be sent on its way.
+    /// Takes the available data and submits them.
     pub(super) fn feed(&mut self, now: Instant) {
         if self.failed.is_some() {
             self.feed_nothing(now);
@@ -79,14 +79,14 @@ impl Recorder {
         }
     }
 
-    /// Whole blocks of the ring, as they lie there.
+    /// Takes whole blocks in place.
     fn feed_slices(&mut self, now: Instant) {
         while self.journals_have_room() && self.failed.is_none() {
-            // First whether it has ended, then how far it goes: the other way round the last bytes could be missed.
+            // Read the end before the head. In the other order the last bytes could be missed.
             let closed = self.consumer.closed();
             let available = self.consumer.available();
-            // The ring holds so many gaps and no more; while its list is full nothing comes in. So they are entered as soon as they are
-            // seen, ahead of the block in which they lie, which may never be whole without that.
+            // The ring's list of gaps is bounded, and while it is full no data come in. So gaps are entered as soon as they are
+            // seen, ahead of their block, which might otherwise never become whole.
             if let Some((at, gap)) = self.consumer.gap_before(self.consumer.next() + available) {
                 self.pass_to(at);
                 self.enter_source_gap(gap);
@@ -113,8 +113,8 @@ impl Recorder {
         }
     }
 
-    /// Goes through the frames up to a ring position, all of which become part of the stored stream and of which none is missing. Those
-    /// before a gap that was entered ahead were gone through with it.
+    /// Counts the frames up to a ring position; all of them become part of the stored stream. Frames before a gap that was
+    /// entered ahead were counted with it.
     fn pass_to(&mut self, to: u64) {
         let bytes = to.saturating_sub(self.position);
         self.position += bytes;
@@ -122,8 +122,8 @@ impl Recorder {
         self.frame.0 += self.timeline.layout().frames_in(Bytes(bytes)).0;
     }
 
-    /// Bytes that have a place in the stored stream and are in no block: copies of them, or where they lie in the ring before a gap that
-    /// was entered ahead.
+    /// Bytes that have a place in the stored stream but are in no block yet: copies, or bytes in the ring before a gap that was
+    /// entered ahead.
     pub(super) fn ahead_bytes(&self) -> u64 {
         match &self.staging {
             Some(staging) => staging.waiting_bytes(),
@@ -131,7 +131,7 @@ impl Recorder {
         }
     }
 
-    /// Copies of what is to be kept, put together to blocks.
+    /// Copies the data to be kept into blocks.
     fn feed_copies(&mut self, now: Instant) {
         while self.journals_have_room() && self.failed.is_none() {
             let closed = self.consumer.closed();
@@ -152,7 +152,7 @@ impl Recorder {
             }
             let gap_at = self.consumer.next_gap_at().filter(|at| *at <= head);
             let limit = gap_at.unwrap_or(head);
-            // Also where the gap comes after the newest byte: nothing else may come before all gaps there are taken.
+            // Also if the gap comes after the newest byte, because no data come in before all gaps there are taken.
             let ends_here = gap_at.is_some() || closed.is_some();
             if gap_at == Some(self.position) {
                 continue;
@@ -241,7 +241,7 @@ impl Recorder {
         }
     }
 
-    /// Sends the buffer that was filled on its way; `false` if too many writes are under way.
+    /// Submits the full buffer; `false` if too many writes are under way.
     fn send_copies(&mut self, now: Instant) -> bool {
         let filled = self.staging.as_ref().map_or(0, Staging::waiting_bytes);
         let Some(slot) = self.slot_for(filled) else { return false };
@@ -257,7 +257,7 @@ impl Recorder {
         true
     }
 
-    /// Everything that came was taken: the rest of the gaps, and the last block.
+    /// Takes the remaining gaps and the last block, after all data were taken.
     fn end_of_stream(&mut self, now: Instant) {
         while let Some((_, gap)) = self.consumer.gap_before(self.position) {
             self.enter_source_gap(gap);
@@ -273,14 +273,14 @@ impl Recorder {
         self.phase = Phase::Draining;
     }
 
-    /// No target is left: what comes is lost, until the source has ended.
+    /// Enters all data as lost until the source has ended, because no target is left.
     fn feed_nothing(&mut self, now: Instant) {
         if !self.failure_is_settled || !self.journals_have_room() {
             return;
         }
         let closed = self.consumer.closed();
         let head = self.consumer.head();
-        // One gap's worth at a time: the journal's buffer is finite.
+        // One gap at a time, because the journal's buffer is finite.
         let limit = self.consumer.next_gap_at().map_or(head, |at| at.min(head));
         self.lose(limit, GapCause::WriteFailed, now);
         self.consumer.skip_to(limit);

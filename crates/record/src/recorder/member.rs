@@ -1,4 +1,4 @@
-//! [`Member`]: one target directory of a recording: its data file, its journal, and how far both are durable.
+//! [`Member`]: one target directory of a recording, with its data file, its journal, and how far both are durable.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ use hairspring_ring::units::Bytes;
 /// Records that one half of the journal's buffer holds. A block brings one, or a few with gaps.
 const RECORDS: usize = 1024;
 const HALF_BYTES: usize = RECORDS * RECORD_BYTES;
-/// Records that must have room before a block is taken: those of all blocks under way, and some for gaps. Gaps that come in greater
-/// numbers wait in a list.
+/// Records that must have room before a block is taken: one for each block under way, and some for gaps. Further gaps wait in a
+/// list.
 const RESERVE: usize = super::MOST_DEPTH + 64;
-/// So often in a row a write of the journal may be interrupted, or find no resources, before it has failed.
+/// A write of the journal fails after it was interrupted, or found no resources, this many times in a row.
 pub(super) const MOST_REPEATS: u32 = 1000;
-/// What is reserved ahead of the data when the volume is not known.
+/// Bytes reserved ahead of the data if the volume is not known.
 const AHEAD_BYTES: u64 = 1 << 30;
-/// What is reserved for the journal beyond what the expected blocks need. Cut off at the end; by then it also is the room for
-/// the last metadata on a disk that has become full.
+/// Bytes reserved for the journal beyond the need of the expected blocks. They are cut off at the end, which makes room for the
+/// last metadata on a full disk.
 const JOURNAL_SPARE_BYTES: u64 = 4 << 20;
 
-/// What an operation is for; part of its token.
+/// The purpose of an operation; part of its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Writing the block of this slot.
@@ -65,24 +65,24 @@ impl Purpose {
     }
 }
 
-/// How far a sync has come. Numbers are sequence numbers of the journal: all records below are covered.
+/// The progress of a sync. Numbers are sequence numbers of the journal: the sync covers all records below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sync {
     Idle,
-    /// The data are being forced to the device.
+    /// The data are being synced.
     Data {
         before: u64,
     },
-    /// Their record waits for being written.
+    /// The record of the sync waits to be written.
     Recorded {
         sequence: u64,
         before: u64,
     },
-    /// The journal is being forced to the device.
+    /// The journal is being synced.
     Journal {
         before: u64,
     },
-    /// Both files were cut to their lengths; so many syncs of that are under way.
+    /// Both files were cut to their lengths; this many syncs of them are under way.
     Cut {
         left: u8,
     },
@@ -92,7 +92,7 @@ pub(super) struct Member {
     base: PathBuf,
     pub(super) data: FileId,
     pub(super) journal: FileId,
-    /// Where the next block goes.
+    /// The offset of the next block.
     pub(super) data_end: u64,
     allocated: u64,
     allocating: bool,
@@ -106,7 +106,7 @@ pub(super) struct Member {
     /// Which half is being filled, and how many records are in it.
     half: usize,
     filled: usize,
-    /// Records for which that half has no room. While there are some no block is taken; so there are at most as many as one pass
+    /// Records for which that half has no room. No block is taken while there are any, so there are at most as many as one pass
     /// over the ring enters: a ringful of gaps, and a record for each block that is withdrawn or lost.
     waiting: VecDeque<(u64, Record)>,
     /// Bytes of the other half that are being written, and how many of them are.
@@ -191,12 +191,12 @@ impl Member {
         hairspring_file::folder_of(&self.base)
     }
 
-    /// Reserved and not used yet.
+    /// Bytes that are reserved and not used yet.
     pub(super) fn reserved_bytes(&self) -> u64 {
         self.allocated.saturating_sub(self.data_end)
     }
 
-    /// What to reserve at the beginning: for data and journal.
+    /// The bytes to reserve at the beginning, for the data and for the journal.
     pub(super) fn first_allocation(&mut self, number: usize, volume: Option<u64>, block: u64) -> [(Token, Op); 2] {
         let data = volume.map_or(AHEAD_BYTES, |volume| volume.div_ceil(block) * block);
         let journal = (data / block + 1) * RECORD_BYTES as u64 + JOURNAL_SPARE_BYTES;
@@ -207,7 +207,7 @@ impl Member {
         ]
     }
 
-    /// Reserves more when half of what was reserved ahead is used. Not known to be needed where the volume was.
+    /// Reserves more when half of the bytes reserved ahead are used. Does nothing if the volume is known.
     pub(super) fn allocate_ahead(&mut self, number: usize, store: &mut dyn Store) {
         let low = self.data_end + AHEAD_BYTES / 2 > self.allocated;
         if low && !self.allocating && !self.allocation_refused && self.data_end > 0 {
@@ -216,7 +216,7 @@ impl Member {
         }
     }
 
-    /// What became of a reservation.
+    /// Takes the completion of a reservation.
     pub(super) fn allocated(&mut self, succeeded: bool) {
         if self.allocating {
             self.allocating = false;
@@ -232,8 +232,8 @@ impl Member {
         self.waiting.is_empty() && self.filled + RESERVE <= RECORDS || self.journal_is_dead
     }
 
-    /// Enters a record, and answers with its sequence number. It is in the file when [`Member::written`] is beyond that; none is ever
-    /// dropped while the journal lives.
+    /// Enters a record, and returns its sequence number. The record is in the file when [`Member::written`] is larger. No record
+    /// is dropped while the journal is alive.
     pub(super) fn append(&mut self, record: &Record) -> u64 {
         let sequence = self.sequence;
         if !self.journal_is_dead {
@@ -258,7 +258,7 @@ impl Member {
         self.journal_offset / RECORD_BYTES as u64
     }
 
-    /// Writes what was entered, if the last write is over.
+    /// Writes the entered records, unless a write is under way.
     pub(super) fn write_journal(&mut self, number: usize, store: &mut dyn Store) {
         if self.journal_is_dead || self.flying.is_some() || self.filled == 0 {
             return;
@@ -282,7 +282,7 @@ impl Member {
         }
     }
 
-    /// So many bytes of the journal are in the file.
+    /// Takes the completion of a journal write of this many bytes.
     pub(super) fn journal_written(&mut self, bytes: u64, number: usize, store: &mut dyn Store) {
         let Some((length, done)) = self.flying else { return };
         self.repeats = 0;
@@ -292,7 +292,7 @@ impl Member {
         self.submit_journal(number, store);
     }
 
-    /// Tries the same write of the journal again; `false` if that was done too often.
+    /// Repeats the same write of the journal; `false` after too many attempts.
     pub(super) fn journal_again(&mut self, number: usize, store: &mut dyn Store) -> bool {
         self.repeats += 1;
         let again = self.repeats <= MOST_REPEATS;
@@ -302,7 +302,7 @@ impl Member {
         again
     }
 
-    /// The journal cannot be written any more, and so the member gets no more blocks.
+    /// Gives up the journal, and so the member gets no more blocks.
     pub(super) fn journal_failed(&mut self) {
         self.journal_is_dead = true;
         self.is_alive = false;
@@ -318,7 +318,7 @@ impl Member {
         (self.may_sync() && self.sync == Sync::Idle).then(|| self.last_sync + every)
     }
 
-    /// Whether a sync can still be believed, and written down.
+    /// Whether a sync can still succeed and be recorded.
     pub(super) fn may_sync(&self) -> bool {
         !self.sync_failed && !self.journal_is_dead
     }
@@ -327,7 +327,7 @@ impl Member {
         self.sync != Sync::Idle
     }
 
-    /// Forces to the device what is complete.
+    /// Syncs the completed data.
     pub(super) fn begin_sync(&mut self, number: usize, now: Instant, store: &mut dyn Store) {
         if self.sync == Sync::Idle && self.may_sync() {
             self.last_sync = now;
@@ -336,12 +336,12 @@ impl Member {
         }
     }
 
-    /// The number of the first record that a sync under way of the data does not cover.
+    /// The number of the first record that the data sync under way does not cover.
     pub(super) fn covers(&self) -> Option<u64> {
         if let Sync::Data { before } = self.sync { Some(before) } else { None }
     }
 
-    /// The data of the last sync are on the device, with so many bytes of blocks in all: says so in the journal.
+    /// The last sync of the data succeeded and covers this many bytes of blocks: records that in the journal.
     pub(super) fn data_synced(&mut self, durable_bytes: u64, now: Instant) {
         match self.sync {
             Sync::Data { before } => {
@@ -353,15 +353,15 @@ impl Member {
         }
     }
 
-    /// The sync did not succeed, and none will be believed after it.
+    /// The sync failed, so no later one is trusted.
     pub(super) fn sync_has_failed(&mut self) {
         self.sync_failed = true;
         self.sync = Sync::Idle;
-        // The end is in the file, and no sync can make it durable any more: there is nothing left to wait for.
+        // The end is in the file, and no sync can make it durable any more, so there is nothing left to wait for.
         self.closed |= self.closing;
     }
 
-    /// Forces the journal to the device when its record of the sync, or of the end, is in the file.
+    /// Syncs the journal when its record of the sync, or of the end, is in the file.
     pub(super) fn sync_journal(&mut self, number: usize, store: &mut dyn Store) {
         if self.journal_is_dead {
             self.closed |= self.closing;
@@ -376,7 +376,8 @@ impl Member {
         store.submit(Purpose::SyncJournal(number).token(), Op::Sync(self.journal));
     }
 
-    /// The journal is on the device, and with it the promise that the data are: the first record that is not covered.
+    /// The journal is durable, and with it the record that the data are. Returns the number of the first record that is not
+    /// covered.
     pub(super) fn journal_synced(&mut self) -> Option<u64> {
         match self.sync {
             Sync::Journal { before } => {
@@ -392,8 +393,8 @@ impl Member {
         }
     }
 
-    /// Cuts both files to their lengths and begins to force that to the device. `data` is the length of the data; the journal
-    /// keeps room for its end. Blocks.
+    /// Cuts both files to their lengths and begins to sync them. `data` is the length of the data; the journal keeps room for its
+    /// end. Blocks.
     pub(super) fn cut(&mut self, number: usize, data: u64, store: &mut dyn Store) -> Result<(), StoreError> {
         let journal = match self.journal_is_dead {
             true => self.journal_offset,
@@ -412,7 +413,7 @@ impl Member {
         self.sync = if left > 1 { Sync::Cut { left: left - 1 } } else { Sync::Idle };
     }
 
-    /// No record comes after those that are entered.
+    /// No record may be entered any more.
     pub(super) fn close(&mut self) {
         self.closing = true;
     }

@@ -1,4 +1,4 @@
-//! [`Settled`]: what is settled of every block, in one place. Ledger, verdict, metadata and lengths of files follow from it.
+//! [`Settled`]: the state of every block, in one place. Ledger, verdict, metadata and lengths of files follow from it.
 //!
 //! ```text
 //!                1               2                 3
@@ -7,18 +7,19 @@
 //!       └──────────────▸ Lost ◂────────────┴─────────────────┘
 //! ```
 //!
-//! 1. Its write is complete, and its record is entered into the buffer of its member's journal.
-//! 2. The record is in the journal's file: whoever reads the files finds the block. Only now does it count as stored.
+//! 1. The write of the block is complete, and its record is in the buffer of its member's journal.
+//! 2. The record is in the journal's file, so a reader finds the block. Only now does the block count as stored.
 //! 3. A sync of the data and then one of the journal, both submitted after that, have succeeded.
-//! 4. No target took it, or the journal that was to name it cannot be written any more. A gap says so.
-//! 5. It is withdrawn by a record: it lies behind the first block that no target took. A gap says so, too. That record waits for a
-//!    sync as the block's own did: until then a power cut may leave a journal that promises the block, so its bytes stay.
+//! 4. No target took the block, or its journal can no longer be written. A gap declares the loss.
+//! 5. A record withdraws the block, because it follows the first block that no target took. A gap declares the loss. The
+//!    withdrawal becomes durable by a sync, like the block's own record. Until then a power cut may leave a journal that promises
+//!    the block, so its bytes stay in the file.
 //!
-//! Nothing else moves a block, and each move carries its bytes from one sum to another.
+//! No other edges exist, and each edge moves the block's bytes from one sum to another.
 
 use std::collections::VecDeque;
 
-/// Where a block stands.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     UnderWay,
@@ -38,31 +39,30 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// Position in its file of the byte behind it.
+    /// The offset in its file after its last byte.
     pub(super) fn end(&self) -> u64 {
         self.file_offset + u64::from(self.length)
     }
 
-    /// Whether whoever reads the files finds it.
+    /// Whether a reader of the files finds it.
     pub(super) fn is_stored(&self) -> bool {
         matches!(self.standing, Standing::Journaled | Standing::Durable)
     }
 }
 
-/// Records of one member on their way to being durable, of blocks and of their withdrawal: the sequence number, and the block.
-/// Ascending.
+/// Records of one member that are not durable yet, of blocks and of withdrawals: sequence number and block, ascending.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// For being in the file.
+    /// Waiting to be in the file.
     entered: VecDeque<(u64, u64)>,
-    /// For a sync.
+    /// Waiting for a sync.
     journaled: VecDeque<(u64, u64)>,
     /// Bytes of the blocks in both that are not lost.
     bytes: u64,
     durable_bytes: u64,
 }
 
-/// The standing of every block.
+/// The state of every block.
 #[derive(Clone, Debug)]
 pub(super) struct Settled {
     blocks: Vec<Placed>,
@@ -102,7 +102,7 @@ impl Settled {
         self.stored_bytes
     }
 
-    /// Of these, what a power cut leaves.
+    /// The part of the stored bytes that survives a power cut.
     pub(super) fn durable_bytes(&self) -> u64 {
         self.durable_bytes
     }
@@ -112,7 +112,7 @@ impl Settled {
         self.waiting[member].bytes
     }
 
-    /// Whether a sync of a member would make anything durable: a block, or that one is withdrawn.
+    /// Whether a sync of a member would make anything durable: a block or a withdrawal.
     pub(super) fn wants_sync(&self, member: usize) -> bool {
         let waiting = &self.waiting[member];
         !waiting.entered.is_empty() || !waiting.journaled.is_empty()
@@ -123,7 +123,7 @@ impl Settled {
         !self.waiting[member].entered.is_empty()
     }
 
-    /// Bytes of a member that are durable once a sync has succeeded that covers the records before a sequence number.
+    /// Bytes of a member that are durable once a sync succeeds that covers the records before this sequence number.
     pub(super) fn covered_bytes(&self, member: usize, before: u64) -> u64 {
         let waiting = &self.waiting[member];
         let covered = waiting.journaled.iter().chain(&waiting.entered).take_while(|(sequence, _)| *sequence < before);
@@ -183,7 +183,7 @@ impl Settled {
         }
     }
 
-    /// Edge 4 for the blocks whose record was entered and cannot be written any more. Which these are, ascending.
+    /// Edge 4 for the blocks whose record was entered but can no longer be written. Returns these blocks, ascending.
     pub(super) fn journal_died(&mut self, member: usize) -> Vec<u64> {
         let entered = std::mem::take(&mut self.waiting[member].entered);
         let mut lost: Vec<u64> = entered.into_iter().map(|(_, index)| index).collect();
@@ -192,7 +192,7 @@ impl Settled {
         lost
     }
 
-    /// Edges 4 and 5: a block is not in the recording. Whether it was until now.
+    /// Edges 4 and 5: removes a block from the recording. Returns whether it was in it until now.
     pub(super) fn lose(&mut self, index: u64) -> bool {
         let Some(Placed { member, length, standing, .. }) = self.block(index) else { return false };
         let length = u64::from(length);
@@ -222,7 +222,7 @@ impl Settled {
     }
 
     /// The length that the data file of a member must have: up to the last block that is stored, or whose withdrawal a power cut
-    /// may undo. There is one of these only where syncs have failed.
+    /// may undo. The second kind exists only after a failed sync.
     pub(super) fn needed_length(&self, member: usize) -> u64 {
         let stored = self.stored_of(member).map(|(_, block)| block.end());
         let withdrawn = self.waiting[member].journaled.iter().filter_map(|(_, index)| self.block(*index));
@@ -233,7 +233,7 @@ impl Settled {
         self.block(index).map_or(0, |block| block.length.into())
     }
 
-    /// Moves a block that stands where it should; one that was lost meanwhile stays lost.
+    /// Moves a block from one state to the next; a block that was lost meanwhile stays lost.
     fn stand(&mut self, index: u64, from: Standing, to: Standing) -> bool {
         match self.blocks.get_mut(index as usize) {
             Some(block) if block.standing == from => {

@@ -9,8 +9,8 @@ use hairspring_source::SourceCounters;
 use super::member::{MOST_REPEATS, Purpose};
 use super::{BlockPlacement, Recorder};
 
-/// So often in a row a write may move less than a sector before it has failed: the blocks of a file system can be smaller than that, and
-/// one that is full or fails would go on like this for ever.
+/// A write fails after it moved less than a sector this many times in a row. A file system with smaller blocks that is full would
+/// otherwise go on like this for ever.
 const MOST_STALLS: u8 = 3;
 
 /// A block on its way to a file.
@@ -25,26 +25,26 @@ pub(super) struct Write {
     written: u64,
     crc: u32,
     submitted: Instant,
-    /// How often in a row it got no further by a whole sector.
+    /// How many times in a row it moved less than a whole sector.
     stalls: u8,
-    /// How often in a row it was interrupted or found no resources.
+    /// How many times in a row it was interrupted or found no resources.
     repeats: u32,
     /// Where the block ends in the ring, if it is written from there.
     ring_end: Option<u64>,
-    /// The buffer that it was copied to, if it was.
+    /// The buffer that holds its copy, if it was copied.
     buffer: Option<usize>,
 }
 
 impl Recorder {
-    /// A slot for a block of this length, if it may be written now. One that is not whole is the last: it may end within a sector, and behind
-    /// it no block finds a place that another target gives up. So it waits until no other is under way.
+    /// A slot for a block of this length, if it may be written now. Only the last block can be shorter, and may end within a
+    /// sector. No block of a failed target could follow it, so it waits until no other write is under way.
     pub(super) fn slot_for(&self, length: u64) -> Option<usize> {
         let may_be_followed = length == self.block || self.members.len() == 1;
         let may_go = may_be_followed || self.writes.iter().all(Option::is_none);
         self.writes.iter().position(Option::is_none).filter(|_| may_go)
     }
 
-    /// Sends the next block of the stored stream on its way: `length` bytes at the piece.
+    /// Submits the next block of the stored stream: `length` bytes of the piece.
     pub(super) fn write_block(
         &mut self,
         slot: usize,
@@ -91,7 +91,7 @@ impl Recorder {
         self.writes[slot] = Some(write);
     }
 
-    /// The target for a block; none if all are dead.
+    /// The target for a block; `None` if all have failed.
     fn choose_member(&self, index: u64) -> Option<usize> {
         let alive: Vec<usize> = (0..self.members.len()).filter(|number| self.members[*number].is_alive).collect();
         match self.setup.placement {
@@ -102,9 +102,9 @@ impl Recorder {
         }
     }
 
-    /// Takes the end of an operation in.
+    /// Takes the completion of an operation.
     pub(super) fn completed(&mut self, completion: Completion, now: Instant, counters: SourceCounters) {
-        // A call that was interrupted or would have waited is simply made again.
+        // Repeats a call that was interrupted or would have waited.
         let again = matches!(completion.result, Err(Errno(libc::EINTR | libc::EAGAIN)));
         match Purpose::of(completion.token) {
             Some(Purpose::Write(slot)) => match completion.result {
@@ -182,7 +182,7 @@ impl Recorder {
         self.let_go(&write);
     }
 
-    /// Gives back what a block occupied: its buffer, or its place in the ring when all before it are written, too.
+    /// Releases the buffer of a block, or its place in the ring once all blocks before it are written.
     fn let_go(&mut self, write: &Write) {
         if let (Some(buffer), Some(staging)) = (write.buffer, &mut self.staging) {
             staging.give_back(buffer);
@@ -212,7 +212,7 @@ impl Recorder {
         self.store.submit(Purpose::Write(slot).token(), op);
     }
 
-    /// Makes a call again that was interrupted or would have waited, but not for ever.
+    /// Repeats a call that was interrupted or would have waited, a limited number of times.
     fn write_again(&mut self, slot: usize, errno: Errno, now: Instant) {
         let Some(write) = &mut self.writes[slot] else { return };
         write.repeats += 1;
@@ -223,7 +223,7 @@ impl Recorder {
         }
     }
 
-    /// A target has failed: it gets no more blocks, and this one goes to another.
+    /// A target has failed. It gets no more blocks, and this block goes to another target.
     fn write_failed(&mut self, slot: usize, errno: Errno, now: Instant) {
         let Some(write) = self.writes[slot] else { return };
         self.members[write.member].is_alive = false;
@@ -245,8 +245,8 @@ impl Recorder {
         }
     }
 
-    /// A target's journal has failed. Blocks that it does not name are lost, and a gap says so; those that it names stay. The
-    /// recording goes on with the other targets, if there are any.
+    /// A target's journal has failed. Blocks that it does not name are lost, and a gap declares them; blocks that it names stay.
+    /// The recording goes on with the other targets, if there are any.
     fn journal_failed(&mut self, number: usize, errno: Errno, now: Instant) {
         self.members[number].journal_failed();
         self.trouble(number, FailedOperation::Journal, errno, u64::MAX, now);
@@ -264,26 +264,26 @@ impl Recorder {
         self.trouble(number, FailedOperation::Sync, errno, u64::MAX, now);
     }
 
-    /// Nothing from this block on will be in the recording.
+    /// The recording ends before this block.
     fn fail_from(&mut self, index: u64) {
         self.failed = Some(self.failed.map_or(index, |earlier| earlier.min(index)));
     }
 
-    /// Keeps what went wrong, in the journals and for people.
+    /// Notes an error, in the journals and for the report.
     fn trouble(&mut self, number: usize, operation: FailedOperation, errno: Errno, block: u64, at: Instant) {
         let record = Record::Error { operation, errno: errno.0, block, at };
-        // None comes after the end: each would want a sync of its own, which on a dead disk is the next error.
+        // No record may follow the end. Each would need a sync of its own, which on a dead disk is the next error.
         for member in self.members.iter_mut().filter(|member| !member.is_closing()) {
             member.append(&record);
         }
         let what = match operation {
             FailedOperation::Write => "writing data to",
-            FailedOperation::Sync => "forcing data to the device of",
+            FailedOperation::Sync => "syncing data of",
             FailedOperation::Allocate => "reserving space in",
             FailedOperation::Journal => "writing the journal of",
         };
         let text = format!("{what} {} failed: {errno}", self.members[number].base().display());
-        // One sentence for each kind of trouble and target; a dying disk has thousands of errors.
+        // One sentence for each kind of error and target, because a dying disk has thousands of errors.
         if self.troubles.len() < 16 && !self.troubles.contains(&text) {
             self.troubles.push(text);
         }

@@ -1,4 +1,4 @@
-//! From the records of all journals to one account: blocks, holes, gaps, and which frame each byte is.
+//! Merges the records of all journals into one account: blocks, holes, gaps, and the frame of each byte.
 
 use crate::beginning::Beginning;
 use crate::journal::{Record, Stopped};
@@ -9,10 +9,10 @@ use hairspring_ring::units::{Bytes, Frames};
 
 use super::{Block, Ended, Failure, Hole, Member};
 
-/// Faults that are listed; of more it is only said that there are more.
+/// The most faults in the list; further ones are only mentioned.
 const MOST_FAULTS: usize = 100;
 
-/// What the journals say together.
+/// The merged contents of all journals.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) blocks: Vec<Block>,
@@ -27,7 +27,7 @@ pub(super) struct Account {
     pub(super) faults: Faults,
 }
 
-/// A bounded list of what is wrong.
+/// A bounded list of faults.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(pub(crate) Vec<String>);
 
@@ -41,7 +41,7 @@ impl Faults {
     }
 }
 
-/// Everything that one pass over the records finds.
+/// The findings of one pass over the records.
 #[derive(Default)]
 struct Found {
     /// Blocks with the place of their record, and whether a record withdrew one.
@@ -54,7 +54,7 @@ struct Found {
     begun: Option<Beginning>,
 }
 
-/// Puts the journals together. Sets what follows for each member: whether its journal was salvaged, and its durable bytes.
+/// Merges the journals. Also sets for each member whether its journal was salvaged, and its durable bytes.
 pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> Account {
     let mut faults = Faults::default();
     salvage(layout, members, &mut faults);
@@ -90,13 +90,13 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
     }
 }
 
-/// Decides whether records behind damage in a journal are believed. They are if an end is among them and its sums agree with
-/// the gaps that are known: then no gap was in the damaged piece, and all frames behind it are where they seem to be. (A block
-/// that was in it is missing, which shows.)
+/// Decides whether records after damage in a journal are trusted. They are if they contain an end whose sums agree with the known
+/// gaps. Then the damaged piece held no gap, and all later frames are where they seem to be. (A block in the damaged piece is
+/// missing, which shows.)
 ///
-/// A power cut may leave any part of what was appended since the journal was last forced to the disk, and zeros in place of the
-/// rest; a sync may be among what is left, but not two, for the second is written when the first is on the disk. Then nothing is
-/// said of damage.
+/// A power cut may leave any part of what was appended since the journal's last sync, and zeros instead of the rest. That part
+/// may contain one record of a sync but not two, because the second is written after the first is durable. Such a journal is not
+/// called damaged.
 fn salvage(layout: Layout, members: &mut [Member], faults: &mut Faults) {
     let (mut all, mut ignored) = (Found::default(), Faults::default());
     for member in members.iter() {
@@ -121,15 +121,16 @@ fn salvage(layout: Layout, members: &mut [Member], faults: &mut Faults) {
         let behind = member.journal.beyond.len();
         let journal = super::Files::of(&member.base).journal;
         let consequence = if agree {
-            "are believed, for the sums at the end agree"
+            "are trusted, because the sums at the end agree"
         } else {
-            "are not believed, for what stood there may have been a gap"
+            "are not trusted, because the damaged records may have held a gap"
         };
-        faults.add(format!("{}: damaged at record {number}; {behind} records behind {consequence}", journal.display()));
+        faults
+            .add(format!("{}: damaged at record {number}; {behind} records after it {consequence}", journal.display()));
     }
 }
 
-/// Sorted, each once: what concerns all members stands in each journal.
+/// Sorted and without duplicates, because every journal has the records that concern all members.
 fn in_order<T: PartialEq, K: Ord>(mut list: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
     list.sort_by_key(&key);
     list.dedup_by(|a, b| key(a) == key(b));
@@ -187,7 +188,7 @@ fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &
     }
 }
 
-/// The end that counts: of a mended one the mending.
+/// The valid end; for a mended recording the one that `recover` wrote.
 fn end_of(ends: &[Ended], faults: &mut Faults) -> Option<Ended> {
     let last = ends.iter().rev().find(|end| end.recovered).or_else(|| ends.last()).copied()?;
     if ends.iter().any(|end| end.recovered == last.recovered && *end != last) {
@@ -196,7 +197,7 @@ fn end_of(ends: &[Ended], faults: &mut Faults) -> Option<Ended> {
     Some(last)
 }
 
-/// Frames and positions, where something lies between them.
+/// The frames and positions at which gaps and skips lie.
 fn timeline(layout: Layout, gaps: &[(u64, Gap)], skips: &[(u64, Skip)], faults: &mut Faults) -> Timeline {
     let between = gaps.iter().filter(|(_, gap)| !gap.cause.is_in_stream());
     let gaps = between.map(|(position, gap)| (*position, gap.first, gap.frames));
@@ -210,16 +211,16 @@ fn timeline(layout: Layout, gaps: &[(u64, Gap)], skips: &[(u64, Skip)], faults: 
             || !position.is_multiple_of(grain.bytes)
             || !frames.0.is_multiple_of(grain.frames)
         {
-            faults.add(format!("the gap at frame {} does not lie where it says", first.0));
+            faults.add(format!("the gap at frame {} does not lie where it states", first.0));
         }
         timeline.skip(position, frames);
     }
     timeline
 }
 
-/// The place of each block: by the latest record of it, within its file, and not in the place of another.
+/// The place of each block: from its latest record, within its file, and not in the place of another block.
 fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -> Vec<Block> {
-    // Of one member the latest record counts; of two members that which was written later.
+    // Within one member the latest record counts; between two members the one written later.
     all.sort_by_key(|(sequence, block)| (block.index, block.member, *sequence));
     all.dedup_by(|later, first| {
         let same = later.1.index == first.1.index && later.1.member == first.1.member;
@@ -238,7 +239,7 @@ fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -
         fits
     });
     if cut > 0 {
-        faults.add(format!("{cut} blocks lie behind the end of their data file"));
+        faults.add(format!("{cut} blocks lie after the end of their data file"));
     }
     all.sort_by_key(|(_, block)| (block.index, block.at));
     all.dedup_by(|later, first| {
@@ -248,7 +249,7 @@ fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -
         }
         same
     });
-    // Where two lie in one place the later record is right.
+    // If two blocks have one place, the later record is right.
     all.sort_by_key(|(_, block)| (block.member, block.file_offset));
     let mut kept: Vec<(u64, Block)> = Vec::with_capacity(all.len());
     for (sequence, block) in all {
@@ -258,7 +259,7 @@ fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -
         match clash.map(|(other, last)| (*other, last.index)) {
             None => kept.push((sequence, block)),
             Some((other, index)) => {
-                faults.add(format!("blocks {index} and {} are said to lie in one place", block.index));
+                faults.add(format!("blocks {index} and {} have the same place", block.index));
                 if sequence > other {
                     kept.pop();
                     kept.push((sequence, block));
@@ -271,7 +272,7 @@ fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -
     blocks
 }
 
-/// The pieces of the stored stream that no block holds, cut where frames lie between two positions.
+/// The pieces of the stored stream that no block holds, cut at gaps and skips.
 pub(super) fn holes(
     layout: Layout,
     blocks: &[Block],
@@ -287,10 +288,10 @@ pub(super) fn holes(
         of.fold(0_u64, |sum, (_, gap)| sum.saturating_add(bytes(gap.frames)))
     };
     let left_out = skips.iter().fold(0_u64, |sum, (_, skip)| sum.saturating_add(bytes(skip.frames)));
-    // How long the stored stream was or should have been.
+    // The length that the stored stream had or should have had.
     let length = match ended {
         Some(ended) => ended.stored_bytes.saturating_add(sum(true)),
-        // What the source produced is told with each block, but the bytes before a gap may be in none.
+        // Each block states what the source had produced, but the bytes before a gap may be in no block.
         None => produced.saturating_sub(sum(false)).saturating_sub(left_out).max(before_last(layout, gaps, skips)),
     };
     let length = Bytes(length).round_down(Bytes(layout.grain().bytes)).0;

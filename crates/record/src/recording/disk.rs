@@ -1,5 +1,5 @@
-//! Whole files and single pieces through a [`Store`], one operation at a time: for metadata, journals and mending, where
-//! order counts and not speed.
+//! Reads and writes whole files and single pieces through a [`Store`], one operation at a time: for metadata, journals and
+//! mending, where order matters and speed does not.
 
 use hairspring_machine::Instant;
 use std::path::Path;
@@ -11,10 +11,10 @@ use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
 
-/// What is moved at once, and a multiple of any alignment that disks ask for.
+/// Bytes moved at once; a multiple of every alignment that disks require.
 pub(crate) const PIECE: Bytes = Bytes::mib(1);
 
-/// A store with a buffer of ours.
+/// A store and a buffer attached to it.
 pub(crate) struct Disk<'a> {
     pub(crate) store: &'a mut dyn Store,
     scratch: Scratch,
@@ -29,7 +29,7 @@ impl<'a> Disk<'a> {
         Ok(Self { store, scratch, memory, notifier, completions: Vec::new() })
     }
 
-    /// The content of a file, of at most so many bytes.
+    /// Reads a whole file of at most `most` bytes.
     pub(crate) fn read_whole(&mut self, path: &Path, most: Bytes) -> Result<Vec<u8>, RecordingError> {
         let file = self.store.open(path, Open::ReadData)?;
         let size = self.store.facts(file).size;
@@ -38,7 +38,7 @@ impl<'a> Disk<'a> {
         }
         let mut content = Vec::new();
         while (content.len() as u64) < size {
-            // Whole pieces: what alignment asks for. The end of the file cuts the last one short.
+            // Whole pieces, because of the alignment. The end of the file cuts the last one short.
             let at = content.len() as u64 / PIECE.0 * PIECE.0;
             let known = content.len() - at as usize;
             let read = self.act(path, "read", Op::Read(file, at, self.piece(PIECE)))? as usize;
@@ -50,7 +50,7 @@ impl<'a> Disk<'a> {
         Ok(content)
     }
 
-    /// Exactly so many bytes of a file that was opened for mending, at most [`PIECE`]; fewer at its end.
+    /// Reads a piece of a file that was opened for mending, at most [`PIECE`]; fewer bytes at its end.
     pub(crate) fn read_at(
         &mut self,
         path: &Path,
@@ -69,7 +69,7 @@ impl<'a> Disk<'a> {
         Ok(self.scratch.bytes(0, have as usize))
     }
 
-    /// Writes what lies at the beginning of the buffer.
+    /// Writes the beginning of the buffer.
     pub(crate) fn write_buffered(
         &mut self,
         path: &Path,
@@ -106,7 +106,7 @@ impl<'a> Disk<'a> {
         Piece { memory: self.memory, at: 0, length: length.0 as usize }
     }
 
-    /// One operation, from beginning to end.
+    /// Runs one operation to its end.
     fn act(&mut self, path: &Path, attempted: &str, op: Op) -> Result<u64, RecordingError> {
         self.store.submit(Token(0), op);
         self.store.flush();

@@ -19,7 +19,7 @@ const MOST_META: Bytes = Bytes::gib(1);
 /// Largest journal that is read: 64 million records, half a petabyte in blocks of 8 MiB.
 const MOST_JOURNAL: Bytes = Bytes::gib(4);
 
-/// Blocks in which recordings of other programs are read, about.
+/// The approximate size of the blocks in which recordings of other programs are read.
 const FOREIGN_BLOCK: Bytes = Bytes::mib(4);
 
 pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording, RecordingError> {
@@ -73,7 +73,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
     }
     let Account { blocks, timeline, gaps, skips, triggers, failures, holes, ended, begun, mut faults } =
         account(about.layout, about.block, &mut members);
-    // Metadata that were written when frame 0 had not come do not know its time.
+    // Metadata that were written before frame 0 came do not state its time.
     if let (None, Some(begun)) = (about.started_within, begun) {
         (about.started_realtime, about.started_monotonic) = (begun.realtime, begun.monotonic);
         about.started_within = Some(begun.within);
@@ -102,8 +102,8 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
     })
 }
 
-/// What the recording is: by the first metadata that the journal beside them bears out. Records of journals have checksums and
-/// metadata have none, so where no metadata agree the journal's size of blocks stands.
+/// The description of the recording, from the first metadata that agree with the journal beside them. Journal records have
+/// checksums and metadata have none, so if no metadata agree, the journal's block size counts.
 fn believed(members: &[Member]) -> Option<About> {
     let borne_out = |member: &&Member| block_by_journal(&member.about, member) == Some(member.about.block);
     let first = members.iter().find(borne_out).or(members.first())?;
@@ -111,13 +111,13 @@ fn believed(members: &[Member]) -> Option<About> {
     Some(About { block, ..first.about.clone() })
 }
 
-/// The size of blocks that a member's journal begins with, if it is of this recording and of these frames.
+/// The block size in the first record of a member's journal, if the journal belongs to this recording and these frames.
 fn block_by_journal(about: &About, member: &Member) -> Option<Bytes> {
     let Record::Start { id, block_bytes, .. } = *member.journal.records.first()? else { return None };
     (id == about.id && frames_agree(about, member)).then_some(Bytes(block_bytes.into()))
 }
 
-/// Whether a member's journal is of frames as these metadata describe them; one that cannot be read does not contradict.
+/// Whether a member's journal has frames as these metadata describe them. An unreadable journal does not contradict.
 pub(crate) fn frames_agree(about: &About, member: &Member) -> bool {
     let grain = about.layout.grain();
     match member.journal.records.first() {
@@ -128,7 +128,7 @@ pub(crate) fn frames_agree(about: &About, member: &Member) -> bool {
     }
 }
 
-/// What a member's files say that does not agree with the recording.
+/// Lists what in a member's files contradicts the recording.
 fn disagreements(about: &About, member: &Member) -> Vec<String> {
     let mut faults = Vec::new();
     let files = Files::of(&member.base);
@@ -143,16 +143,17 @@ fn disagreements(about: &About, member: &Member) -> Vec<String> {
                 faults.push(format!("{} belongs to another recording than its metadata", files.journal.display()));
             }
         }
-        _ => faults.push(format!("{} has no beginning that can be read", files.journal.display())),
+        _ => faults.push(format!("{} has no readable first record", files.journal.display())),
     }
     let own = &member.about;
     if own.layout != about.layout || own.block != about.block || own.rate != about.rate {
-        faults.push(format!("{} describes other data than journals and other members do", files.meta.display()));
+        faults.push(format!("{} describes other data than the journals and the other members", files.meta.display()));
     }
     faults
 }
 
-/// Where a member should be if the whole recording was moved: the way from the one that was found to the other is as it was.
+/// Where a member should be if the whole recording was moved: its path relative to the member that was found is the same as
+/// before.
 fn moved(listed_here: &Path, found_here: &Path, listed_there: &Path) -> PathBuf {
     let (here, there): (Vec<_>, Vec<_>) = (listed_here.components().collect(), listed_there.components().collect());
     let common = here.iter().zip(&there).take_while(|(a, b)| a == b).count();
@@ -174,7 +175,7 @@ fn open_member(disk: &mut Disk<'_>, base: &Path) -> Result<Member, RecordingErro
     };
     let (about, closing, segments) =
         sigmf::parse(&meta).map_err(|error| RecordingError::Meta(files.meta.clone(), error))?;
-    // A journal or data file that is not there is damage, not an error: what the others say still stands.
+    // A missing journal or data file is damage, not an error, because the other files are still valid.
     let journal = match disk.read_whole(&files.journal, MOST_JOURNAL) {
         Ok(bytes) => Journal::read(&bytes),
         Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => Journal::read(&[]),
@@ -198,7 +199,7 @@ fn open_member(disk: &mut Disk<'_>, base: &Path) -> Result<Member, RecordingErro
     })
 }
 
-/// A recording of another program: its file is all there is, so its size is believed.
+/// Opens a recording of another program. It has nothing but its file, so the file's size is trusted.
 fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError> {
     let files = Files::of(base);
     let bytes = disk.read_whole(&files.meta, MOST_META)?;

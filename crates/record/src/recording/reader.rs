@@ -1,4 +1,4 @@
-//! [`BlockReader`]: the stored stream from the disks at full speed, each block proven before it is given out.
+//! [`BlockReader`]: reads the stored stream at the full speed of the disks, and proves each block before it returns it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,17 +13,17 @@ use crate::store::{Errno, FileId, MemoryId, Open, Piece, Store, Token};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
 
-/// Reads under way at once: what keeps one disk busy.
+/// Reads under way at once; enough to keep one disk busy.
 const DEPTH: usize = 8;
 
-/// Memory for all reads together; larger blocks are read fewer at a time.
+/// Memory for all reads together, so fewer large blocks are read at once.
 const BUFFER: Bytes = Bytes::mib(128);
 
-/// A read under way or done. The buffer holds more than the block where its place is not aligned.
+/// A read under way or done. The buffer is larger than the block if the block's place is not aligned.
 #[derive(Debug)]
 struct Slot {
     block: Block,
-    /// Where in the file reading begins: at a whole unit of alignment.
+    /// The offset at which reading begins, aligned.
     at: u64,
     ended: Option<Result<(), Unproven>>,
 }
@@ -75,7 +75,7 @@ impl<'a> BlockReader<'a> {
             coarsest = coarsest.max(facts.alignment).max(facts.memory_alignment);
             files[member.number] = Some((file, facts.alignment));
         }
-        // No longer than the file of any of them, for `Recording` leaves out what is.
+        // Never longer than its file, because `Recording` leaves out such blocks.
         let longest = blocks.iter().map(|block| u64::from(block.length)).max().unwrap_or(1);
         let slot = Bytes(longest + 2 * coarsest).round_up(Bytes(coarsest.max(4096)));
         let depth = usize::try_from(BUFFER.0 / slot.0).unwrap_or(DEPTH).clamp(2, DEPTH);
@@ -95,9 +95,9 @@ impl<'a> BlockReader<'a> {
         })
     }
 
-    /// The next block, and its bytes if they are proven; waits for the disk. `None` at the end.
+    /// Waits for the next block and returns it, with its bytes if they are proven. `None` at the end.
     ///
-    /// Blocks of recordings without checksums are given out as they are.
+    /// Blocks of recordings without checksums are returned as they are.
     pub fn next_block(&mut self) -> Option<(Block, Result<&[u8], Unproven>)> {
         self.fill();
         let number = self.order.pop_front()?;
@@ -115,7 +115,7 @@ impl<'a> BlockReader<'a> {
         }
     }
 
-    /// Hands as many reads to the disk as there is room for.
+    /// Submits as many reads as there is room for.
     fn fill(&mut self) {
         for number in 0..self.slots.len() {
             if self.slots[number].is_some() {
@@ -131,7 +131,7 @@ impl<'a> BlockReader<'a> {
                 let read = BlockRead { file, at: slot.at, alignment, piece, needed: end - slot.at };
                 self.reads.begin(self.store, Token(number as u64), read);
             } else {
-                // A block of a member that is not there is not read.
+                // A block of a missing member is not read.
                 slot.ended = Some(Err(Unproven::Read(Errno(libc::ENOENT))));
             }
             self.slots[number] = Some(slot);

@@ -1,7 +1,7 @@
-//! [`BlockReads`]: reads of blocks under way from their files into an attached memory, several at once and in any order.
+//! [`BlockReads`]: reads blocks from their files into an attached memory, several at once and in any order.
 //!
-//! A read that is interrupted or cut short goes on where it ended. Each read ends once: with all its bytes, or with the reason why
-//! they are not there. [`proven`] then holds the bytes against their checksum.
+//! A read that is interrupted or cut short is continued. Each read ends once, with all its bytes or with the reason why they are
+//! missing. [`proven`] then compares the bytes with their checksum.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use hairspring_ring::units::Bytes;
 
 use crate::store::{Completion, Errno, FileId, Op, Piece, Store, Token};
 
-/// How often a read is taken up again that was interrupted or cut short.
+/// How many times an interrupted or short read is continued.
 const MOST_TRIES: u32 = 16;
 
-/// Why a block is not given out.
+/// Why a block is not proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unproven {
     /// The system did not read it.
@@ -35,7 +35,8 @@ impl fmt::Display for Unproven {
     }
 }
 
-/// The bytes of a block, if they match its checksum. Recordings of other programs have none: their bytes are taken as they are.
+/// Returns the bytes of a block if they match its checksum. Recordings of other programs have no checksums; their bytes are
+/// returned as they are.
 ///
 /// # Errors
 /// [`Unproven::Checksum`].
@@ -46,25 +47,25 @@ pub fn proven(bytes: &[u8], crc: Option<u32>) -> Result<&[u8], Unproven> {
     }
 }
 
-/// What is to be read.
+/// A read to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockRead {
-    /// The file, and where in it reading begins.
+    /// The file and the offset at which reading begins.
     pub file: FileId,
     /// A multiple of the alignment.
     pub at: u64,
-    /// What the file wants offsets and lengths to be multiples of.
+    /// The file requires offsets and lengths to be multiples of this.
     pub alignment: u64,
-    /// Where the bytes go; as long as a multiple of the alignment.
+    /// The destination; its length is a multiple of the alignment.
     pub piece: Piece,
-    /// How many of them are needed; the file may end behind them.
+    /// How many bytes are needed; the file may end after them.
     pub needed: u64,
 }
 
-/// The reads under way. Their caller counts them, keeps their pieces to itself until they end, and flushes the store.
+/// The reads under way. The caller counts them, does not touch their pieces until they end, and flushes the store.
 #[derive(Debug, Default)]
 pub struct BlockReads {
-    /// What is not there yet of each, and how often it was taken up without getting further.
+    /// For each read the part that is missing, and how many times it was continued without progress.
     reads: Vec<(Token, BlockRead, u32)>,
     completions: Vec<Completion>,
     read: Bytes,
@@ -77,7 +78,7 @@ impl BlockReads {
         store.submit(token, Op::Read(read.file, read.at, read.piece));
     }
 
-    /// The next read that has ended, without waiting.
+    /// Returns the next read that has ended; does not wait.
     pub fn next_ended(&mut self, store: &mut dyn Store) -> Option<(Token, Result<(), Unproven>)> {
         if self.completions.is_empty() {
             store.reap(&mut self.completions);
@@ -88,7 +89,7 @@ impl BlockReads {
             let (_, read, tries) = &mut self.reads[number];
             let length = result.unwrap_or(0);
             self.read.0 += length;
-            // Fewer than wanted are kept as far as they are aligned.
+            // Of a short read the aligned part is kept.
             let kept = length / read.alignment * read.alignment;
             *tries = if kept > 0 { 0 } else { *tries + 1 };
             let ended = match result {
@@ -120,7 +121,7 @@ impl BlockReads {
         self.read
     }
 
-    /// Waits until nothing is under way: until then the disk writes into the memory.
+    /// Waits until nothing is under way. Until then the disk writes into the memory.
     pub fn abandon(&mut self, store: &mut dyn Store, notifier: &Notifier) {
         store.flush();
         loop {

@@ -1,4 +1,4 @@
-//! Recordings for tests, made without a recorder: what the format allows, as data.
+//! Makes recordings for tests from data, without a recorder: anything that the format allows.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use hairspring_source::pattern::Pattern;
 /// What the data are if nothing else is said.
 pub const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 
-/// A recording that shall be.
+/// The description of a recording to be made.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// How its samples lie.
@@ -62,7 +62,7 @@ impl Spec {
         }
     }
 
-    /// The same, killed while blocks were under way.
+    /// The same, killed during writes.
     pub fn killed() -> Self {
         Self { ended: false, reserved: 16_384, ..Self::plain() }
     }

@@ -1,4 +1,4 @@
-//! The parts of a session that end others or ask beside them: what happens when a thread leaves, and the watch on free space.
+//! Helpers of a session: the guard that ends the others when a thread leaves, and the watch on free space.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::{Board, NOT_SAID};
 /// How often the file systems are asked for their free space.
 const SPACE_EVERY: Duration = Duration::from_millis(500);
 
-/// Lets nobody wait for a thread that is gone: by its end the recorder is done, and by its panic all cards end.
+/// Makes sure that nobody waits for a thread that has ended: it marks the recorder as done, and after a panic ends all cards.
 pub(super) struct Leaves<'s> {
     pub(super) board: Option<&'s Board>,
     pub(super) ending: &'s AtomicBool,
@@ -30,7 +30,7 @@ impl Drop for Leaves<'_> {
     }
 }
 
-/// Asks file systems for their free space until it is told that it is over.
+/// Asks file systems for their free space until `over` is set.
 pub(super) struct SpaceWatch<'s> {
     pub(super) over: &'s AtomicBool,
     pub(super) thread: Option<std::thread::Thread>,
@@ -55,7 +55,7 @@ pub(super) fn watch_space(cards: &[(Arc<Board>, Vec<PathBuf>)], over: &AtomicBoo
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(super) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "nothing".to_owned())

@@ -1,4 +1,4 @@
-//! [`LentMemory`]: a memory for one store; and what this crate promises about those that it lends.
+//! [`LentMemory`]: a memory that one store may use, and the memories that this crate lends.
 
 #![expect(unsafe_code, reason = "attaches memories, and gives out their bytes")]
 
@@ -40,14 +40,14 @@ pub(crate) fn attach(ring: &Consumer, store: &mut dyn Store) -> MemoryId {
     store.attach(memory)
 }
 
-/// A plain memory whose bytes one owner writes, and stores read on their way to a disk.
+/// A plain memory that its owner fills and a store writes to a disk.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     memory: Arc<Memory>,
 }
 
 impl Scratch {
-    /// Takes a memory of its own and attaches it to the one store that works on it.
+    /// Allocates a memory and attaches it to the store that uses it.
     pub(crate) fn attached(memory: Memory, store: &mut dyn Store) -> (Self, MemoryId) {
         let memory = Arc::new(memory);
         // SAFETY: only `bytes` gives out references to the memory, for which this value is borrowed; its owners in this crate
@@ -56,7 +56,7 @@ impl Scratch {
         (Self { memory }, store.attach(lent))
     }
 
-    /// A piece to be written to or read. No operation on it may be under way.
+    /// The bytes of a piece. No operation on them may be under way.
     pub(crate) fn bytes(&mut self, at: usize, length: usize) -> &mut [u8] {
         assert!(at.checked_add(length).is_some_and(|end| end <= self.memory.reach()), "beyond the memory");
         // SAFETY: within the reach, asserted above. This value was given the memory and hands out slices one at a time; the

@@ -1,4 +1,4 @@
-//! The open files of a store on real disks: how each was opened, what is known of it, and where it fell back to the page cache.
+//! The open files of a store on real disks: how each was opened, its properties, and whether it fell back to the page cache.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use super::memories::Span;
 use super::{Direct, Fallback, FileFacts, FileId, LEFT_OUT, Open, StoreError, folder, system};
 
-/// Stated block sizes that are believed as alignment where the file system states none; others mean something else (2 MiB
-/// for a tmpfs on huge pages, 1 MiB for a network), and [`ALIGNMENT`] is taken.
+/// Block sizes that are used as alignment if the file system states none. Other sizes mean something else (2 MiB for a tmpfs on
+/// huge pages, 1 MiB for a network), and [`ALIGNMENT`] is used instead.
 const BELIEVED_BLOCKS: std::ops::RangeInclusive<u64> = 512..=65_536;
 
-/// What suffices for every disk there is.
+/// An alignment that suffices for every known disk.
 const ALIGNMENT: u64 = 4096;
 
-/// Reasons that a report keeps. Further files fell back, too, without one.
+/// The most reasons in a report. Further files that fell back are not listed.
 const REASONS: usize = 8;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Entry {
 pub(super) struct Files {
     entries: Vec<Entry>,
     may_be_direct: bool,
-    /// Why files that should be direct are not, and whether there are any that should.
+    /// Why files opened for direct I/O do without it, and whether there are such files.
     indirect: Vec<String>,
     asked_direct: bool,
     /// Why the names in a folder could not be made durable.
@@ -43,8 +43,8 @@ impl Files {
         Self { entries: Vec::new(), may_be_direct, indirect: Vec::new(), asked_direct: false, folders_unsynced: None }
     }
 
-    /// Opens a file, past the page cache if that is wanted and to be had. The name of a new file is secured first, without
-    /// asking for direct I/O: a file system that refuses that may do so after it has made the file.
+    /// Opens a file, with direct I/O if requested and available. A new file is created without direct I/O first, because a file
+    /// system that refuses direct I/O may do so after it has created the file.
     pub(super) fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {
         let (creates, writes) = match how {
             Open::CreateData | Open::CreateJournal => (true, true),
@@ -92,8 +92,8 @@ impl Files {
         entry.file.set_len(length).map_err(|error| StoreError::new("set the length of", &entry.path, &error))
     }
 
-    /// Whether a transfer goes past the page cache and is aligned as the file system wants it: then `EINVAL` means that it does
-    /// not do direct I/O after all.
+    /// Whether a transfer is direct and aligned as the file system requires. Then `EINVAL` means that the file system does not
+    /// support direct I/O after all.
     pub(super) fn should_work_directly(&self, id: FileId, at: u64, span: &Span<'_>) -> bool {
         let entry = self.entry(id);
         entry.direct != Direct::No
@@ -102,7 +102,7 @@ impl Files {
             && (span.address() as u64).is_multiple_of(entry.memory_alignment)
     }
 
-    /// Sends a file through the page cache from now on and notes the fallback; whether the system allowed it.
+    /// Sends a file through the page cache from now on and notes the fallback. Returns whether the system allowed it.
     pub(super) fn leave_direct(&mut self, id: FileId) -> bool {
         let entry = self.entry(id);
         if entry.direct == Direct::No {
@@ -142,7 +142,7 @@ impl Files {
         }
     }
 
-    /// The fallbacks that concern files. A way that was not needed yet is left out.
+    /// The fallbacks that concern files. A way that was not needed is left out.
     pub(super) fn fallbacks(&self) -> Vec<Fallback> {
         let mut fallbacks = Vec::new();
         if self.asked_direct {
@@ -171,7 +171,7 @@ impl Entry {
     fn go_direct(&mut self, writes: bool) -> Result<(), String> {
         let stated = system::direct_alignment(&self.file);
         if stated.is_some_and(|(memory, offset)| memory == 0 || offset == 0) {
-            return Err("the file system states that it does no direct I/O on this file".to_owned());
+            return Err("the file system states that it has no direct I/O for this file".to_owned());
         }
         let file = OpenOptions::new().read(true).write(writes).custom_flags(libc::O_DIRECT).open(&self.path);
         let file = file.map_err(|error| format!("opening for direct I/O: {error}"))?;

@@ -1,4 +1,4 @@
-//! Acts on names in folders that outlive a power cut.
+//! Creates, replaces and removes files so that the names survive a power cut.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,7 +13,7 @@ use super::StoreError;
 #[must_use]
 pub(super) enum Synced {
     Yes,
-    /// The file system does not do this for folders.
+    /// The file system cannot sync folders.
     NotOffered,
 }
 
@@ -27,8 +27,8 @@ pub(super) fn sync(folder: &Path) -> Result<Synced, StoreError> {
     }
 }
 
-/// Puts a whole file in place, and makes its name durable. After an error the old content is in place, or, if only the last step
-/// failed, the new one.
+/// Puts a whole file in place, and makes its name durable. After an error the file has its old content, or the new one if only
+/// the last step failed.
 pub(super) fn put(path: &Path, content: &[u8]) -> Result<Synced, StoreError> {
     let written = NewFile::begin(path).and_then(|mut file| {
         file.write_all(content)?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::{MemoryId, Piece};
 use hairspring_ring::memory::Memory;
 
-/// Keeps memories mapped as long as a store may have operations on them.
+/// The memories of a store, kept mapped as long as operations on them may be under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memories {
     all: Vec<Arc<Memory>>,
@@ -39,8 +39,8 @@ impl Memories {
     }
 }
 
-/// A range of addresses in a memory that stays mapped meanwhile. Who may touch the bytes is settled by the ring's cursors: who
-/// submits an operation lends its piece until the operation is complete.
+/// A range of addresses in a memory that stays mapped as long as this value lives. The submitter of an operation lends its piece
+/// until the operation is complete; the ring's cursors see to that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span<'memories> {
     address: NonNull<u8>,
@@ -57,26 +57,26 @@ impl Span<'_> {
         self.length
     }
 
-    /// Writes it at an offset of a file; how many bytes were written.
+    /// Writes the range at an offset of a file. Returns how many bytes were written.
     pub(super) fn write_at(&self, file: &File, at: u64) -> io::Result<u64> {
         // SAFETY: the kernel reads at most `length` bytes, which stay mapped while the span lives.
         counted(unsafe { libc::pwrite64(file.as_raw_fd(), self.address().cast(), self.length, offset(at)?) })
     }
 
-    /// Reads into it from an offset of a file; how many bytes were read.
+    /// Reads from an offset of a file into the range. Returns how many bytes were read.
     pub(super) fn read_at(&self, file: &File, at: u64) -> io::Result<u64> {
         // SAFETY: the kernel writes at most `length` bytes, which stay mapped while the span lives; the caller that submitted the
         // read has lent them.
         counted(unsafe { libc::pread64(file.as_raw_fd(), self.address().cast(), self.length, offset(at)?) })
     }
 
-    /// The first bytes alone.
+    /// Shortens the range to its first bytes.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn first(self, length: usize) -> Self {
         Self { length: length.min(self.length), ..self }
     }
 
-    /// What is in it now.
+    /// Copies the present bytes out.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn copy_out(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.length];
@@ -86,7 +86,7 @@ impl Span<'_> {
         bytes
     }
 
-    /// Puts bytes at its beginning, as many as fit.
+    /// Copies bytes to its beginning, as many as fit.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn copy_in(&self, bytes: &[u8]) {
         let length = self.length.min(bytes.len());

@@ -1,8 +1,8 @@
 //! [`PlainStore`]: the store on plain calls, one operation after the other.
 //!
-//! Works on every Linux there has been, and is what fault injectors on system calls can see. All work is done in
-//! [`Store::flush`], which blocks as long as the disk takes; nothing is ever under way behind the caller's back.
-//! A call that a signal interrupted before anything was moved is repeated; every other error is the submitter's to judge.
+//! Works on every Linux, and fault injectors that intercept system calls can test it. [`Store::flush`] does all the work and
+//! blocks as long as the disk takes, so nothing is under way between two calls. A call that a signal interrupted before it moved
+//! anything is repeated; every other error goes to the submitter.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -28,17 +28,17 @@ pub struct PlainStore {
     files: Files,
     queued: VecDeque<(Token, Op)>,
     done: Vec<Completion>,
-    /// Better stores that were not to be had.
+    /// The faster stores that were unavailable.
     above: Vec<Fallback>,
 }
 
 impl PlainStore {
-    /// A store that takes `depth` operations between two flushes; the more, the longer a flush may last.
+    /// A store that takes `depth` operations between two flushes. The more there are, the longer a flush may last.
     pub fn new(depth: usize, ways: Ways) -> Self {
         Self::below(Vec::new(), depth, ways)
     }
 
-    /// A store that is used because better ones were refused.
+    /// A store to fall back to; `refused` are the faster ones.
     pub(super) fn below(above: Vec<Fallback>, depth: usize, ways: Ways) -> Self {
         let depth = depth.max(1);
         Self {

@@ -1,10 +1,9 @@
-//! A disk in memory that fails, stalls and loses power as a list says: [`ScriptedDisk`], and [`ScriptedStore`] on it.
+//! A disk in memory that fails, stalls and loses power as scripted: [`ScriptedDisk`], and [`ScriptedStore`] on it.
 //!
-//! **Problem.** What a recorder does when the disk is full, slow, broken or without power can neither be waited for nor be
-//! repeated on real disks.
+//! **Problem.** A test cannot wait until a real disk is full, slow, broken or without power, nor repeat it.
 //!
 //! **Solution.** A disk whose behaviour is data: a [`DiskScript`] with a seed, latencies and [`Fault`]s. The same script and the
-//! same operations give the same end, always. It has two images of each file:
+//! same operations always give the same result. The disk has two images of each file:
 //!
 //! ```text
 //!            write, truncate, allocate complete      a sync completes
@@ -13,18 +12,19 @@
 //!                                    image_after_kill(seed)     image_after_power_cut(seed)
 //! ```
 //!
-//! After SIGKILL everything is there that had completed. After a power cut everything is there that a sync made durable; each
-//! later change is there wholly, not at all, or in some of its sectors, as the seed says. So is what was under way. New
-//! names and removals are durable after a sync of the folder, or as the seed says. What was complete when a sync was submitted that
-//! *failed* is never made durable by a later one: the kernel has forgotten that it is to be written.
+//! After SIGKILL everything that had completed is there. After a power cut everything that a sync made durable is there. Each
+//! later change, and each change under way, is there wholly, not at all, or in some of its sectors, as the seed decides. New
+//! names and removals are durable after a sync of the folder, otherwise the seed decides. Changes that were complete when a
+//! *failed* sync was submitted are never made durable by a later sync, because the kernel has dropped them from its list of pages
+//! to write.
 //!
-//! A real disk reads memory at any time until it completes. This one reads it when a write is handed over for half of the
-//! writes and when it completes for the other half, by seed: whoever reuses memory too early is found out.
+//! A real disk reads memory at any time until the write completes. This disk reads it at submission for half of the writes and at
+//! completion for the others, as the seed decides. So a test detects memory that is reused too early.
 //!
-//! **Limits.** Contents are kept in memory, but for zeros, and but with [`DiskScript::forgetful`]. Folders are not modelled: each
-//! exists. Real file systems lose less in most power cuts than this one.
+//! **Limits.** Contents are kept in memory, except zeros, and except with [`DiskScript::forgetful`]. Folders are not modelled;
+//! every folder exists. In most power cuts real file systems lose less than this disk.
 //!
-//! This module is part of the library, for the tests of other crates and for asking what would happen on a slower disk.
+//! This module is part of the library, for the tests of other crates and to predict a recording on a slower disk.
 
 mod content;
 mod disk;
@@ -46,7 +46,7 @@ use super::{
 use disk::State;
 use hairspring_ring::notifier::Notifier;
 
-/// The disk: what remains when the stores on it are gone. Clones are the same disk.
+/// A disk. It remains when the stores on it are dropped; clones are the same disk.
 #[derive(Clone, Debug)]
 pub struct ScriptedDisk {
     state: Arc<Mutex<State>>,
@@ -58,7 +58,7 @@ impl ScriptedDisk {
         Self::with(script, Image::default())
     }
 
-    /// A disk on which files are already, durably.
+    /// A disk with files that are already durable.
     pub fn with(script: DiskScript, image: Image) -> Self {
         Self { state: Arc::new(Mutex::new(State::new(script, image))) }
     }
@@ -80,7 +80,7 @@ impl ScriptedDisk {
         self.lock().now()
     }
 
-    /// Moves the disk's time on; what is due completes. Time does not go back.
+    /// Advances the disk's time and completes the operations that are due. Time never goes back.
     pub fn advance(&self, now: Instant) {
         self.lock().advance(now);
     }
@@ -90,7 +90,7 @@ impl ScriptedDisk {
         self.lock().next_due(None)
     }
 
-    /// How many operations there were, faults and blocking acts included. A crash at each of `1..=operations()` is a crash at
+    /// The number of operations so far, including faults and blocking calls. A crash at each of `1..=operations()` is a crash at
     /// every step.
     pub fn operations(&self) -> u64 {
         self.lock().operations()
@@ -106,13 +106,13 @@ impl ScriptedDisk {
         self.lock().is_crashed()
     }
 
-    /// What is in the files if the process is killed now: everything that has completed, and of what was under way as much as the
-    /// seed says. The disk goes on.
+    /// The files as they would be if the process were killed now: everything that has completed, and as much of the operations
+    /// under way as the seed decides. The disk goes on.
     pub fn image_after_kill(&self, seed: u64) -> Image {
         self.lock().image_after_kill(seed)
     }
 
-    /// What is in the files if the power fails now. The disk goes on.
+    /// The files as they would be if the power failed now. The disk goes on.
     pub fn image_after_power_cut(&self, seed: u64) -> Image {
         self.lock().image_after_power_cut(seed)
     }
@@ -167,7 +167,7 @@ impl Store for ScriptedStore {
         self.disk.lock().reap(self.number, completions);
     }
 
-    /// With [`Pace::Stepped`] this returns at once; with [`Pace::Leaping`] the disk's time moves on instead of ours.
+    /// With [`Pace::Stepped`] this returns at once. With [`Pace::Leaping`] the disk's time advances instead of real time.
     fn wait(&mut self, notifier: &Notifier, until: Instant) {
         self.flush();
         let mut state = self.disk.lock();
@@ -224,7 +224,7 @@ impl Store for ScriptedStore {
 }
 
 impl ScriptedStore {
-    /// A blocking act that stalls, as the pace has it.
+    /// Waits out the stall of a blocking call if the pace is real.
     fn sit_out(&self, stall: Nanos) {
         let pace = self.disk.lock().pace();
         if pace == Pace::Real && stall > Nanos::ZERO {

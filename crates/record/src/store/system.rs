@@ -1,4 +1,4 @@
-//! The system calls of the stores that the standard library does not have.
+//! System calls of the stores that the standard library lacks.
 
 use std::fs::File;
 use std::io;
@@ -15,8 +15,8 @@ pub(super) fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), at, length)?)
 }
 
-/// What the file system states about direct I/O on a file: the alignment of addresses and of offsets. `None` if it states
-/// nothing; (0, 0) if it does none on this file.
+/// The alignment that direct I/O on a file requires, of addresses and of offsets. `None` if the file system states none; (0, 0)
+/// if it has no direct I/O for this file.
 pub(super) fn direct_alignment(file: &File) -> Option<(u64, u64)> {
     let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     (found.stx_mask & StatxFlags::DIOALIGN.bits() != 0)
@@ -34,18 +34,18 @@ pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// `CLOCK_MONOTONIC`.
+/// The time now.
 pub(super) fn now() -> Instant {
     let time = clock_gettime(ClockId::Monotonic);
     Instant::from_monotonic(Nanos::new(time.tv_sec * 1_000_000_000 + time.tv_nsec))
 }
 
-/// How long it is until a moment; zero if it has passed.
+/// The time left until an instant; zero if it has passed.
 pub(super) fn left(until: Instant) -> Nanos {
     (until - now()).max(Nanos::ZERO)
 }
 
-/// Whether a descriptor can be read within a time. A signal ends the wait early.
+/// Waits until a descriptor is readable, at most this long. A signal ends the wait early.
 pub(super) fn readable(descriptor: &impl AsFd, at_most: Nanos) -> bool {
     let whole = at_most.count().max(0);
     let timeout = Timespec { tv_sec: whole / 1_000_000_000, tv_nsec: whole % 1_000_000_000 };

@@ -1,4 +1,4 @@
-//! [`UringStore`]: the store on io_uring: direct, asynchronous, from registered buffers.
+//! [`UringStore`]: the store on io_uring: asynchronous direct I/O from registered buffers.
 //!
 //! ```text
 //! submit ──► queued ──flush──► submission ring ──kernel──► completion ring ──reap──► completions
@@ -6,19 +6,19 @@
 //!               └───────────── EINTR, EAGAIN; EINVAL at direct I/O ───────────┘
 //! ```
 //!
-//! **What may be relied on.** A memory stays mapped until nothing is under way on it: the store keeps it. `reap` makes no system
-//! call. `wait` makes one, a `ppoll` of the notifier and the ring together: both are readable as long as there is something to
-//! see, so that no wake-up falls between two calls. Short transfers are reported as they are. Operations that were interrupted
-//! (`EINTR`) or found no resources (`EAGAIN`) are handed over again up to [`REPEATS`] times and reported then.
+//! **Guarantees.** The store keeps a memory mapped until no operation on it is under way. `reap` makes no system call. `wait`
+//! makes one, a `ppoll` of the notifier and the ring together. Both stay readable as long as something is unread, so no wake-up
+//! is lost between two calls. Short transfers are reported as they are. Operations that were interrupted (`EINTR`) or found no
+//! resources (`EAGAIN`) are repeated up to [`REPEATS`] times and then reported.
 //!
-//! **Direct I/O that turns out not to be one**: if a transfer fails with `EINVAL` although it is aligned as the file system
-//! wants it, the file goes through the page cache from then on, the fallbacks say so, and the transfer is repeated.
+//! **Direct I/O that is refused late**: if a transfer fails with `EINVAL` although it is aligned as the file system requires, the
+//! store repeats it through the page cache, keeps the file there, and reports the fallback.
 //!
-//! **The end**: dropping the store waits until the kernel has finished everything that was handed to it, for [`DROP_LIMIT`] at
-//! most. If a disk hangs for longer, the memories are left mapped for ever, for the kernel may still use them.
+//! **The end**: dropping the store waits until the kernel has finished all submitted operations, for at most [`DROP_LIMIT`]. If a
+//! disk hangs for longer, the memories stay mapped for ever, because the kernel may still use them.
 //!
-//! **Conditions.** The thread that hands operations over must live until they complete: the kernel cancels what a thread leaves
-//! behind. The store may move between threads while nothing is under way.
+//! **Conditions.** The thread that submits operations must live until they complete, because the kernel cancels the operations of
+//! a thread that ends. The store may move between threads while nothing is under way.
 
 #![expect(unsafe_code, reason = "hands addresses to the kernel that it uses until an operation completes")]
 
@@ -45,7 +45,7 @@ use hairspring_ring::notifier::Notifier;
 /// The fallback's name.
 pub(super) const NAME: &str = "io_uring";
 
-/// How often an operation is handed over again by itself.
+/// How many times the store repeats an operation.
 pub const REPEATS: u32 = 16;
 
 /// How long dropping a store waits for a disk.
@@ -54,13 +54,13 @@ pub const DROP_LIMIT: Nanos = Nanos::from_secs(30);
 /// The most operations that can be under way.
 const DEEPEST: usize = 1024;
 
-/// Files in the kernel's table; those beyond are looked up for each operation.
+/// The most files in the kernel's table. Further files are looked up for each operation.
 const FILES: u32 = 64;
 
-/// The most that one transfer moves; the kernel would cut it there too.
+/// The most bytes of one transfer; the kernel has the same limit.
 const LONGEST_TRANSFER: usize = 0x7fff_f000;
 
-/// How long to wait before operations are handed over again that the kernel had no resources for.
+/// The pause before operations are repeated for which the kernel had no resources.
 const PAUSE: Nanos = Nanos::from_millis(1);
 
 #[derive(Clone, Copy, Debug)]
@@ -68,11 +68,11 @@ struct Flight {
     token: Token,
     op: Op,
     repeats: u32,
-    /// Handed over as a transfer that should work past the page cache.
+    /// Submitted as a direct transfer that should succeed.
     is_direct: bool,
 }
 
-/// A store on a ring of its own.
+/// A store on its own ring of the kernel.
 pub struct UringStore {
     ring: IoUring,
     depth: usize,
@@ -81,7 +81,7 @@ pub struct UringStore {
     buffers: Buffers,
     /// Why files are not in the kernel's table.
     files_refused: Option<String>,
-    /// What has been submitted and is not complete; the index goes to the kernel and comes back.
+    /// The operations that are not complete. The kernel gets the index and returns it.
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
     /// Not in the submission ring yet.
@@ -92,7 +92,7 @@ pub struct UringStore {
     under_way: usize,
     /// Failed before the kernel took them.
     failed: Vec<Completion>,
-    /// The ring does not work any more.
+    /// The ring is broken.
     broken: Option<Errno>,
 }
 
@@ -110,7 +110,7 @@ impl UringStore {
     /// A store with at most `depth` operations under way, from 1 to 1024.
     ///
     /// # Errors
-    /// The fallback with the reason why there is no io_uring here.
+    /// The fallback with the reason why io_uring is unavailable.
     pub fn new(depth: usize, ways: Ways) -> Result<Self, Fallback> {
         let depth = depth.clamp(1, DEEPEST);
         let ring = IoUring::builder().setup_clamp().build(depth.next_power_of_two() as u32).map_err(|error| {
@@ -128,7 +128,7 @@ impl UringStore {
         if !known || !needed.iter().all(|code| probe.is_supported(*code)) || !ring.params().is_feature_nodrop() {
             return Err(Fallback::refused(
                 NAME,
-                "the kernel's lacks operations that are needed (5.6 or later has them)",
+                "the kernel's io_uring lacks needed operations (Linux 5.6 or later has them)",
             ));
         }
         let files_refused = if ways.registered {
@@ -153,7 +153,7 @@ impl UringStore {
         })
     }
 
-    /// What goes into the submission ring for an operation.
+    /// The entry of the submission ring for an operation.
     fn entry(&self, op: Op) -> Entry {
         let (Op::Write(file, ..) | Op::Read(file, ..) | Op::Sync(file) | Op::Allocate(file, ..)) = op;
         let descriptor = self.files.file(file).as_raw_fd();
@@ -197,7 +197,7 @@ impl UringStore {
         }
     }
 
-    /// Moves what is queued into the submission ring, as far as there is room.
+    /// Moves queued operations into the submission ring, as far as there is room.
     fn offer(&mut self) {
         while let Some(&slot) = self.queued.front() {
             let Some(flight) = self.flights[slot] else { break };
@@ -219,7 +219,7 @@ impl UringStore {
         }
     }
 
-    /// Lets the kernel take what is offered. False if it does not want to now.
+    /// Lets the kernel take the submitted entries. `false` if it refuses now.
     fn enter(&mut self) -> bool {
         match self.ring.submit() {
             Ok(taken) => {
@@ -238,15 +238,15 @@ impl UringStore {
         }
     }
 
-    /// Lets the kernel put into the completion ring what had no room there.
+    /// Lets the kernel add completions that had no room in the completion ring.
     fn fetch_overflow(&mut self) {
-        // What a broken ring has not taken was reported as failed and must not be taken now.
+        // Entries that a broken ring has not taken were reported as failed, so it must not take them now.
         if self.broken.is_none() && self.ring.submission().cq_overflow() {
             self.enter();
         }
     }
 
-    /// The kernel takes nothing more: everything that it has not taken has failed.
+    /// Reports all entries as failed that the kernel has not taken, because the ring is broken.
     fn give_up(&mut self, errno: Errno) {
         self.broken = Some(errno);
         for slot in self.offered.drain(..).chain(self.queued.drain(..)) {
@@ -255,7 +255,7 @@ impl UringStore {
         }
     }
 
-    /// What becomes of a result: reported, or handed over again.
+    /// Handles a result: reports it, or repeats the operation.
     fn settle(&mut self, slot: usize, result: i32) -> Option<Completion> {
         let flight = self.flights.get(slot).copied().flatten()?;
         let Flight { token, op, repeats, is_direct } = flight;
@@ -312,7 +312,7 @@ impl Store for UringStore {
     }
 
     fn submit(&mut self, token: Token, op: Op) {
-        // Finds out here, not in `flush`, if the operation names what is not there.
+        // Panics here, not in `flush`, if the operation names a missing file or memory.
         let _ = self.entry(op);
         if let Some(errno) = self.broken {
             self.failed.push(Completion { token, result: Err(errno) });

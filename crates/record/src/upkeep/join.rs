@@ -1,4 +1,4 @@
-//! [`join`]: the stripes of a recording as one recording in a new place, every byte proven on the way.
+//! [`join`]: copies the stripes of a recording into one new recording, and proves every byte.
 
 use std::path::{Path, PathBuf};
 
@@ -13,17 +13,17 @@ use crate::verify::ReadProgress;
 use hairspring_ring::gap::Gap;
 use hairspring_ring::units::Bytes;
 
-/// How.
+/// The options of [`join`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JoinOptions {
-    /// Whether missing members and damaged blocks become gaps; else they are an error.
+    /// Whether missing members and damaged blocks become gaps. Otherwise they are an error.
     pub declare_gaps: bool,
 }
 
-/// What was joined.
+/// The result of [`join`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
-    /// What the new recording is worth.
+    /// The verdict on the new recording.
     pub verdict: RecordingVerdict,
     /// Its account.
     pub ledger: Ledger,
@@ -33,8 +33,8 @@ pub struct Joined {
     pub files: Vec<PathBuf>,
 }
 
-/// Joins a recording into a new one with this base path: the same id, one member. Nothing that exists is overwritten, and
-/// what was begun is removed after an error. The metadata come last: without them it is no recording.
+/// Joins a recording into a new one with this base path, the same id and one member. No existing file is overwritten. After an
+/// error the new files are removed. The metadata are written last, because without them the files are no recording.
 ///
 /// Reads through one store and writes through the other.
 ///
@@ -69,7 +69,7 @@ pub fn join(
     let joined = copy(from, recording, &mut disk, &files, data, options, progress, &mut made);
     if joined.is_err() {
         for file in &made {
-            // The error that led here says more than one of this.
+            // The first error is the one to report.
             let _ = disk.store.remove(file);
         }
     }

@@ -1,4 +1,4 @@
-//! What is done with a recording afterwards: proven, mended, joined.
+//! Operations on finished recordings: verify, recover, join.
 
 pub mod join;
 pub mod recover;

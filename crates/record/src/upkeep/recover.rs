@@ -1,12 +1,11 @@
 //! [`recover`]: puts a recording in order after a crash, a power cut or damage.
 //!
-//! **Problem.** What a crash leaves is a data file with more space than data, a journal with half a record at its end, and
-//! metadata that still say `recording`. Blocks were written out of order, so that one may be missing before others that are
-//! there. SigMF knows no holes in a file.
+//! **Problem.** A crash leaves a data file with more space than data, a journal with half a record at its end, and metadata in
+//! the state `recording`. Blocks were written out of order, so a block may be missing before others that are there. SigMF allows
+//! no holes in a file.
 //!
-//! **Solution.** Three amounts are told apart: *durable*, covered by the last sync; *proven*, behind it, but matching its
-//! checksum; and *lost*. Then the files are mended in steps, each of which leaves a recording that can be read and recovered
-//! again:
+//! **Solution.** Each block is *durable* (covered by the last sync), *proven* (later, but it matches its checksum) or *lost*.
+//! Then the files are mended in steps. Each step leaves a recording that can be read and recovered again:
 //!
 //! ```text
 //! 0  sync the data; put a new journal in place: all proven blocks where they are, gaps for the others, an end
@@ -17,10 +16,9 @@
 //! 4  put the metadata in place
 //! ```
 //!
-//! **Why nothing good is destroyed.** A byte of a data file is overwritten or cut off only if no believed block lies there: it
-//! was proven bad, or a copy of it is durable, proven and entered. If the disk does not read a block, nothing is mended at
-//! all, for it may read it tomorrow. The same holds for a journal that is damaged where it had been synced, with good records
-//! behind the damage.
+//! **Why nothing good is destroyed.** A byte of a data file is overwritten or cut off only if no good block lies there: the block
+//! was proven bad, or a copy of it is durable, proven and entered. If the disk fails to read a block, nothing is mended, because
+//! it may succeed tomorrow. The same holds if a journal is damaged where it had been synced and good records follow the damage.
 //!
 //! A second run finds nothing to do.
 
@@ -40,54 +38,54 @@ use hairspring_ring::units::{Bytes, Frames};
 
 use plan::Plan;
 
-/// What to do.
+/// The options of [`recover`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoverOptions {
     /// Reads every block, also those that a sync covers.
     pub all: bool,
-    /// Changes nothing, and says what would be changed.
+    /// Changes nothing, and reports what would be changed.
     pub dry_run: bool,
-    /// Gives up what stands behind damage in the middle of a journal, if it cannot be believed.
+    /// Gives up the records after damage in the middle of a journal, if they cannot be trusted.
     pub cut_journal: bool,
 }
 
-/// What was lost by the crash or the damage, beyond the gaps that the recording knew of.
+/// The loss by the crash or the damage, beyond the declared gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// So much, for the recording had ended and its end says how much there was.
+    /// This much: the recording had ended, and its end states how much there was.
     Known(Bytes),
-    /// So much of what the source is known to have produced; what it did after the last record nobody knows.
+    /// At least this much. What the source produced after the last record is unknown.
     AtLeast(Bytes),
-    /// The journal does not even say what was produced.
+    /// Unknown: the journal does not state what was produced.
     Unknown,
 }
 
-/// What was recovered.
+/// The result of [`recover`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovered {
     /// Bytes that a sync had covered.
     pub durable: Bytes,
     /// Bytes behind the last sync that match their checksums.
     pub proven: Bytes,
-    /// What is not there.
+    /// The loss.
     pub lost: Lost,
-    /// Blocks that should have been there and are not what was written.
+    /// Blocks that are missing or damaged.
     pub damaged_blocks: u64,
     /// All gaps of the recording as it is now.
     pub gaps: Vec<Gap>,
     /// The account as it is now.
     pub ledger: Ledger,
-    /// What the recording is worth now.
+    /// The verdict now.
     pub verdict: RecordingVerdict,
-    /// What was changed, or would be; nothing if all was in order.
+    /// The changes made, or to be made; empty if all was in order.
     pub changed: Vec<String>,
 }
 
 /// Recovers a recording of which all members are there.
 ///
 /// # Errors
-/// Not a recording; members are missing; a disk does not read or write; a journal is damaged in its middle. Nothing good is
-/// destroyed then, and `recover` can be run again.
+/// It is not a recording, members are missing, a disk fails to read or write, or a journal is damaged in its middle. Nothing good
+/// is destroyed then, and `recover` can be run again.
 pub fn recover(
     store: &mut dyn Store,
     paths: &[PathBuf],
@@ -102,7 +100,7 @@ pub fn recover(
     if unbelieved && !options.cut_journal {
         let faults = recording.faults().join("; ");
         return Err(RecordingError::Limit(format!(
-            "{faults}: nothing was changed; to keep what stands before the damage and give up what stands behind it, \
+            "{faults}: nothing was changed; to keep the records before the damage and give up those after it, \
              recover with --cut-journal"
         )));
     }
@@ -114,25 +112,25 @@ pub fn recover(
     Ok(plan.outcome(&recording))
 }
 
-/// What of a recording can be believed, as [`prove`] found it.
+/// The good parts of a recording, as [`prove`] found them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proven {
-    /// The blocks that are what was written, by index, where they lie.
+    /// The good blocks and their places, by index.
     pub blocks: Vec<Block>,
-    /// What is not there, in order: the gaps that the recording knows of, and one for each piece that is missing or damaged.
+    /// All gaps in order: the declared ones, and one for each piece that is missing or damaged.
     pub gaps: Vec<Gap>,
-    /// What the recording is worth.
+    /// The verdict.
     pub verdict: RecordingVerdict,
     /// Why the recording is not in order, in words; [`recover`] puts it in order. Empty if it is.
     pub faults: Vec<String>,
 }
 
-/// A stretch of one data file that holds frames without a gap.
+/// A piece of one data file that holds frames without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The member in whose data file it lies …
+    /// The number of the member whose data file holds it.
     pub member: usize,
-    /// … and where.
+    /// Its offset in that file.
     pub file_offset: u64,
     /// Its length.
     pub length: Bytes,
@@ -141,7 +139,8 @@ pub struct Stretch {
 }
 
 impl Proven {
-    /// Where the believed frames lie, in the order of the stream. Blocks that follow one another in a file and in the stream are one.
+    /// Where the good frames lie, in the order of the stream. Blocks that are adjacent in a file and in the stream become one
+    /// piece.
     pub fn stretches(&self, recording: &Recording) -> Vec<Stretch> {
         let (timeline, layout) = (recording.timeline(), recording.about().layout);
         let mut stretches: Vec<Stretch> = Vec::new();
@@ -165,11 +164,12 @@ impl Proven {
     }
 }
 
-/// Finds out what of a recording can be believed, and changes nothing: reads what no sync covers, or with `all` every block, and compares
-/// it with its checksum.
+/// Finds the good parts of a recording and changes nothing. Reads the blocks that no sync covers, or with `all` every block, and
+/// compares them with their checksums.
 ///
 /// # Errors
-/// As for [`recover`], but for a journal that is damaged in its middle: what stands behind the damage is not believed, and a fault says so.
+/// As for [`recover`], except for a journal that is damaged in its middle: records after the damage are not trusted, and a fault
+/// says so.
 pub fn prove(
     store: &mut dyn Store,
     recording: &Recording,
@@ -197,7 +197,7 @@ fn planned(
 ) -> Result<Plan, RecordingError> {
     if !recording.members().iter().all(|member| frames_agree(recording.about(), member)) {
         return Err(RecordingError::Limit(format!(
-            "{}: nothing was changed; put right in the metadata what describes the data, then recover again",
+            "{}: nothing was changed; correct the description of the data in the metadata, then recover again",
             recording.faults().join("; ")
         )));
     }
@@ -205,7 +205,7 @@ fn planned(
     Ok(Plan::new(recording, &bad))
 }
 
-/// Reads what no sync covers, or all. The indices of the blocks that are not what was written, ascending.
+/// Reads the blocks that no sync covers, or all. Returns the indices of the bad blocks, ascending.
 fn bad_blocks(
     store: &mut dyn Store,
     recording: &Recording,

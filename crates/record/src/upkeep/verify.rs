@@ -1,5 +1,5 @@
-//! [`verify`]: reads every byte of a recording and compares it with everything that can prove it: the checksum of its block,
-//! the generator if the data can be computed again, the account in the journal, and the metadata.
+//! [`verify`]: reads every byte of a recording and checks it against all evidence: the checksum of its block, the generator if
+//! the data can be computed again, the account in the journal, and the metadata.
 
 mod agreement;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use hairspring_source::pattern::{Mismatch, Pattern};
 
 pub(crate) use agreement::disagreements;
 
-/// What is verified beside the checksums.
+/// What to verify besides the checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyOptions {
     /// Compares the data with the generator, where the recording names one.
@@ -26,62 +26,62 @@ pub struct VerifyOptions {
     pub sha512: bool,
 }
 
-/// How far something is.
+/// The progress of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadProgress {
-    /// Done.
+    /// Bytes read so far.
     pub done: Bytes,
-    /// Of so much.
+    /// Bytes in total.
     pub total: Bytes,
 }
 
-/// A block that is not what was written.
+/// A damaged block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Which, and where it lies.
+    /// The block and its place.
     pub block: Block,
-    /// What is wrong with it.
+    /// The damage.
     pub why: Unproven,
 }
 
-/// What was found.
+/// The result of [`verify`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// The recording's own verdict if all is as it says; else `incomplete`, and what is damaged is named; `unaccounted` if
-    /// even that does not explain what is missing.
+    /// The recording's own verdict if everything agrees. Otherwise `incomplete` with the damage listed, or `unaccounted` if the
+    /// damage does not explain the loss.
     pub verdict: RecordingVerdict,
-    /// Blocks that were proven.
+    /// The number of proven blocks.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: Bytes,
-    /// Blocks that were not: the first [`MOST_DAMAGES`] of them …
+    /// The first [`MOST_DAMAGES`] damaged blocks.
     pub damages: Vec<Damage>,
-    /// … and how many there are.
+    /// The number of damaged blocks.
     pub damaged: u64,
-    /// Bytes of the stored stream that are in no file although no gap says so.
+    /// Bytes of the stored stream that are in no file and in no declared gap.
     pub missing: Bytes,
-    /// The account by the journals and the proven bytes.
+    /// The account from the journals and the proven bytes.
     pub ledger: Ledger,
-    /// Whether it adds up; what is damaged or missing counts as lost.
+    /// Whether it adds up; damaged and missing bytes count as lost.
     pub ledger_holds: bool,
-    /// What does not agree between data, journals and metadata, in words.
+    /// Contradictions between data, journals and metadata, in words.
     pub faults: Vec<String>,
     /// The generator that the data were compared with.
     pub pattern: Option<Pattern>,
-    /// The first place where they are something else.
+    /// The first frame that differs.
     pub mismatch: Option<Mismatch>,
-    /// SHA-512 of each member's data file, if asked for; `None` where the blocks do not make up the whole file.
+    /// SHA-512 of each member's data file, if requested; `None` if the blocks do not cover the whole file.
     pub sha512: Vec<Option<String>>,
 }
 
-/// Damages that are listed.
+/// The most damaged blocks in the list.
 pub const MOST_DAMAGES: usize = 1000;
 
 /// Verifies a recording of which all members are there.
 ///
 /// # Errors
-/// A member is missing, a file cannot be opened, or another program wrote the recording and states no `core:sha512`: then there is
-/// nothing to compare it with.
+/// A member is missing, a file cannot be opened, or another program wrote the recording and states no `core:sha512` to compare it
+/// with.
 pub fn verify(
     store: &mut dyn Store,
     recording: &Recording,
@@ -150,7 +150,7 @@ pub fn verify(
     if let Some(stated) = stated {
         match sha512.first().and_then(Option::as_deref) {
             Some(found) if found.eq_ignore_ascii_case(stated) => {}
-            Some(_) => faults.push("the data are not those of which core:sha512 was computed".to_owned()),
+            Some(_) => faults.push("the data do not match core:sha512".to_owned()),
             None => faults.push("core:sha512 cannot be compared: the data are not whole frames".to_owned()),
         }
     }
@@ -161,13 +161,13 @@ pub fn verify(
     ledger.durable_bytes = ledger.durable_bytes.min(proven);
     ledger.lost_bytes = ledger.lost_bytes.saturating_add(damaged_bytes).saturating_add(missing);
     if recording.is_foreign() {
-        // Its file is all that is known of it.
+        // Nothing but its file is known.
         ledger.produced_bytes = ledger.stored_bytes.saturating_add(damaged_bytes);
     }
     let grain = layout.grain().bytes;
     let ledger_holds = match recording.ended() {
         Some(_) => ledger.holds(),
-        // Cut off: what was on its way then is lost and counted above, but for less than a grain.
+        // It was cut off. What was under way then is lost and counted above, except less than a grain.
         None => ledger.unaccounted_bytes().unsigned_abs() < u128::from(grain),
     };
     let own = match recording.ended() {
@@ -208,7 +208,7 @@ fn compare(recording: &Recording, pattern: Pattern, block: &Block, bytes: &[u8])
     timeline.runs_in(block.position, Bytes(block.length.into())).find_map(|run| {
         let start = (run.position - block.position) as usize;
         let length = run.length.map_or(0, |length| length.0 as usize);
-        // A frame within a grain means that a gap does not lie where it says, which is among the faults.
+        // A frame within a grain means that a gap lies elsewhere than it states, which is among the faults.
         let is_whole = run.first.0.is_multiple_of(layout.grain().frames);
         is_whole.then(|| pattern.check(layout, run.first, bytes.get(start..start + length)?)).flatten()
     })

@@ -1,5 +1,5 @@
-//! What the standard library does not say about descriptors: whether one can be read, and how many datagrams the kernel threw
-//! away because nobody took them.
+//! Queries of descriptors that the standard library lacks: whether one is readable, and how many datagrams the kernel has
+//! dropped.
 
 #![expect(unsafe_code, reason = "recvmsg with its control messages, and two socket options that rustix does not have")]
 
@@ -11,14 +11,14 @@ use hairspring_ring::units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 
-/// The largest receive buffer that is asked for: the kernel's number is an int, which it doubles.
+/// The largest receive buffer that is requested, because the kernel doubles the number and keeps it in an int.
 const MOST_RECEIVE_BUFFER: u64 = i32::MAX as u64 / 2;
 
-/// Where `SO_MEMINFO` has the number of dropped datagrams, and how many numbers it has (`linux/sock_diag.h`).
+/// The index of the number of dropped datagrams in `SO_MEMINFO`, and how many numbers it has (`linux/sock_diag.h`).
 const MEMINFO_DROPS: usize = 8;
 const MEMINFO_LENGTH: usize = 9;
 
-/// Room for one control message of four bytes, aligned as its header wants to be.
+/// Room for one control message of four bytes, aligned for its header.
 type Control = [u64; 8];
 
 /// Whether a read would not block: there are data, or the end, or an error.
@@ -27,7 +27,7 @@ pub(super) fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Bytes that can be read at once; 0 if the kernel does not say.
+/// Bytes that can be read at once; 0 if the kernel does not state them.
 pub(super) fn readable_bytes(descriptor: BorrowedFd<'_>) -> u64 {
     rustix::io::ioctl_fionread(descriptor).unwrap_or(0)
 }
@@ -41,7 +41,7 @@ pub(crate) fn bind_to_group(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(socket))
 }
 
-/// Asks for a receive buffer of so many bytes, and says how large it is then. The kernel allows at most `net.core.rmem_max`. It
+/// Requests a receive buffer of this size, and returns the granted size. The kernel allows at most `net.core.rmem_max`. It
 /// doubles the number to make room for its own headers.
 pub(super) fn receive_buffer(socket: &UdpSocket, wanted: Option<Bytes>) -> Bytes {
     if let Some(wanted) = wanted {
@@ -54,21 +54,21 @@ pub(super) fn receive_buffer(socket: &UdpSocket, wanted: Option<Bytes>) -> Bytes
     Bytes(sockopt::socket_recv_buffer_size(socket).unwrap_or(0) as u64 / 2)
 }
 
-/// Asks the kernel to say with each datagram how many it had thrown away before it.
+/// Makes the kernel attach to each datagram how many it has dropped before.
 pub(super) fn tell_drops(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SO_RXQ_OVFL, 1)
 }
 
-/// How many datagrams the kernel has thrown away so far; `None` if it does not say.
+/// How many datagrams the kernel has dropped so far; `None` if it does not state that.
 pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     let mut numbers = [0_u32; MEMINFO_LENGTH];
     (get(socket, libc::SO_MEMINFO, &mut numbers) == size_of_val(&numbers)).then_some(numbers[MEMINFO_DROPS])
 }
 
-/// A datagram: its length, how many the kernel had thrown away when it came, and where it comes from.
+/// A datagram: its length, how many the kernel had dropped before it, and its sender.
 pub(super) type Received = (usize, u32, SocketAddr);
 
-/// Takes one datagram. Does not block.
+/// Receives one datagram. Does not block.
 pub(super) fn receive(socket: &UdpSocket, into: &mut [u8]) -> io::Result<Received> {
     let mut piece = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut control: Control = [0; 8];
@@ -93,7 +93,7 @@ pub(super) fn receive(socket: &UdpSocket, into: &mut [u8]) -> io::Result<Receive
             // SAFETY: the data of a message of this type are four bytes, within `control`; they need not be aligned.
             unsafe { libc::CMSG_DATA(std::ptr::from_ref(header)).cast::<u32>().read_unaligned() }
         }
-        // Nothing is said as long as nothing was thrown away.
+        // The kernel attaches no count as long as it has dropped nothing.
         _ => 0,
     };
     Ok((length, drops, sender(&from)))
@@ -126,7 +126,7 @@ fn set(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) -> io::Resul
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an option that is numbers; how many bytes the kernel wrote, 0 if it refused.
+/// Reads an option that consists of numbers. Returns how many bytes the kernel wrote, 0 if it refused.
 fn get(socket: &UdpSocket, option: libc::c_int, into: &mut [u32]) -> usize {
     let mut length = size_of_val(into) as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes, all of `into`, and any bits are a u32.

@@ -1,4 +1,4 @@
-//! What hears a source out in tests.
+//! Consumes a source in tests.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{Consumer, Producer, ring};
 
-/// Takes data out of the ring, and proves each byte and each gap against where they must lie.
+/// Takes data out of the ring, and checks each byte and the place of each gap.
 pub(super) struct Listener {
     pub(super) consumer: Consumer,
     layout: Layout,
@@ -32,7 +32,7 @@ pub(super) fn pair(layout: Layout, pattern: Pattern, size: Bytes, on_overrun: On
 }
 
 impl Listener {
-    /// Goes on to a position over what lies before it; `bytes` are what is there, or nothing if they were evicted.
+    /// Advances to a position and checks what lies before it; `bytes` are the data, or `None` if they were evicted.
     fn pass(&mut self, to: u64, bytes: Option<&[u8]>) {
         let from = self.position;
         loop {
@@ -78,7 +78,7 @@ impl Listener {
         self.consumer.release(self.position);
     }
 
-    /// Everything that is left, after the producer has closed.
+    /// Takes the rest after the producer has closed.
     pub(super) fn finish(&mut self) -> End {
         self.listen(u64::MAX);
         let (end, position, last) = self.consumer.closed().expect("closed");
@@ -94,7 +94,7 @@ impl Listener {
     }
 }
 
-/// Serves a source that waits for descriptors until it ends, and listens after each service.
+/// Serves a source that waits for descriptors until it ends, and consumes after each call.
 pub(super) fn hear_out(source: &mut dyn Source, ring: &mut Producer, listener: &mut Listener) -> End {
     source.start(Instant::BOOT);
     loop {
@@ -108,7 +108,7 @@ pub(super) fn hear_out(source: &mut dyn Source, ring: &mut Producer, listener: &
                 assert_eq!(listener.finish(), end);
                 return end;
             }
-            // Whether anything came is seen by serving again.
+            // The next call finds out whether anything came.
             Next::Readable(_) => ring.notifier().wait(source.descriptor(), Nanos::from_secs(1)),
             Next::At(_) | Next::Room => {}
         }

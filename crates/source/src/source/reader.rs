@@ -1,17 +1,16 @@
 //! [`ReaderSource`]: files, pipes, the standard input and TCP connections as sources.
 //!
-//! None of them is clocked: what is not taken waits, in the file, or at the sender, which back pressure holds up. So nothing
-//! is lost here, whatever the policy of the ring is. What the sender does that cannot wait is beyond what can be seen.
+//! None of them is clocked: data that are not taken wait in the file, or back-pressure holds the sender up. So nothing is lost
+//! here under any policy of the ring. A loss at a sender that cannot wait is not visible.
 //!
-//! A read may end within a frame; the rest of it comes with the next. If the end comes within a frame, that frame is a
-//! [`Gap`] of cause `source`: it was begun and never completed. A connection that breaks ends with the system's error number,
-//! an end in order with `finished`.
+//! A read may end within a frame; the next read brings the rest. If the stream ends within a frame, that incomplete frame becomes
+//! a [`Gap`] of cause `source`. A broken connection ends with the system's error number, an orderly end with `finished`.
 //!
-//! **A stop** takes what the kernel holds at that moment, of a pipe or a connection, also of one that has come and was not
-//! accepted. What the sender writes later, or holds back for want of room in the kernel's buffers, is not waited for.
+//! **A stop** takes the data that the kernel holds at that moment for a pipe or a connection, including a connection that was not
+//! accepted yet. It does not wait for data that the sender writes later, or still holds because the kernel's buffers are full.
 //!
-//! Data go from the descriptor into the ring without a copy between. It is asked first whether a read would block, so that a
-//! descriptor that is shared with others, like the standard input, need not be switched to not blocking.
+//! Data are read from the descriptor directly into the ring. The source first asks whether a read would block, so a shared
+//! descriptor such as the standard input need not be made non-blocking.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -37,18 +36,18 @@ const MOST_PER_READ: u64 = 1 << 20;
 /// How long a wait for data lasts at most.
 const PATIENCE: Nanos = Nanos::from_millis(100);
 
-/// What is known about a stream from elsewhere than from itself.
+/// The properties of a stream that its user states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamInfo {
     /// Channels, resolution, container.
     pub layout: Layout,
     /// Frames per second.
     pub rate: Option<SampleRate>,
-    /// What its sender promises that the data are.
+    /// The pattern of the data that the sender promises.
     pub pattern: Option<Pattern>,
-    /// It ends after so many frames, rounded up to whole grains.
+    /// The stream ends after this many frames, rounded up to whole grains.
     pub frames: Option<Frames>,
-    /// What it is called.
+    /// Its name.
     pub hardware: String,
 }
 
@@ -73,11 +72,11 @@ pub struct ReaderSource {
     input: Input,
     /// Bytes still wanted.
     wanted: u64,
-    /// The beginning of a grain whose rest was not there yet.
+    /// The beginning of an incomplete grain.
     begun: Vec<u8>,
     committed: u64,
     lost: u64,
-    /// Bytes that the kernel held when it was told to stop and that are still there.
+    /// After a stop: the bytes that are still to be taken from the kernel.
     stopping: Option<u64>,
     ended: Option<End>,
 }
@@ -93,7 +92,7 @@ impl ReaderSource {
     /// Reads from a connection.
     ///
     /// # Errors
-    /// The system does not let it be switched to not blocking.
+    /// The system refuses to make it non-blocking.
     pub fn connected(stream: TcpStream, about: StreamInfo) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self::new(File::from(OwnedFd::from(stream)), about))
@@ -131,7 +130,7 @@ impl ReaderSource {
         Next::Ended(end)
     }
 
-    /// What has come and was not taken. A file keeps what is not taken, so nothing of it need be drained.
+    /// Bytes that have come and were not taken. A file keeps its data, so it need not be drained.
     fn held_by_the_kernel(&self) -> u64 {
         match &self.input {
             Input::Open(file) if !file.metadata().is_ok_and(|about| about.is_file()) => readable_bytes(file.as_fd()),
@@ -139,7 +138,7 @@ impl ReaderSource {
         }
     }
 
-    /// Nothing more is there now.
+    /// Waits for more data; after a stop ends instead.
     fn wait_or_stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
         match &self.input {
             _ if self.stopping.is_some() => self.finish(End::Stopped, now, ring),
@@ -266,7 +265,7 @@ impl Source for ReaderSource {
     }
 }
 
-/// Errors of accepting that concern one caller only.
+/// Whether an error of `accept` concerns a single connection only.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }

@@ -1,6 +1,6 @@
-//! [`UdpSource`]: datagrams as a source. Nobody can make their sender wait: it is clocked.
+//! [`UdpSource`]: receives datagrams. It is a clocked source, because nobody can make the sender wait.
 //!
-//! A datagram is a header, which may hold its number, and whole grains. What can be known about loss:
+//! A datagram is a header, which may hold its number, and whole grains. Which losses can be known:
 //!
 //! | lost | with numbers | without |
 //! |---|---|---|
@@ -8,34 +8,34 @@
 //! | by this computer's kernel, whose receive buffer was full | a gap, cause `buffer_full` or `served_late` | the same, by the kernel's count |
 //! | before the first datagram, and on the network after the last | cannot be known | cannot be known |
 //!
-//! A lost datagram's frames are counted by the size that all have; where numbers are given, all but the last must have the
-//! same. Where a loss cannot be counted (the kernel dropped datagrams of a stream whose sizes vary) the source fails rather than
-//! guess.
+//! The frames of a lost datagram are computed from the size that all datagrams have. With numbers, all but the last must have the
+//! same size. If a loss cannot be counted (the kernel dropped datagrams of a stream whose sizes vary), the source fails rather
+//! than guess.
 //!
-//! **Whom it hears.** The senders that it is bound to, or else the one whose datagram was the first to fit. Others are ignored.
+//! **Accepted senders.** The named senders, or the sender of the first datagram that fits. Others are ignored.
 //!
-//! **What a stray datagram can do.** It is ignored and counted ([`Ignored`]), never the end of the recording: if it comes from
-//! elsewhere, is not whole frames, is larger than the others, or comes late or twice. A shorter one is kept; if others follow,
-//! what it lacks is a gap, for the next one's place is known by its number.
+//! **Stray datagrams** never end the recording. A datagram is ignored and counted ([`Ignored`]) if it comes from another sender,
+//! is not whole frames, is larger than the others, or comes late or twice. A shorter one is kept. If others follow, its missing
+//! part becomes a gap, because the number of the next one tells its place.
 //!
-//! **Numbers that do not go on.** One that is a little ahead is a loss, and a gap at once. One that lies behind may be late, or
-//! of a sender that began anew; one far ahead may be a long loss, or nonsense. Such datagrams are held until [`CONFIRM`] have
-//! come in a row, each the next of the one before, and none that goes on from the old number:
+//! **Numbers out of sequence.** A number slightly ahead is a loss and becomes a gap at once. A lower number may be a late
+//! datagram or a restarted sender; one far ahead may be a long loss or an error. Such datagrams are held until [`CONFIRM`] of
+//! them have come in a row with consecutive numbers, and none that continues the old sequence:
 //!
 //! ```text
 //!             1 number not due                    3 as many as confirm it
 //!   going on ──────────────────→ held, counting ─────────────────────────→ going on from there, behind a gap
 //!       ↑                            │
-//!       └────────────────────────────┘ 2 a datagram that goes on, or one that is not next: what is held is ignored
+//!       └────────────────────────────┘ 2 a datagram that continues, or one out of the new sequence: ignore those held
 //! ```
 //!
-//! Then the gap is as long as the numbers say if they are ahead and the time since the last datagram has room for so much. If
-//! not, the sender began anew: how much is missing nobody knows, so the gap is as long as the rate says, a grain at least. A
-//! sender that begins anew within its first [`CONFIRM`] numbers looks like one that repeats itself. A sender at another port
-//! of the same computer is taken for the same one, begun anew, if its datagrams are numbered and confirm it in the same way.
+//! Then the gap is as long as the numbers say, if they are ahead and the time since the last datagram has room for that much.
+//! Otherwise the sender has restarted and the loss is unknown: the gap is as long as the rate says, at least one grain. A sender
+//! that restarts within its first [`CONFIRM`] numbers looks like one that repeats itself. A sender at another port of the same
+//! computer counts as the same sender, restarted, if its datagrams are numbered and confirm it in the same way.
 //!
-//! The kernel's receive buffer is the FIFO. What is in it is not counted as produced before it is received. If there is no room
-//! in the ring datagrams are left there, until it overflows.
+//! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are received. If the ring is full,
+//! datagrams stay in the receive buffer until it overflows.
 
 mod sequence;
 
@@ -54,22 +54,22 @@ use hairspring_ring::units::{ByteRate, Bytes};
 
 pub use sequence::{MOST_HEADER_BYTES, Sequence};
 
-/// No datagram is larger.
+/// The largest possible datagram.
 const MOST_DATAGRAM_BYTES: usize = 65_536;
 
 /// Most bytes that one call moves.
 const MOST_PER_CALL: u64 = 4 << 20;
 
-/// How long a wait for data lasts at most.
+/// The longest wait for data.
 const PATIENCE: Nanos = Nanos::from_millis(100);
 
 /// When to look for room again.
 const SOON: Nanos = Nanos::from_millis(1);
 
-/// A number so little ahead is a loss. It is no more, so that one wrong number makes no large gap.
+/// A number at most this far ahead is a loss. The limit is small, so that one wrong number makes no large gap.
 const NEAR: u64 = 64;
 
-/// So many numbers in a row that do not go on from the old ones are the new ones.
+/// This many consecutive numbers out of the old sequence start a new sequence.
 pub const CONFIRM: u32 = 32;
 
 /// A source that receives datagrams.
@@ -82,48 +82,48 @@ pub struct UdpSource {
     fifo: Bytes,
     peer: Peer,
     buffer: Vec<u8>,
-    /// Samples that were received and wait for room, in order; the bytes before `placed` are in the ring.
+    /// Received samples that wait for room, in order; the bytes before `placed` are in the ring.
     ready: Vec<u8>,
     placed: usize,
-    /// Bytes of samples of the first datagram …
+    /// Bytes of samples in the first datagram.
     payload_bytes: Option<u64>,
-    /// … and whether others had other sizes.
+    /// Whether other datagrams had other sizes.
     varies: bool,
-    /// What the last datagram lacked to that size; of numbered ones.
+    /// Bytes that the last datagram lacked to that size; only with numbers.
     short_bytes: u64,
     expected: Option<u64>,
     trial: Trial,
-    /// When the first and the last datagram came that were kept.
+    /// When the first datagram that was kept came, and the last.
     first_at: Option<Instant>,
     last_at: Instant,
-    /// The kernel's count when the last datagram came that was kept.
+    /// The kernel's count of drops at the last datagram that was kept.
     drops: u32,
-    /// Whether there was no room in the ring since the kernel's buffer was empty last.
+    /// Whether the ring was full at any time since the kernel's buffer was last empty.
     was_full: bool,
     committed: u64,
     lost: u64,
     ignored: Ignored,
-    /// Bytes that may still be received after it was told to stop.
+    /// After a stop: the bytes that may still be received.
     stopping: Option<u64>,
     ended: Option<End>,
 }
 
-/// Whose datagrams are taken.
+/// The accepted senders.
 #[derive(Debug)]
 enum Peer {
-    /// Those of the first whose datagram fits.
+    /// Not decided: the sender of the first datagram that fits.
     First,
-    /// Those of this one, which was the first.
+    /// This one, which was the first.
     Kept(SocketAddr),
-    /// Those of these; port 0 stands for all ports.
+    /// These; port 0 stands for all ports.
     Named(Vec<SocketAddr>),
 }
 
-/// Whose a datagram is.
+/// The origin of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sender {
     Ours,
-    /// From the same computer as ours.
+    /// Another port of our sender's computer.
     Neighbour,
     Foreign,
 }
@@ -142,13 +142,13 @@ impl Peer {
     }
 }
 
-/// Datagrams whose numbers do not go on, held until they are confirmed.
+/// Datagrams whose numbers are out of sequence, held until they are confirmed.
 #[derive(Debug)]
 struct Trial {
     from: SocketAddr,
-    /// Whether that is where our datagrams come from.
+    /// Whether that is our sender.
     ours: bool,
-    /// How far ahead of the number that was due the first of them is.
+    /// How far the first of them is ahead of the expected number.
     ahead: i64,
     next: u64,
     count: u32,
@@ -159,17 +159,17 @@ struct Trial {
 enum Judgement {
     /// Its samples go into the ring.
     Keep,
-    /// It was counted, or is held; what is ready goes into the ring.
+    /// It was counted, or is held; samples that are ready go into the ring.
     Next,
     End(End),
 }
 
 impl UdpSource {
-    /// Receives on a socket that is bound, and joined if it is for a group. `fifo` is the wanted size of the kernel's buffer;
-    /// `from` are the senders that are heard, with port 0 for all of a computer's, and if there are none the first is kept.
+    /// Receives on a socket that is bound and has joined its group, if any. `fifo` is the requested size of the kernel's buffer.
+    /// `from` are the accepted senders, with port 0 for all ports of a computer; if it is empty, the first sender is accepted.
     ///
     /// # Errors
-    /// The system does not let the socket be set up.
+    /// The system refuses a setting of the socket.
     pub fn new(
         socket: UdpSocket,
         sequence: Option<Sequence>,
@@ -210,15 +210,15 @@ impl UdpSource {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system's error.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// What is missing until the last frame that is wanted, in bytes.
+    /// The bytes that are still wanted.
     fn wanted(&self) -> u64 {
         self.about.total_bytes() - self.committed - self.lost
     }
@@ -229,7 +229,7 @@ impl UdpSource {
         Next::Ended(end)
     }
 
-    /// Declares so many datagrams lost; how it ends, if it does.
+    /// Declares this many datagrams lost. Returns the end of the source if the loss ends it.
     fn lose(&mut self, datagrams: u64, cause: GapCause, now: Instant, ring: &mut Producer) -> Option<End> {
         let Some(payload_bytes) = self.payload_bytes.filter(|_| !self.varies) else {
             return Some(End::Failed(libc::EMSGSIZE));
@@ -249,12 +249,12 @@ impl UdpSource {
         if stops { Some(End::Overrun) } else { None }
     }
 
-    /// Why the kernel dropped something.
+    /// The cause of a drop by the kernel.
     fn cause(&self) -> GapCause {
         if self.was_full { GapCause::BufferFull } else { GapCause::ServedLate }
     }
 
-    /// Looks at the datagram in the buffer, and declares what is missing before it.
+    /// Judges the datagram in the buffer, and declares the loss before it.
     fn judge(&mut self, (length, drops, from): Received, now: Instant, ring: &mut Producer) -> Judgement {
         let sender = self.peer.knows(from);
         let payload_bytes = length.saturating_sub(self.header_bytes) as u64;
@@ -262,7 +262,7 @@ impl UdpSource {
         let number = self.sequence.map(|sequence| (sequence, sequence.read(&self.buffer[..length])));
         let fits = match number {
             None => is_whole,
-            // Of numbered ones none is larger, for then nobody knew how many frames a missing one has.
+            // With numbers none may be larger, because the frames of a missing datagram would be unknown.
             Some((_, number)) => {
                 is_whole && number.is_some() && self.payload_bytes.is_none_or(|usual| payload_bytes <= usual)
             }
@@ -301,7 +301,7 @@ impl UdpSource {
             _ => (u64::from(dropped), self.cause()),
         };
         self.drops = drops;
-        // What was dropped before the first of all is not part of the stream.
+        // Drops before the very first datagram are not part of the stream.
         if lost.0 > 0
             && self.payload_bytes.is_some()
             && let Some(end) = self.lose(lost.0, lost.1, now, ring)
@@ -315,7 +315,7 @@ impl UdpSource {
         Judgement::Keep
     }
 
-    /// Holds a datagram whose number does not go on, until enough of them have come.
+    /// Holds a datagram whose number is out of sequence, until enough of them have come.
     #[expect(clippy::too_many_arguments, reason = "what is known of one datagram")]
     fn hold(
         &mut self,
@@ -344,7 +344,7 @@ impl UdpSource {
         if self.trial.count < CONFIRM { Judgement::Next } else { self.adopt(drops, now, ring) }
     }
 
-    /// Goes on from the numbers on trial.
+    /// Continues with the held numbers.
     fn adopt(&mut self, drops: u32, now: Instant, ring: &mut Producer) -> Judgement {
         let usual = self.payload_bytes.unwrap_or(0);
         let by_clock = self.bytes_since_last(now);
@@ -360,7 +360,7 @@ impl UdpSource {
                 (missing / grain_bytes * grain_bytes).max(grain_bytes)
             }
         };
-        // The stream ended short before, and began anew: then nothing is missing of the last datagram.
+        // The stream ended with a short datagram and restarted, so nothing is missing from that datagram.
         self.short_bytes = 0;
         if let Some(end) = self.lose_bytes(bytes, GapCause::Source, now, ring) {
             return Judgement::End(end);
@@ -374,7 +374,7 @@ impl UdpSource {
         Judgement::Next
     }
 
-    /// What the sender must have sent since the last datagram that was kept: by its rate, or by what it sent until then.
+    /// The bytes that the sender must have sent since the last datagram that was kept, from its rate or its average so far.
     fn bytes_since_last(&self, now: Instant) -> Option<u64> {
         let layout = self.about.layout;
         if let Some(rate) = self.about.rate {
@@ -384,7 +384,7 @@ impl UdpSource {
         Some((rate.bytes_per_s() * (now - self.last_at).count() as f64 / 1e9) as u64)
     }
 
-    /// Counts what is held as ignored.
+    /// Counts the held datagrams as ignored and drops them.
     fn forget_trial(&mut self) {
         let count = u64::from(std::mem::take(&mut self.trial.count));
         self.trial.samples.clear();
@@ -410,7 +410,7 @@ impl UdpSource {
         false
     }
 
-    /// Puts what is ready into the ring, datagram by datagram; whether all of it is there.
+    /// Puts the ready samples into the ring, datagram by datagram. Returns whether all of them are there.
     fn put_ready(&mut self, ring: &mut Producer) -> bool {
         let ready = std::mem::take(&mut self.ready);
         let usual = self.payload_bytes.filter(|_| self.sequence.is_some());
@@ -431,7 +431,7 @@ impl UdpSource {
         all
     }
 
-    /// The kernel has nothing more.
+    /// Waits, because the kernel has no more datagrams.
     fn drained(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let behind = match self.payload_bytes {
             Some(_) if self.was_full || self.stopping.is_some() => descriptor::drops(&self.socket),
@@ -442,19 +442,19 @@ impl UdpSource {
             let end = if behind > 0 { self.lose(behind.into(), self.cause(), now, ring) } else { None };
             return self.end(end.unwrap_or(End::Stopped));
         }
-        // Those that were dropped at the end of the queue are found with the next datagram; the reason is kept until then.
+        // Drops at the end of the queue show with the next datagram, so the reason is kept until then.
         self.was_full &= behind > 0;
         Next::Readable(now + PATIENCE)
     }
 
-    /// There is no room.
+    /// Waits for room.
     fn full(&mut self, now: Instant) -> Next {
         self.was_full = true;
         if self.stopping.is_some() { Next::Room } else { Next::At(now + SOON) }
     }
 }
 
-/// Whether so many bytes fit into the ring; makes room by its policy.
+/// Whether this many bytes fit into the ring; makes room if the policy allows it.
 fn make_room(bytes: u64, grain_bytes: u64, ring: &mut Producer) -> bool {
     ring.room() >= bytes || (ring.on_overrun() == OnOverrun::Overwrite && ring.evict(bytes, grain_bytes) >= bytes)
 }
@@ -533,7 +533,7 @@ impl Source for UdpSource {
     }
 
     fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
-        // What had come until now is at most what the kernel's buffer holds; what goes on coming is not waited for.
+        // The datagrams that have come are at most a bufferful; later ones are not waited for.
         self.stopping.get_or_insert(self.fifo.0 * 2);
         self.service(now, ring)
     }

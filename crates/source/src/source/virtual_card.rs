@@ -1,4 +1,4 @@
-//! [`VirtualCard`]: a card made of a clock. It produces at its rate whether or not anybody takes the data.
+//! [`VirtualCard`]: a card in software. It produces data at its rate whether or not anybody takes them.
 //!
 //! ```text
 //!            rate            bus                room
@@ -6,17 +6,17 @@
 //!                     │ full: the newest is lost
 //! ```
 //!
-//! What has been produced follows from the time alone, in whole grains. The data in the FIFO do not exist as bytes: they are
-//! computed when they move into the ring, at their place, so the card costs as much as a driver that copies. Between two
-//! services nothing moves; what does not fit into the FIFO until then is lost, exactly as many frames as that is.
+//! The time alone determines what has been produced, in whole grains. The FIFO holds no bytes: the data are computed in place
+//! when they move into the ring, so the card costs as much as a driver that copies. Data move only during a call. What does not
+//! fit into the FIFO until the next call is lost, to the exact frame.
 //!
-//! With `overwrite` the card asks for the place of the oldest data when its FIFO is more than half full, so that the FIFO is
-//! not what overflows.
+//! With `overwrite` the card evicts the ring's oldest data when its FIFO is more than half full, so that the FIFO does not
+//! overflow.
 //!
-//! **Disturbances**, as data: late interrupts (`jitter`: each wish to be called is late by a pseudo-random span up to it), a bus
-//! that is busy (`hiccups`), a bus that is slow (`bus`). They are the same in every run with the same times.
+//! **Disturbances** are settings: late interrupts (`jitter`: each interrupt is late by a pseudo-random span up to it), pauses of
+//! the bus (`hiccups`), and a slow bus (`bus`). They are the same in every run with the same times.
 //!
-//! It does not wait, and does not look at a clock: the same calls give the same stream, in virtual time too.
+//! The card never waits and never reads a clock, so the same calls give the same stream, also in virtual time.
 
 mod fifo;
 mod unpaced;
@@ -39,16 +39,16 @@ const MOST_PER_CALL: u64 = 4 << 20;
 /// Bytes that are published at once, so that the consumer can begin while the rest is computed; they stay in the cache.
 const PIECE_BYTES: u64 = 256 << 10;
 
-/// The card is not woken more often than this, but to save a small FIFO.
+/// The shortest time between two interrupts, unless a small FIFO needs a shorter one.
 const SHORTEST_PERIOD: Nanos = Nanos::from_millis(1);
 
-/// The card is woken at least so often: its counters are what people look at.
+/// The longest time between two interrupts, so that the counters stay current.
 const LONGEST_PERIOD: Nanos = Nanos::from_millis(50);
 
-/// No machine wakes a thread more often than this for long.
+/// The shortest sleep that a machine can keep up for long.
 const LEAST_SLEEP: Nanos = Nanos::from_micros(10);
 
-/// A time when the card's bus does not deliver.
+/// A pause of the card's bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hiccup {
     /// When it begins, after the start of the card.
@@ -57,7 +57,7 @@ pub struct Hiccup {
     pub lasts: Nanos,
 }
 
-/// What a virtual card is like.
+/// The properties of a virtual card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Channels, resolution, container.
@@ -70,11 +70,11 @@ pub struct Settings {
     pub fifo: Bytes,
     /// Interrupts are late by up to this.
     pub jitter: Nanos,
-    /// When the bus does not deliver.
+    /// The pauses of the bus.
     pub hiccups: Vec<Hiccup>,
-    /// What the bus carries at most.
+    /// The highest rate of the bus.
     pub bus: Option<ByteRate>,
-    /// After so many frames the card has finished; rounded up to whole grains.
+    /// The card ends after this many frames, rounded up to whole grains.
     pub frames: Option<Frames>,
 }
 
@@ -88,12 +88,12 @@ pub struct VirtualCard {
     start: Option<Instant>,
     produced: u64,
     fifo: Fifo,
-    /// What the bus could have carried until `bus_at` and did not, in bytes.
+    /// Bytes that the bus could have carried until `bus_at` but did not.
     bus_credit: f64,
     bus_at: Instant,
     /// How many times it asked to be called.
     wakes: u64,
-    /// Nothing is produced any more, and why; the FIFO may still hold data.
+    /// Why the card produces nothing any more; the FIFO may still hold data.
     ending: Option<End>,
     ended: Option<End>,
 }
@@ -118,7 +118,7 @@ impl VirtualCard {
         }
     }
 
-    /// Lets the FIFO take in what was produced until now.
+    /// Puts into the FIFO what was produced until now.
     fn arrive(&mut self, now: Instant, ring: &mut Producer) {
         if self.ending.is_some() {
             return;
@@ -130,7 +130,7 @@ impl VirtualCard {
         let grain_bytes = self.grain_bytes;
         let lost = self.fifo.arrive(new, now, |lost| {
             let (room, capacity) = (ring.room(), ring.fill().capacity.0);
-            // A loss larger than any room is nobody's fault but the service's, if the ring was not full.
+            // A loss larger than the ring is the fault of a late call if the ring was not full.
             let late = room >= lost.saturating_mul(grain_bytes) || room >= capacity / 2;
             if late { GapCause::ServedLate } else { GapCause::BufferFull }
         });
@@ -142,7 +142,7 @@ impl VirtualCard {
         }
     }
 
-    /// Moves from the FIFO into the ring; whether more could be moved at once.
+    /// Moves data from the FIFO into the ring. Returns whether more could be moved at once.
     fn deliver(&mut self, now: Instant, ring: &mut Producer) -> bool {
         let bus = self.bus_grains(now);
         let per_call = (MOST_PER_CALL / self.grain_bytes).max(1);
@@ -156,7 +156,7 @@ impl VirtualCard {
             let wanted = present.min((PIECE_BYTES / self.grain_bytes).max(1)).min(most);
             let mut room = ring.room() / self.grain_bytes;
             if room < wanted && self.ending.is_none() && self.fifo.is_more_than_half_full() {
-                // Of a small ring not everything at once: its newest are worth more than the FIFO's.
+                // Does not evict all of a small ring at once, because its newest data are worth more than those in the FIFO.
                 let most = (ring.fill().capacity.0 / self.grain_bytes / 4).max(1);
                 room = ring.evict(wanted.min(most) * self.grain_bytes, self.grain_bytes) / self.grain_bytes;
             }
@@ -171,7 +171,7 @@ impl VirtualCard {
             most -= grains;
             self.bus_credit -= length as f64;
         }
-        // An idle bus does not save up.
+        // An idle bus does not accumulate capacity.
         self.bus_credit = 0.0;
         false
     }
@@ -182,7 +182,7 @@ impl VirtualCard {
         ring.gap(Gap { first: Frames(first), frames: Frames(frames), cause: lost.cause, found: lost.found });
     }
 
-    /// What the bus can carry now, in grains.
+    /// The grains that the bus can carry now.
     fn bus_grains(&mut self, now: Instant) -> u64 {
         if self.hiccup_until(now).is_some() {
             return 0;
@@ -201,14 +201,14 @@ impl VirtualCard {
         (self.bus_credit / self.grain_bytes as f64) as u64
     }
 
-    /// Until when the bus does not deliver, if it does not.
+    /// The end of the present pause of the bus, if there is one.
     fn hiccup_until(&self, now: Instant) -> Option<Instant> {
         let start = self.start?;
         let spans = self.settings.hiccups.iter().map(|hiccup| (start + hiccup.at, start + hiccup.at + hiccup.lasts));
         spans.filter(|(begin, end)| *begin <= now && now < *end).map(|(_, end)| end).max()
     }
 
-    /// Moves what there is, and says what it wants.
+    /// Moves the available data, and returns when to be called again.
     fn move_on(&mut self, now: Instant, ring: &mut Producer) -> Next {
         if let Some(end) = self.ended {
             return Next::Ended(end);
@@ -232,13 +232,13 @@ impl VirtualCard {
         if self.ending.is_some() {
             let fill = ring.fill();
             let full = fill.capacity.0 - fill.now.0 < self.grain_bytes;
-            // Not full: then the bus holds it up, or the gaps that wait for being seen.
+            // If the ring is not full, the bus is slow or its list of gaps is full.
             return if full { Next::Room } else { Next::At(now + SHORTEST_PERIOD) };
         }
         Next::At(self.next_interrupt(now, ring))
     }
 
-    /// When enough has come together for the consumer, or the FIFO wants to be emptied, or all is produced.
+    /// When enough data have gathered for the consumer, the FIFO must be emptied, or all data are produced.
     fn next_interrupt(&mut self, now: Instant, ring: &Producer) -> Instant {
         let rate = self.settings.rate;
         let due = rate.time_of(Frames((ring.notify().0 / self.grain_bytes).saturating_mul(self.grain_frames)));
@@ -251,7 +251,7 @@ impl VirtualCard {
         (now + period).min(last) + Nanos::new(late_ns as i64)
     }
 
-    /// Not a single grain fits into the ring, ever.
+    /// Fails, because the ring is smaller than a grain.
     fn give_up(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let lost = self.fifo.give_up(now);
         self.declare(lost, ring);

@@ -15,7 +15,7 @@
 //! 9  begun      realtime:i64 monotonic:i64 within:i64
 //! ```
 //!
-//! The kinds and payloads never change; a new meaning takes a new kind, which older readers pass over.
+//! A kind and its payload never change. A new meaning gets a new kind, which older readers skip.
 
 use std::fmt;
 
@@ -29,24 +29,24 @@ use hairspring_ring::units::Frames;
 /// The first bytes of every record: the format and its version.
 const MAGIC: [u8; 4] = *b"hsJ1";
 
-/// Where the kind stands, and the payload after it.
+/// The offset of the kind; the payload follows it.
 const KIND_AT: usize = 16;
 
 /// Why 64 bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// They do not begin as a record does.
+    /// They do not begin with the magic of a record.
     NotARecord,
     /// They do not match their checksum.
     Checksum,
-    /// They match their checksum but hold a value that no record has.
+    /// They match their checksum but hold an invalid value.
     Value(&'static str),
 }
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotARecord => f.write_str("it does not begin as a record does"),
+            Self::NotARecord => f.write_str("it does not begin with the magic of a record"),
             Self::Checksum => f.write_str("it does not match its checksum"),
             Self::Value(what) => write!(f, "it holds {what}; a newer version may have written it"),
         }
@@ -56,7 +56,7 @@ impl fmt::Display for DecodeError {
 impl std::error::Error for DecodeError {}
 
 impl Record {
-    /// The record as it stands in the file, with this sequence number.
+    /// Encodes the record for the file, with this sequence number.
     pub fn encode(&self, sequence: u64) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -93,7 +93,7 @@ impl Record {
         bytes
     }
 
-    /// The sequence number and the record that stand in 64 bytes; no record for a kind that this version does not know.
+    /// Decodes 64 bytes into a sequence number and a record; `None` for a kind that this version does not know.
     ///
     /// # Errors
     /// See [`DecodeError`].

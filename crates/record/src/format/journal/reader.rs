@@ -1,28 +1,28 @@
-//! Reads a journal back, as far as it can be believed.
+//! Reads a journal up to the first record that cannot be trusted.
 
 use std::fmt;
 
 use super::{DecodeError, RECORD_BYTES, Record};
 
-/// A journal as it stands in a file.
+/// The bytes of a journal file.
 #[derive(Clone, Copy, Debug)]
 pub struct Journal;
 
-/// What a journal says.
+/// The contents of a journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JournalContents {
-    /// The records that can be believed, in order; the first is [`Record::Start`].
+    /// The valid records, in order; the first is [`Record::Start`].
     pub records: Vec<Record>,
-    /// The sequence number of each of them. Records of an unknown kind leave out numbers.
+    /// The sequence number of each of them. Records of an unknown kind leave numbers out.
     pub sequences: Vec<u64>,
-    /// Length of the part that they stand in. What lies behind is not believed.
+    /// The length of the part that holds them. What follows is not trusted.
     pub valid_bytes: u64,
-    /// Records of a kind that this version does not know.
+    /// The number of records of a kind that this version does not know.
     pub unknown: u64,
     /// Why reading stopped before the end of the file, if it did.
     pub stopped: Option<Stopped>,
-    /// Whole records behind the place where reading stopped, which match their checksum and stand where their sequence
-    /// number says. A crash leaves none; damage in the middle of a journal does.
+    /// Valid records after the place where reading stopped: they match their checksum and lie where their sequence number says. A
+    /// crash leaves none. Damage in the middle of a journal does.
     pub beyond: Vec<(u64, Record)>,
 }
 
@@ -31,11 +31,11 @@ pub struct JournalContents {
 pub enum Stopped {
     /// The file ends within a record.
     Torn,
-    /// There are only zeros, as where space was reserved or a power cut came before the bytes did.
+    /// There are only zeros: the space was reserved, or the power failed before the bytes were written.
     Blank,
     /// The bytes at this place are not a record.
     Damaged(DecodeError),
-    /// A record has another sequence number than the one that stands here.
+    /// The record has the sequence number of another place.
     Sequence(u64),
     /// The first record is not a start, or a later one is.
     Start,
@@ -54,9 +54,9 @@ impl fmt::Display for Stopped {
 }
 
 impl Journal {
-    /// Reads the records up to the first that cannot be believed, and looks whether there are more behind it.
+    /// Reads the records up to the first invalid one, and looks for valid ones after it.
     ///
-    /// Never panics; takes memory in proportion to the bytes.
+    /// Never panics. Takes memory in proportion to the bytes.
     pub fn read(bytes: &[u8]) -> JournalContents {
         let mut contents = JournalContents::default();
         let (slots, rest) = bytes.as_chunks::<RECORD_BYTES>();

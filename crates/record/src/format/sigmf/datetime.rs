@@ -1,10 +1,10 @@
-//! A time of day as SigMF wants it: RFC 3339, in UTC, with as many decimals as are known.
+//! A time of day in the form that SigMF requires: RFC 3339, in UTC, with as many decimals as are known.
 
 use hairspring_machine::Nanos;
 use jiff::Timestamp;
 
-/// As `2026-11-21T15:44:43.000000001Z`, of a moment that is known to `within`: only decimals larger than `within` are written. For
-/// any `Nanos`: 1677 to 2262.
+/// Formats a moment that is known to `within`, for example `2026-11-21T15:44:43.000000001Z`. Decimals smaller than `within` are
+/// left out. Works for any `Nanos`: 1677 to 2262.
 pub(super) fn datetime(since_1970: Nanos, within: Nanos) -> String {
     let known = (1..=9_u32).take_while(|digits| within.count() <= 10_i64.pow(9 - digits)).count();
     // Every `Nanos` is within the range of a timestamp, so the default is never taken.

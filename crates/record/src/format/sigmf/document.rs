@@ -22,8 +22,8 @@ const NAME: &str = "hairspring";
 /// The state of a recording that has not ended.
 const RECORDING: &str = "recording";
 
-/// Gaps and triggers that are also written as annotations, for tools that know nothing of the extension. The list in
-/// `hairspring:result` is whole.
+/// The most gaps and triggers that are also written as annotations, for tools that do not know the extension. The list in
+/// `hairspring:result` is complete.
 const MOST_ANNOTATIONS: usize = 10_000;
 
 #[derive(Serialize, Deserialize)]
@@ -171,7 +171,7 @@ struct Capture {
 }
 
 impl Capture {
-    /// A piece of the file that holds no frame: a block that was meant for it went to another target.
+    /// A piece of the file without frames: the block that was planned for it went to another target.
     fn hole(sample_start: u64, frames: u64) -> Self {
         Self { sample_start, global_index: None, datetime: None, frames: Some(frames) }
     }
@@ -189,7 +189,7 @@ struct Annotation {
     comment: String,
 }
 
-/// The metadata of one member as it stands in the file. Without a closing its state is `recording`.
+/// Renders the metadata of one member. Without a closing its state is `recording`.
 ///
 /// Segments that follow one another in the file and in the source become one.
 pub fn render(about: &About, closing: Option<&Closing>, segments: &[StoredSegment]) -> Vec<u8> {
@@ -259,7 +259,7 @@ fn captures(about: &About, segments: &[StoredSegment], frames_per_sample: u64) -
     if captures.is_empty() {
         captures.push(Capture { sample_start: 0, global_index: None, datetime: None, frames: None });
     }
-    // By the source's own clock, as far as it is known; of the first frame of all it is the time of the start.
+    // Computed from the source's own rate, if it is known. The first frame has the time of the start.
     let first = segments.first().map_or(Frames(0), |segment| segment.first);
     let since = match about.rate {
         Some(rate) => Some(rate.time_of(first)),
@@ -296,7 +296,7 @@ fn annotations(closing: &Closing, segments: &[StoredSegment], frames_per_sample:
     let behind = segments.iter().map(|segment| segment.sample_start.0 + segment.frames.0);
     let holes = std::iter::once(0).chain(behind).zip(segments).filter_map(|(end, segment)| {
         let sample_count = segment.sample_start.0.checked_sub(end).filter(|frames| *frames > 0)? / frames_per_sample;
-        let comment = "no samples: a block that was meant for this place is in another file".to_owned();
+        let comment = "no samples: the block planned for this place is in another file".to_owned();
         Some(Annotation { sample_start: end / frames_per_sample, sample_count, label: "hole".to_owned(), comment })
     });
     let all = gaps.take(MOST_ANNOTATIONS).chain(triggers.take(MOST_ANNOTATIONS)).chain(holes.take(MOST_ANNOTATIONS));
@@ -360,13 +360,13 @@ fn result_of(closing: &Closing) -> Result {
     }
 }
 
-/// Reads metadata back. Keys that are not known are passed over; what is needed must be there and must fit together.
+/// Reads metadata back. Unknown keys are skipped. The required keys must be present and consistent.
 ///
 /// # Errors
 /// See [`SigmfError`].
 pub fn parse(bytes: &[u8]) -> std::result::Result<(About, Option<Closing>, Vec<StoredSegment>), SigmfError> {
     let value = |what: &str| SigmfError::Value(what.to_owned());
-    // The version first: of a newer one nothing else need be readable.
+    // The version comes first, because a newer version need not be readable otherwise.
     let head: Head = serde_json::from_slice(bytes).map_err(|error| SigmfError::NotSigmf(error.to_string()))?;
     let ours = head.global.extensions.into_iter().find(|extension| extension.name == NAME);
     let version = ours.ok_or(SigmfError::Foreign)?.version;
@@ -463,7 +463,7 @@ fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, Sigmf
         });
     }
     let ledger = result.ledger;
-    // Recordings of older versions do not have them; what a newer one counts besides is passed over.
+    // Recordings of older versions do not have them. Counts that only a newer version knows are skipped.
     let (datagrams, triggers) = (result.ignored_datagrams, result.missed_triggers);
     let ignored = Ignored::default().named().map(|(name, _)| datagrams.get(name).copied().unwrap_or(0));
     let missed = Missed::default().named().map(|(name, _)| triggers.get(name).copied().unwrap_or(0));
@@ -507,7 +507,7 @@ fn segments_of(captures: Vec<Capture>, frames_per_sample: u64) -> std::result::R
     let mut segments = Vec::with_capacity(captures.len());
     let mut next = 0_u64;
     for capture in captures {
-        // The one capture of a recording that is still empty has no length.
+        // An empty recording has one capture without length.
         let Some(frames) = capture.frames else { continue };
         let sample_start = capture.sample_start.checked_mul(frames_per_sample);
         let (Some(end), true) = (next.checked_add(frames), sample_start == Some(next)) else {

@@ -1,4 +1,4 @@
-//! SigMF of other programs: enough of it to play and to export the samples.
+//! Reads SigMF of other programs, as far as playing and exporting the samples needs it.
 
 use serde::Deserialize;
 
@@ -9,9 +9,9 @@ use hairspring_ring::units::{Frames, SampleRate};
 /// A SigMF recording that another program wrote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Foreign {
-    /// Real channels; a complex sample is two of them, I before Q.
+    /// Real channels; a complex sample counts as two, I before Q.
     pub layout: Layout,
-    /// Frames per second, if it says so; rounded to a millihertz.
+    /// Frames per second, rounded to a millihertz; `None` if the metadata state none.
     pub rate: Option<SampleRate>,
     /// What the device is called.
     pub hardware: String,
@@ -56,10 +56,10 @@ struct StoredSegment {
     header_bytes: u64,
 }
 
-/// Reads metadata without regard to our extension.
+/// Reads metadata and ignores our extension.
 ///
 /// # Errors
-/// Not SigMF, or of a kind that cannot be shown here: other data types, headers within the data.
+/// It is not SigMF, or of an unsupported kind: another data type, headers within the data.
 pub fn parse_foreign(bytes: &[u8]) -> Result<Foreign, SigmfError> {
     let document: Document = serde_json::from_slice(bytes).map_err(|error| SigmfError::NotSigmf(error.to_string()))?;
     let global = document.global;

@@ -1,4 +1,4 @@
-//! [`StoredSegment`]: what SigMF calls a capture, a piece of a data file in which no frame is missing.
+//! [`StoredSegment`]: a piece of a data file in which no frame is missing. SigMF calls it a capture.
 
 use crate::timeline::Timeline;
 use hairspring_ring::units::{Bytes, Frames};

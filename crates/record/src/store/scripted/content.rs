@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::script::Chance;
 
-/// What a disk writes wholly or not at all.
+/// The unit that a disk writes wholly or not at all, in bytes.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-/// Bytes that are kept together. Blocks that are not there are zeros.
+/// Size of the blocks in memory. A missing block is all zeros.
 const BLOCK_BYTES: usize = 4096;
 
 /// The bytes of a file.
@@ -76,14 +76,14 @@ impl Content {
     }
 }
 
-/// What changes a file.
+/// A change of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Write {
         at: u64,
         bytes: Arc<[u8]>,
     },
-    /// A write of which only the extent is kept.
+    /// A write of which only offset and length are kept.
     Extend {
         to: u64,
     },
@@ -134,14 +134,14 @@ enum Standing {
     Doubtful,
 }
 
-/// One file: its two images and what lies between them.
+/// One file: its two images and the changes between them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inode {
     pub(super) volatile: Content,
     durable: Content,
     changes: VecDeque<(u64, Change, Standing)>,
     next_change: u64,
-    /// Space that it takes: bytes from its beginning, holes included.
+    /// The space that it takes, including holes.
     pub(super) reserved: u64,
 }
 
@@ -156,7 +156,7 @@ impl Inode {
         self.next_change += 1;
     }
 
-    /// Part of a change that was under way when everything ended.
+    /// Applies part of a change that was under way at the crash.
     pub(super) fn change_by_chance(&mut self, change: &Change, chance: &mut Chance) {
         let before = self.volatile.clone();
         change.apply_by_chance(&mut self.volatile, chance);
@@ -166,7 +166,7 @@ impl Inode {
         }
     }
 
-    /// What a sync covers that is submitted now.
+    /// The changes that a sync covers if it is submitted now.
     pub(super) fn barrier(&self) -> u64 {
         self.next_change
     }

@@ -1,4 +1,4 @@
-//! The state of a scripted disk: its files, what is under way, its time, and which fault strikes when.
+//! The state of a scripted disk: its files, the operations under way, its time, and its faults.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use super::script::{Chance, DiskScript, OpKind, Pace, What, When};
 use crate::store::memories::Memories;
 use crate::store::{Completion, Direct, Errno, FileFacts, FileId, Op, Open, Piece, StoreError, Token, system};
 
-/// How a disk that is gone answers.
+/// The error of a disk that is gone.
 const GONE: Errno = Errno(libc::ENODEV);
 
 #[derive(Clone, Debug)]
@@ -23,11 +23,11 @@ struct OpenFile {
     writable: bool,
 }
 
-/// What an operation does when it is due.
+/// The effect of an operation when it is due.
 #[derive(Clone, Debug)]
 enum Effect {
     Fail(Errno),
-    /// So many bytes of the piece, which were read at the beginning or are read at the end.
+    /// Writes this many bytes of the piece, read at submission or at completion.
     Write {
         piece: Piece,
         length: u64,
@@ -59,7 +59,7 @@ struct Flight {
     memories: Memories,
 }
 
-/// What the script has for an operation.
+/// The script's decision about an operation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Verdict {
     error: Option<Errno>,
@@ -72,7 +72,7 @@ pub(super) struct State {
     script: DiskScript,
     chance: Chance,
     now: Instant,
-    /// When the disk has moved the data of all that was handed to it.
+    /// When the disk will have moved the data of all submitted operations.
     idle_from: Instant,
     names: BTreeMap<PathBuf, usize>,
     durable_names: BTreeMap<PathBuf, usize>,
@@ -82,7 +82,7 @@ pub(super) struct State {
     /// Completions by store.
     done: Vec<Vec<Completion>>,
     operations: u64,
-    /// For each fault the operations and the bytes that it has looked at.
+    /// For each fault the operations and bytes that matched it so far.
     seen: Vec<(u64, u64)>,
     is_crashed: bool,
 }
@@ -130,7 +130,7 @@ impl State {
         self.is_crashed
     }
 
-    /// When the next operation of a store, or of any, is due.
+    /// When the next operation is due; of one store, or of all.
     pub(super) fn next_due(&self, store: Option<usize>) -> Option<Instant> {
         let mine = self.flights.iter().filter(|flight| store.is_none_or(|store| flight.store == store));
         mine.map(|flight| flight.due).min()
@@ -163,7 +163,7 @@ impl State {
         completions.append(&mut self.done[store]);
     }
 
-    /// Counts an operation and finds what the script has for it.
+    /// Counts an operation and finds the script's decision.
     fn meet(&mut self, kind: OpKind, path: &Path, bytes: u64) -> Verdict {
         self.operations += 1;
         let mut verdict = Verdict::default();
@@ -189,7 +189,7 @@ impl State {
             match (fault.what, fault.when) {
                 (What::Error(error), When::AfterBytes(limit)) => {
                     let room = limit.0.saturating_sub(before);
-                    // What was refused was not moved.
+                    // A refused operation moves nothing.
                     *total = before + room.min(bytes);
                     match room / self.script.alignment * self.script.alignment {
                         0 => verdict.error = Some(error),
@@ -205,7 +205,7 @@ impl State {
         verdict
     }
 
-    /// Takes an operation.
+    /// Begins an operation.
     pub(super) fn begin(&mut self, store: usize, token: Token, op: Op, memories: &Memories) {
         self.follow_the_clock();
         let (kind, file, at, length) = match op {
@@ -313,7 +313,7 @@ impl State {
         }
     }
 
-    /// What a write or an allocation does to its file; reads the memory if that was not done yet.
+    /// The change that a write or an allocation makes; reads the memory if that was not done yet.
     fn change(&self, flight: &Flight) -> Change {
         match &flight.effect {
             Effect::Write { length, .. } if self.script.forgetful => Change::Extend { to: flight.at + length },
@@ -338,7 +338,7 @@ impl State {
         }
     }
 
-    /// What is under way when everything ends: done, half done or not done.
+    /// Ends the operations under way at a crash: done, half done or not done.
     fn half_do(&mut self, flights: &[Flight], chance: &mut Chance) {
         for flight in flights {
             let change = self.change(flight);
@@ -375,7 +375,7 @@ impl State {
         ended
     }
 
-    /// A blocking act: counted, struck by faults, refused if the disk is gone. How long it stalls.
+    /// Begins a blocking call: counts it, applies faults, refuses it if the disk is gone. Returns how long it stalls.
     fn act(&mut self, kind: OpKind, attempted: &str, path: &Path) -> Result<(Nanos, bool), StoreError> {
         self.follow_the_clock();
         let was_crashed = self.is_crashed;
@@ -385,7 +385,7 @@ impl State {
             return Err(failed(GONE));
         }
         if self.is_crashed {
-            // The act itself may have been done.
+            // The call may have had its effect.
             self.crash();
             return Ok((Nanos::ZERO, self.chance.coin()));
         }
@@ -398,7 +398,7 @@ impl State {
         Ok((verdict.stall, true))
     }
 
-    /// What remains to be said after an act that was or was not done by a disk that may have crashed in it.
+    /// Ends a blocking call: an error if the disk crashed during it.
     fn acted(&self, stall: Nanos, attempted: &str, path: &Path) -> Result<Nanos, StoreError> {
         if self.is_crashed {
             return Err(StoreError::new(attempted, path, &io::Error::from_raw_os_error(GONE.0)));
@@ -491,7 +491,7 @@ impl State {
         self.script.capacity.map(|capacity| capacity.0.saturating_sub(used))
     }
 
-    /// Bytes that can be written to a file from an offset on.
+    /// Bytes that fit into a file from an offset on.
     fn room_from(&self, inode: usize, at: u64) -> u64 {
         let Some(free) = self.free_bytes() else { return u64::MAX };
         (self.inodes[inode].reserved + free).saturating_sub(at)

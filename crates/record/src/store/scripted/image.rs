@@ -1,4 +1,4 @@
-//! [`Image`]: what is in the files of a disk.
+//! [`Image`]: the files of a disk and their contents.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -36,11 +36,10 @@ impl Image {
         Some(content.read(0, usize::try_from(content.length).ok()?))
     }
 
-    /// Writes all files into a folder, with the folders they lie in. Absolute paths become relative to it; where there are
-    /// only zeros, holes are left.
+    /// Writes all files into a folder, with their folders. Absolute paths become relative to it. Zeros become holes.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn write_to(&self, folder: &Path) -> io::Result<()> {
         for (path, content) in &self.files {
             let parts = path.components().filter(|part| matches!(part, Component::Normal(_)));

@@ -1,31 +1,31 @@
-//! [`DiskScript`]: what a scripted disk is like, and what goes wrong on it.
+//! [`DiskScript`]: the properties of a scripted disk, and its faults.
 
 use hairspring_machine::Nanos;
 
 use crate::store::Errno;
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// What a disk is like. `DiskScript::default()` is one that does everything at once, never fails, and wants pieces of 512 bytes.
+/// The properties of a disk. `DiskScript::default()` completes everything at once, never fails, and requires pieces of 512 bytes.
 #[derive(Clone, Debug)]
 pub struct DiskScript {
-    /// Everything that is left to chance follows from it.
+    /// The seed of all random decisions.
     pub seed: u64,
-    /// What moves the disk's time.
+    /// What advances the disk's time.
     pub pace: Pace,
-    /// The least that an operation takes.
+    /// The shortest time of an operation.
     pub least_latency: Nanos,
-    /// The most; each takes something in between, so that completions come in any order.
+    /// The longest time; operations take random times between the two, so completions come in any order.
     pub most_latency: Nanos,
     /// How fast data move, one operation after the other; `None` for no limit.
     pub rate: Option<ByteRate>,
-    /// What fits on it; `None` for no limit.
+    /// Its capacity; `None` for no limit.
     pub capacity: Option<Bytes>,
-    /// Data files want offsets and lengths that are multiples of this; others are refused with `EINVAL`, as for direct I/O. A
-    /// power of two.
+    /// Data files require offsets and lengths that are multiples of this, a power of two. Others are refused with `EINVAL`, as
+    /// for direct I/O.
     pub alignment: u64,
-    /// Keeps only the lengths of files; they read as zeros. For asking how a disk would do on more than memory holds.
+    /// Keeps only the lengths of files, which read as zeros. For volumes that do not fit into memory.
     pub forgetful: bool,
-    /// What goes wrong. If several fit one operation, the first of them happens.
+    /// The faults. If several match an operation, the first applies.
     pub faults: Vec<Fault>,
 }
 
@@ -50,20 +50,20 @@ impl Default for DiskScript {
 pub enum Pace {
     /// Only `ScriptedDisk::advance`.
     Stepped,
-    /// Also `Store::wait`: it moves to the next completion, or to the moment until which is waited.
+    /// Also `Store::wait`: the time leaps to the next completion, or to the end of the wait.
     Leaping,
     /// `CLOCK_MONOTONIC`.
     Real,
 }
 
-/// Something that goes wrong.
+/// A fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which operations it looks at; `None` for all.
+    /// The kind of operations that it matches; `None` for all.
     pub kind: Option<OpKind>,
-    /// Only those on files in whose path this occurs; `None` for all.
+    /// Matches only files whose path contains this; `None` for all.
     pub file: Option<String>,
-    /// Which of these it strikes.
+    /// Which of the matching operations it strikes.
     pub when: When,
     /// What happens.
     pub what: What,
@@ -80,7 +80,7 @@ impl Fault {
         Self { kind: None, file: None, when: When::Nth(n), what: What::Crash }
     }
 
-    /// No more than so many bytes can be written: the disk says it is full, although space could be reserved on it.
+    /// Lets only this many bytes be written: the disk reports that it is full although space could be reserved.
     pub fn full_after(bytes: Bytes) -> Self {
         let what = What::Error(Errno(libc::ENOSPC));
         Self { kind: Some(OpKind::Write), file: None, when: When::AfterBytes(bytes), what }
@@ -93,28 +93,28 @@ impl Fault {
     }
 }
 
-/// Which of the operations that a fault looks at it strikes.
+/// Which of the matching operations a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// The nth, counted from 1.
     Nth(u64),
     /// The nth and all that come after it.
     From(u64),
-    /// Each that would move more than so many bytes altogether. One that reaches over the limit is cut short there.
+    /// Every operation after this many bytes in total. An operation that crosses the limit is cut short there.
     AfterBytes(Bytes),
 }
 
 /// What happens to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It fails. After a failed sync, what it was to make durable never is.
+    /// It fails. The changes of a failed sync never become durable.
     Error(Errno),
-    /// It moves no more than so many bytes.
+    /// It moves at most this many bytes.
     Short(u64),
-    /// The whole disk stands still for so long first.
+    /// First the whole disk stalls for this long.
     Stall(Nanos),
-    /// The disk is gone: what is under way is done, half done or not done by seed, and everything fails from now on with
-    /// `ENODEV`.
+    /// The disk disappears. Operations under way are done, half done or not done, as the seed decides, and all later ones fail
+    /// with `ENODEV`.
     Crash,
 }
 
@@ -133,7 +133,7 @@ pub enum OpKind {
     SyncFolder,
 }
 
-/// Chance that can be repeated: SplitMix64.
+/// Repeatable random numbers: SplitMix64.
 #[derive(Clone, Debug)]
 pub(super) struct Chance(u64);
 
@@ -150,7 +150,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// One of `n` numbers from 0. `n` is not 0; that small ones come up a little more often does not matter here.
+    /// A random number below `n`, which is not 0. Small numbers are slightly more frequent, which does not matter here.
     pub(super) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }

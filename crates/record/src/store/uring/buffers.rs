@@ -1,9 +1,9 @@
-//! The attached memories as buffers that the kernel knows beforehand, so that it need not look up their pages each time.
+//! Registers the attached memories with the kernel, so that it need not look up their pages for each operation.
 //!
-//! The kernel takes no more than 1 GiB as one buffer. A longer memory is registered as several that overlap, so that every
-//! piece up to [`LONGEST_PIECE`] lies wholly in one of them; longer pieces may have to go unregistered. Each is registered by a
-//! call of its own: of several at once the kernel takes as many as it can and calls that a success. What it does not take is
-//! used unregistered, and [`Buffers::fallback`] says how much that is.
+//! One buffer has at most 1 GiB. A longer memory is registered as several buffers that overlap, so that every piece up to
+//! [`LONGEST_PIECE`] lies wholly in one of them. Longer pieces may be used unregistered. Each buffer is registered by its own
+//! call, because a call for several succeeds even if the kernel took only some. A buffer that the kernel refuses is used
+//! unregistered, and [`Buffers::fallback`] states how many bytes that are.
 
 #![expect(unsafe_code, reason = "registers memories with the kernel")]
 
@@ -19,7 +19,7 @@ const LONGEST: usize = 1 << 30;
 /// Pieces up to this length lie wholly in one buffer.
 const LONGEST_PIECE: usize = 64 << 20;
 
-/// Buffers in the table, each of 1 GiB or less; memories beyond are used unregistered.
+/// Buffers in the table, each of 1 GiB or less. Further memories are used unregistered.
 const SLOTS: u32 = 256;
 
 #[derive(Debug)]
@@ -32,10 +32,10 @@ struct Chunk {
 #[derive(Debug)]
 pub(in crate::store) struct Buffers {
     chunks: Vec<Chunk>,
-    /// Whether any memory was attached: before that there is nothing to tell.
+    /// Whether any memory was attached; before that there is nothing to report.
     asked: bool,
     refused: Option<String>,
-    /// [`LONGEST`] and [`LONGEST_PIECE`], but where a test has not as much memory.
+    /// [`LONGEST`] and [`LONGEST_PIECE`], or less in a test.
     longest: (usize, usize),
 }
 
@@ -76,7 +76,7 @@ impl Buffers {
                     Some(libc::ENOMEM) => "; raise the limit on locked memory (ulimit -l)",
                     _ => "",
                 };
-                // Addresses of a mirrored memory are twice its bytes, so its parts are told as parts of its reach.
+                // A mirrored memory has twice as many addresses as bytes, so its parts are stated as parts of its addresses.
                 let what =
                     format!("{} of {} addresses of memory", Bytes(chunk.begin as u64), Bytes(memory.reach() as u64));
                 let what = if index == 0 { format!("{} of memory", memory.size()) } else { format!("only {what}") };

@@ -13,7 +13,7 @@ use hairspring_ring::units::Bytes;
 
 use super::plan::Plan;
 
-/// Moves that are made durable together. More would save syncs and, after a crash, cost the work of that many again.
+/// Moves that are made durable together. More moves save syncs, but a crash repeats the work of all of them.
 const BATCH: usize = 64;
 
 pub(super) fn mend(store: &mut dyn Store, recording: &Recording, plan: &Plan) -> Result<(), RecordingError> {
@@ -27,7 +27,7 @@ pub(super) fn mend(store: &mut dyn Store, recording: &Recording, plan: &Plan) ->
         blocks.sort_by_key(|block| block.file_offset);
         works.push(Work { member, files, data, blocks });
     }
-    // 0: what was proven is made durable, and only what was proven is entered.
+    // 0: makes the proven data durable, and enters only those.
     for work in &works {
         disk.sync(&work.files.data, work.data)?;
         put_journal(&mut disk, recording, plan, work)?;
@@ -59,7 +59,7 @@ struct Work<'a> {
     blocks: Vec<Block>,
 }
 
-/// A data file that is gone becomes an empty one: SigMF wants one.
+/// Replaces a missing data file by an empty one, because SigMF requires one.
 fn open_data(disk: &mut Disk<'_>, files: &Files) -> Result<FileId, RecordingError> {
     match disk.store.open(&files.data, Open::Mend) {
         Err(error) if error.errno.0 == libc::ENOENT => Ok(disk.store.open(&files.data, Open::CreateJournal)?),
@@ -67,7 +67,7 @@ fn open_data(disk: &mut Disk<'_>, files: &Files) -> Result<FileId, RecordingErro
     }
 }
 
-/// The records of a whole journal. Failures of other members are in theirs.
+/// The records of a whole journal. Failures of other members are in their journals.
 pub(crate) fn records(
     recording: &Recording,
     plan: &Plan,
@@ -120,7 +120,7 @@ pub(crate) fn records(
     records
 }
 
-/// A journal as it stands in the file.
+/// Encodes a journal.
 pub(crate) fn encoded(records: &[Record]) -> Vec<u8> {
     (0_u64..).zip(records).flat_map(|(sequence, record)| record.encode(sequence)).collect()
 }
@@ -141,7 +141,7 @@ fn put_journal(disk: &mut Disk<'_>, recording: &Recording, plan: &Plan, work: &W
     Ok(disk.store.put(&work.files.journal, &encoded(&records))?)
 }
 
-/// Moves blocks down until there is no hole. Whether any was moved.
+/// Moves blocks down until there is no hole. Returns whether any was moved.
 fn pack(disk: &mut Disk<'_>, recording: &Recording, plan: &Plan, work: &mut Work<'_>) -> Result<bool, RecordingError> {
     let mut packer = None;
     let end = work.blocks.last().map_or(0, |block| block.file_offset + u64::from(block.length));
@@ -159,7 +159,7 @@ fn pack(disk: &mut Disk<'_>, recording: &Recording, plan: &Plan, work: &mut Work
                 }
             };
             if work.blocks[number].file_offset - at < length {
-                // It would be written over itself: first to a place of its own.
+                // Source and destination overlap, so the block is first copied elsewhere.
                 packer.step(disk, work, number, end)?;
                 packer.enter(disk, work)?;
             }
@@ -173,13 +173,13 @@ fn pack(disk: &mut Disk<'_>, recording: &Recording, plan: &Plan, work: &mut Work
     }
 }
 
-/// Moves that are under way.
+/// The moves under way.
 struct Packer {
     journal: FileId,
     sequence: u64,
-    /// Blocks that were copied and are not yet entered …
+    /// Blocks that were copied but not yet entered.
     entries: Vec<Block>,
-    /// … and the places where they still count: begin and end.
+    /// The places where they still count: begin and end.
     old: Vec<(u64, u64)>,
 }
 
@@ -198,7 +198,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Makes the copies durable, and then says so in the journal.
+    /// Makes the copies durable, and then enters them into the journal.
     fn enter(&mut self, disk: &mut Disk<'_>, work: &Work<'_>) -> Result<(), RecordingError> {
         if self.entries.is_empty() {
             return Ok(());
@@ -215,7 +215,7 @@ impl Packer {
     }
 }
 
-/// Copies a block within its file, to where no believed block lies. It must still match its checksum.
+/// Copies a block within its file to a place without a good block. It must still match its checksum.
 fn copy(disk: &mut Disk<'_>, work: &Work<'_>, block: &Block, to: u64) -> Result<(), RecordingError> {
     let (length, mut done, mut crc) = (u64::from(block.length), 0, 0);
     while done < length {

@@ -1,4 +1,4 @@
-//! What is to be mended, from what was proven; decides, and touches nothing.
+//! Decides what to mend, from the proven blocks. Changes nothing.
 
 use hairspring_machine::Instant;
 
@@ -10,7 +10,7 @@ use hairspring_ring::units::{Bytes, Frames};
 
 use super::{Lost, Recovered};
 
-/// The recording as it shall be.
+/// The recording as it will be.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The proven blocks, by index, where they lie now.
@@ -20,7 +20,7 @@ pub(crate) struct Plan {
     /// The account.
     pub(crate) ledger: Ledger,
     pub(crate) verdict: RecordingVerdict,
-    /// What is to be changed, in words.
+    /// The changes, in words.
     pub(crate) changes: Vec<String>,
     lost: Lost,
     durable: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// From the blocks that are not what was written, by index.
+    /// Makes a plan from the indices of the bad blocks.
     pub(crate) fn new(recording: &Recording, bad: &[u64]) -> Self {
         let (good, rest): (Vec<Block>, Vec<Block>) =
             recording.blocks().iter().partition(|block| bad.binary_search(&block.index).is_err());
@@ -74,7 +74,7 @@ impl Plan {
         Self { blocks: good, gaps, ledger, verdict, changes, lost, durable, proven, damaged_blocks }
     }
 
-    /// Whether nothing is lost beyond the gaps that were known.
+    /// Whether nothing is lost beyond the declared gaps.
     pub(crate) fn lost_nothing(&self) -> bool {
         matches!(self.lost, Lost::Known(Bytes(0)) | Lost::AtLeast(Bytes(0)))
     }
@@ -94,11 +94,10 @@ impl Plan {
     }
 }
 
-/// Gaps for a piece of the stored stream that is not there. Where the recorder says that it could not be written, that stays
-/// the cause.
+/// Gaps for a missing piece of the stored stream. If the recorder declared that it could not be written, that remains the cause.
 fn declare(recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)> {
     let (timeline, layout) = (recording.timeline(), recording.about().layout);
-    // The last moment of which anything is known: the same however often this is done.
+    // The time of the last block, so that every run of `recover` finds the same time.
     let found = recording.blocks().iter().map(|block| block.at).max().unwrap_or(Instant::BOOT);
     let first = timeline.frame_at(position);
     let end = Frames(first.0.saturating_add(layout.frames_in(Bytes(length)).0));
@@ -135,10 +134,10 @@ fn changes(recording: &Recording, damaged_blocks: u64, newly_lost: u64) -> Vec<S
         changes.push("the recording was cut off: it gets an end".to_owned());
     }
     if damaged_blocks > 0 {
-        changes.push(format!("{damaged_blocks} blocks are not what was written: they are left out"));
+        changes.push(format!("{damaged_blocks} blocks are damaged: they are left out"));
     }
     if newly_lost > 0 {
-        changes.push(format!("{} are missing: a gap says so", Bytes(newly_lost)));
+        changes.push(format!("{} are missing: a gap declares them", Bytes(newly_lost)));
     }
     changes.extend(recording.faults().iter().cloned());
     changes.extend(disagreements(recording));
@@ -149,7 +148,7 @@ fn changes(recording: &Recording, damaged_blocks: u64, newly_lost: u64) -> Vec<S
             let end = mine.map(|block| block.file_offset + u64::from(block.length)).max().unwrap_or(0);
             if member.data_bytes > end {
                 let more = Bytes(member.data_bytes - end);
-                changes.push(format!("{}: {more} behind the last block are cut off", files.data.display()));
+                changes.push(format!("{}: {more} after the last block are cut off", files.data.display()));
             }
             if let Some(stopped) = member.journal.stopped {
                 changes.push(format!("{}: its last record is left out: {stopped}", files.journal.display()));

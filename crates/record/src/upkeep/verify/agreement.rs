@@ -1,12 +1,11 @@
-//! What data files, journals and metadata say of one another, without reading the data.
+//! Compares data files, journals and metadata with each other, without reading the data.
 
 use crate::recording::{Files, Member, Recording};
 use crate::sigmf::segments;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
 
-/// Everything that does not fit together in a recording that has ended; for one that was cut off only what a crash does not
-/// explain.
+/// All contradictions in a recording that has ended; in one that was cut off, only those that a crash does not explain.
 pub(crate) fn disagreements(recording: &Recording) -> Vec<String> {
     let mut faults = Vec::new();
     for member in recording.members() {
@@ -35,7 +34,7 @@ fn files(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
     }
     if member.data_bytes > at {
         let more = Bytes(member.data_bytes - at);
-        faults.push(format!("{}: {more} behind the last block", files.data.display()));
+        faults.push(format!("{}: {more} after the last block", files.data.display()));
     }
     let journal = &member.journal;
     if let (Some(stopped), true) = (journal.stopped, journal.beyond.is_empty()) {
@@ -55,7 +54,7 @@ fn files(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
 fn metadata(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
     let meta = Files::of(&member.base).meta;
     let (Some(closing), Some(ended)) = (&member.closing, recording.ended()) else {
-        faults.push(format!("{}: it still says that the recording goes on", meta.display()));
+        faults.push(format!("{}: its state is still `recording`", meta.display()));
         return;
     };
     let stated = (closing.verdict, closing.ledger.produced_bytes, closing.ledger.stored_bytes);
@@ -63,7 +62,7 @@ fn metadata(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
     if stated != (ended.verdict, ended.produced_bytes, ended.stored_bytes)
         || lost != (ended.lost_bytes, ended.left_out_bytes)
     {
-        faults.push(format!("{}: another verdict or account than in the journal", meta.display()));
+        faults.push(format!("{}: its verdict or account differs from that in the journal", meta.display()));
     }
     let stated = joined(closing.gaps.iter().copied());
     let found = joined(recording.gaps().iter().map(|(_, gap)| *gap));
@@ -72,7 +71,7 @@ fn metadata(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
     left_out.sort_unstable();
     skipped.sort_unstable();
     if stated != found || left_out != skipped {
-        faults.push(format!("{}: other gaps than in the journal", meta.display()));
+        faults.push(format!("{}: its gaps differ from those in the journal", meta.display()));
     }
     let mut blocks: Vec<_> = recording.blocks().iter().filter(|block| block.member == member.number).collect();
     blocks.sort_by_key(|block| block.file_offset);
@@ -82,7 +81,7 @@ fn metadata(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
     }
 }
 
-/// Gaps in order, where those of one cause that touch are one: the metadata list them so, and a journal has a record for each piece.
+/// Gaps in order, with adjacent gaps of one cause joined, as the metadata list them. A journal has a record for each piece.
 fn joined(gaps: impl Iterator<Item = Gap>) -> Vec<(Frames, Frames, GapCause)> {
     let mut gaps: Vec<Gap> = gaps.collect();
     gaps.sort_by_key(|gap| (gap.first, gap.frames));

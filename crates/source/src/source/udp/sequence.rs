@@ -6,8 +6,7 @@ use std::str::FromStr;
 /// Most bytes before the samples of a datagram.
 pub const MOST_HEADER_BYTES: u32 = 1024;
 
-/// Where a datagram has its number, and how it is written. Each datagram's number is one more than that of the one before it;
-/// after the highest comes 0.
+/// The place and format of a datagram's number. Numbers increase by one; 0 follows the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequence {
     /// 1, 2, 4 or 8.
@@ -18,7 +17,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// The first byte behind it.
+    /// The offset after its last byte.
     pub fn end(self) -> u32 {
         self.offset_bytes + self.bytes
     }

@@ -1,4 +1,4 @@
-//! [`UnpacedCard`]: fills all room at once, to find the highest rate. It has no clock, so it can wait.
+//! [`UnpacedCard`]: fills all room in the ring at once, to find the highest rate. It has no clock, so it can wait.
 
 use hairspring_machine::Instant;
 
@@ -15,7 +15,7 @@ use hairspring_ring::units::{Bytes, Frames};
 pub struct UnpacedCard {
     layout: Layout,
     pattern: Pattern,
-    /// In grains, as everything here.
+    /// In grains, like all numbers here.
     total: u64,
     produced: u64,
     ended: Option<End>,
