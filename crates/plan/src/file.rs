@@ -1,6 +1,6 @@
-//! Topologies as JSON files (`"schema": "hairspring.topology/1"`), and those that are built in.
+//! Topologies as JSON files (`"schema": "hairspring.topology/1"`), and the built-in topologies.
 //!
-//! A file lists segments, each behind the one that it is below, then the devices on them:
+//! A file lists segments, each after the segment above it, then the devices on them:
 //!
 //! ```
 //! # use hairspring_plan::Topology;
@@ -22,9 +22,9 @@
 //! # Ok::<(), hairspring_plan::TopologyError>(())
 //! ```
 //!
-//! A segment says what it can carry by one of `pcie` (with `max_gt_per_s` and `max_lanes` where both ends could do more), `bus`
-//! (PCI or PCI-X: 32 or 64 bits, 33, 66, 100 or 133 MHz), or `rate` with `duplex` `full` (the default) or `half`. One without
-//! any is of unknown capacity, and a plan says so. Anything that is not in this list is an error with its line and column.
+//! A segment states its capacity by one of `pcie` (with `max_gt_per_s` and `max_lanes` if both ends could run faster), `bus` (PCI
+//! or PCI-X: 32 or 64 bits, 33, 66, 100 or 133 MHz), or `rate` with `duplex` `full` (the default) or `half`. A segment without
+//! any has an unknown capacity, and the plan says so. Any other key is an error with its line and column.
 
 use serde::Deserialize;
 
@@ -33,13 +33,13 @@ use super::position::{Step, position};
 use super::topology::{BusDevice, DeviceKind, MEMORY, Segment, SegmentKind, Topology, TopologyError, listed};
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// The form of the file that this version reads.
+/// The schema that this version reads.
 const SCHEMA: &str = "hairspring.topology/1";
 
-/// Largest file that is read.
+/// The largest accepted file.
 pub const FILE_MOST_BYTES: usize = 4 << 20;
 
-/// The topologies that are built in: name and text.
+/// The built-in topologies: name and text.
 const BUILT_IN: [(&str, &str); 4] = [
     ("an006-shared-pcix", include_str!("../topologies/an006-shared-pcix.json")),
     ("an006-own-pcix", include_str!("../topologies/an006-own-pcix.json")),
@@ -107,21 +107,21 @@ struct DeviceForm {
     numa_node: Option<u32>,
 }
 
-/// What is wrong, and the member that it is wrong with.
+/// An error, and the member that causes it.
 type Fault = (&'static str, String);
 
 impl Topology {
-    /// Reads a file's text.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// What is not JSON, or not of this form, or makes no sense; with line and column.
+    /// The text is not JSON, does not match the schema, or contradicts itself; with line and column.
     pub fn parse(text: &str) -> Result<Self, TopologyError> {
         if text.len() > FILE_MOST_BYTES {
-            return Err(TopologyError::new(format!("longer than {FILE_MOST_BYTES} bytes: this is no topology")));
+            return Err(TopologyError::new(format!("longer than {FILE_MOST_BYTES} bytes: this is not a topology")));
         }
         let form: FileForm = serde_json::from_str(text).map_err(|error| {
             let words = error.to_string();
-            // The place is said at the front here.
+            // Our message begins with the place, so it is cut off here.
             let what = words.rsplit_once(" at line ").map_or(words.as_str(), |(what, _)| what);
             TopologyError { at: Some((error.line(), error.column())), what: what.to_owned() }
         })?;
@@ -145,10 +145,10 @@ impl Topology {
         Ok(topology)
     }
 
-    /// One that is built in.
+    /// Returns a built-in topology.
     ///
     /// # Errors
-    /// None of that name; the error lists them.
+    /// None has that name; the error lists them.
     pub fn named(name: &str) -> Result<Self, TopologyError> {
         match BUILT_IN.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => Self::parse(text),
@@ -159,7 +159,7 @@ impl Topology {
         }
     }
 
-    /// The names of those that are built in.
+    /// The names of the built-in topologies.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
@@ -195,7 +195,7 @@ impl Topology {
 
     fn missing(&self, member: &'static str, name: &str) -> Fault {
         let known = [MEMORY].into_iter().chain(self.segments().iter().map(|segment| segment.name.as_str()));
-        (member, format!("there is no segment '{name}' before this; there are: {}", listed(known)))
+        (member, format!("no segment '{name}' comes before this one; there are: {}", listed(known)))
     }
 }
 
@@ -207,7 +207,7 @@ fn optional<T>(
     text.map(|text| parse(&text)).transpose().map_err(|what| (member, what))
 }
 
-/// A rate that something can have: more than nothing.
+/// Parses a rate above zero.
 fn rate(text: &str) -> Result<ByteRate, String> {
     let rate: ByteRate = text.parse().map_err(|error: hairspring_ring::units::UnitError| error.to_string())?;
     if rate.bytes_per_s() < 1.0 {

@@ -1,8 +1,8 @@
-//! [`Flow`]: data on their way from one device to another, through memory; and [`Loads`]: what all flows make on every segment.
+//! [`Flow`]: data that move from one device to another, through memory; and [`Loads`]: the load of all flows on every segment.
 //!
-//! Between two devices data go through memory: up from the one, down to the other. Where both are below the same segment they
-//! cross it twice. On a link with its two directions that hurts nobody; on a bus where the directions take turns it halves
-//! what gets through, which is AN006's warning about a card and a disk controller on one bus.
+//! Data between two devices go through memory: up from one device, down to the other. If both devices are below one segment, the
+//! data cross it twice. That does not matter on a full-duplex link. On a half-duplex bus it halves the rate, which is AN006's
+//! warning about a card and a disk controller on one bus.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,18 +11,18 @@ use super::Fits;
 use super::topology::{Capacity, MEMORY, Topology};
 use hairspring_ring::units::ByteRate;
 
-/// Data on their way.
+/// Data that move between two devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// The device that they come from, or [`MEMORY`].
+    /// The source device, or [`MEMORY`].
     pub from: String,
-    /// The device that they go to, or [`MEMORY`].
+    /// The destination device, or [`MEMORY`].
     pub to: String,
-    /// How fast.
+    /// The rate.
     pub rate: ByteRate,
 }
 
-/// A flow that makes no sense; what to write instead.
+/// A text that is not a flow; the message says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowError(String);
 
@@ -57,7 +57,7 @@ impl FromStr for Flow {
     }
 }
 
-/// What flows make on a segment, or on a device itself.
+/// The load on a segment, or on a device itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// The segment, or the device.
@@ -68,14 +68,14 @@ pub struct Load {
     pub up: ByteRate,
     /// Bytes per second from memory.
     pub down: ByteRate,
-    /// What it can carry.
+    /// Its capacity.
     pub capacity: Capacity,
-    /// Whether some data cross it both ways.
+    /// Whether the same data cross it in both directions.
     pub twice: bool,
 }
 
 impl Load {
-    /// What counts against the capacity: the sum where the directions take turns, else the greater one.
+    /// The rate that counts against the capacity: the sum of both directions if half duplex, otherwise the greater one.
     pub fn counted(&self) -> ByteRate {
         let (up, down) = (self.up.bytes_per_s(), self.down.bytes_per_s());
         let shared = matches!(self.capacity, Capacity::Known { shared: true, .. });
@@ -87,7 +87,7 @@ impl Load {
         self.counted().bytes_per_s() > 0.0
     }
 
-    /// How much of the capacity is taken; `None` if that is not known, or ample.
+    /// The used share of the capacity; `None` if the capacity is unknown or ample.
     pub fn share(&self) -> Option<f64> {
         match &self.capacity {
             Capacity::Known { sure, .. } => Some(self.counted().bytes_per_s() / sure.bytes_per_s()),
@@ -95,7 +95,7 @@ impl Load {
         }
     }
 
-    /// Whether it is enough.
+    /// Whether the capacity is enough.
     pub fn fits(&self) -> Fits {
         let load = self.counted();
         match &self.capacity {
@@ -109,20 +109,20 @@ impl Load {
     }
 }
 
-/// What flows make everywhere.
+/// The loads of all flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loads {
-    /// Every segment in the order of the topology, then every device that states what it can do by itself and is used.
+    /// Every segment in the order of the topology, then every used device that states a rate of its own.
     pub loads: Vec<Load>,
-    /// Devices with a flow whose place is not known.
+    /// Devices with a flow but without a known place.
     pub unplaced: Vec<String>,
 }
 
 impl Loads {
-    /// Puts flows on a topology.
+    /// Computes the loads of flows on a topology.
     ///
     /// # Errors
-    /// A flow from or to something that does not exist.
+    /// A flow names a device that does not exist.
     pub fn of(topology: &Topology, flows: &[Flow]) -> Result<Self, FlowError> {
         let mut ways = vec![[0.0_f64; 2]; topology.segments().len()];
         let mut twice = vec![false; ways.len()];
@@ -179,7 +179,7 @@ impl Loads {
                         sure: limit,
                         most: limit,
                         shared: false,
-                        how: format!("stated: so much it {does} by itself"),
+                        how: format!("stated: the rate at which it {does} by itself"),
                     },
                     twice: false,
                 });
@@ -188,15 +188,15 @@ impl Loads {
         Ok(Self { loads, unplaced })
     }
 
-    /// What limits: the segment or device of which the greatest part is taken. `None` if no capacity is known on the way.
+    /// The limiting segment or device: the one with the greatest used share. `None` if no capacity on the way is known.
     pub fn limiting(&self) -> Option<&Load> {
         let used = self.loads.iter().filter(|load| load.is_used());
         let known = used.filter_map(|load| Some((load, load.share()?)));
-        // Of equal ones the upper stands first.
+        // Of equals the upper one comes first.
         known.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(load, _)| load)
     }
 
-    /// Whether everything on the way is enough, as far as it is known: the worst of all loads.
+    /// The worst verdict of all loads.
     pub fn fits(&self) -> Fits {
         let unplaced = (!self.unplaced.is_empty()).then_some(Fits::Unknown);
         self.loads.iter().map(Load::fits).chain(unplaced).max().unwrap_or(Fits::WithMargin)
@@ -208,6 +208,6 @@ const DOWN: usize = 1;
 
 /// A sum of rates.
 fn rate(bytes_per_s: f64) -> ByteRate {
-    // Only a sum of the greatest numbers that there are is not finite; then it is too much in any case.
+    // The sum is infinite only for the greatest numbers, and then too much in any case.
     ByteRate::new(bytes_per_s).or_else(|| ByteRate::new(f64::MAX)).unwrap_or_else(|| unreachable!("finite"))
 }

@@ -1,8 +1,8 @@
-//! Planning a set-up before buying it: whether it can do a job, what limits it, and which sizes it needs.
+//! Plans a set-up before it is bought: whether it can do a job, what limits it, and which sizes it needs.
 //!
-//! A [`Request`] says which streams go where; a [`Topology`] what they pass through on their way. [`Plan::of`] puts the flows on
-//! every segment, compares them with what was measured, the room on the disks and the memory, and gives one verdict with its
-//! reasons. It computes and does not measure: the rates that a machine really sustains come from outside, as [`Sustainable`].
+//! A [`Request`] names the streams and their targets; a [`Topology`] describes the links between them. [`Plan::of`] computes the
+//! load on every segment, compares it with measured rates, the room on the disks and the memory, and returns one verdict with its
+//! reasons. It does not measure: the caller supplies the rates that the machine sustains, as [`Sustainable`].
 
 pub mod file;
 pub mod flows;
@@ -27,21 +27,21 @@ pub use written::{Written, exact, rounded};
 
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// Whether something is enough. In the order of weight: of several the greatest counts.
+/// Whether something is enough. Ordered by weight: of several verdicts the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fits {
-    /// Yes, and a margin is left: see [`sizes::MARGIN`].
+    /// Yes, with a margin: see [`sizes::MARGIN`].
     WithMargin,
-    /// Yes, but no margin is left, or an assumption is in it.
+    /// Yes, but without a margin, or based on an assumption.
     Tight,
-    /// Something that matters is not known.
+    /// A necessary fact is not known.
     Unknown,
     /// No.
     No,
 }
 
 impl Fits {
-    /// Compares what is needed with what there is.
+    /// Compares a need with a supply.
     pub fn judge(needed: ByteRate, there: ByteRate) -> Self {
         let (needed, there) = (needed.bytes_per_s(), there.bytes_per_s());
         if needed <= there * sizes::MARGIN {
@@ -64,7 +64,7 @@ impl Fits {
     }
 }
 
-/// Which way the data go.
+/// The direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the cards to the targets.
@@ -82,47 +82,47 @@ pub struct Stream {
     pub rate: ByteRate,
 }
 
-/// Where recordings go, or come from.
+/// A folder or disk to which recordings are written, or from which they are read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// As it was named: a folder, or a disk of a topology file.
+    /// Its name: a folder, or a disk of a topology file.
     pub name: String,
     /// Its disks in the topology; empty if they are not known.
     pub disks: Vec<String>,
     /// Why its disks are not known; empty if they are.
     pub unknown: String,
-    /// What tells its file system from others, as the system does; `None` if it does not exist yet.
+    /// The id of its file system; `None` if the folder does not exist yet.
     pub file_system: Option<u64>,
     /// Room on it; `None` if it is not known.
     pub free: Option<Bytes>,
 }
 
-/// What is to be planned.
+/// A set-up to be planned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// The streams, all at once.
     pub streams: Vec<Stream>,
-    /// The folders that they are striped over; none if they only go through memory.
+    /// The folders over which the streams are striped; none if the data only go to memory.
     pub targets: Vec<Target>,
-    /// How long.
+    /// The length.
     pub span: Option<Nanos>,
-    /// What the buffers have to outlast.
+    /// The stall that the buffers must outlast.
     pub stall: Stall,
-    /// Whether nobody has measured the worst stall.
+    /// Whether the worst stall is assumed and not measured.
     pub stall_is_assumed: bool,
     /// The computer's memory; `None` if it is not known.
     pub memory: Option<MemoryRoom>,
-    /// Bits of an address: what a program can reach at most.
+    /// Bits of an address, which limit the memory of a program.
     pub pointer_bits: u32,
-    /// What the targets have been shown to sustain, or why nothing is known and what to do.
+    /// The rate that the targets sustained in a measurement, or why it is not known and what to do.
     pub sustainable: Result<Sustainable, String>,
-    /// The disks' fitted line, for the block.
+    /// The fitted line of the disks' times, for the block size.
     pub fit: Option<Fit>,
-    /// What else moves meanwhile.
+    /// Other flows at the same time.
     pub also: Vec<Flow>,
-    /// How amounts are written in the reasons.
+    /// The units of the reasons.
     pub written: Written,
 }
 
@@ -133,36 +133,36 @@ pub struct Sizes {
     pub card: String,
     /// Its rate.
     pub rate: ByteRate,
-    /// The block.
+    /// The block size.
     pub notify: Bytes,
-    /// The buffer that the stall asks for.
+    /// The buffer size that outlasts the stall.
     pub wanted: Bytes,
-    /// The buffer that there is memory for.
+    /// The buffer size for which there is memory.
     pub buffer: Bytes,
-    /// How long that lasts if nothing is taken out of it.
+    /// How long that buffer lasts if nothing is taken out of it.
     pub lasts: Option<Nanos>,
 }
 
-/// What comes of a request.
+/// The result of planning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Whether the set-up can do it: the worst of its reasons.
+    /// Whether the set-up can do the job: the worst of the reasons.
     pub verdict: Fits,
-    /// Why, the worst first.
+    /// The reasons, the worst first.
     pub reasons: Vec<PlanReason>,
     /// All streams together.
     pub rate: ByteRate,
-    /// What they make in the time that was asked for.
+    /// Their volume in the requested time.
     pub volume: Option<Bytes>,
-    /// What they make in usual times.
+    /// Their volumes in usual times.
     pub volumes: Vec<(Nanos, Bytes)>,
     /// How long the room on the targets lasts; `None` if it is not known.
     pub room_lasts: Option<Nanos>,
     /// Sizes for each stream.
     pub sizes: Vec<Sizes>,
-    /// What buffers may take together; `None` if the memory is not known.
+    /// The most memory for all buffers together; `None` if the memory is not known.
     pub memory_for_buffers: Option<Bytes>,
-    /// What every segment carries.
+    /// The load on every segment.
     pub loads: Loads,
     /// The rate of all streams together at which the limiting segment is full; `None` if no capacity is known.
     pub most: Option<ByteRate>,
@@ -171,7 +171,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans.
+    /// Plans a set-up.
     ///
     /// # Errors
     /// A flow from or to a device that the topology does not have.
@@ -180,7 +180,7 @@ impl Plan {
         let loads = Loads::of(topology, &flows)?;
         let rate = sum(request.streams.iter().map(|stream| stream.rate));
         let most = loads.limiting().and_then(Load::share).and_then(|share| {
-            // What does not belong to the streams takes its part before them; the share is of both.
+            // Other flows take their part first. The share covers both.
             let also = request.also.is_empty();
             (also && share > 0.0).then(|| ByteRate::new(rate.bytes_per_s() / share)).flatten()
         });
@@ -213,7 +213,7 @@ impl Plan {
         self.sizes.iter().map(|sizes| sizes.notify).max().unwrap_or_default()
     }
 
-    /// How long the first buffer is full if nothing is taken out of any.
+    /// The time until the first buffer is full if nothing is taken out.
     pub fn buffer_lasts(&self) -> Option<Nanos> {
         self.sizes.iter().filter_map(|sizes| sizes.lasts).min()
     }
@@ -224,7 +224,7 @@ fn sum(rates: impl Iterator<Item = ByteRate>) -> ByteRate {
     ByteRate::new(sum).unwrap_or_else(|| unreachable!("a sum of finite numbers, cut off at the greatest"))
 }
 
-/// Every stream in equal parts over the targets, and over the disks of each.
+/// Splits every stream equally over the targets, and over the disks of each target.
 fn flows_of(request: &Request) -> Vec<Flow> {
     let mut flows = Vec::new();
     for stream in &request.streams {
@@ -254,7 +254,7 @@ fn flows_of(request: &Request) -> Vec<Flow> {
     flows
 }
 
-/// How long until the first file system is full, with every target getting the same.
+/// The time until the first file system is full, if all targets get the same rate.
 fn room_lasts(request: &Request, rate: ByteRate) -> Option<Nanos> {
     let count = request.targets.len();
     if count == 0 || request.direction == Direction::Play {
@@ -304,10 +304,10 @@ fn links(request: &Request, topology: &Topology) -> Vec<(String, String)> {
 }
 
 impl Topology {
-    /// The same with so many cards, and their names: first those that it has, then new ones at a place that is not known.
+    /// Returns the topology with this many cards, and their names: its own cards first, then new ones at an unknown place.
     ///
     /// # Errors
-    /// More than fit.
+    /// There are too many.
     pub fn with_cards(&self, count: usize) -> Result<(Self, Vec<String>), TopologyError> {
         let mut topology = self.clone();
         let cards = self.devices().iter().filter(|device| device.kind == DeviceKind::Card);

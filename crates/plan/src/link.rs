@@ -1,8 +1,7 @@
-//! What a PCI bus or a PCI Express link can carry, by its numbers.
+//! Computes the capacity of a PCI bus or a PCI Express link.
 //!
-//! A link has a rate for each direction: transfers per second × lanes × encoding, less what each packet spends on its header.
-//! A legacy bus has one rate that both directions share: width × clock. Both are ceilings which nothing exceeds; measured
-//! rates lie 3 to 30 % below them.
+//! A link has a rate for each direction: transfers per second × lanes × encoding, minus the headers of the packets. A legacy bus
+//! has one rate that both directions share: width × clock. Both are upper limits; measured rates lie 3 to 30 % below them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,25 +14,24 @@ pub struct Speed {
     megatransfers_per_s: u32,
 }
 
-/// Megatransfers per second, and the payload that its encoding leaves: so many bits of so many.
+/// Megatransfers per second, and the payload that its encoding leaves: bits of data in bits sent.
 const GENERATIONS: [(u32, u32, u32); 6] =
     [(2_500, 8, 10), (5_000, 8, 10), (8_000, 128, 130), (16_000, 128, 130), (32_000, 128, 130), (64_000, 1, 1)];
 
-/// The generation that packs its packets into frames of 256 bytes, of which 236 carry them.
+/// The generation that puts its packets into frames of 256 bytes, 236 of which carry packets.
 const FRAMED: (u32, f64) = (64_000, 236.0 / 256.0);
 
-/// Bytes that a packet of data takes beside its payload: framing and sequence number 4, header with a 64-bit address 16,
-/// check sum 4.
+/// Bytes of a data packet besides its payload: framing and sequence number 4, header with a 64-bit address 16, checksum 4.
 pub const PACKET_OVERHEAD_BYTES: u32 = 24;
 
-/// The payload that every device understands. A link whose setting cannot be read carries at least what this gives.
+/// The payload that every device supports. It gives the least rate of a link whose setting cannot be read.
 pub const PAYLOAD_LEAST_BYTES: u32 = 128;
 
-/// The largest payload that there is.
+/// The largest payload.
 pub const PAYLOAD_MOST_BYTES: u32 = 4096;
 
 impl Speed {
-    /// By gigatransfers per second; `None` if no generation has that speed.
+    /// Returns the speed with this many gigatransfers per second; `None` if no generation has it.
     pub fn of_gt_per_s(gt_per_s: f64) -> Option<Self> {
         let speed = GENERATIONS.iter().find(|(speed, ..)| f64::from(*speed) == gt_per_s * 1e3);
         speed.map(|(speed, ..)| Self { megatransfers_per_s: *speed })
@@ -47,7 +45,7 @@ impl Speed {
     /// Megabits per second and lane, in the whole numbers that the Linux kernel uses.
     fn megabits_per_s(self) -> u32 {
         let coded = GENERATIONS.iter().find(|(speed, ..)| *speed == self.megatransfers_per_s);
-        // Every speed is made from the table.
+        // Every speed comes from the table.
         coded.map_or(0, |(speed, payload, bits)| speed * payload / bits)
     }
 
@@ -116,7 +114,7 @@ impl Link {
         self.lanes
     }
 
-    /// What both can: the lower speed on the fewer lanes.
+    /// The link that both support: the lower speed with the smaller number of lanes.
     pub fn with(self, other: Self) -> Self {
         Self { speed: self.speed.min(other.speed), lanes: self.lanes.min(other.lanes) }
     }
@@ -150,23 +148,23 @@ fn rate(bytes_per_s: f64) -> ByteRate {
     ByteRate::new(bytes_per_s).unwrap_or_else(|| unreachable!("finite and not negative"))
 }
 
-/// What is known of the link below a port.
+/// The link below a port, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkState {
-    /// The port above it, as the kernel calls it.
+    /// The port above it, by the kernel's name.
     pub port: String,
-    /// What it runs at; `None` if the system does not say, or nothing is plugged in.
+    /// Its present speed and width; `None` if the system does not state them, or nothing is plugged in.
     pub now: Option<Link>,
-    /// What both of its ends could run at; `None` if the system does not say.
+    /// The fastest that both ends support; `None` if the system does not state it.
     pub best: Option<Link>,
-    /// What its lower end could run at; `None` if the system does not say, or nothing is plugged in.
+    /// The fastest that its lower end supports; `None` if the system does not state it, or nothing is plugged in.
     pub able: Option<Link>,
-    /// Most payload of a packet; `None` if the system does not say.
+    /// The largest payload of a packet; `None` if the system does not state it.
     pub payload_bytes: Option<u32>,
 }
 
 impl LinkState {
-    /// Whether it runs below what both ends could. A link rests at a low speed while it has nothing to do.
+    /// Whether it runs slower than both ends support. An idle link runs at a low speed.
     pub fn is_below_its_best(&self) -> bool {
         match (self.now, self.best) {
             (Some(now), Some(best)) => now.megabits_per_s() < best.megabits_per_s(),
@@ -175,14 +173,13 @@ impl LinkState {
     }
 }
 
-/// The sentence that the Linux kernel prints about a device and the links above it, the nearest first; `None` if one of them
-/// is not known.
+/// The Linux kernel's sentence about a device and the links above it, the nearest first; `None` if a link is not known.
 pub fn available<'l>(path: impl Iterator<Item = &'l LinkState> + Clone) -> Option<String> {
     let able = path.clone().next()?.able?;
     let mut narrowest: Option<(Link, &str)> = None;
     for state in path {
         let now = state.now?;
-        // The upper one of two equals is named.
+        // Of two equals the upper one is named.
         if narrowest.is_none_or(|(link, _)| now.megabits_per_s() <= link.megabits_per_s()) {
             narrowest = Some((now, &state.port));
         }
@@ -197,17 +194,17 @@ pub fn available<'l>(path: impl Iterator<Item = &'l LinkState> + Clone) -> Optio
     })
 }
 
-/// A PCI or PCI-X bus, whose devices and directions take turns.
+/// A PCI or PCI-X bus: half duplex, and shared by its devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bus {
     /// Bits that move at once.
     pub width_bits: u32,
-    /// Its clock in megahertz, as it is named (33 for 33⅓).
+    /// Its nominal clock in megahertz (33 for 33⅓).
     pub clock_mhz: u32,
 }
 
 impl Bus {
-    /// The buses that there were: 32 or 64 bits at 33, 66, 100 or 133 MHz. `None` for any other.
+    /// Returns a bus of 32 or 64 bits at 33, 66, 100 or 133 MHz; `None` for any other.
     pub fn new(width_bits: u32, clock_mhz: u32) -> Option<Self> {
         let exists = matches!(width_bits, 32 | 64) && matches!(clock_mhz, 33 | 66 | 100 | 133);
         exists.then_some(Self { width_bits, clock_mhz })

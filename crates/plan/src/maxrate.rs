@@ -1,18 +1,19 @@
-//! The highest rate at which nothing is lost, found honestly.
+//! Finds the highest rate at which nothing is lost.
 //!
-//! **Problem.** A copy loop says how fast a disk is when it is asked to hurry; a card asks nobody. A rate that went well for a
-//! second says nothing about the disk's next pause.
+//! **Problem.** A copy loop measures the speed of a disk at the disk's own pace, but a card does not wait. A rate without loss
+//! for one second says nothing about the disk's next stall.
 //!
-//! **Method.** The search is open loop: each probe records a card that keeps its own clock and loses what does not fit. The
-//! rate is doubled until something is lost, then the bracket is halved by its geometric mean until its ends are within the
-//! resolution. What was found is confirmed by fresh runs; a loss in one of them lowers the rate and begins the confirmation
-//! again. What is quoted is a rate at which *all* confirming runs were lossless, beside the lowest rate that failed.
+//! **Method.** The search is open loop: each probe records a card that has its own clock and loses the data that do not fit. The
+//! search doubles the rate until something is lost, then halves the bracket at its geometric mean until its ends are within the
+//! resolution. Fresh runs confirm the rate that it found; a loss in one of them lowers the rate and restarts the confirmation.
+//! The result is a rate at which *all* confirming runs were lossless, and the lowest rate that failed.
 //!
-//! **What it means.** No loss in a time T bounds the rate of loss events: with 95 % confidence there are fewer than 3 / T
-//! (the "rule of three", Hanley and Lippman-Hand 1983). For one an hour T must be three hours. Recommended is 95 % of what was
-//! confirmed (AN006 plans with 95–98 %), and only while the buffer was never more than half full.
+//! **What it means.** A time T without loss bounds the rate of loss events: with 95 % confidence it is below 3 / T (the "rule of
+//! three", Hanley and Lippman-Hand 1983). To show less than one event per hour, T must be three hours. The recommendation is 95 %
+//! of the confirmed rate (AN006 plans with 95–98 %), and only if the buffer was never more than half full.
 //!
-//! **Limits.** A search sees the disk as it is now: not after its fast part is full, not while others write to it.
+//! **Limits.** The search measures the disk in its present state: not when its fast part is full, and not while others write to
+//! it.
 
 mod recordings;
 
@@ -23,25 +24,25 @@ pub use recordings::{Doing, ProbeError, Recordings};
 use hairspring_ring::gap::GapCause;
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// How to search.
+/// The settings of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
-    /// Where to begin; a rate that should go well.
+    /// The first rate; it should be lossless.
     pub from: ByteRate,
-    /// No rate above this is tried: a ceiling that was measured, or what the link carries.
+    /// The highest rate to try: a measured limit, or the capacity of the link.
     pub to: ByteRate,
-    /// The ends of the last bracket differ by no more than this part, above 0.
+    /// The largest relative difference between the ends of the last bracket, above 0.
     pub resolution: f64,
-    /// Lossless runs that are wanted at the rate that is quoted.
+    /// The number of lossless runs that confirm the result.
     pub confirmations: u32,
 }
 
-/// What a probe is made for.
+/// The purpose of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To narrow the bracket.
     Search,
-    /// To confirm the rate that was found; its data are read back and compared.
+    /// To confirm the rate; its data are read back and compared.
     Confirm,
 }
 
@@ -50,49 +51,49 @@ pub enum Purpose {
 pub struct Probe {
     /// The card's rate.
     pub rate: ByteRate,
-    /// What it was made for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// How long it recorded.
     pub elapsed: Nanos,
-    /// How much.
+    /// How much it recorded.
     pub volume: Bytes,
     /// The first loss, if there was one.
     pub lost: Option<GapCause>,
-    /// How full the buffer was at most, in thousandths.
+    /// The highest fill of the buffer, in thousandths.
     pub high_water_promille: u64,
     /// The longest that a write took.
     pub worst_stall: Nanos,
-    /// Whether every byte was read back and was right; `None` if that was not done.
+    /// Whether every byte was right when read back; `None` if it was not read back.
     pub read_back: Option<bool>,
 }
 
 impl Probe {
-    /// Whether nothing was lost and nothing was wrong.
+    /// Whether nothing was lost or wrong.
     pub fn is_lossless(&self) -> bool {
         self.lost.is_none() && self.read_back != Some(false)
     }
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The highest rate that all confirming runs recorded without loss; `None` if there is none above a thousandth of the
-    /// first one tried.
+    /// The highest rate that all confirming runs recorded without loss; `None` if there is none above a thousandth of the first
+    /// rate.
     pub lossless: Option<ByteRate>,
-    /// The lowest rate at which something was lost; `None` if nothing ever was.
+    /// The lowest rate with a loss; `None` if nothing was lost.
     pub failed: Option<Probe>,
-    /// Whether the search ended at its ceiling: then the true maximum is not known.
+    /// Whether the search ended at its ceiling, so that the true maximum is unknown.
     pub at_ceiling: bool,
     /// Every probe, in order.
     pub probes: Vec<Probe>,
-    /// How long the confirming runs at that rate watched for a loss, altogether.
+    /// The total time of the confirming runs at that rate.
     pub watched: Nanos,
-    /// With 95 % confidence there are fewer loss events an hour than this; `None` if nothing was confirmed.
+    /// The upper limit of loss events per hour, with 95 % confidence; `None` if nothing was confirmed.
     pub losses_per_hour_below: Option<f64>,
-    /// What to plan with; `None` if nothing was confirmed.
+    /// The recommended rate; `None` if nothing was confirmed.
     pub recommended: Option<ByteRate>,
-    /// Whether the buffer was more than half full in a confirming run: then what is recommended was lowered to the rate of
-    /// the highest lossless probe that kept it below, if there is one.
+    /// Whether the buffer was more than half full in a confirming run. Then the recommended rate is that of the highest lossless
+    /// probe below half full, if there is one.
     pub buffer_was_tight: bool,
 }
 
@@ -100,16 +101,16 @@ pub struct Found {
 const MARGIN: f64 = 0.95;
 /// The fill that a buffer should not exceed, in thousandths.
 const HALF_FULL_PROMILLE: u64 = 500;
-/// How far a card's rate may be from what was asked for: its clock counts whole frames.
+/// How far a card's rate may be from the requested rate, because its clock counts whole frames.
 const ROUNDING: f64 = 0.01;
-/// How far a failed confirmation lowers the rate, and how often it may.
+/// By how much a failed confirmation lowers the rate, and how many times it may.
 const STEP_DOWN: f64 = 0.95;
 const MOST_STEPS_DOWN: u32 = 60;
 
-/// Searches. `probe` records at a rate and says what happened; it is called some 10 to 30 times.
+/// Runs the search. `probe` records at a rate and returns the result; it is called some 10 to 30 times.
 ///
 /// # Errors
-/// Whatever `probe` could not do; what was found until then is lost.
+/// The error of `probe`; the results until then are lost.
 pub fn search<E>(search: &Search, probe: &mut dyn FnMut(ByteRate, Purpose) -> Result<Probe, E>) -> Result<Found, E> {
     let mut probes = Vec::new();
     let mut run = |rate: f64, purpose| -> Result<bool, E> {
@@ -165,7 +166,7 @@ pub fn search<E>(search: &Search, probe: &mut dyn FnMut(ByteRate, Purpose) -> Re
 /// `confirmed` is how many of the last probes confirm the answer; 0 if there is none.
 fn sum_up(confirmed: usize, top: f64, probes: Vec<Probe>) -> Found {
     let confirming = probes[probes.len() - confirmed..].iter();
-    // What the card really made, which may be rounded.
+    // The rate that the card really made, which may be rounded.
     let lossless = confirming.clone().map(|probe| probe.rate).next();
     let watched = confirming.clone().fold(Nanos::ZERO, |sum, probe| sum + probe.elapsed);
     let tight = confirming.clone().any(|probe| probe.high_water_promille > HALF_FULL_PROMILLE);

@@ -1,4 +1,4 @@
-//! Where in a JSON text something stands, so that an error about its meaning can name line and column like one about its form.
+//! Finds the line and column of a value in a JSON text, so that errors about its meaning have a place like syntax errors.
 
 /// A step from a value to one within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) enum Step<'s> {
     Index(usize),
 }
 
-/// Line and column, from 1, of the value that the steps lead to; of the last value that could be reached if they lead nowhere.
+/// The line and column, from 1, of the value to which the steps lead; of the last value on the way if the steps lead nowhere.
 pub(super) fn position(text: &str, steps: &[Step]) -> (usize, usize) {
     let mut scan = Scan { text, at: 0 };
     scan.space();
@@ -30,7 +30,7 @@ pub(super) fn position(text: &str, steps: &[Step]) -> (usize, usize) {
     (line, column)
 }
 
-/// A place in a text that has been parsed before, so its form is right. On any other it stops somewhere, but it stops.
+/// A place in a text that has been parsed before, so its syntax is right. On any other text it stops at some place.
 struct Scan<'t> {
     text: &'t str,
     at: usize,
@@ -53,7 +53,8 @@ impl<'t> Scan<'t> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// Goes to the value of a member of the object that begins here. Of two of that name the last one counts, as in parsing.
+    /// Goes to the value of a member of the object that begins here. Of two members with that name the last counts, as in
+    /// parsing.
     fn member(&mut self, name: &str) -> bool {
         if !self.take('{') {
             return false;

@@ -1,12 +1,12 @@
-//! The reasons of a plan's verdict, as sentences: what limits, what is not known, and what to do about it.
+//! The reasons of a plan's verdict as sentences: the limits, the unknowns, and the remedies.
 
 use super::topology::{BusDevice, Capacity, Place, SegmentKind, Topology};
 use super::{Direction, Fits, Load, Plan, Request, Target, exact, rounded};
 
-/// One reason, or a remark that decides nothing.
+/// A reason, or a remark without influence on the verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanReason {
-    /// What it says about the plan; `None` for a remark.
+    /// Its verdict; `None` for a remark.
     pub fits: Option<Fits>,
     /// The sentence.
     pub text: String,
@@ -34,12 +34,12 @@ pub(super) fn of(plan: &Plan, request: &Request, topology: &Topology) -> Vec<Pla
     reasons.extend(stripes(request, topology));
     reasons.extend(resting(plan, topology));
     reasons.extend(nodes(request, topology));
-    // Stable: what is equally bad stays in the order of the way through the machine.
+    // A stable sort keeps equally bad reasons in the order of the path through the machine.
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.fits));
     reasons
 }
 
-/// What the limiting segment says, and every other that is not enough.
+/// The limiting segment, and every other segment that is not enough.
 fn limit(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     let limiting = plan.loads.limiting();
     let written = request.written;
@@ -51,10 +51,8 @@ fn limit(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     let reasons = named.into_iter().filter_map(|load| {
         let Capacity::Known { sure, most, shared, how } = &load.capacity else { return None };
         let twice = match (load.twice, shared) {
-            (true, true) => "; the data cross it twice, and its directions take turns",
-            (false, true) if load.up.bytes_per_s() > 0.0 && load.down.bytes_per_s() > 0.0 => {
-                "; its directions take turns"
-            }
+            (true, true) => "; the data cross it twice, and it is half duplex",
+            (false, true) if load.up.bytes_per_s() > 0.0 && load.down.bytes_per_s() > 0.0 => "; it is half duplex",
             _ => "",
         };
         let carries = format!("{} ({how}) has to carry {}", load.name, written.rate(load.counted()));
@@ -71,7 +69,7 @@ fn limit(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     reasons.collect()
 }
 
-/// Segments of unknown capacity on the way. What a disk has been shown to sustain has passed its own links.
+/// Segments of unknown capacity. A measured rate of a disk covers the disk's own links.
 fn unknown_links(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     let used = plan.loads.loads.iter().filter(|load| load.is_used());
     let reasons = used.filter_map(|load| {
@@ -80,17 +78,17 @@ fn unknown_links(plan: &Plan, request: &Request) -> Vec<PlanReason> {
             Direction::Record => load.up,
             Direction::Play => load.down,
         };
-        let text = format!("what {} carries is not known: {why}", load.name);
+        let text = format!("the capacity of {} is not known: {why}", load.name);
         let proven = request.sustainable.is_ok() && of_cards.bytes_per_s() == 0.0;
         Some(match proven {
-            true => PlanReason::remark(format!("{text}; what was measured went over it")),
+            true => PlanReason::remark(format!("{text}; the measured rate includes it")),
             false => PlanReason::new(Fits::Unknown, text),
         })
     });
     reasons.collect()
 }
 
-/// What the disks sustain.
+/// The rate of the disks.
 fn disks(plan: &Plan, request: &Request, topology: &Topology) -> Vec<PlanReason> {
     if request.targets.is_empty() {
         return Vec::new();
@@ -126,7 +124,9 @@ fn disks(plan: &Plan, request: &Request, topology: &Topology) -> Vec<PlanReason>
             match known && disks.all(|disk| states(topology.device(disk))) {
                 // Then the disks are among the loads.
                 true => Vec::new(),
-                false => vec![PlanReason::new(Fits::Unknown, format!("what the disks sustain is not known: {why}"))],
+                false => {
+                    vec![PlanReason::new(Fits::Unknown, format!("the rate that the disks sustain is not known: {why}"))]
+                }
             }
         }
     }
@@ -196,7 +196,7 @@ fn memory(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     reasons
 }
 
-/// Devices of which nobody says where they are.
+/// Devices without a known place.
 fn places(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     let reasons = plan.loads.unplaced.iter().map(|name| {
         let card = request.streams.iter().any(|stream| stream.card == *name);
@@ -211,7 +211,7 @@ fn places(plan: &Plan, request: &Request) -> Vec<PlanReason> {
     reasons.collect()
 }
 
-/// What striping does and does not do.
+/// Remarks on striping.
 fn stripes(request: &Request, topology: &Topology) -> Vec<PlanReason> {
     let mut reasons = Vec::new();
     let mut disks: Vec<&String> = request.targets.iter().flat_map(|target| &target.disks).collect();
@@ -241,14 +241,14 @@ fn stripes(request: &Request, topology: &Topology) -> Vec<PlanReason> {
     reasons
 }
 
-/// Links on the way that run below their best.
+/// Links that run slower than both ends support.
 fn resting(plan: &Plan, topology: &Topology) -> Vec<PlanReason> {
     let mut reasons = Vec::new();
     for (load, segment) in plan.loads.loads.iter().zip(topology.segments()) {
         let SegmentKind::Pcie(state) = &segment.kind else { continue };
         if let (true, Some(now), Some(best)) = (load.is_used() && state.is_below_its_best(), state.now, state.best) {
             reasons.push(PlanReason::remark(format!(
-                "the link at {} runs as {now}, and both ends could do {best}: downtrained or idle, re-read under load",
+                "the link at {} runs as {now}, and both ends support {best}: downtrained or idle, read it again under load",
                 segment.name
             )));
         }
@@ -256,7 +256,7 @@ fn resting(plan: &Plan, topology: &Topology) -> Vec<PlanReason> {
     reasons
 }
 
-/// Devices of one stream that are near to different memory.
+/// Streams whose devices are near to different memory nodes.
 fn nodes(request: &Request, topology: &Topology) -> Option<PlanReason> {
     let cards = request.streams.iter().map(|stream| &stream.card);
     let disks = request.targets.iter().flat_map(|target| &target.disks);

@@ -1,49 +1,49 @@
-//! How much memory, what block size, how much volume: the arithmetic of a recording before it begins.
+//! Computes the sizes of a recording before it begins: memory, block and volume.
 //!
-//! A block that is moved takes a fixed time and one in proportion to its length: `T(n) = t₀ + n/r∞`. The length at which the two
-//! are equal is `n½ = r∞·t₀`; there half of the full rate is reached, at `19·n½` 95 % of it. Two fitted numbers so say which
-//! block is long enough ([`Fit`]). The buffer has to hold what arrives while the disk does not take anything
-//! ([`buffer`]): twice the worst stall that is expected and the time between two syncs.
+//! Moving a block takes a fixed time and a time in proportion to its length: `T(n) = t₀ + n/r∞`. The two are equal at the length
+//! `n½ = r∞·t₀`, which reaches half of the full rate; `19·n½` reaches 95 %. So two fitted numbers tell which block is long enough
+//! ([`Fit`]). The buffer must hold the data that arrive while the disk takes nothing ([`buffer`]): for twice the worst expected
+//! stall plus the time between two syncs.
 
 use hairspring_machine::Nanos;
 
 use super::Fits;
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// Part of a measured rate that is planned with: AN006 says 95 to 98 %.
+/// The share of a measured rate that a plan uses; AN006 says 95 to 98 %.
 pub const MARGIN: f64 = 0.95;
 
-/// The block without anything measured: "in the region of a few MBytes".
+/// The block size without a measurement: "in the region of a few MBytes".
 pub const NOTIFY_USUAL: Bytes = Bytes::mib(4);
 
-/// Smallest block that is recommended: a page, which is also the largest alignment that disks ask for.
+/// The smallest recommended block: a page, which is also the largest alignment that disks require.
 pub const NOTIFY_LEAST: Bytes = Bytes::kib(4);
 
-/// Largest block that is recommended.
+/// The largest recommended block.
 pub const NOTIFY_MOST: Bytes = Bytes::mib(32);
 
-/// Smallest block that is recommended for a disk that reaches its full rate with shorter ones: each block costs a wake-up.
+/// The smallest recommended block for a disk that reaches its full rate with shorter ones, because each block costs a wake-up.
 pub const NOTIFY_FITTED_LEAST: Bytes = Bytes::mib(1);
 
-/// A block is full at least this often, so that a slow stream does not lie in memory for long.
+/// The longest time to fill a block, so that a slow stream does not stay in memory for long.
 pub const NOTIFY_LATEST: Nanos = Nanos::from_secs(1);
 
-/// The least number of blocks in a buffer: one that fills, one on its way, and room for as much again.
+/// The least number of blocks in a buffer: one being filled, one under way, and room for as many again.
 pub const BLOCKS_LEAST: u64 = 4;
 
 /// Time between two syncs of the recorder.
 pub const SYNC_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// The worst stall of a disk that is reckoned with where nobody has measured one.
+/// The worst stall of a disk that is assumed if none was measured.
 pub const STALL_USUAL: Nanos = Nanos::from_millis(250);
 
-/// Part of all memory that buffers may take.
+/// The share of all memory that buffers may take.
 pub const MEMORY_PART: u64 = 4;
 
-/// Most that a program on a 32-bit system gets for data: 4 GiB less the devices' and the kernel's part.
+/// The most memory for data in a program on a 32-bit system: 4 GiB minus the devices' and the kernel's part.
 pub const MEMORY_32_BIT: Bytes = Bytes::gib(3);
 
-/// Part of the full rate that a recommended block reaches.
+/// The share of the full rate that a recommended block reaches.
 const NEAR_FULL: f64 = 0.95;
 
 /// The memory of a computer.
@@ -51,12 +51,12 @@ const NEAR_FULL: f64 = 0.95;
 pub struct MemoryRoom {
     /// All of it.
     pub total: Bytes,
-    /// What can be had without driving others out.
+    /// The available memory, without swapping out other programs.
     pub available: Bytes,
 }
 
 impl MemoryRoom {
-    /// From the text of `/proc/meminfo`; `None` if it does not say.
+    /// Reads the text of `/proc/meminfo`; `None` if the numbers are missing.
     pub fn parse(meminfo: &str) -> Option<Self> {
         let field = |name: &str| {
             let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
@@ -66,7 +66,8 @@ impl MemoryRoom {
         Some(Self { total: field("MemTotal:")?, available: field("MemAvailable:")? })
     }
 
-    /// What buffers may take together: a quarter of all, no more than is available, and no more than a program can address.
+    /// The most memory for all buffers together: a quarter of all, at most the available memory, and at most what a program can
+    /// address.
     pub fn for_buffers(self, pointer_bits: u32) -> Bytes {
         let addressable = if pointer_bits <= 32 { MEMORY_32_BIT } else { Bytes(u64::MAX) };
         Bytes(self.total.0 / MEMORY_PART).min(self.available).min(addressable)
@@ -76,9 +77,9 @@ impl MemoryRoom {
 /// A line through the times that blocks of several lengths took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// The rate of endless blocks, r∞.
+    /// The rate of infinitely long blocks, r∞.
     pub full: ByteRate,
-    /// What every block takes whatever its length, t₀.
+    /// The fixed time of a block, t₀.
     pub each: Nanos,
     /// The length at which half of the full rate is reached, n½.
     pub half: Bytes,
@@ -107,7 +108,7 @@ impl Fit {
         if !(slope.is_finite() && start.is_finite() && slope > 0.0) {
             return None;
         }
-        // A line that meets the axis below 0 has no fixed part that could be told from 0; then the best one through 0 counts.
+        // A line that meets the axis below 0 has no measurable fixed time. Then the best line through 0 counts.
         let (each, slope) = if start > 0.0 { (start, slope) } else { (0.0, nt / nn) };
         let full = ByteRate::new(1.0 / slope)?;
         Some(Self { full, each: Nanos::try_from_secs_f64(each).ok()?, half: Bytes((each / slope) as u64) })
@@ -120,7 +121,8 @@ impl Fit {
     }
 }
 
-/// The block for a stream: long enough for the disk by its fit, or a few MiB without one; short enough to be full once a second.
+/// The block size for a stream: long enough for the disk by its fit, or a few MiB without a fit, and short enough to fill within
+/// a second.
 pub fn notify(rate: ByteRate, fit: Option<Fit>) -> Bytes {
     let wanted = fit.map_or(NOTIFY_USUAL, Fit::near_full).clamp(NOTIFY_FITTED_LEAST, NOTIFY_MOST);
     let in_time = rate.volume_in(NOTIFY_LATEST).0.max(NOTIFY_LEAST.0);
@@ -129,7 +131,7 @@ pub fn notify(rate: ByteRate, fit: Option<Fit>) -> Bytes {
     wanted.min(in_time)
 }
 
-/// What a buffer has to outlast.
+/// The time that a buffer must outlast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// The worst stall that is expected of the disk.
@@ -146,20 +148,20 @@ impl Stall {
     }
 }
 
-/// The buffer for a stream: what arrives during the stall's budget, as a power of two times the block.
+/// The buffer size for a stream: the data that arrive during the budget, rounded up to a power of two times the block.
 pub fn buffer(rate: ByteRate, notify: Bytes, stall: Stall) -> Bytes {
     let blocks = rate.volume_in(stall.budget()).0.div_ceil(notify.0.max(1)).max(BLOCKS_LEAST);
     let blocks = blocks.checked_next_power_of_two().unwrap_or(1 << 63);
     Bytes(blocks.saturating_mul(notify.0))
 }
 
-/// The greatest such buffer that is not above a limit; at least [`BLOCKS_LEAST`] blocks.
+/// The largest such buffer within a limit; at least [`BLOCKS_LEAST`] blocks.
 pub fn buffer_within(limit: Bytes, notify: Bytes) -> Bytes {
     let blocks = (limit.0 / notify.0.max(1)).max(BLOCKS_LEAST);
     Bytes((1_u64 << blocks.ilog2()).saturating_mul(notify.0))
 }
 
-/// The spans that AN006's table has and a day, and the one that is asked for.
+/// The spans of AN006's table, a day, and the requested span.
 pub fn spans(asked: Option<Nanos>) -> Vec<Nanos> {
     let seconds = [1, 10, 60, 600, 3_600, 86_400];
     let mut spans: Vec<Nanos> = seconds.into_iter().map(Nanos::from_secs).chain(asked).collect();
@@ -168,17 +170,17 @@ pub fn spans(asked: Option<Nanos>) -> Vec<Nanos> {
     spans
 }
 
-/// A rate that something has been shown to sustain.
+/// A rate that something sustained in a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sustainable {
     /// The rate.
     pub rate: ByteRate,
-    /// Who says so.
+    /// The source of the rate.
     pub source: String,
 }
 
 impl Sustainable {
-    /// Whether it is enough for a rate, and with AN006's margin.
+    /// Whether it is enough for a rate, with AN006's margin or without.
     pub fn carries(&self, rate: ByteRate) -> Fits {
         Fits::judge(rate, self.rate)
     }

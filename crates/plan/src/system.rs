@@ -1,10 +1,10 @@
-//! The topology of this computer as the kernel tells it, in `/sys`; and the disk that a folder is on.
+//! Reads the topology of this computer from `/sys`, and the disk of a folder.
 //!
-//! A function's place is its path in `/sys/devices`: every address before the last is a bridge. The link below a port is told by
-//! the functions on it (`current_link_speed`, `current_link_width`, `max_…`), or by the port itself. Which bridges are ports with a
-//! link below, which are the upper end of a switch and which lead to a bus of the old kind follows from their order: below the
-//! root complex is a link, below a link a chip's inside, in there links again; functions without link attributes stand on an
-//! old bus, whose width and clock nobody tells. Virtual machines tell no link attributes at all: then the rate is unknown.
+//! The place of a PCI function is its path in `/sys/devices`: every address before the last is a bridge. The functions on a link
+//! state the link below a port (`current_link_speed`, `current_link_width`, `max_…`), or the port itself does. The kind of a
+//! bridge follows from the order: below the root complex is a link, below a link the inside of a chip, and within it links again.
+//! Functions without link attributes are on a legacy bus, whose width and clock the kernel does not state. Virtual machines state
+//! no link attributes at all, so the rate is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use super::link::{Link, LinkState, Speed};
 use super::topology::{BusDevice, DeviceKind, Place, Segment, SegmentKind, Topology};
 
-/// How many layers of volumes a folder's disk is looked for under: a mapped volume on an array on partitions is three.
+/// The most layers of volumes between a folder and its disk; a mapped volume on an array on partitions has three.
 const LAYERS_MOST: u32 = 8;
 
-/// Largest configuration space.
+/// The largest configuration space.
 const CONFIG_BYTES: usize = 4096;
 
 impl Topology {
-    /// What the kernel tells of this computer, from its file system mounted at `sys` (`/sys`). What it does not tell is
-    /// unknown in the result; there is no error.
+    /// Reads the topology from the kernel's file system mounted at `sys` (`/sys`). Facts that it does not state are unknown in
+    /// the result; there is no error.
     pub fn read(sys: &Path) -> Self {
         let functions = functions(sys);
         let bridges: BTreeSet<&str> = functions.values().flat_map(Function::bridges).collect();
@@ -40,7 +40,7 @@ impl Topology {
             let above = bridge.bridges().last().and_then(|name| topology.segment(name));
             let inside = above.is_some_and(|above| matches!(topology.segments()[above].kind, SegmentKind::Pcie(_)));
             let kind = below_bridge(bridge, &below, inside);
-            // A computer with more bridges than a topology holds is cut off there.
+            // Further bridges than a topology holds are left out.
             let _ = topology.add_segment(Segment { name: bridge.address().to_owned(), below: above, kind });
         }
         let disks = disks(sys);
@@ -63,19 +63,19 @@ impl Topology {
             }
         }
         for disk in disks.iter().filter(|disk| disk.function.is_none()) {
-            let detail = "the kernel does not tell its controller".to_owned();
+            let detail = "the kernel does not state its controller".to_owned();
             let _ = topology.add_device(bare(&disk.name, DeviceKind::Disk, Place::Unknown, detail));
         }
         topology
     }
 
-    /// Where a function is. One at the root has a segment of its own, of which nothing is known: it is inside the processor or
-    /// its hub, or it is virtual.
+    /// The place of a function. A function at the root has a segment of its own without known properties: it is inside the
+    /// processor or its hub, or it is virtual.
     fn place_of(&mut self, function: &Function) -> Place {
         if let Some(bridge) = function.bridges().last() {
             return self.segment(bridge).map_or(Place::Unknown, Place::On);
         }
-        let why = "it is built in or virtual, and the system tells no link".to_owned();
+        let why = "it is built in or virtual, and the system states no link".to_owned();
         let segment =
             Segment { name: format!("root:{}", function.address()), below: None, kind: SegmentKind::Unknown(why) };
         self.add_segment(segment).map_or(Place::Unknown, Place::On)
@@ -92,8 +92,8 @@ fn below_bridge(bridge: &Function, below: &[&Function], inside: bool) -> Segment
     let express = |function: &&&Function| function.best.is_some() || function.now.is_some();
     let is_express = express(&&bridge);
     if !below.is_empty() && !below.iter().any(|function| express(&function)) {
-        let bus = "an old bus, of which the system tells neither width nor clock";
-        let nothing = "the system tells neither speed nor lanes";
+        let bus = "a legacy bus; the system states neither width nor clock";
+        let nothing = "the system states neither speed nor lanes";
         return SegmentKind::Unknown(if is_express { bus } else { nothing }.to_owned());
     }
     if inside {
@@ -108,7 +108,7 @@ fn below_bridge(bridge: &Function, below: &[&Function], inside: bool) -> Segment
         now: lower.map_or(bridge.now, |lower| lower.now.or(bridge.now)),
         best: both(able, bridge.best),
         able,
-        // What one end does not tell might be less than what the other does.
+        // An end that states nothing might be slower than the other.
         payload_bytes: payloads.collect::<Option<Vec<u32>>>().and_then(|payloads| payloads.into_iter().min()),
     })
 }
@@ -186,8 +186,8 @@ fn is_address(text: &str) -> bool {
         && hexadecimal(function, 1..=1)
 }
 
-/// The most payload of a packet that a function is set to, from its configuration space. That is readable beyond its first 64
-/// bytes by root only; `None` if it is not, or if the function is not of PCI Express.
+/// The largest payload for which a function is configured, from its configuration space. Only root can read that beyond its first
+/// 64 bytes; `None` if it is unreadable, or if the function is not PCI Express.
 pub fn payload_bytes(config: &[u8]) -> Option<u32> {
     const CAPABILITIES: u8 = 1 << 4;
     const EXPRESS: u8 = 0x10;
@@ -196,7 +196,7 @@ pub fn payload_bytes(config: &[u8]) -> Option<u32> {
         return None;
     }
     let mut at = usize::from(config.get(0x34)? & !3);
-    // As many as fit between the header and the end; a ring of them ends here as well.
+    // At most as many as fit between the header and the end, which also ends a loop.
     for _ in 0..48 {
         if at < 0x40 {
             return None;
@@ -211,15 +211,15 @@ pub fn payload_bytes(config: &[u8]) -> Option<u32> {
     None
 }
 
-/// A disk that the kernel has.
+/// A disk of the kernel.
 struct Disk {
     name: String,
-    /// The PCI function that it is behind.
+    /// The PCI function of its controller.
     function: Option<String>,
     usb: bool,
 }
 
-/// The real disks: those that are not made of others.
+/// The physical disks: those that do not consist of others.
 fn disks(sys: &Path) -> Vec<Disk> {
     let entries = fs::read_dir(sys.join("block")).into_iter().flatten().flatten();
     let disks = entries.filter_map(|entry| {
@@ -236,16 +236,16 @@ fn disks(sys: &Path) -> Vec<Disk> {
     disks
 }
 
-/// What is known of the disks below a folder.
+/// The disks of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Below {
-    /// The real disks by name: several for an array or a volume over several.
+    /// The names of the physical disks; several for an array or a volume over several.
     Disks(Vec<String>),
-    /// None is known; why.
+    /// Not known, for this reason.
     Unknown(String),
 }
 
-/// The disks that a folder's file system is on, from the kernel's files mounted at `sys` and `proc`.
+/// Finds the disks of a folder's file system, from the kernel's files mounted at `sys` and `proc`.
 pub fn disks_below(folder: &Path, sys: &Path, proc: &Path) -> Below {
     let device = match fs::metadata(folder) {
         Ok(metadata) => metadata.dev(),
@@ -261,16 +261,16 @@ pub fn disks_below(folder: &Path, sys: &Path, proc: &Path) -> Below {
             let mut found = BTreeSet::new();
             collect(&block, LAYERS_MOST, &mut found);
             match found.is_empty() {
-                true => {
-                    Below::Unknown("it is on a virtual disk, and the system does not tell what that is on".to_owned())
-                }
+                true => Below::Unknown(
+                    "it is on a virtual disk, and the system does not state what is below that".to_owned(),
+                ),
                 false => Below::Disks(found.into_iter().collect()),
             }
         }
     }
 }
 
-/// The block device of a file system that has several or none, by the list of mounts.
+/// Finds the block device of a file system with several or none in the list of mounts.
 fn mounted_from(mounts: &str, number: &str, sys: &Path) -> Result<PathBuf, String> {
     let mut lines = mounts.lines().filter_map(|line| line.split_once(" - "));
     let line = lines.find(|(before, _)| before.split(' ').nth(2) == Some(number));
@@ -294,7 +294,7 @@ fn mounted_from(mounts: &str, number: &str, sys: &Path) -> Result<PathBuf, Strin
     block.ok_or_else(|| format!("the system does not know the disk {source}"))
 }
 
-/// The real disks that a block device is made of.
+/// The physical disks of which a block device consists.
 fn collect(block: &Path, layers: u32, found: &mut BTreeSet<String>) {
     let Ok(path) = block.canonicalize() else { return };
     if layers == 0 {

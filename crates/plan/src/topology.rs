@@ -1,4 +1,4 @@
-//! [`Topology`]: what a computer's data pass through, as a tree of segments with devices on them and the memory at its root.
+//! [`Topology`]: the data paths of a computer, as a tree of segments with devices on them and the memory at its root.
 //!
 //! ```text
 //!                 memory
@@ -10,8 +10,8 @@
 //!                    card0    disk0
 //! ```
 //!
-//! It is read from a file ([`Topology::parse`]), from the system ([`Topology::read`]) or is one of those that are built in
-//! ([`Topology::named`]). What the system does not tell is [`Capacity::Unknown`] with the reason, never a guess.
+//! It comes from a file ([`Topology::parse`]), from the system ([`Topology::read`]) or from the built-in list
+//! ([`Topology::named`]). A capacity that the system does not state is [`Capacity::Unknown`] with the reason, never a guess.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,20 +22,20 @@ use hairspring_ring::units::{ByteRate, Bytes};
 /// The name of the root: the memory with the processor.
 pub const MEMORY: &str = "memory";
 
-/// Most segments, and most devices: a drawing with more is a mistake.
+/// The most segments, and the most devices; a file with more is a mistake.
 pub const PARTS_MOST: usize = 4096;
 
-/// Longest name of a part, in bytes.
+/// The longest name of a part, in bytes.
 pub const NAME_MOST_BYTES: usize = 64;
 
 /// A tree of segments with the memory at its root, and devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it shows; may be empty.
+    /// A note; may be empty.
     pub note: String,
-    /// Each stands behind the one that it is below.
+    /// Each comes after the segment above it.
     segments: Vec<Segment>,
     devices: Vec<BusDevice>,
 }
@@ -43,7 +43,7 @@ pub struct Topology {
 /// A link or bus below the memory or another segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// What it is called: for a link the port above it.
+    /// Its name; for a link the port above it.
     pub name: String,
     /// The segment above it; `None` for the memory. Less than its own number.
     pub below: Option<usize>,
@@ -51,27 +51,27 @@ pub struct Segment {
     pub kind: SegmentKind,
 }
 
-/// What a segment is.
+/// The kind of a segment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SegmentKind {
     /// A PCI Express link.
     Pcie(LinkState),
-    /// A PCI or PCI-X bus: everything on it takes turns, in both directions.
+    /// A PCI or PCI-X bus: half duplex, and shared by its devices.
     Bus(Bus),
-    /// A link whose rate somebody states.
+    /// A link with a stated rate.
     Stated {
         /// Bytes per second: for each direction, or for both together.
         rate: ByteRate,
-        /// Whether the directions take turns.
+        /// Whether it is half duplex.
         shared: bool,
     },
-    /// The inside of a chip, which is no bottleneck.
+    /// The inside of a chip, which is not a bottleneck.
     Inside,
-    /// A link of which the system does not tell the rate; why.
+    /// A link whose rate is not known, for this reason.
     Unknown(String),
 }
 
-/// What stands on a segment.
+/// A device on a segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BusDevice {
     /// What it is called.
@@ -80,19 +80,19 @@ pub struct BusDevice {
     pub kind: DeviceKind,
     /// Where it is.
     pub place: Place,
-    /// Most bytes per second that it takes from memory (a disk: that can be written), by itself.
+    /// The most bytes per second that it takes from memory by itself; the write rate of a disk.
     pub takes: Option<ByteRate>,
-    /// Most bytes per second that it gives to memory (a disk: that can be read), by itself.
+    /// The most bytes per second that it sends to memory by itself; the read rate of a disk.
     pub gives: Option<ByteRate>,
     /// Room on it, for a disk.
     pub free: Option<Bytes>,
-    /// What else is known of it; may be empty.
+    /// A note; may be empty.
     pub detail: String,
     /// The memory node that it is near to, on computers with several.
     pub numa_node: Option<u32>,
 }
 
-/// What a device is.
+/// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A data acquisition or generator card.
@@ -120,7 +120,7 @@ impl DeviceKind {
     }
 }
 
-/// Where a device is.
+/// The place of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At the memory, with no segment between.
@@ -131,27 +131,27 @@ pub enum Place {
     Unknown,
 }
 
-/// What a segment can carry.
+/// The capacity of a segment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Capacity {
-    /// So much, …
+    /// A number.
     Known {
-        /// Bytes per second of data that it certainly carries, but for what protocols and pauses take.
+        /// Bytes per second that it certainly carries, less the overhead of protocols and pauses.
         sure: ByteRate,
-        /// More than this it cannot carry. Differs from `sure` where a setting could not be read.
+        /// Bytes per second that it cannot exceed. Differs from `sure` if a setting could not be read.
         most: ByteRate,
-        /// … for both directions together rather than for each.
+        /// Whether the numbers are for both directions together instead of for each.
         shared: bool,
-        /// Where the number comes from.
+        /// The source of the numbers.
         how: String,
     },
-    /// More than anything beside it.
+    /// More than any other segment needs.
     Ample,
-    /// Nobody says; why.
+    /// Not known, for this reason.
     Unknown(String),
 }
 
-/// A topology, or a change of one, that makes no sense; what to write instead.
+/// An invalid topology or change of a topology; the message says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
     /// Line and column in the file, from 1.
@@ -178,7 +178,7 @@ impl fmt::Display for TopologyError {
 impl std::error::Error for TopologyError {}
 
 impl Topology {
-    /// One with no segments and no devices yet.
+    /// Makes an empty topology.
     pub fn empty(name: &str) -> Self {
         Self { name: name.to_owned(), note: String::new(), segments: Vec::new(), devices: Vec::new() }
     }
@@ -186,11 +186,11 @@ impl Topology {
     /// Adds a segment and returns its number.
     ///
     /// # Errors
-    /// A name that is taken or none at all, a segment to be below that does not exist, too many.
+    /// The name is taken or invalid, the segment above does not exist, or there are too many segments.
     pub fn add_segment(&mut self, segment: Segment) -> Result<usize, TopologyError> {
         self.check_name(&segment.name)?;
         if segment.below.is_some_and(|above| above >= self.segments.len()) {
-            return Err(TopologyError::new("a segment stands behind the one that it is below"));
+            return Err(TopologyError::new("a segment must come after the segment above it"));
         }
         if self.segments.len() >= PARTS_MOST {
             return Err(TopologyError::new(format!("more than {PARTS_MOST} segments")));
@@ -206,7 +206,7 @@ impl Topology {
     pub fn add_device(&mut self, device: BusDevice) -> Result<(), TopologyError> {
         self.check_name(&device.name)?;
         if matches!(device.place, Place::On(segment) if segment >= self.segments.len()) {
-            return Err(TopologyError::new("a device stands on a segment that exists"));
+            return Err(TopologyError::new("a device must be on an existing segment"));
         }
         if self.devices.len() >= PARTS_MOST {
             return Err(TopologyError::new(format!("more than {PARTS_MOST} devices")));
@@ -230,7 +230,7 @@ impl Topology {
         Err(TopologyError::new(format!("'{name}' {fault}")))
     }
 
-    /// All segments, each behind the one that it is below.
+    /// All segments, each after the segment above it.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -240,17 +240,17 @@ impl Topology {
         &self.devices
     }
 
-    /// The number of the segment of this name.
+    /// The number of the segment with this name.
     pub fn segment(&self, name: &str) -> Option<usize> {
         self.segments.iter().position(|segment| segment.name == name)
     }
 
-    /// The device of this name.
+    /// The device with this name.
     pub fn device(&self, name: &str) -> Option<&BusDevice> {
         self.devices.iter().find(|device| device.name == name)
     }
 
-    /// The place of this name: the memory or a segment.
+    /// The place with this name: the memory or a segment.
     pub fn place(&self, name: &str) -> Option<Place> {
         if name == MEMORY { Some(Place::Memory) } else { self.segment(name).map(Place::On) }
     }
@@ -281,10 +281,10 @@ impl Topology {
         available(links)
     }
 
-    /// The same with a device elsewhere.
+    /// Returns the topology with a device at another place.
     ///
     /// # Errors
-    /// A device or a place that does not exist; the error lists those that do.
+    /// The device or the place does not exist; the error lists those that do.
     pub fn with(&self, change: &Move) -> Result<Self, TopologyError> {
         let mut changed = self.clone();
         let Some(device) = changed.devices.iter_mut().find(|device| device.name == change.device) else {
@@ -302,7 +302,7 @@ impl Topology {
     }
 }
 
-/// Names with commas between; not more of them than one reads.
+/// Joins names with commas; leaves out all but the first ones.
 pub(super) fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     const MOST: usize = 24;
     let names: Vec<&str> = names.collect();
@@ -338,7 +338,7 @@ fn pcie(state: &LinkState) -> Capacity {
         (Some(now), _) => (now, ""),
         (None, Some(best)) => (best, ", which it could run at"),
         (None, None) => {
-            return Capacity::Unknown("the system tells neither speed nor lanes of this link".to_owned());
+            return Capacity::Unknown("the system states neither speed nor lanes of this link".to_owned());
         }
     };
     let (least, most, payload) = match state.payload_bytes {
@@ -352,12 +352,12 @@ fn pcie(state: &LinkState) -> Capacity {
     Capacity::Known { sure: link.of_data(least), most: link.of_data(most), shared: false, how }
 }
 
-/// A device put elsewhere: `move card0 to pcix-1`.
+/// A change of a device's place: `move card0 to pcix-1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// Which device.
     pub device: String,
-    /// The segment to put it on, or [`MEMORY`].
+    /// The new segment, or [`MEMORY`].
     pub to: String,
 }
 

@@ -1,4 +1,4 @@
-//! How amounts are written in a plan: in both units of this field, or in those of AN006.
+//! Formats amounts in a plan: in MB and MiB, or in the units of AN006.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use hairspring_machine::Nanos;
 
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// Which units a plan is written in.
+/// The units of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Written {
-    /// MB of 10⁶ bytes, and MiB of 2²⁰ beside it.
+    /// MB of 10⁶ bytes, and MiB of 2²⁰ bytes.
     #[default]
     Both,
-    /// MB of 2²⁰ bytes, as application note AN006 has it.
+    /// MB of 2²⁰ bytes, as in application note AN006.
     An006,
 }
 
-/// By 1024s under the names of the thousands.
+/// Divides by 1024 but uses the names of the thousands.
 const AN006: [(&str, f64); 4] =
     [("TB", 1_099_511_627_776.0), ("GB", 1_073_741_824.0), ("MB", 1_048_576.0), ("kB", 1024.0)];
 
 impl Written {
-    /// What a reader has to know about the units.
+    /// Explains the units to the reader.
     pub fn legend(self) -> &'static str {
         match self {
             Self::Both => "1 MB = 1,000,000 bytes, 1 MiB = 1,048,576 bytes",
@@ -37,7 +37,7 @@ impl Written {
         }
     }
 
-    /// A rate where there is little room: in the first of the units.
+    /// A short form of a rate, in the first of the units.
     pub fn rate_short(self, rate: ByteRate) -> String {
         let text = self.rate(rate);
         text.split_once(" (").map_or(text.clone(), |(first, _)| first.to_owned())
@@ -51,7 +51,7 @@ impl Written {
         }
     }
 
-    /// A size that is chosen, which is a power of two or close to one.
+    /// A chosen size, which is a power of two or close to one.
     pub fn size(self, bytes: Bytes) -> String {
         match self {
             Self::Both => bytes.to_string(),
@@ -67,26 +67,26 @@ impl fmt::Display for Written {
 }
 
 fn both(bytes: Bytes) -> String {
-    // The same digits as a rate of so much per second has.
+    // The same digits as a rate.
     let rate = ByteRate::new(bytes.0 as f64).map(|rate| rate.to_string()).unwrap_or_default();
     rate.replace("/s", "")
 }
 
-/// One decimal, as AN006 prints, but none that says nothing.
+/// One decimal, as in AN006, but no trailing zero.
 fn an006(bytes: f64) -> String {
     let (unit, size) = AN006.into_iter().find(|(_, size)| bytes >= *size).unwrap_or(("bytes", 1.0));
     let number = format!("{:.1}", bytes / size);
     format!("{} {unit}", number.trim_end_matches(".0"))
 }
 
-/// A span as it was asked for: in whole minutes, hours or days where it is.
+/// A span as the user wrote it: in whole minutes, hours or days if possible.
 pub fn exact(span: Nanos) -> String {
     const UNITS: [(&str, i64); 3] = [("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("min", 60_000_000_000)];
     let whole = UNITS.into_iter().find(|(_, length)| span.count() > 0 && span.count() % length == 0);
     whole.map_or(span.to_string(), |(unit, length)| format!("{} {unit}", span.count() / length))
 }
 
-/// A span in the unit that people use for one so long, with no more digits than they read: `1.61 s`, `25 min`, `3.4 h`, `12 d`.
+/// A span in its usual unit with few digits: `1.61 s`, `25 min`, `3.4 h`, `12 d`.
 pub fn rounded(span: Nanos) -> String {
     let seconds = span.as_secs_f64();
     match seconds {

@@ -1,4 +1,4 @@
-//! The probe that records: a virtual card at a rate to folders, read back where the search wants proof, and removed.
+//! A probe that records a virtual card to folders at a rate, reads the recording back to confirm it, and removes it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use hairspring_source::Source;
 use hairspring_source::card::{Card, CardError, CardKind};
 use hairspring_source::virtual_card::UnpacedCard;
 
-/// A run moves at least so many times what could hide in the buffers.
+/// A run moves at least this many times the data that the buffers can hide.
 const TIMES_THE_BUFFERS: u64 = 2;
 
 /// Recordings of one card to the same folders at different rates.
@@ -28,17 +28,17 @@ const TIMES_THE_BUFFERS: u64 = 2;
 pub struct Recordings {
     /// The virtual card; its own rate does not matter.
     pub card: Card,
-    /// Bases of the recording's files, one in each folder. What is there by these names is removed.
+    /// Base paths of the recording's files, one in each folder. Existing files of these names are removed.
     pub targets: Vec<PathBuf>,
-    /// How to record; the policy, the length and the volume are set by the probe.
+    /// The settings of a recording; the probe sets the policy, the length and the volume.
     pub config: RecordConfig,
-    /// How long a recording lasts at least.
+    /// The least length of a recording.
     pub length: Nanos,
-    /// The most that one recording may write, in all folders together.
+    /// The most bytes that one recording may write, in all folders together.
     pub volume: Bytes,
 }
 
-/// What a probe is doing.
+/// The phases of a probe.
 #[derive(Clone, Copy, Debug)]
 pub enum Doing<'a> {
     /// It records.
@@ -47,22 +47,22 @@ pub enum Doing<'a> {
     Verifying(verify::ReadProgress),
 }
 
-/// Why there is no probe.
+/// Why a probe failed.
 #[derive(Debug)]
 pub enum ProbeError {
     /// The caller wanted to stop.
     Stopped,
-    /// The card is not virtual: it cannot be had at any other rate.
+    /// The card is not virtual, so its rate is fixed.
     NotVirtual,
     /// The card makes no such rate.
     Rate(ByteRate),
     /// The card does not open.
     Open(CardError),
-    /// What may be written is less than what a run must move: the volume needed.
+    /// The allowed volume is less than a run must move: the volume needed.
     Volume(Bytes),
     /// The recording did not begin.
     Record(RecordError),
-    /// A recording ended for another reason than a loss: a full or broken disk says nothing about rates.
+    /// A recording ended for another reason than a loss. A full or broken disk says nothing about rates.
     Failed(String),
     /// It cannot be read back.
     Verify(RecordingError),
@@ -72,9 +72,7 @@ impl fmt::Display for ProbeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped => f.write_str("stopped"),
-            Self::NotVirtual => {
-                f.write_str("only a virtual card can be had at any rate: write virtual:4ch,16bit,1MS/s")
-            }
+            Self::NotVirtual => f.write_str("only a virtual card runs at any rate: write virtual:4ch,16bit,1MS/s"),
             Self::Rate(rate) => write!(f, "no card makes {rate}: the most is 100 GB/s"),
             Self::Open(error) => error.fmt(f),
             Self::Volume(needed) => write!(
@@ -92,15 +90,15 @@ impl fmt::Display for ProbeError {
 impl std::error::Error for ProbeError {}
 
 impl Recordings {
-    /// The least that a run must move, so that the buffers cannot hide the disk.
+    /// The least bytes that a run must move, so that the buffers cannot hide the disk.
     pub fn least_run(&self) -> Bytes {
         let fifo = self.card.fifo().unwrap_or(Bytes(0));
-        // As much as is given, which is whole pages.
+        // The granted size, which is whole pages.
         let buffer = self.config.buffer.0.next_multiple_of(self.config.pages.size().0);
         Bytes(buffer.saturating_add(fifo.0).saturating_mul(TIMES_THE_BUFFERS))
     }
 
-    /// What the same path moves when the card waits for it: a rate for the search to begin near, no lossless one and no limit.
+    /// The rate of the same path with a card that waits. The search begins near it; it is neither a lossless rate nor a limit.
     /// Blocks as [`probe`](Self::probe) does.
     ///
     /// # Errors
@@ -114,7 +112,7 @@ impl Recordings {
         let layout = self.card.layout();
         let pattern = self.card.pattern().unwrap_or(hairspring_source::pattern::Pattern::Noise { seed: 0 });
         let source = UnpacedCard::new(layout, pattern, Some(layout.frames_in(self.volume)));
-        // How much it will be nobody knows; to reserve all that may be written could fill the disk.
+        // The volume is unknown, and reserving all that is allowed could fill the disk.
         let config = RecordConfig { length: Some(self.length), ..self.config(OnOverrun::Block, None) };
         let recorded = self.one(Box::new(source), &config, stop, progress);
         self.remove();
@@ -127,11 +125,11 @@ impl Recordings {
         rate.map(|rate| (rate, recorded)).ok_or_else(|| ProbeError::Failed("nothing was stored".to_owned()))
     }
 
-    /// Records at the rate, and removes the recording. Blocks; two threads run within it. A recording that confirms is read back
-    /// before.
+    /// Records at the rate, and removes the recording. A confirming recording is read back first. Blocks; two threads run within
+    /// the call.
     ///
     /// # Errors
-    /// Whatever kept the recording from being made or read, and [`ProbeError::Stopped`]. A loss is no error.
+    /// The recording could not be made or read, or [`ProbeError::Stopped`]. A loss is no error.
     pub fn probe(
         &self,
         rate: ByteRate,
@@ -170,7 +168,7 @@ impl Recordings {
         })
     }
 
-    /// Whether a card can be had at this rate; writes nothing.
+    /// Checks that the card can run at this rate. Writes nothing.
     ///
     /// # Errors
     /// [`ProbeError::Rate`] if not.
@@ -215,7 +213,7 @@ impl Recordings {
         recorded.pop().ok_or(ProbeError::Stopped)
     }
 
-    /// Whether every byte is on the disk as the card made it.
+    /// Whether every byte on the disk is as the card made it.
     fn is_readable(&self, stop: &AtomicBool, progress: &mut dyn FnMut(Doing<'_>)) -> Result<bool, ProbeError> {
         let mut store = best(self.config.depth, self.config.ways);
         let recording = Recording::open_in(&mut *store, &self.targets).map_err(ProbeError::Verify)?;

@@ -50,8 +50,12 @@ fn what_is_no_json_is_refused_with_line_and_column() {
 #[test]
 fn what_makes_no_sense_is_refused_where_it_stands() {
     refused(&with(A, "").replace("topology/1", "topology/9"), 2, "this version reads hairspring.topology/1");
-    refused(&with("  { \"name\": \"b\", \"below\": \"c\" }", ""), 4, "no segment 'c' before this; there are: memory");
-    refused(&with("  { \"name\": \"b\", \"below\": \"b\" }", ""), 4, "no segment 'b' before this");
+    refused(
+        &with("  { \"name\": \"b\", \"below\": \"c\" }", ""),
+        4,
+        "no segment 'c' comes before this one; there are: memory",
+    );
+    refused(&with("  { \"name\": \"b\", \"below\": \"b\" }", ""), 4, "no segment 'b' comes before this one");
     refused(&with(&format!("{A},\n{A}"), ""), 5, "'a' is there twice");
     refused(&with(A, "  { \"name\": \"a\", \"kind\": \"disk\", \"on\": \"a\" }"), 7, "'a' is there twice");
     refused(&with("  { \"name\": \"memory\", \"below\": \"memory\" }", ""), 4, "the root itself");

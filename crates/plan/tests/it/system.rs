@@ -106,7 +106,7 @@ fn segments_are_the_links_below_ports() {
     let Some(SegmentKind::Pcie(card)) = kind("0000:03:01.0") else { panic!("a link behind the switch") };
     assert!(card.is_below_its_best());
     assert_eq!(card.best.map(|link| (link.speed().gt_per_s(), link.lanes())), Some((5.0, 4)));
-    assert!(matches!(kind("0000:06:00.0"), Some(SegmentKind::Unknown(why)) if why.contains("old bus")));
+    assert!(matches!(kind("0000:06:00.0"), Some(SegmentKind::Unknown(why)) if why.contains("legacy bus")));
     let Some(SegmentKind::Pcie(empty)) = kind("0000:00:04.0") else { panic!("a slot") };
     assert_eq!((empty.now, empty.best.map(hairspring_plan::link::Link::lanes)), (None, Some(8)));
 }

@@ -60,7 +60,7 @@ fn fast() -> Topology {
 
 #[test]
 fn a_plan_without_measured_disks_is_unknown_and_says_what_to_measure() {
-    let plan = check(&request(), &fast(), Fits::Unknown, "what the disks sustain is not known: take a sheet");
+    let plan = check(&request(), &fast(), Fits::Unknown, "the rate that the disks sustain is not known: take a sheet");
     assert_eq!(plan.reasons[0].fits, Some(Fits::Unknown), "the worst first");
 }
 
@@ -78,7 +78,7 @@ fn what_was_measured_decides_with_its_margin() {
 #[test]
 fn a_bus_that_is_too_slow_is_named_with_what_gets_through() {
     let words = "pcix-2 (PCI bus of 32 bit at 66 MHz, half duplex) has to carry 400.0 MB/s (381.5 MiB/s) of at most 264.0 MB/s \
-                 (251.8 MiB/s); the data cross it twice, and its directions take turns: it is full with 132.0 MB/s";
+                 (251.8 MiB/s); the data cross it twice, and it is half duplex: it is full with 132.0 MB/s";
     let fast_disks = Request {
         streams: vec![Stream { card: "card0".to_owned(), rate: mb_per_s(200.0) }],
         sustainable: measured(10_000.0),
@@ -87,7 +87,7 @@ fn a_bus_that_is_too_slow_is_named_with_what_gets_through() {
     let plan = check(&fast_disks, &named("an006-shared-pcix"), Fits::No, words);
     assert!((plan.most.expect("known").bytes_per_s() - 132e6).abs() < 1e-3);
     // With the card elsewhere what remains is the hub, of which nobody tells the rate; the measured disk went over it.
-    check(&fast_disks, &named("an006-own-pcix"), Fits::WithMargin, "what was measured went over it");
+    check(&fast_disks, &named("an006-own-pcix"), Fits::WithMargin, "the measured rate includes it");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_disk_that_states_its_rate_needs_no_sheet() {
         targets: vec![target("disk1", None)],
         ..request()
     };
-    check(&to_it(1000.0), &fast(), Fits::WithMargin, "disk1 (stated: so much it takes by itself)");
+    check(&to_it(1000.0), &fast(), Fits::WithMargin, "disk1 (stated: the rate at which it takes by itself)");
     check(&to_it(2100.0), &fast(), Fits::No, "disk1 (stated");
 }
 
@@ -170,7 +170,7 @@ fn a_stripe_says_what_it_risks_and_what_it_shares() {
 #[test]
 fn a_link_below_its_best_and_memory_far_away_are_remarked() {
     let known = Request { sustainable: measured(1000.0), ..request() };
-    check(&known, &fast(), Fits::WithMargin, "downtrained or idle, re-read under load");
+    check(&known, &fast(), Fits::WithMargin, "downtrained or idle, read it again under load");
     check(&known, &fast(), Fits::WithMargin, "card0 is near to memory node 0 and disk0 to node 1");
 }
 

@@ -90,7 +90,9 @@ mod tests {
             for thread in 0..4 {
                 let trigger = trigger.clone();
                 scope.spawn(move || {
-                    (0..16).for_each(|call| assert!(trigger.fire(Instant::BOOT + Nanos::new(call * 4 + thread))))
+                    for call in 0..16 {
+                        assert!(trigger.fire(Instant::BOOT + Nanos::new(call * 4 + thread)));
+                    }
                 });
             }
         });
