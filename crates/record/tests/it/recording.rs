@@ -472,8 +472,7 @@ fn the_time_of_frame_0_survives_a_crash() {
     card.start(now);
     recorder.step(now, card.counters());
     let began = |nanos| Nanos::from_secs(1_700_000_003) + Nanos::new(nanos);
-    let beginning =
-        Beginning { realtime: began(7), monotonic: Instant::BOOT + Nanos::from_secs(9), within: Nanos::new(40) };
+    let beginning = Beginning { realtime: began(7), monotonic: now + Nanos::from_secs(9), within: Nanos::new(40) };
     recorder.begins(beginning);
     while recorder.ledger(card.counters()).durable_bytes < 100_000 {
         serve(&mut card, &mut producer, now, false);
