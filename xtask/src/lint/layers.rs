@@ -14,6 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("file", &[]),
     ("time", &["machine"]),
     ("settings", &["machine"]),
+    ("culprit", &["machine"]),
     ("exec-core", &[]),
     ("exec", &["machine", "exec-core"]),
     ("ring", &["machine"]),
@@ -26,21 +27,36 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sheet", &[]),
     (
         "suite",
-        &["machine", "time", "settings", "exec", "ring", "source", "record", "play", "device", "station", "sheet"],
+        &[
+            "machine", "time", "settings", "culprit", "exec", "ring", "source", "record", "play", "device", "station",
+            "sheet",
+        ],
     ),
     ("advice", &["describe", "machine", "time", "settings", "sheet", "suite"]),
     ("c", &["machine", "time", "sheet", "device"]),
     (
         "cli",
         &[
-            "describe", "file", "machine", "time", "settings", "exec", "ring", "source", "record", "play", "plan",
-            "device", "station", "sheet", "suite", "advice",
+            "describe", "file", "machine", "time", "settings", "culprit", "exec", "ring", "source", "record", "play",
+            "plan", "device", "station", "sheet", "suite", "advice",
         ],
     ),
 ];
 
-const WITHOUT_FORMATS: &[&str] =
-    &["machine", "time", "settings", "exec-core", "exec", "ring", "source", "play", "device", "station", "advice"];
+const WITHOUT_FORMATS: &[&str] = &[
+    "machine",
+    "time",
+    "settings",
+    "culprit",
+    "exec-core",
+    "exec",
+    "ring",
+    "source",
+    "play",
+    "device",
+    "station",
+    "advice",
+];
 /// Files that write a crate's own product, or read it back in a test, and may know its format.
 const PRODUCTS: &[&str] = &[
     "crates/exec/src/trace/chrome.rs",

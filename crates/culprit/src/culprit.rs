@@ -1,0 +1,191 @@
+//! [`Culprit`]: who took the time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::record::{Context, KernelTask, Vector};
+
+/// Who took the time of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Culprit {
+    /// An interrupt or a softirq.
+    Context(Context),
+    /// A non-maskable interrupt.
+    Nmi,
+    /// Another task.
+    Task(KernelTask),
+    /// A kernel worker, with the function of its work where that is known.
+    Worker(KernelTask, Option<Arc<str>>),
+    /// The thread's own page fault; major if the thread had to wait for it.
+    PageFault {
+        /// Whether the thread gave the CPU away meanwhile, as it does to wait for a disk.
+        major: bool,
+    },
+    /// The thread itself: it waited in a system call of its own, or was on its way out of the kernel.
+    OwnCall,
+    /// The kernel kept the thread from running though its CPU was free: a limit of its group, or of real-time threads.
+    Throttling,
+    /// The CPU came out of an idle state. On a guest this includes the host's waking of the virtual CPU.
+    IdleExit,
+    /// The CPU's frequency changed.
+    Frequency,
+    /// The hypervisor: the kernel says that the thread ran, and it did not.
+    Hypervisor,
+    /// Firmware (system management mode) or hardware: the same on a machine without a hypervisor.
+    Firmware,
+    /// Not known, and why.
+    Unexplained(WhyUnexplained),
+}
+
+/// Why there is no culprit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WhyUnexplained {
+    /// Records of the kernel were lost there.
+    RecordsLost,
+    /// The records do not reach as far.
+    NotCovered,
+}
+
+/// The kinds of culprits, for tables and ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "`people` says what each is")]
+pub enum CulpritKind {
+    Timer,
+    Interrupt,
+    FunctionCall,
+    Reschedule,
+    OtherVector,
+    Softirq,
+    Task,
+    Worker,
+    PageFault,
+    OwnCall,
+    Throttling,
+    IdleExit,
+    Frequency,
+    Hypervisor,
+    Firmware,
+    Unexplained,
+}
+
+impl CulpritKind {
+    /// All kinds, in the order of tables.
+    pub const ALL: [Self; 16] = [
+        Self::Timer,
+        Self::Interrupt,
+        Self::FunctionCall,
+        Self::Reschedule,
+        Self::OtherVector,
+        Self::Softirq,
+        Self::Task,
+        Self::Worker,
+        Self::PageFault,
+        Self::OwnCall,
+        Self::Throttling,
+        Self::IdleExit,
+        Self::Frequency,
+        Self::Hypervisor,
+        Self::Firmware,
+        Self::Unexplained,
+    ];
+
+    /// Its name in ids and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Interrupt => "interrupt",
+            Self::FunctionCall => "function_call",
+            Self::Reschedule => "reschedule",
+            Self::OtherVector => "other_vector",
+            Self::Softirq => "softirq",
+            Self::Task => "task",
+            Self::Worker => "worker",
+            Self::PageFault => "page_fault",
+            Self::OwnCall => "own_call",
+            Self::Throttling => "throttling",
+            Self::IdleExit => "idle_exit",
+            Self::Frequency => "frequency",
+            Self::Hypervisor => "hypervisor",
+            Self::Firmware => "firmware",
+            Self::Unexplained => "unexplained",
+        }
+    }
+
+    /// What it is, for people.
+    pub fn people(self) -> &'static str {
+        match self {
+            Self::Timer => "timer interrupt",
+            Self::Interrupt => "device interrupt",
+            Self::FunctionCall => "function call of another CPU",
+            Self::Reschedule => "reschedule interrupt",
+            Self::OtherVector => "other interrupt",
+            Self::Softirq => "softirq",
+            Self::Task => "another task",
+            Self::Worker => "kernel worker",
+            Self::PageFault => "page fault",
+            Self::OwnCall => "the thread's own call",
+            Self::Throttling => "throttling",
+            Self::IdleExit => "idle exit",
+            Self::Frequency => "frequency change",
+            Self::Hypervisor => "hypervisor",
+            Self::Firmware => "firmware or hardware",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+impl Culprit {
+    /// Its kind.
+    pub fn kind(&self) -> CulpritKind {
+        match self {
+            Self::Context(Context::Interrupt { .. }) => CulpritKind::Interrupt,
+            Self::Context(Context::Softirq(_)) => CulpritKind::Softirq,
+            Self::Context(Context::Vector(vector)) => match vector {
+                Vector::LocalTimer => CulpritKind::Timer,
+                Vector::CallFunction | Vector::CallFunctionSingle => CulpritKind::FunctionCall,
+                Vector::Reschedule => CulpritKind::Reschedule,
+                _ => CulpritKind::OtherVector,
+            },
+            Self::Nmi => CulpritKind::OtherVector,
+            Self::Task(_) => CulpritKind::Task,
+            Self::Worker(..) => CulpritKind::Worker,
+            Self::PageFault { .. } => CulpritKind::PageFault,
+            Self::OwnCall => CulpritKind::OwnCall,
+            Self::Throttling => CulpritKind::Throttling,
+            Self::IdleExit => CulpritKind::IdleExit,
+            Self::Frequency => CulpritKind::Frequency,
+            Self::Hypervisor => CulpritKind::Hypervisor,
+            Self::Firmware => CulpritKind::Firmware,
+            Self::Unexplained(_) => CulpritKind::Unexplained,
+        }
+    }
+
+    /// Whether somebody is named.
+    pub fn is_named(&self) -> bool {
+        !matches!(self, Self::Unexplained(_))
+    }
+}
+
+impl fmt::Display for Culprit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Context(Context::Interrupt { irq, name }) => write!(f, "interrupt {irq}, {name}"),
+            Self::Context(Context::Softirq(softirq)) => write!(f, "softirq {}", softirq.name()),
+            Self::Context(Context::Vector(vector)) => f.write_str(vector.people()),
+            Self::Nmi => f.write_str("non-maskable interrupt"),
+            Self::Task(task) => write!(f, "task {}, pid {}, {}", task.name(), task.pid, task.scheduling()),
+            Self::Worker(task, Some(function)) => write!(f, "kernel worker {}, {function}", task.name()),
+            Self::Worker(task, None) => write!(f, "kernel worker {}", task.name()),
+            Self::PageFault { major: false } => f.write_str("page fault"),
+            Self::PageFault { major: true } => f.write_str("page fault that waited for a disk"),
+            Self::OwnCall => f.write_str("the thread's own system call"),
+            Self::Throttling => f.write_str("throttling"),
+            Self::IdleExit => f.write_str("exit from an idle state"),
+            Self::Frequency => f.write_str("frequency change"),
+            Self::Hypervisor => f.write_str("hypervisor"),
+            Self::Firmware => f.write_str("firmware or hardware"),
+            Self::Unexplained(WhyUnexplained::RecordsLost) => f.write_str("unexplained: records were lost"),
+            Self::Unexplained(WhyUnexplained::NotCovered) => f.write_str("unexplained: outside of the records"),
+        }
+    }
+}

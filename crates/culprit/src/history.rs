@@ -1,0 +1,308 @@
+//! [`CpuHistory`]: who had one CPU at each moment, from the kernel's records of it.
+//!
+//! Contexts nest: a non-maskable interrupt interrupts an interrupt, which interrupts a softirq, which interrupts a task. A moment belongs
+//! to the innermost. So the spans of a history follow each other without a hole, and none is counted twice.
+//!
+//! The history begins unknown, and becomes unknown where records were lost: also where an exit has no entry. It knows again
+//! from the next change of tasks on, because the kernel changes tasks outside of all interrupts.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use hairspring_machine::Nanos;
+
+use crate::culprit::WhyUnexplained;
+use crate::record::{Context, KernelEvent, KernelRecord, KernelTask, LeftAs};
+
+/// As many spans as a history keeps, some 400 MB; older ones are forgotten. At 100,000 records a second that is 40 seconds.
+const SPANS_MOST: usize = 4_000_000;
+/// As many durations of one interrupt as are kept to know what is usual.
+const USUAL_MOST: usize = 1_000;
+/// Fewer do not show what is usual.
+const USUAL_LEAST: usize = 20;
+
+/// Who had one CPU at each moment.
+#[derive(Clone, Debug)]
+pub struct CpuHistory {
+    spans: VecDeque<Span>,
+    /// The span that is not over yet.
+    current: Occupant,
+    since: Nanos,
+    /// Time of the latest record.
+    latest: Nanos,
+    /// Up to where the history is known: the latest record, or later if the ring was empty later.
+    until: Nanos,
+    /// The task that has the CPU; none while that is unknown.
+    task: Option<KernelTask>,
+    why_unknown: WhyUnexplained,
+    contexts: Vec<Context>,
+    /// Softirqs of tasks that were switched out inside one, as PREEMPT_RT does.
+    parked: BTreeMap<u32, Vec<Context>>,
+    /// What kernel workers work on.
+    work: BTreeMap<u32, Option<Arc<str>>>,
+    switches: VecDeque<SwitchMark>,
+    faults: VecDeque<(Nanos, u32)>,
+    frequencies: VecDeque<Nanos>,
+    usual: BTreeMap<Context, Vec<Nanos>>,
+}
+
+/// Who has a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Occupant {
+    /// Not known.
+    Unknown(WhyUnexplained),
+    /// A task; also the idle task, and a kernel worker that is between two pieces of work.
+    Task(KernelTask),
+    /// A kernel worker, with the function it executes.
+    Worker(KernelTask, Option<Arc<str>>),
+    /// An interrupt or a softirq.
+    Context(Context),
+    /// A non-maskable interrupt.
+    Nmi,
+}
+
+/// A stretch of time with one occupant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Span {
+    from: Nanos,
+    to: Nanos,
+    occupant: Occupant,
+}
+
+/// A change of tasks.
+#[derive(Clone, Copy, Debug)]
+struct SwitchMark {
+    at: Nanos,
+    from: u32,
+    left_as: LeftAs,
+    to: u32,
+}
+
+/// A thread's time away from its CPU.
+pub(crate) struct Away {
+    /// Why it left.
+    pub(crate) left_as: LeftAs,
+    /// Whether the CPU was idle in between, so that nobody stood in the thread's way.
+    pub(crate) cpu_was_idle: bool,
+}
+
+impl Default for CpuHistory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CpuHistory {
+    /// A history that knows nothing yet.
+    pub fn new() -> Self {
+        let beginning = Nanos::new(i64::MIN);
+        Self {
+            spans: VecDeque::new(),
+            current: Occupant::Unknown(WhyUnexplained::NotCovered),
+            since: beginning,
+            latest: beginning,
+            until: beginning,
+            task: None,
+            why_unknown: WhyUnexplained::NotCovered,
+            contexts: Vec::new(),
+            parked: BTreeMap::new(),
+            work: BTreeMap::new(),
+            switches: VecDeque::new(),
+            faults: VecDeque::new(),
+            frequencies: VecDeque::new(),
+            usual: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the next record of this CPU. Records come in the order in which the kernel wrote them.
+    pub fn push(&mut self, record: KernelRecord) {
+        let at = record.at.max(self.latest);
+        match record.event {
+            KernelEvent::Switch { from, left_as, to } => {
+                self.switch(at, from.pid, to);
+                self.switches.push_back(SwitchMark { at, from: from.pid, left_as, to: to.pid });
+            }
+            KernelEvent::Enter(context) => {
+                if self.task.is_some() {
+                    self.contexts.push(context);
+                }
+            }
+            KernelEvent::Exit(context) => self.exit(&context),
+            KernelEvent::WorkBegins { pid, function } => {
+                self.work.insert(pid, function);
+            }
+            KernelEvent::WorkEnds { pid } => {
+                self.work.remove(&pid);
+            }
+            KernelEvent::Fault { pid } => self.faults.push_back((at, pid)),
+            KernelEvent::Frequency => self.frequencies.push_back(at),
+            KernelEvent::Nmi(length) => self.nmi(at, length),
+            KernelEvent::Lost => self.lose(WhyUnexplained::RecordsLost),
+            KernelEvent::Waking { .. } | KernelEvent::Idle(_) => {}
+        }
+        self.change(at);
+        (self.latest, self.until) = (at, self.until.max(at));
+    }
+
+    /// Says that there were no records after the latest one up to this time.
+    pub fn known_until(&mut self, at: Nanos) {
+        self.until = self.until.max(at);
+    }
+
+    /// Forgets what was before. Time lost before then is unexplained from now on.
+    pub fn forget_before(&mut self, at: Nanos) {
+        while self.spans.front().is_some_and(|span| span.to <= at) {
+            self.spans.pop_front();
+        }
+        while self.switches.front().is_some_and(|mark| mark.at < at) {
+            self.switches.pop_front();
+        }
+        while self.faults.front().is_some_and(|fault| fault.0 < at) {
+            self.faults.pop_front();
+        }
+        while self.frequencies.front().is_some_and(|&change| change < at) {
+            self.frequencies.pop_front();
+        }
+    }
+
+    /// Who had the CPU from then to then, in order and without a hole.
+    pub fn occupants(&self, from: Nanos, to: Nanos) -> Vec<(Nanos, Nanos, Occupant)> {
+        let first = self.spans.partition_point(|span| span.to <= from);
+        let known = self.spans.range(first..).map(|span| (span.from, span.to, span.occupant.clone()));
+        let open = (self.since, self.until, self.current.clone());
+        let mut parts = Vec::new();
+        let mut at = from;
+        for (begin, end, occupant) in known.chain([open]) {
+            if begin >= to || at >= to {
+                break;
+            }
+            let (begin, end) = (begin.max(at), end.min(to));
+            if begin >= end {
+                continue;
+            }
+            if begin > at {
+                parts.push((at, begin, Occupant::Unknown(WhyUnexplained::NotCovered)));
+            }
+            parts.push((begin, end, occupant));
+            at = end;
+        }
+        if at < to {
+            parts.push((at, to, Occupant::Unknown(WhyUnexplained::NotCovered)));
+        }
+        parts
+    }
+
+    /// How a thread that does not have the CPU at this time came to lose it; none if the history has not seen it leave.
+    pub(crate) fn away(&self, thread: u32, at: Nanos) -> Option<Away> {
+        let after = self.switches.partition_point(|mark| mark.at <= at);
+        let left = self.switches.range(..after).rposition(|mark| mark.from == thread)?;
+        let back = self.switches.range(left + 1..).position(|mark| mark.to == thread);
+        let end = back.map_or(self.switches.len(), |distance| left + 1 + distance);
+        let cpu_was_idle = self.switches.range(left..end).any(|mark| mark.to == 0);
+        Some(Away { left_as: self.switches[left].left_as, cpu_was_idle })
+    }
+
+    /// The thread's first page fault in this stretch.
+    pub(crate) fn fault(&self, thread: u32, from: Nanos, to: Nanos) -> Option<Nanos> {
+        let first = self.faults.partition_point(|fault| fault.0 < from);
+        self.faults.range(first..).take_while(|fault| fault.0 < to).find(|fault| fault.1 == thread).map(|fault| fault.0)
+    }
+
+    /// Whether the frequency changed in this stretch.
+    pub(crate) fn frequency_changed(&self, from: Nanos, to: Nanos) -> bool {
+        let first = self.frequencies.partition_point(|&at| at < from);
+        self.frequencies.get(first).is_some_and(|&at| at < to)
+    }
+
+    /// The median duration of an interrupt on this CPU; none if too few were seen.
+    pub(crate) fn usual(&self, context: &Context) -> Option<Nanos> {
+        let seen = self.usual.get(context).filter(|seen| seen.len() >= USUAL_LEAST)?;
+        let mut sorted = seen.clone();
+        let middle = sorted.len() / 2;
+        Some(*sorted.select_nth_unstable(middle).1)
+    }
+
+    fn switch(&mut self, at: Nanos, from: u32, to: KernelTask) {
+        if !self.contexts.is_empty() {
+            let contexts = std::mem::take(&mut self.contexts);
+            if contexts.iter().all(|context| matches!(context, Context::Softirq(_))) {
+                self.parked.insert(from, contexts);
+            } else {
+                // No interrupt changes tasks: the record of its exit is missing.
+                self.lose(WhyUnexplained::RecordsLost);
+            }
+        } else if self.task.is_some_and(|task| task.pid != from) {
+            self.lose(WhyUnexplained::RecordsLost);
+        }
+        self.change(at);
+        self.task = Some(to);
+        self.contexts = self.parked.remove(&to.pid).unwrap_or_default();
+    }
+
+    fn exit(&mut self, context: &Context) {
+        if self.task.is_none() {
+            return;
+        }
+        match self.contexts.iter().rposition(|open| open == context) {
+            Some(depth) if depth + 1 == self.contexts.len() => self.contexts.truncate(depth),
+            // An exit without its entry, or an entry without its exit.
+            _ => self.lose(WhyUnexplained::RecordsLost),
+        }
+    }
+
+    /// A non-maskable interrupt writes one record, at its end.
+    fn nmi(&mut self, at: Nanos, length: Nanos) {
+        if self.task.is_none() {
+            return;
+        }
+        let begin = (at - length).max(self.since.max(self.latest));
+        self.close(begin);
+        self.since = begin;
+        self.current = Occupant::Nmi;
+    }
+
+    /// From the latest record on nothing is known.
+    fn lose(&mut self, why: WhyUnexplained) {
+        self.task = None;
+        self.why_unknown = why;
+        self.contexts.clear();
+        self.parked.clear();
+        self.work.clear();
+        self.close(self.latest);
+        self.since = self.since.max(self.latest);
+        self.current = Occupant::Unknown(why);
+    }
+
+    /// Begins a new span if somebody else has the CPU now.
+    fn change(&mut self, at: Nanos) {
+        let next = match (self.task, self.contexts.last()) {
+            (None, _) => Occupant::Unknown(self.why_unknown),
+            (Some(_), Some(context)) => Occupant::Context(context.clone()),
+            (Some(task), None) => match self.work.get(&task.pid) {
+                Some(function) => Occupant::Worker(task, function.clone()),
+                None => Occupant::Task(task),
+            },
+        };
+        if next != self.current {
+            self.close(at);
+            (self.current, self.since) = (next, at);
+        }
+    }
+
+    /// Enters what the current occupant had up to now.
+    fn close(&mut self, at: Nanos) {
+        if at <= self.since {
+            return;
+        }
+        if let Occupant::Context(context @ (Context::Vector(_) | Context::Interrupt { .. })) = &self.current {
+            let seen = self.usual.entry(context.clone()).or_default();
+            if seen.len() < USUAL_MOST {
+                seen.push(at - self.since);
+            }
+        }
+        if self.spans.len() == SPANS_MOST {
+            self.spans.pop_front();
+        }
+        self.spans.push_back(Span { from: self.since, to: at, occupant: self.current.clone() });
+    }
+}

@@ -1,0 +1,13 @@
+//! Linux: where the records come from.
+
+mod output;
+mod symbols;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod tracefs;
+mod tracer;
+mod untraced;
+
+pub use tracer::{Tracer, TracerSettings};
+pub use untraced::Untraced;

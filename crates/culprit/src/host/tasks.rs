@@ -1,0 +1,82 @@
+//! [`Tasks`]: changes of tasks that the tracepoint has missed.
+//!
+//! The kernel drops a tracepoint's record without a word if it believes that the same task is already inside one. There are kernels on
+//! which some task stays in that state, and none of its records is ever written. Changes of tasks also have records of another form,
+//! which do not go that way. They lack names, so they stand in only where the tracepoint was silent.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hairspring_machine::{Cpu, Nanos};
+
+use crate::record::{KernelEvent, KernelRecord, KernelTask, LeftAs};
+
+/// As many tasks as are remembered by name.
+const NAMES_MOST: usize = 100_000;
+
+/// The number of a thread that ends.
+const NO_NUMBER: u32 = u32::MAX;
+
+/// Names of tasks, and the latest change on each CPU.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    known: HashMap<u32, KernelTask>,
+    latest: BTreeMap<Cpu, (u32, u32)>,
+}
+
+/// A change of tasks without names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SwitchOut {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) preempted: bool,
+}
+
+impl Tasks {
+    /// Remembers what a record says about tasks.
+    pub(crate) fn note(&mut self, cpu: Cpu, record: &KernelRecord) {
+        if let KernelEvent::Switch { from, to, .. } = record.event {
+            self.latest.insert(cpu, (from.pid, to.pid));
+            if self.known.len() >= NAMES_MOST {
+                self.known.clear();
+            }
+            self.known.insert(from.pid, from);
+            self.known.insert(to.pid, to);
+        }
+    }
+
+    /// The record that the tracepoint should have written for this change; none if it has.
+    pub(crate) fn missed(&self, cpu: Cpu, at: Nanos, out: SwitchOut) -> Option<KernelRecord> {
+        let latest = self.latest.get(&cpu);
+        let from = match latest {
+            // A thread that ends has lost its number here already.
+            Some(latest) if out.from == NO_NUMBER && latest.1 == out.to => return None,
+            Some(latest) if out.from == NO_NUMBER => latest.1,
+            Some(&latest) if latest == (out.from, out.to) => return None,
+            _ => out.from,
+        };
+        let task = |pid| self.known.get(&pid).copied().unwrap_or_else(|| KernelTask::new(pid, "?", 120));
+        let left_as = if out.preempted { LeftAs::Runnable } else { LeftAs::Blocked };
+        Some(KernelRecord { at, event: KernelEvent::Switch { from: task(from), left_as, to: task(out.to) } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_change_that_the_tracepoint_missed_is_filled_in_and_with_the_names_that_are_known() {
+        let (a, b) = (KernelTask::new(1, "a", 120), KernelTask::new(2, "b", 98));
+        let (at, cpu) = (Nanos::new(5), Cpu(1));
+        let mut tasks = Tasks::default();
+        let event = KernelEvent::Switch { from: a, left_as: LeftAs::Blocked, to: b };
+        tasks.note(cpu, &KernelRecord { at, event });
+        assert_eq!(tasks.missed(cpu, at, SwitchOut { from: 1, to: 2, preempted: false }), None);
+        assert_eq!(tasks.missed(cpu, at, SwitchOut { from: NO_NUMBER, to: 2, preempted: false }), None, "an end");
+        let event = KernelEvent::Switch { from: b, left_as: LeftAs::Runnable, to: a };
+        assert_eq!(
+            tasks.missed(cpu, at, SwitchOut { from: 2, to: 1, preempted: true }),
+            Some(KernelRecord { at, event })
+        );
+    }
+}

@@ -1,0 +1,298 @@
+//! [`Tracer`]: reads the kernel's records of chosen CPUs.
+//!
+//! Each CPU has a ring, into which all its tracepoints write, so that records keep their order. Nothing wakes the reader, who
+//! drains the rings when it likes: a wake-up would be an interrupt on the CPU that is watched. A full ring loses records, and says so
+//! with a [`KernelEvent::Lost`].
+
+use std::io;
+use std::time::Duration;
+
+use hairspring_machine::{Cpu, Nanos};
+use perf_event::events::Tracepoint as TracepointEvent;
+use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::output::redirect;
+use super::symbols::Symbols;
+use super::tasks::{SwitchOut, Tasks};
+use super::tracefs::Tracefs;
+use super::untraced::Untraced;
+use crate::format::{Decoder, Format, SWITCH as SCHED_SWITCH, tracepoints};
+use crate::record::{KernelEvent, KernelRecord};
+
+/// The smallest ring that is tried when larger ones are refused.
+const RING_BYTES_LEAST: usize = 64 << 10;
+/// Own changes of tasks that the self-test provokes.
+const SELF_TEST_SLEEPS: usize = 16;
+
+/// What a [`Tracer`] reads.
+#[derive(Clone, Debug)]
+pub struct TracerSettings {
+    /// The CPUs.
+    pub cpus: Vec<Cpu>,
+    /// Bytes of each CPU's ring, a power of two; less is taken if the system refuses so much. A record takes about 100 bytes.
+    pub ring_bytes: usize,
+    /// Whether page faults are read. A program that maps much memory pays for that.
+    pub faults: bool,
+    /// Whether wake-ups and idle states are read.
+    pub wakings: bool,
+}
+
+impl TracerSettings {
+    /// These CPUs, with 4 MiB for each, everything on.
+    pub fn of_cpus(cpus: impl IntoIterator<Item = Cpu>) -> Self {
+        Self { cpus: cpus.into_iter().collect(), ring_bytes: 4 << 20, faults: true, wakings: true }
+    }
+
+    /// All CPUs that are online: for a program whose threads may run anywhere.
+    ///
+    /// # Errors
+    /// `/sys/devices/system/cpu/online` cannot be read.
+    pub fn of_all_cpus() -> io::Result<Self> {
+        let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
+        Ok(Self::of_cpus(cpu_list(&text)))
+    }
+}
+
+/// Reads the kernel's records of some CPUs. Reading ends when it is dropped, which takes the kernel some milliseconds.
+pub struct Tracer {
+    rings: Vec<CpuRing>,
+    decoder: Decoder,
+    symbols: Symbols,
+    tasks: Tasks,
+    missing: Vec<String>,
+}
+
+/// The tracepoints of one CPU: the first owns the ring.
+struct CpuRing {
+    cpu: Cpu,
+    ring: Sampler,
+    others: Vec<Counter>,
+}
+
+impl Tracer {
+    /// Opens the tracepoints on these CPUs and begins to read.
+    ///
+    /// # Errors
+    /// The system refuses: no permission, no tracepoints, too many files.
+    pub fn open(settings: &TracerSettings) -> Result<Self, Untraced> {
+        let tracefs = Tracefs::open().map_err(Untraced::tracefs)?;
+        let mut decoder = Decoder::default();
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for tracepoint in tracepoints(settings.faults, settings.wakings) {
+            let text = tracefs.format(&tracepoint.path).map_err(Untraced::tracefs)?;
+            match text.as_deref().and_then(Format::parse) {
+                Some(format) => {
+                    found.push((tracepoint.path, format.id));
+                    decoder.learn(format, tracepoint.meaning);
+                }
+                None => missing.push(tracepoint.path),
+            }
+        }
+        if missing.iter().any(|path| path == SCHED_SWITCH) {
+            return Err(Untraced { reason: format!("this kernel has no tracepoint {SCHED_SWITCH}"), remedy: None });
+        }
+        let rings = settings.cpus.iter().map(|&cpu| CpuRing::open(cpu, settings.ring_bytes, &found));
+        let rings = rings.collect::<Result<_, _>>()?;
+        let mut tracer = Self { rings, decoder, symbols: Symbols::default(), tasks: Tasks::default(), missing };
+        tracer.resume().map_err(|error| Untraced::perf("(all)", &error))?;
+        Ok(tracer)
+    }
+
+    /// Tracepoints that this kernel does not have. What they would tell counts as the task's that was interrupted.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// The CPUs that are watched.
+    pub fn cpus(&self) -> Vec<Cpu> {
+        self.rings.iter().map(|ring| ring.cpu).collect()
+    }
+
+    /// Stops the records until [`resume`](Self::resume). Histories have a hole there: push a [`KernelEvent::Lost`] or begin new ones.
+    ///
+    /// # Errors
+    /// The system refuses, which it has no reason to.
+    pub fn pause(&mut self) -> io::Result<()> {
+        self.rings.iter_mut().try_for_each(CpuRing::pause)
+    }
+
+    /// Goes on after [`pause`](Self::pause).
+    ///
+    /// # Errors
+    /// The system refuses, which it has no reason to.
+    pub fn resume(&mut self) -> io::Result<()> {
+        self.rings.iter_mut().try_for_each(CpuRing::resume)
+    }
+
+    /// Hands out all records since the last time, CPU by CPU, each CPU's in their order. Returns the time up to which records were
+    /// complete when the rings were looked at: what a history is [known until](crate::CpuHistory::known_until).
+    pub fn drain(&mut self, mut take: impl FnMut(Cpu, KernelRecord)) -> Nanos {
+        let until = now();
+        for ring in &mut self.rings {
+            let mut latest = Nanos::new(i64::MIN);
+            while let Some(record) = ring.ring.next_record() {
+                let bytes = record.to_contiguous();
+                let event = match record.ty() {
+                    SAMPLE => sample(&bytes).and_then(|(at, raw)| {
+                        let event = self.decoder.decode(raw, |address| self.symbols.name(address))?;
+                        Some(KernelRecord { at, event })
+                    }),
+                    SWITCH => {
+                        switch_out(record.misc(), &bytes).and_then(|(at, out)| self.tasks.missed(ring.cpu, at, out))
+                    }
+                    LOST | LOST_SAMPLES => Some(KernelRecord { at: latest, event: KernelEvent::Lost }),
+                    _ => None,
+                };
+                if let Some(event) = event {
+                    latest = event.at;
+                    self.tasks.note(ring.cpu, &event);
+                    take(ring.cpu, event);
+                }
+            }
+        }
+        until
+    }
+
+    /// Provokes changes of tasks between stamps of its own, and looks for each in the records. Drops the records read so far. The calling
+    /// thread must be pinned to one of the CPUs.
+    ///
+    /// # Errors
+    /// A change has no record between its stamps: then the kernel's stamps are not on this clock.
+    pub fn self_test(&mut self) -> Result<(), Untraced> {
+        self.drain(|_, _| ());
+        let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let mut sleeps = Vec::with_capacity(SELF_TEST_SLEEPS);
+        for _ in 0..SELF_TEST_SLEEPS {
+            let from = now();
+            std::thread::sleep(Duration::from_nanos(1));
+            sleeps.push((from, now()));
+        }
+        let mut records = Vec::new();
+        self.drain(|_, record| match record.event {
+            KernelEvent::Switch { from, to, .. } if from.pid == own || to.pid == own => records.push(record.at),
+            _ => {}
+        });
+        let inside = |(from, to): &(Nanos, Nanos)| records.iter().filter(|&at| at >= from && at <= to).count() >= 2;
+        let found = sleeps.iter().filter(|sleep| inside(sleep)).count();
+        if found < SELF_TEST_SLEEPS {
+            return Err(Untraced {
+                reason: format!(
+                    "only {found} of {SELF_TEST_SLEEPS} own sleeps have the kernel's records between their stamps, so its stamps cannot \
+                     be compared with those of this program"
+                ),
+                remedy: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+// Types of records.
+const SAMPLE: u32 = 9;
+const LOST: u32 = 2;
+const LOST_SAMPLES: u32 = 13;
+const SWITCH: u32 = 15;
+
+impl CpuRing {
+    fn open(cpu: Cpu, ring_bytes: usize, found: &[(String, u16)]) -> Result<Self, Untraced> {
+        let mut ring: Option<Sampler> = None;
+        let mut others = Vec::new();
+        for (path, id) in found {
+            let refused = |error| Untraced::perf(path, &error);
+            let counter = event(*id, cpu, ring_bytes, ring.is_none()).map_err(refused)?;
+            match &ring {
+                None => ring = Some(sampled(counter, *id, cpu, ring_bytes).map_err(refused)?),
+                Some(ring) => {
+                    redirect(&counter, ring).map_err(refused)?;
+                    others.push(counter);
+                }
+            }
+        }
+        match ring {
+            Some(ring) => Ok(Self { cpu, ring, others }),
+            None => Err(Untraced { reason: "this kernel has no tracepoints".to_owned(), remedy: None }),
+        }
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        self.others.iter_mut().rev().try_for_each(Counter::disable)?;
+        self.ring.disable()
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        self.ring.enable()?;
+        self.others.iter_mut().try_for_each(Counter::enable)
+    }
+}
+
+/// One tracepoint on one CPU, which writes each of its events with thread, time and raw bytes; and, of one event of each CPU, changes of
+/// tasks in a second form.
+fn event(id: u16, cpu: Cpu, ring_bytes: usize, switches: bool) -> io::Result<Counter> {
+    Builder::new(TracepointEvent::with_id(u64::from(id)))
+        .any_pid()
+        .one_cpu(usize::try_from(cpu.0).unwrap_or(usize::MAX))
+        .include_kernel()
+        .sample_period(1)
+        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW)
+        .sample_id_all(true)
+        .context_switch(switches)
+        .clockid(Clock::MONOTONIC)
+        .wakeup_watermark(ring_bytes)
+        .build()
+}
+
+/// The ring of a CPU, as large as the system allows.
+fn sampled(counter: Counter, id: u16, cpu: Cpu, ring_bytes: usize) -> io::Result<Sampler> {
+    let mut bytes = ring_bytes;
+    let mut counter = Some(counter);
+    loop {
+        let event = match counter.take() {
+            Some(counter) => counter,
+            None => event(id, cpu, ring_bytes, true)?,
+        };
+        match event.sampled(bytes) {
+            Ok(ring) => return Ok(ring),
+            Err(error) if bytes <= RING_BYTES_LEAST => return Err(error),
+            Err(_) => bytes /= 2,
+        }
+    }
+}
+
+/// Time and raw bytes of a sample: `u32 pid, tid; u64 time; u32 size; char raw[size]`.
+fn sample(bytes: &[u8]) -> Option<(Nanos, &[u8])> {
+    let size = usize::try_from(word(bytes, 16)?).ok()?;
+    Some((time(bytes, 8)?, bytes.get(20..20 + size)?))
+}
+
+/// A change of tasks as the task that leaves writes it: `u32 next_pid, next_tid; u32 pid, tid; u64 time`.
+fn switch_out(misc: u16, bytes: &[u8]) -> Option<(Nanos, SwitchOut)> {
+    const OUT: u16 = 1 << 13;
+    const PREEMPTED: u16 = 1 << 14;
+    let out = SwitchOut { from: word(bytes, 12)?, to: word(bytes, 4)?, preempted: misc & PREEMPTED != 0 };
+    (misc & OUT != 0).then_some((time(bytes, 16)?, out))
+}
+
+fn word(bytes: &[u8], offset: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(offset..offset + 4)?.try_into().ok()?))
+}
+
+fn time(bytes: &[u8], offset: usize) -> Option<Nanos> {
+    let at = u64::from_ne_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?);
+    Some(Nanos::new(i64::try_from(at).ok()?))
+}
+
+/// `CLOCK_MONOTONIC` now.
+fn now() -> Nanos {
+    let time = clock_gettime(ClockId::Monotonic);
+    Nanos::from_secs(time.tv_sec) + Nanos::new(time.tv_nsec)
+}
+
+/// `0-3,8,10-11`.
+fn cpu_list(text: &str) -> Vec<Cpu> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().map(Cpu).collect()
+}

@@ -1,0 +1,64 @@
+//! Names who took the time of a thread: an interrupt, a softirq, a task, a kernel worker, a page fault, throttling, the hypervisor.
+//!
+//! # Problem
+//! A thread that polls sees a gap; a thread that sleeps is woken late. Neither sees why. The kernel knows what it did on the CPU
+//! meanwhile, and says so in records of its tracepoints, stamped on `CLOCK_MONOTONIC`.
+//!
+//! # Solution
+//! ```text
+//! Tracer ── KernelRecord ──► CpuHistory ── who had the CPU, moment by moment ──┐
+//!  Linux                      a stack: NMI > interrupt > softirq > task        ├─► blame ──► Blame ──► Tally
+//!                                         LostTime: thread, from, to, wanted ──┘
+//! ```
+//! [`host::Tracer`] reads, on Linux, the records of chosen CPUs. [`CpuHistory`] makes of them who had the CPU at each moment. [`blame`] divides the time
+//! that a thread lost among the culprits. All but the tracer is pure: a function of records and times.
+//!
+//! # Conditions
+//! * Blame goes by coverage, not by presence: an interrupt that took 2 µs of a gap of 200 µs is blamed for 2 µs.
+//! * The parts always add up to the time lost, to the nanosecond.
+//! * Where records were lost there is no verdict. Such time is [`Culprit::Unexplained`], with the reason, and never the hypervisor's.
+//! * Time in which the kernel says that the thread ran, and in which the thread did not, was taken below the kernel: by the hypervisor
+//!   on a guest, by the firmware or the hardware elsewhere. This is a conclusion by exclusion.
+//! * An interrupt that is delivered at the end of such a theft is its consequence, and is not blamed.
+//!
+//! # Limits
+//! A theft that falls into another task's time, or into a softirq, cannot be seen: it counts as that task's or softirq's. One
+//! that falls into an interrupt handler shows if the handler took ten times as long as it usually does.
+//! A page fault has no record of its end; it counts until the thread's next own stamp.
+//!
+//! # Example
+//! ```
+//! use hairspring_culprit::{CpuHistory, Culprit, KernelEvent, KernelRecord, KernelTask, LeftAs, LostTime, Terms, Wanted, blame};
+//! use hairspring_machine::Nanos;
+//!
+//! let poller = KernelTask::new(100, "poller", 120);
+//! let other = KernelTask::new(200, "backup", 120);
+//! let mut history = CpuHistory::new();
+//! let switch = |at, from, to| KernelRecord {
+//!     at: Nanos::from_micros(at),
+//!     event: KernelEvent::Switch { from, left_as: LeftAs::Runnable, to },
+//! };
+//! history.push(switch(0, other, poller));
+//! history.push(switch(100, poller, other));
+//! history.push(switch(150, other, poller));
+//! history.known_until(Nanos::from_micros(200));
+//! let lost = LostTime { thread: 100, from: Nanos::from_micros(99), to: Nanos::from_micros(151), wanted: Wanted::Run };
+//! let blame = blame(&lost, &history, &Terms::guest());
+//! assert_eq!(blame.chief().map(|share| share.culprit.to_string()), Some("task backup, pid 200, nice 0".to_owned()));
+//! ```
+
+mod blame;
+mod culprit;
+#[cfg(target_os = "linux")]
+mod format;
+mod history;
+#[cfg(target_os = "linux")]
+pub mod host;
+mod record;
+mod tally;
+
+pub use blame::{Blame, BlamePart, LostTime, Share, Terms, Wanted, blame};
+pub use culprit::{Culprit, CulpritKind, WhyUnexplained};
+pub use history::{CpuHistory, Occupant};
+pub use record::{Context, KernelEvent, KernelRecord, KernelTask, LeftAs, Softirq, Vector};
+pub use tally::{Tally, Toll};

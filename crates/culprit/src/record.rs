@@ -1,0 +1,224 @@
+//! [`KernelRecord`]: what the kernel says it did on one CPU, and when.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hairspring_machine::Nanos;
+
+/// One record of the kernel on one CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelRecord {
+    /// When, on `CLOCK_MONOTONIC`.
+    pub at: Nanos,
+    /// What.
+    pub event: KernelEvent,
+}
+
+/// What the kernel did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelEvent {
+    /// The CPU went from one task to another.
+    Switch {
+        /// The task that had the CPU.
+        from: KernelTask,
+        /// Why it gave the CPU away.
+        left_as: LeftAs,
+        /// The task that has the CPU now. Process id 0 is the idle task.
+        to: KernelTask,
+    },
+    /// A task is being woken. The CPU that wakes writes this record, which need not be the CPU on which the task will run.
+    Waking {
+        /// The thread that is woken.
+        pid: u32,
+    },
+    /// The CPU entered an interrupt or a softirq.
+    Enter(Context),
+    /// The CPU left it.
+    Exit(Context),
+    /// A kernel worker began with a piece of work.
+    WorkBegins {
+        /// The worker's thread.
+        pid: u32,
+        /// The work's function; none if this process may not see the kernel's addresses.
+        function: Option<Arc<str>>,
+    },
+    /// A kernel worker ended a piece of work.
+    WorkEnds {
+        /// The worker's thread.
+        pid: u32,
+    },
+    /// A page fault of a thread. The kernel writes no record at its end.
+    Fault {
+        /// The thread.
+        pid: u32,
+    },
+    /// A non-maskable interrupt ended, which took so long.
+    Nmi(Nanos),
+    /// The CPU went into an idle state, or came out of one (none).
+    Idle(Option<u32>),
+    /// The CPU's frequency changed.
+    Frequency,
+    /// Records were lost between the record before and this one.
+    Lost,
+}
+
+/// A task as the scheduler names it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KernelTask {
+    /// Its thread id; 0 is the idle task of a CPU.
+    pub pid: u32,
+    /// The kernel's priority: below 0 deadline, 0 to 98 real time (99 minus the number that users know), 100 to 139 nice -20 to 19.
+    pub priority: i16,
+    name: [u8; NAME_BYTES],
+}
+
+/// The kernel's limit for a task's name.
+const NAME_BYTES: usize = 16;
+
+/// Why a task gave the CPU away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftAs {
+    /// It could have gone on, but was preempted or throttled.
+    Runnable,
+    /// It waits for something, or was stopped.
+    Blocked,
+}
+
+/// What a CPU does outside of tasks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Context {
+    /// An interrupt of the CPU's own: its timer, or a message of another CPU.
+    Vector(Vector),
+    /// The handler of a device.
+    Interrupt {
+        /// The number of the interrupt line.
+        irq: u32,
+        /// The name under which the driver asked for it.
+        name: Arc<str>,
+    },
+    /// Work that an interrupt left for later.
+    Softirq(Softirq),
+}
+
+/// The interrupts of a CPU that have no device. `irq_work` is missing: the kernel lets nobody sample its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names are the kernel's; `people` says what they are")]
+pub enum Vector {
+    LocalTimer,
+    Reschedule,
+    CallFunction,
+    CallFunctionSingle,
+    Thermal,
+    Threshold,
+    DeferredError,
+    Error,
+    Spurious,
+    PlatformIpi,
+}
+
+impl Vector {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::LocalTimer,
+        Self::Reschedule,
+        Self::CallFunction,
+        Self::CallFunctionSingle,
+        Self::Thermal,
+        Self::Threshold,
+        Self::DeferredError,
+        Self::Error,
+        Self::Spurious,
+        Self::PlatformIpi,
+    ];
+
+    /// The kernel's name, as its tracepoints have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LocalTimer => "local_timer",
+            Self::Reschedule => "reschedule",
+            Self::CallFunction => "call_function",
+            Self::CallFunctionSingle => "call_function_single",
+            Self::Thermal => "thermal_apic",
+            Self::Threshold => "threshold_apic",
+            Self::DeferredError => "deferred_error_apic",
+            Self::Error => "error_apic",
+            Self::Spurious => "spurious_apic",
+            Self::PlatformIpi => "x86_platform_ipi",
+        }
+    }
+
+    /// What it is, for people.
+    pub fn people(self) -> &'static str {
+        match self {
+            Self::LocalTimer => "timer interrupt",
+            Self::Reschedule => "reschedule interrupt of another CPU",
+            Self::CallFunction | Self::CallFunctionSingle => "function call of another CPU",
+            Self::Thermal => "thermal interrupt",
+            Self::Threshold => "machine check threshold interrupt",
+            Self::DeferredError => "deferred error interrupt",
+            Self::Error => "error interrupt of the APIC",
+            Self::Spurious => "spurious interrupt",
+            Self::PlatformIpi => "platform interrupt",
+        }
+    }
+}
+
+/// The kernel's softirqs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Softirq(pub u32);
+
+impl Softirq {
+    /// The kernel's name of it.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 10] =
+            ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+        usize::try_from(self.0).ok().and_then(|number| NAMES.get(number)).unwrap_or(&"of an unknown number")
+    }
+}
+
+impl KernelTask {
+    /// A task of this name; names are cut to the kernel's 15 bytes.
+    pub fn new(pid: u32, name: &str, priority: i16) -> Self {
+        Self::from_bytes(pid, name.as_bytes(), priority)
+    }
+
+    /// A task whose name is given as the kernel writes it: up to the first zero.
+    pub(crate) fn from_bytes(pid: u32, bytes: &[u8], priority: i16) -> Self {
+        let mut name = [0; NAME_BYTES];
+        for (to, &from) in name[..NAME_BYTES - 1].iter_mut().zip(bytes.iter().take_while(|&&byte| byte != 0)) {
+            *to = from;
+        }
+        Self { pid, priority, name }
+    }
+
+    /// Its name; bytes that are no text are replaced.
+    pub fn name(&self) -> String {
+        let length = self.name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
+        String::from_utf8_lossy(&self.name[..length]).into_owned()
+    }
+
+    /// Whether it is the task that runs when there is nothing else to run.
+    pub fn is_idle(&self) -> bool {
+        self.pid == 0
+    }
+
+    /// Whether it is a kernel worker.
+    pub fn is_worker(&self) -> bool {
+        self.name.starts_with(b"kworker/")
+    }
+
+    /// Its policy and priority as people write them. The kernel's records do not tell FIFO from round-robin.
+    pub fn scheduling(&self) -> String {
+        match self.priority {
+            ..0 => "deadline".to_owned(),
+            0..100 => format!("real time {}", 99 - self.priority),
+            _ => format!("nice {}", self.priority - 120),
+        }
+    }
+}
+
+impl fmt::Debug for KernelTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.name(), self.pid, self.priority)
+    }
+}

@@ -1,0 +1,5 @@
+//! What the crate promises.
+
+mod blames;
+mod properties;
+mod script;
