@@ -33,6 +33,7 @@
 use hairspring_machine::{Clock, Instant, Machine, Nanos, Ticks};
 
 use crate::calibration::Bracket;
+use crate::ending::Ending;
 use crate::goal::Goal;
 use crate::poll::{Polled, Watch, poll};
 use crate::timebase::Timebase;
@@ -146,7 +147,9 @@ impl<M: Machine> Timebase<M> {
         if left <= Nanos::ZERO {
             return Ok(Report::of_none(goal.lateness(self)));
         }
-        self.poll_confirmed(watch, goal, ahead.max(Nanos::ZERO), POLL_MOST)
+        let mut told = Ok(Report::NONE);
+        self.poll_confirmed(watch, goal, ahead.max(Nanos::ZERO), POLL_MOST, &mut told);
+        told
     }
 
     /// Waits at least `request`, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that the caller took
@@ -164,7 +167,9 @@ impl<M: Machine> Timebase<M> {
         if left > POLL_MOST {
             return Err(DelayError::TooLongToPoll(left));
         }
-        self.poll_confirmed(watch, goal, request, POLL_MOST)
+        let mut told = Ok(Report::NONE);
+        self.poll_confirmed(watch, goal, request, POLL_MOST, &mut told);
+        told
     }
 
     /// Waits at least `request` and polls for at most `budget` of it. Then the thread sleeps for the rest, which is late by a wake-up of
@@ -174,49 +179,68 @@ impl<M: Machine> Timebase<M> {
     /// Negative and absurd requests, and requests above [`POLL_MOST`] with a budget that does not exceed it.
     #[inline]
     pub fn delay_polling(&self, request: Nanos, budget: Nanos) -> Result<Report, DelayError> {
-        check(request)?;
-        if request > POLL_MOST && budget <= POLL_MOST {
-            return Err(DelayError::TooLongToPoll(request));
+        // One variable and one return: so it is the caller's variable, and no copy is made after the end.
+        let mut told = Ok(Report::NONE);
+        if !request.is_negative() && request < CONFIRMED_FROM && budget >= request {
+            self.poll_short(request, &mut told);
+        } else {
+            self.poll_long(request, budget, &mut told);
         }
-        let is_short = request < CONFIRMED_FROM && budget >= request;
-        // Where time is taken from the kernel's clock, every reading confirms.
-        if is_short || (self.source() == TimeSource::KernelClock && budget >= request) {
-            return self.poll_short(request);
-        }
-        self.poll_long(request, budget)
+        told
     }
 
-    /// A delay by the counter alone. It is not inlined, so that it writes the report directly into the caller's variable. A copy of a
-    /// report written just before would cost more than the call.
+    /// A delay by the counter alone. It writes the report into the caller's variable, and none of it is a copy: a copy of a report
+    /// written just before would cost more than the call.
+    ///
+    /// Its end is rehearsed, see [`Ending`]. An interrupt in the rehearsal that is over before the deadline is not in the verdict.
     #[inline(never)]
-    fn poll_short(&self, request: Nanos) -> Result<Report, DelayError> {
+    fn poll_short(&self, request: Nanos, told: &mut Result<Report, DelayError>) {
         let (mut watch, start) = Watch::open(self);
         let deadline = start.plus(self.ticks_for_at_least(request));
-        let polled = poll(&mut watch, start, deadline, i64::MAX, Nanos::MAX, self.skew());
-        if !polled.reached {
-            return Ok(self.sleep_out(watch, start, polled, request));
+        // The compiler must not know the answer, or it would make two copies of the code.
+        let mut rehearsal = std::hint::black_box(request >= self.gap_least());
+        loop {
+            let (until, skew) = if rehearsal { (start, Nanos::ZERO) } else { (deadline, self.skew()) };
+            let polled = poll(&mut watch, start, until, i64::MAX, Nanos::MAX, skew);
+            if !polled.reached {
+                return *told = Ok(self.sleep_out(watch, start, polled, request));
+            }
+            self.machine().fence();
+            let actual = self.nanos(polled.end.since(start));
+            let report = Report { requested: request, actual, late: actual - request, polled: actual, ..Report::NONE };
+            *told = Ok(report);
+            // The poll has seen every disturbance that began before the last reading as a gap.
+            if watch.has_news(Nanos::ZERO) {
+                *told = Ok(Report { verdict: watch.explain(Nanos::ZERO, false), ..report });
+            }
+            if !rehearsal {
+                return;
+            }
+            std::hint::black_box(&mut *told);
+            rehearsal = std::hint::black_box(false);
+            // Fetching cold code is no gap, unless it took until after the deadline.
+            let now = self.stamp();
+            if deadline.since(now) > 0 {
+                watch.pass_over_to(now);
+            }
         }
-        let actual = self.nanos(polled.end.since(start));
-        // The poll has seen every disturbance that began before the last reading as a gap.
-        let (none, verdict) = (Nanos::ZERO, watch.verdict_at(Nanos::ZERO, false));
-        drop(watch);
-        self.machine().fence();
-        Ok(Report {
-            requested: request,
-            actual,
-            late: actual - request,
-            slept: none,
-            polled: actual,
-            window: none,
-            verdict,
-        })
     }
 
-    /// A delay that ends by the kernel's clock. It is not inlined for the same reason.
+    /// A delay that ends by the kernel's clock, or is refused.
     #[inline(never)]
-    fn poll_long(&self, request: Nanos, budget: Nanos) -> Result<Report, DelayError> {
+    fn poll_long(&self, request: Nanos, budget: Nanos, told: &mut Result<Report, DelayError>) {
         let (watch, began) = Watch::open_by_clock(self);
-        self.poll_confirmed(watch, Goal::after(self, began, request), request, budget)
+        if let Err(refused) = check(request) {
+            *told = Err(refused);
+        } else if request > POLL_MOST && budget <= POLL_MOST {
+            *told = Err(DelayError::TooLongToPoll(request));
+        } else if self.source() == TimeSource::KernelClock && budget >= request {
+            // Every reading confirms.
+            drop(watch);
+            self.poll_short(request, told);
+        } else {
+            self.poll_confirmed(watch, Goal::after(self, began, request), request, budget, told);
+        }
     }
 
     /// The second half of the watchdog: the counter does not reach the deadline, so the thread sleeps in the kernel. The time that has
@@ -247,7 +271,8 @@ impl<M: Machine> Timebase<M> {
         goal: Goal,
         request: Nanos,
         budget: Nanos,
-    ) -> Result<Report, DelayError> {
+        told: &mut Result<Report, DelayError>,
+    ) {
         let first = goal.tie(self);
         watch.start_at(first.before);
         watch.look(first.after);
@@ -257,30 +282,32 @@ impl<M: Machine> Timebase<M> {
         if !watch.may_have_moved() && !self.agrees(&first, &last) {
             watch.note(|verdict| verdict.rerated = true);
         }
-        if near {
-            // Aims the next reading of the kernel's clock at the goal, as the last tie was aimed.
-            let aim = self.ticks_after(last.before, goal.left(self, last.clock));
-            let polled = poll(&mut watch, first.before, aim, i64::MAX, goal.latest(), Nanos::ZERO);
-            // Later looks see only what comes after the goal, unless the goal passed within a gap that was seen.
-            let in_time = polled.end.since(aim) < self.gap_ticks();
-            watch.go_over_to_clock(if in_time { goal.reading() } else { self.machine().read(Clock::Monotonic) });
-        } else {
+        if !near {
             slept = goal.wait_out(self, &mut watch);
         }
-        let reached = goal.confirm(self, &mut watch, &mut slept, false);
-        let verdict = watch.verdict_at(reached.over, reached.apart);
-        let actual = request + reached.over;
-        drop(watch);
-        self.machine().fence();
-        Ok(Report {
-            requested: request,
-            actual,
-            late: reached.over,
-            slept,
-            polled: actual - slept,
-            window: Nanos::ZERO,
-            verdict,
-        })
+        let mut ending = Ending::new(goal, self, watch, slept);
+        Ending::<M>::in_two_passes(|rehearsal| {
+            let come = |watch: &mut Watch<'_, M>| {
+                if near {
+                    // Aims the next reading of the kernel's clock at the goal, as this tie was aimed.
+                    let tie = goal.tie(self);
+                    let left = if rehearsal { Nanos::ZERO } else { goal.left(self, tie.clock) };
+                    let aim = self.ticks_after(tie.before, left);
+                    let polled = poll(watch, first.before, aim, i64::MAX, goal.latest(), Nanos::ZERO);
+                    // Later looks see only what comes after the goal, unless the goal passed within a gap that was seen.
+                    let in_time = !rehearsal && polled.end.since(aim) < self.gap_ticks();
+                    watch.go_over_to_clock(if in_time {
+                        goal.reading()
+                    } else {
+                        self.machine().read(Clock::Monotonic)
+                    });
+                }
+            };
+            ending.pass(rehearsal, told, come, |reached, slept| {
+                let actual = request + reached.over;
+                Report { requested: request, actual, late: reached.over, slept, polled: actual - slept, ..Report::NONE }
+            });
+        });
     }
 
     /// Whether the kernel's clock ran at the rate that the time base knows between two ties.
@@ -294,10 +321,23 @@ impl<M: Machine> Timebase<M> {
 }
 
 impl Report {
+    /// A report with nothing in it.
+    pub(crate) const NONE: Self = {
+        let none = Nanos::ZERO;
+        Self {
+            requested: none,
+            actual: none,
+            late: none,
+            slept: none,
+            polled: none,
+            window: none,
+            verdict: Verdict::CLEAN,
+        }
+    };
+
     /// The report on a delay whose deadline had passed.
     #[cold]
     pub(crate) fn of_none(late: Nanos) -> Self {
-        let (none, verdict) = (Nanos::ZERO, Verdict::default());
-        Self { requested: none, actual: none, late, slept: none, polled: none, window: none, verdict }
+        Self { late, ..Self::NONE }
     }
 }

@@ -43,6 +43,7 @@
 mod calibration;
 mod counter_step;
 mod delay;
+mod ending;
 mod goal;
 mod held;
 mod learned;

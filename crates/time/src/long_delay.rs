@@ -42,7 +42,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::{Clock, Instant, Machine, Nanos, Policy, Woken};
 
 use crate::delay::{DelayError, POLL_MOST, Report, check};
-use crate::goal::{Goal, Reached};
+use crate::ending::Ending;
+use crate::goal::Goal;
 use crate::held::HeldTimebase;
 use crate::learned::Learned;
 use crate::poll::Watch;
@@ -202,11 +203,14 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         request: Nanos,
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
-        check(request)?;
         let began = began.as_monotonic();
         let span = (request - self.sleeper.lead).max(Nanos::ZERO);
         let timebase = &*self.timebase;
-        self.sleeper.run(timebase, Goal::after(timebase, began, span), began, (request, span - request), &mut prepare)
+        // One variable and one return: so it is the caller's variable, and no copy is made after the end.
+        let mut told = Ok(Report::NONE);
+        let goal = Goal::after(timebase, began, span);
+        self.sleeper.run(timebase, goal, began, (request, span - request), &mut prepare, &mut told);
+        told
     }
 
     /// Waits until `deadline` (minus the lead), asleep for all but the last stretch. Without a lead, `now()` is afterwards not before the
@@ -242,19 +246,20 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         if goal.left(timebase, began) <= Nanos::ZERO {
             return Ok(Report { requested: request, ..Report::of_none(goal.lateness(timebase) - lead) });
         }
-        self.sleeper.run(timebase, goal, began, (request, -lead), &mut prepare)
+        let mut told = Ok(Report::NONE);
+        self.sleeper.run(timebase, goal, began, (request, -lead), &mut prepare, &mut told);
+        told
     }
 }
 
 impl Sleeper<'_> {
     /// The delay without its end: sleeps, and polls until just before the goal.
-    #[inline(never)]
     fn come_near<'t, M: Machine>(
         &mut self,
         timebase: &'t Timebase<M>,
         goal: Goal,
         began: Nanos,
-        request: Nanos,
+        (request, shift): (Nanos, Nanos),
         prepare: &mut dyn FnMut(Nanos),
     ) -> Result<Near<'t, M>, DelayError> {
         let machine = timebase.machine();
@@ -286,12 +291,13 @@ impl Sleeper<'_> {
         let overslept = if slept > Nanos::ZERO { (-left).max(Nanos::ZERO) } else { Nanos::ZERO };
         let (mut watch, waited) = approach(timebase, goal);
         watch.note(|verdict| verdict.overslept = overslept);
-        Ok(Near { watch, slept, waited, awake_from, window })
+        let mut ending = Ending::new(goal, timebase, watch, waited);
+        ending.go_over_to_clock();
+        Ok(Near { ending, request, shift, slept, awake_from, window })
     }
 
-    /// The end: the loop that reads the kernel's clock. It is inlined into the caller's code, so that the code to which the delay returns
-    /// is in the caches before the deadline. After a long sleep, fetching it would cost most of a microsecond. `shift` is the distance of
-    /// the goal from the request.
+    /// The delay. The loop of its two last passes is inlined into the caller's code: so the rehearsal returns there, too, and the code to
+    /// which the delay returns is in the caches before the goal. `shift` is the distance of the goal from the request.
     #[inline(always)]
     fn run<M: Machine>(
         &mut self,
@@ -300,28 +306,28 @@ impl Sleeper<'_> {
         began: Nanos,
         (request, shift): (Nanos, Nanos),
         prepare: &mut dyn FnMut(Nanos),
-    ) -> Result<Report, DelayError> {
-        let Near { mut watch, slept, mut waited, awake_from, window } =
-            self.come_near(timebase, goal, began, request, prepare)?;
-        // The way into the caller's code is no gap.
-        watch.go_over_to_clock(timebase.machine().read(Clock::Monotonic));
-        // The same code runs twice, the first time without effect. The compiler must not know, or it would make two copies of it.
-        let mut rehearsal = std::hint::black_box(true);
-        loop {
-            let reached = goal.confirm(timebase, &mut watch, &mut waited, rehearsal);
-            let told = tell(&mut watch, reached, [request, shift, slept, waited, awake_from, window]);
-            timebase.machine().fence();
-            if !rehearsal {
-                return told;
-            }
-            let _ = std::hint::black_box(&told);
-            rehearsal = std::hint::black_box(false);
-            // Fetching cold code is no gap, unless it took until after the goal.
-            let now = timebase.machine().read(Clock::Monotonic);
-            if now < goal.reading() {
-                watch.go_over_to_clock(now);
-            }
+        told: &mut Result<Report, DelayError>,
+    ) {
+        if let Some(mut near) = self.try_come_near(timebase, goal, began, (request, shift), prepare, told) {
+            Ending::<M>::in_two_passes(|rehearsal| near.pass(rehearsal, told));
         }
+    }
+
+    /// [`come_near`](Self::come_near), with its error in the report. All this is not inlined: if the caller's code wrote parts of the
+    /// report, the compiler would copy it.
+    #[inline(never)]
+    fn try_come_near<'t, M: Machine>(
+        &mut self,
+        timebase: &'t Timebase<M>,
+        goal: Goal,
+        began: Nanos,
+        (request, shift): (Nanos, Nanos),
+        prepare: &mut dyn FnMut(Nanos),
+        told: &mut Result<Report, DelayError>,
+    ) -> Option<Near<'t, M>> {
+        *told = Ok(Report::NONE);
+        let near = check(request).and_then(|_| self.come_near(timebase, goal, began, (request, shift), prepare));
+        near.map_err(|error| *told = Err(error)).ok()
     }
 
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.
@@ -414,38 +420,42 @@ pub fn lead_for<E>(request: Nanos, late: impl FnMut() -> Result<Nanos, E>) -> Re
     Ok(late[delays / 2].max(Nanos::ZERO))
 }
 
-/// Makes the report. Not inlined, because the same code runs twice: once without effect before the end, so that it is in the caches after
-/// the end.
-#[inline(never)]
-fn tell<M: Machine>(
-    watch: &mut Watch<'_, M>,
-    reached: Reached,
-    [requested, shift, slept, waited, awake_from, window]: [Nanos; 6],
-) -> Result<Report, DelayError> {
-    let late = reached.over + shift;
-    Ok(Report {
-        requested,
-        actual: requested + late,
-        late,
-        slept: slept + waited,
-        polled: reached.at - awake_from - waited,
-        window,
-        verdict: watch.verdict_at(reached.over, reached.apart),
-    })
-}
-
 fn free(request: Nanos) -> Nanos {
     Nanos::new(request.count() / FREE_PART).min(FREE_MOST)
 }
 
 /// A delay just before its goal.
 struct Near<'t, M: Machine> {
-    /// The watch on the last stretch.
-    watch: Watch<'t, M>,
+    ending: Ending<'t, M>,
+    request: Nanos,
+    shift: Nanos,
     slept: Nanos,
-    /// How long the thread slept because the counter did not get there.
-    waited: Nanos,
     /// When the last sleep ended, by the kernel's clock.
     awake_from: Nanos,
     window: Nanos,
+}
+
+impl<M: Machine> Near<'_, M> {
+    /// One pass of the end. It is not inlined, so that its return is rehearsed, too.
+    #[inline(never)]
+    fn pass(&mut self, rehearsal: bool, told: &mut Result<Report, DelayError>) {
+        let Self { ending, request, shift, slept, awake_from, window } = self;
+        ending.pass(
+            rehearsal,
+            told,
+            |_| (),
+            |reached, waited| {
+                let late = reached.over + *shift;
+                Report {
+                    requested: *request,
+                    actual: *request + late,
+                    late,
+                    slept: *slept + waited,
+                    polled: reached.at - *awake_from - waited,
+                    window: *window,
+                    ..Report::NONE
+                }
+            },
+        );
+    }
 }

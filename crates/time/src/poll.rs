@@ -174,6 +174,12 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.settle(false, gap, gap > self.gap_least, broken)
     }
 
+    /// Leaves out what has happened since the latest look at the counter, which was read just now, because the delay did it itself.
+    #[inline(always)]
+    pub(crate) fn pass_over_to(&mut self, now: Ticks) {
+        self.previous = now;
+    }
+
     /// Changes from looks at the counter to looks at the kernel's clock, which was read just now.
     #[inline(always)]
     pub(crate) fn go_over_to_clock(&mut self, now: Nanos) {
@@ -248,15 +254,17 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.verdict
     }
 
-    /// The verdict on a delay that ended `over` beyond its goal, after a last look at the sentinel.
+    /// Whether the verdict on a delay that ended `over` beyond its goal has anything to say, after a last look at the sentinel. If it has
+    /// not, the verdict is [`Verdict::CLEAN`].
     #[inline(always)]
-    pub(crate) fn verdict_at(&mut self, over: Nanos, apart: bool) -> Verdict {
-        if self.noted || over > self.gap_least || self.is_broken() { self.explain(over, apart) } else { Verdict::CLEAN }
+    pub(crate) fn has_news(&self, over: Nanos) -> bool {
+        self.noted || over > self.gap_least || self.is_broken()
     }
 
+    /// The verdict on a delay that ended `over` beyond its goal.
     #[cold]
     #[inline(never)]
-    fn explain(&mut self, over: Nanos, apart: bool) -> Verdict {
+    pub(crate) fn explain(&mut self, over: Nanos, apart: bool) -> Verdict {
         self.settle_all();
         if over > self.gap_least {
             self.verdict.rerated |= apart;
@@ -278,6 +286,14 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.verdict.migrated |= self.start_cpu != self.timebase.cpu();
     }
 
+    /// Takes the sentinel away.
+    #[inline(always)]
+    pub(crate) fn let_go(&mut self) {
+        if !self.within || self.left_cpu {
+            self.timebase.machine().sentinel_disarm();
+        }
+    }
+
     /// Whether the latest reading is certainly from the CPU of the first.
     #[inline(always)]
     fn stayed(&self) -> bool {
@@ -288,9 +304,7 @@ impl<'t, M: Machine> Watch<'t, M> {
 impl<M: Machine> Drop for Watch<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        if !self.within || self.left_cpu {
-            self.timebase.machine().sentinel_disarm();
-        }
+        self.let_go();
     }
 }
 
