@@ -235,7 +235,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__ab)
-            opts="-h --rounds --only --common --confirm --null --quick --margin --seed --cpu --priority --format --out --sheets --verbose --spin --help"
+            opts="-h --builds --rounds --only --common --confirm --null --quick --margin --seed --cpu --priority --format --out --sheets --verbose --spin --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1527,7 +1527,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__schema)
-            opts="-h --help"
+            opts="-h --help sheet pairs verdicts"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

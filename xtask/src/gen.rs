@@ -49,6 +49,8 @@ enum Program {
 const GENERATED: &[Generated] = &[
     Generated { path: "docs/probes.md", program: Program::Hairspring, arguments: &["probes", "--format", "md"] },
     Generated { path: "docs/sheet.schema.json", program: Program::Hairspring, arguments: &["schema"] },
+    Generated { path: "docs/comparison.schema.json", program: Program::Hairspring, arguments: &["schema", "pairs"] },
+    Generated { path: "docs/verdicts.schema.json", program: Program::Hairspring, arguments: &["schema", "verdicts"] },
     Generated { path: "docs/exit-codes.md", program: Program::Hairspring, arguments: &["exit-codes"] },
     Generated {
         path: "docs/completions/hairspring.bash",
@@ -84,7 +86,12 @@ const GENERATED: &[Generated] = &[
     Generated { path: "docs/tcl/real-time.md", program: Program::Page(tcl_pages::page), arguments: &["real-time"] },
     Generated { path: "docs/tcl/window.md", program: Program::Page(tcl_pages::page), arguments: &["window"] },
     Generated { path: "docs/tcl/sheet.md", program: Program::Page(tcl_pages::page), arguments: &["sheet"] },
-    Generated { path: "docs/sheet-json.md", program: Program::Page(schema::page), arguments: &[] },
+    Generated { path: "docs/sheet-json.md", program: Program::Page(schema::page), arguments: &["sheet"] },
+    Generated {
+        path: "docs/comparison-json.md",
+        program: Program::Page(schema::page),
+        arguments: &["comparison", "verdicts"],
+    },
     Generated { path: "docs/commands.md", program: Program::Page(commands::page), arguments: &[] },
     Generated { path: "docs/assets/sheet.svg", program: Program::Page(picture::page), arguments: &[] },
     Generated { path: "docs/origins.md", program: Program::Page(origins::page), arguments: &[] },

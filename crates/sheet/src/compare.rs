@@ -91,12 +91,25 @@ pub struct SideSummary {
 pub enum Grounds {
     /// Rounds of both sides were taken in turns: so many pairs.
     Turns(usize),
+    /// Several builds of both sides were taken in turns: so many pairs of builds.
+    Builds(usize),
     /// There are at least three sheets on both sides; the number is that of the side with fewer.
     Sheets(usize),
     /// A ledger says how much sheets of this machine vary: so many sheets.
     Ledger(usize),
     /// There are too few sheets, so no figure has a verdict.
     SingleSheets,
+}
+
+impl Grounds {
+    /// What more of would say more, for people.
+    pub(crate) fn units(self) -> &'static str {
+        match self {
+            Self::Turns(_) => "rounds",
+            Self::Builds(_) => "builds a side",
+            Self::Sheets(_) | Self::Ledger(_) | Self::SingleSheets => "sheets a side",
+        }
+    }
 }
 
 /// One id on all sides.

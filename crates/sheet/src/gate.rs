@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::RowPattern;
-use crate::compare::{ComparedRow, Comparison, Doubt, Grounds, RowVerdict, Unmatched};
+use crate::compare::{ComparedRow, Comparison, Doubt, RowVerdict, Unmatched};
 use crate::statistics::{Difference, Scale, holm};
 
 /// The level of each one-sided decision.
@@ -204,8 +204,7 @@ impl ComparisonGate {
                 );
             } else if high > 0.0 {
                 let needed = beyond.units_needed(beyond.estimate.abs(), 0.0, 2.0 * LEVEL);
-                let what =
-                    if matches!(comparison.grounds[*other], Grounds::Turns(_)) { "rounds" } else { "sheets a side" };
+                let what = comparison.grounds[*other].units();
                 let needed =
                     needed.map_or(format!("more than 1,000 {what}"), |needed| format!("about {needed} {what}"));
                 let [near, far] = difference.one_sided(LEVEL).map(f64::exp);

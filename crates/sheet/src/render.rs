@@ -18,7 +18,7 @@ mod timeline;
 pub use comparison::{comparison, comparison_html, comparison_json, comparison_markdown};
 pub use drift::{drift_html, drift_json, drift_text};
 pub use html::{html, html_unfolded};
-pub use json::{ReadError, from_json, schema, to_json};
+pub use json::{ReadError, from_json, pairs_schema, schema, to_json, verdicts_schema};
 pub use markdown::markdown;
 pub use quantity::{Quantity, quantity, quantity_with_digits};
 pub use svg::overlays;

@@ -10,6 +10,7 @@
 //! what its layout does belongs to the build.
 
 mod builds;
+mod error;
 mod pairs;
 mod sentinels;
 
@@ -28,8 +29,9 @@ use crate::round::RoundPart;
 use crate::rounds::Random;
 use crate::sheet_run::{SheetError, choose_cpu, timestamp};
 use builds::Builds;
+pub use error::AbError;
 use pairs::{rows, sentinel_rows, stands_out};
-use sentinels::{Sentinels, Sighting, moved};
+use sentinels::{Limits, SIGHTINGS, Sentinels, Sighting};
 
 /// Rounds of the first stage of [`AbRequest::confirm`].
 const SCREEN_ROUNDS: u32 = 5;
@@ -39,15 +41,16 @@ const PADDING_MOST: usize = 4096;
 /// What to compare.
 #[derive(Clone, Debug)]
 pub struct AbRequest {
-    /// The program that the other is compared with; it must be able to be a round.
-    pub baseline: PathBuf,
-    /// The other program.
-    pub other: PathBuf,
+    /// The program that the other is compared with; it must be able to be a round. Several are builds of one source: they take turns, and
+    /// each of them counts as one value.
+    pub baseline: Vec<PathBuf>,
+    /// The other program, or as many of them.
+    pub other: Vec<PathBuf>,
     /// Prefixes of the ids of the rows; all rows without any.
     pub only: Vec<String>,
     /// Whether rows that only one of the builds has are left out; otherwise they are an error.
     pub common: bool,
-    /// How many rounds to take.
+    /// How many rounds to take: a multiple of the builds of a side.
     pub rounds: u32,
     /// How much time a chapter may take in all rounds of one build.
     pub effort: Effort,
@@ -76,46 +79,6 @@ pub struct AbOutcome {
     pub notes: Vec<String>,
 }
 
-/// Why nothing was compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AbError {
-    /// A program cannot be measured, and why.
-    Build(String),
-    /// The builds have different rows: those that only the baseline has, and those that only the other has.
-    Rows(Vec<String>, Vec<String>),
-    /// No row of both builds has this id.
-    NoSuchRow(UnknownProbe),
-    /// Rounds, CPU or priority make no sense, or there is no time base.
-    Sheet(SheetError),
-}
-
-impl std::fmt::Display for AbError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Build(why) => f.write_str(why),
-            Self::Rows(baseline, other) => {
-                let some = |ids: &[String]| ids.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-                let side = |whose: &str, ids: &[String]| match ids.len() {
-                    0 => String::new(),
-                    n => format!("; {n} only in the {whose}: {}", some(ids)),
-                };
-                let (baseline, other) = (side("baseline", baseline), side("other build", other));
-                write!(f, "the builds have different rows{baseline}{other}; --common compares the rows of both")
-            }
-            Self::NoSuchRow(unknown) => unknown.fmt(f),
-            Self::Sheet(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for AbError {}
-
-impl From<SheetError> for AbError {
-    fn from(error: SheetError) -> Self {
-        Self::Sheet(error)
-    }
-}
-
 /// Measures two builds in turns on this computer. Blocks for twice the time of a sheet and somewhat more; `interrupted` ends it early, and
 /// complete pairs are kept. `progress` is called while processes measure.
 ///
@@ -127,12 +90,15 @@ pub fn take_ab(
     progress: &mut dyn FnMut(SheetProgress<'_>),
 ) -> Result<AbOutcome, AbError> {
     let cpu = choose_cpu(&Host, request.cpu, request.priority)?;
+    several(request)?;
     let began = Host.monotonic();
     let start = timestamp(Host.read(hairspring_machine::Clock::Realtime));
     let timebase = Timebase::calibrate(Host).map_err(SheetError::from)?;
     let mut arms = Builds::new(request, cpu, Sentinels::new(timebase, cpu), interrupted)?;
     let declared = common(&arms.declared, request)?;
-    let mut course = Course { interrupted, progress, began: began.as_monotonic() };
+    let limits = Limits::of(&(0..SIGHTINGS).map(|_| arms.look()).collect::<Vec<_>>());
+    let builds = request.baseline.len();
+    let mut course = Course { interrupted, progress, began: began.as_monotonic(), limits, builds };
     let mut random = Random::seeded(request.seed);
     let arms_count = if request.null { 3 } else { 2 };
     let mut screened = None;
@@ -172,10 +138,9 @@ pub fn take_ab(
             chapters: wanted.iter().enumerate().map(chapter).collect(),
         }
     };
-    let name = |path: &PathBuf| path.display().to_string();
-    let side = |arm: usize, path: &PathBuf| ComparedBuild {
-        name: name(path),
-        hash: arms.hashes[arm].clone(),
+    let side = |arm: usize, paths: &[PathBuf]| ComparedBuild {
+        name: paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(","),
+        hash: arms.hashes[arm].join(","),
         build: arms.builds[arm].clone(),
     };
     let measured = Interleaved {
@@ -185,12 +150,29 @@ pub fn take_ab(
         other: side(1, &request.other),
         seed: request.seed,
         rounds: request.rounds as usize,
+        builds: request.baseline.len(),
         rows: rows(&wanted, &turns, 1),
         sentinels: sentinel_rows(&turns),
+        limits: limits.by_id(),
         null: if request.null { rows(&wanted, &turns, 2) } else { Vec::new() },
         screened,
     };
     Ok(AbOutcome { measured, sheets: [sheet(0), sheet(1)], notes: arms.notes })
+}
+
+/// Whether both sides have as many builds, and each is measured equally often.
+fn several(request: &AbRequest) -> Result<(), AbError> {
+    let (baseline, other) = (request.baseline.len(), request.other.len());
+    if baseline == 0 || baseline != other {
+        return Err(AbError::Build(format!("{baseline} builds against {other}: name as many on either side")));
+    }
+    let (rounds, builds) = (request.rounds as usize, baseline);
+    if !rounds.is_multiple_of(builds) {
+        let (below, above) = (rounds / builds * builds, rounds.next_multiple_of(builds));
+        let text = format!("{rounds} rounds are not as many of each of {builds} builds: take {below} or {above}");
+        return Err(AbError::Build(text));
+    }
+    Ok(())
 }
 
 /// Who measures: builds in processes, or a script.
@@ -231,6 +213,9 @@ struct Course<'c> {
     progress: &'c mut dyn FnMut(SheetProgress<'_>),
     /// On `CLOCK_MONOTONIC`.
     began: Nanos,
+    limits: Limits,
+    /// How many builds a side has.
+    builds: usize,
 }
 
 impl Course<'_> {
@@ -244,7 +229,10 @@ impl Course<'_> {
         random: &mut Random,
     ) -> Vec<Turn> {
         let ids: Vec<Vec<String>> = chapters.iter().map(|chapter| ids(chapter).map(str::to_owned).collect()).collect();
-        let mut blocks: Vec<Option<Vec<usize>>> = vec![None; chapters.len()];
+        // Each build is first as often as its counterpart.
+        let mut blocks: Vec<Option<Vec<usize>>> = vec![None; chapters.len() * self.builds];
+        let builds = self.builds;
+        let block = |chapter: usize, round: u32| chapter * builds + round as usize % builds;
         let all = (rounds as usize + 1) * chapters.len();
         let (mut turns, mut done): (Vec<Turn>, usize) = (Vec::new(), 0);
         let mut again: Vec<(u32, usize)> = Vec::new();
@@ -258,7 +246,7 @@ impl Course<'_> {
                 let asked = Asked { rows: &ids[chapter], round, rounds, padding };
                 let order = match counted {
                     None => random.order(count),
-                    Some(_) => next(&mut blocks[chapter], count, random),
+                    Some(_) => next(&mut blocks[block(chapter, round)], count, random),
                 };
                 let turn = self.turn(arms, chapter, &asked, order, (&what, done as f64 / all as f64));
                 done += 1;
@@ -272,7 +260,7 @@ impl Course<'_> {
         let void = again.len();
         for (number, (round, chapter)) in again.into_iter().enumerate() {
             let asked = Asked { rows: &ids[chapter], round, rounds, padding: random.below(PADDING_MOST) };
-            let order = next(&mut blocks[chapter], count, random);
+            let order = next(&mut blocks[block(chapter, round)], count, random);
             let what = format!("again, {} of {void} that were disturbed", number + 1);
             let Some(turn) = self.turn(arms, chapter, &asked, order, (&what, 1.0)) else { break };
             turns.push(turn);
@@ -306,7 +294,7 @@ impl Course<'_> {
             }
             sightings.push(arms.look());
         }
-        let void = moved(&sightings);
+        let void = self.limits.moved(&sightings);
         Some(Turn { round: asked.round, chapter, order, sightings, void, parts })
     }
 }
@@ -479,7 +467,8 @@ mod tests {
             None => Box::leak(Box::new(AtomicBool::new(false))),
         };
         let mut silent = |_: SheetProgress<'_>| {};
-        let mut course = Course { interrupted: flag, progress: &mut silent, began: Nanos::ZERO };
+        let limits = Limits::of(&[]);
+        let mut course = Course { interrupted: flag, progress: &mut silent, began: Nanos::ZERO, limits, builds: 1 };
         course.turns(scripted, &declared(20), arms, rounds, &mut Random::seeded(seed))
     }
 
@@ -553,8 +542,8 @@ mod tests {
         let all = declared(3);
         let fewer = kept(&all, |id| id != "two.table.1");
         let request = |only: &[&str], common| AbRequest {
-            baseline: PathBuf::new(),
-            other: PathBuf::new(),
+            baseline: vec![PathBuf::new()],
+            other: vec![PathBuf::new()],
             only: only.iter().map(|only| (*only).to_owned()).collect(),
             common,
             rounds: 5,

@@ -4,7 +4,7 @@ use hairspring_machine::{Clock, Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{LongDelay, Watch};
 
-use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Samples, Setting, Slot};
+use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Samples, Setting, Slot, spin};
 
 /// Requests of the guaranteed minimum.
 const MINIMUM: [(&str, Nanos); 6] = [
@@ -181,6 +181,7 @@ fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows
         loop {
             let before = timebase.stamp_ordered();
             let outcome = timebase.delay(span);
+            spin(0, 1);
             let after = timebase.stamp_ordered();
             match outcome {
                 Ok(report) => {
@@ -244,6 +245,7 @@ fn poll_step<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Reading {
             context.machine.relax();
             watch.look(timebase.stamp());
         }
+        spin(0, u64::from(ROUNDS));
         let ticks = timebase.stamp_ordered().since(start);
         drop(watch);
         *sample = ticks as f64 * 1e9 / timebase.calibration().rate_hz / f64::from(ROUNDS);
@@ -277,12 +279,14 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
             continue;
         }
         context.say(&format!("long delay of {request}, {}", class.kernel_name()));
+        context.lengthen(&rows.all());
         let began = machine.monotonic();
         let cpu_began = machine.read(Clock::ThreadCpu);
         let (mut samples, mut seen) = (Samples::new(), Samples::new());
         while !context.stopped() && !samples.is_full() {
             let before = timebase.stamp_ordered();
             let outcome = long.delay(span);
+            spin(0, 1);
             let after = timebase.stamp_ordered();
             let Ok(report) = outcome else { break };
             let outside = timebase.nanos(after.since(before));

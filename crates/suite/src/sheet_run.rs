@@ -223,7 +223,8 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
     ) -> Result<(), Failed> {
         self.processes += 1;
         let aside = Aside::from(self.machine, self.cpu);
-        let mut answer = process::ask(program, &Ask::Take(asked), padding, self.interrupted, || aside.step(), progress);
+        let how = process::Started { program, padding, variable: None };
+        let mut answer = process::ask(&how, &Ask::Take(asked), self.interrupted, || aside.step(), progress);
         drop(aside);
         for part in &mut answer.parts {
             part.process = self.processes;

@@ -5,7 +5,7 @@ use hairspring_sheet::{Absent, Axis, Method, Point, Series, SeriesLine, Unit};
 use hairspring_time::{LongDelay, Timebase};
 
 use crate::host::system::METHODS;
-use crate::probe::{Class, Context, Effort, Probes, Row, Samples, Setting, Slot, Spin};
+use crate::probe::{Class, Context, Effort, Probes, Row, Samples, Setting, Slot, spin};
 
 /// Requests: segment, span, and how many samples are taken with normal effort.
 const REQUESTS: [(&str, Nanos, usize); 17] = [
@@ -103,13 +103,14 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &[[Slo
             if !context.wants(slot) {
                 continue;
             }
-            let (mut samples, spin) = (Samples::new(), context.spin_of(slot));
+            let mut samples = Samples::new();
+            context.lengthen(&[slot]);
             for _ in 0..count {
                 if context.stopped() {
                     break;
                 }
                 // A sleep that a signal cut short says nothing of how late it would have been.
-                if let Some(late) = one(&timebase, &mut long, *call, span, &spin) {
+                if let Some(late) = one(&timebase, &mut long, *call, span) {
                     samples.push_nanos(late);
                 }
             }
@@ -136,7 +137,6 @@ fn one<M: Machine + Clone>(
     long: &mut LongDelay<'_, M>,
     call: Option<SleepCall>,
     span: Nanos,
-    spin: &Spin<M>,
 ) -> Option<Nanos> {
     let machine = timebase.machine();
     // The kernel's clock, as every method here is judged by it, and a rate error would show at a second.
@@ -150,7 +150,7 @@ fn one<M: Machine + Clone>(
         None if span < LONG_FROM => drop(timebase.delay(span).ok()?),
         None => drop(long.delay(span).ok()?),
     }
-    spin.events(1);
+    spin(0, 1);
     Some(machine.monotonic() - before - span)
 }
 

@@ -1,26 +1,38 @@
-//! `docs/sheet-json.md`: the JSON Schema of a sheet as a page for people: one section per type, one line per key.
+//! `docs/sheet-json.md` and `docs/comparison-json.md`: JSON Schemas as pages for people: one section per type, one line per key.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-const SOURCE: &str = "docs/sheet.schema.json";
-
-const OPENING: &str = "# The JSON of a sheet
+const SHEET: &str = "# The JSON of a sheet
 
 The form `hairspring.sheet/1`. It may gain keys and never loses one, so a program that passes over what it does not know goes on working.
 For validators there is the [JSON Schema](sheet.schema.json), which `hairspring schema` prints. All numbers of a figure are in its unit.
 ";
 
-/// The page.
-pub(super) fn page(root: &Path, _: &[&str]) -> Result<String, String> {
-    let text = fs::read_to_string(root.join(SOURCE)).map_err(|error| format!("read {SOURCE}: {error}"))?;
-    let schema: Value = serde_json::from_str(&text).map_err(|error| format!("read {SOURCE}: {error}"))?;
-    let mut page = OPENING.to_owned();
-    section(&mut page, schema["title"].as_str().unwrap_or("Sheet"), &schema);
-    let types = schema["$defs"].as_object().ok_or_else(|| format!("find the types in {SOURCE}"))?;
+const COMPARISON: &str = "# The JSON of a comparison
+
+Two forms: `hairspring.comparison/1` has the pairs of two builds that `hairspring ab` measured in turns, and `hairspring.verdicts/1` what
+`hairspring compare` says of pairs or of sheets. They may gain keys and never lose one. For validators there are the JSON Schemas
+[of the pairs](comparison.schema.json) and [of the verdicts](verdicts.schema.json), which `hairspring schema pairs` and `hairspring schema
+verdicts` print.
+";
+
+/// The page of these documents; types that several of them have stand there once.
+pub(super) fn page(root: &Path, documents: &[&str]) -> Result<String, String> {
+    let mut page = if documents == ["sheet"] { SHEET } else { COMPARISON }.to_owned();
+    let mut types = BTreeMap::new();
+    for document in documents {
+        let source = format!("docs/{document}.schema.json");
+        let text = fs::read_to_string(root.join(&source)).map_err(|error| format!("read {source}: {error}"))?;
+        let schema: Value = serde_json::from_str(&text).map_err(|error| format!("read {source}: {error}"))?;
+        section(&mut page, schema["title"].as_str().unwrap_or_default(), &schema);
+        let own = schema["$defs"].as_object().ok_or_else(|| format!("find the types in {source}"))?;
+        types.extend(own.clone());
+    }
     types.iter().for_each(|(name, described)| section(&mut page, name, described));
     Ok(page)
 }

@@ -16,6 +16,8 @@ use crate::measure::sheet::{Format, format_of, seed};
 use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
 
+/// Rounds without `--rounds`.
+const ROUNDS: u32 = 10;
 /// More void pairs than this leave no result.
 const VOID_MOST: f64 = 0.2;
 
@@ -34,6 +36,10 @@ pub(crate) const PAGE: Page = Page {
                 line: "hairspring ab old/hairspring new/hairspring --only clocks --out pairs.json",
             },
             Example {
+                does: "Tell a change of the source from the layout of a program, by five builds of each source",
+                line: "hairspring ab --builds a1,a2,a3,a4,a5 b1,b2,b3,b4,b5",
+            },
+            Example {
                 does: "See how much this machine declares where nothing differs",
                 line: "hairspring ab ./hairspring ./hairspring --quick",
             },
@@ -49,9 +55,13 @@ pub(crate) struct Arguments {
     /// Other program
     #[arg(value_name = "BUILD_B")]
     other: PathBuf,
-    /// Rounds: each measures every chapter with both builds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = number::<u32>(2, 1000))]
-    rounds: u32,
+    /// BUILD_A and BUILD_B are several builds of one source each, with commas between: as many on either side, best five or more. Each counts
+    /// as one value, so that what the layout of one program does is no finding
+    #[arg(long)]
+    builds: bool,
+    /// Rounds: each measures every chapter with both builds, or with one pair of several [default: 10, or the next multiple of the builds]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(2, 1000))]
+    rounds: Option<u32>,
     /// Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo
     #[arg(long, value_name = "ID-PREFIX", value_delimiter = ',')]
     only: Vec<String>,
@@ -110,12 +120,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::bad_request(text));
     }
     let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let side = |named: &PathBuf| match named.to_str().filter(|_| arguments.builds) {
+        Some(names) => names.split(',').map(PathBuf::from).collect(),
+        None => vec![named.clone()],
+    };
+    let baseline: Vec<PathBuf> = side(&arguments.baseline);
+    let usual = ROUNDS.next_multiple_of(u32::try_from(baseline.len()).unwrap_or(1));
     let request = AbRequest {
-        baseline: arguments.baseline.clone(),
-        other: arguments.other.clone(),
+        other: side(&arguments.other),
+        baseline,
         only: arguments.only.clone(),
         common: arguments.common,
-        rounds: arguments.rounds,
+        rounds: arguments.rounds.unwrap_or(usual),
         effort: if arguments.quick { Effort::Quick } else { Effort::Normal },
         cpu: arguments.cpu.map(Cpu),
         priority: arguments.priority,

@@ -3,7 +3,7 @@
 pub(crate) mod man;
 pub(crate) mod probes;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use clap_complete::Shell;
 use hairspring_sheet::render;
 
@@ -16,7 +16,16 @@ pub(crate) const GROUP: Group = Group {
     heading: "Reference",
     pages: &[
         probes::PAGE,
-        Page::new("schema", &[Example { does: "Keep the schema", line: "hairspring schema > sheet.schema.json" }]),
+        Page::new(
+            "schema",
+            &[
+                Example { does: "Keep the schema of a sheet", line: "hairspring schema > sheet.schema.json" },
+                Example {
+                    does: "Keep that of a comparison",
+                    line: "hairspring schema verdicts > verdicts.schema.json",
+                },
+            ],
+        ),
         Page::new("exit-codes", &[Example { does: "Print the table", line: "hairspring exit-codes" }]),
         Page::new(
             "completions",
@@ -33,8 +42,12 @@ pub(crate) const GROUP: Group = Group {
 pub(crate) enum Command {
     /// List every row that a sheet can have
     Probes(probes::Arguments),
-    /// Print the JSON Schema of a sheet
-    Schema,
+    /// Print the JSON Schema of a sheet or a comparison
+    Schema {
+        /// Document that it describes
+        #[arg(value_enum, default_value = "sheet")]
+        of: Document,
+    },
     /// Print the table of exit codes
     ExitCodes,
     /// Print completions for a shell
@@ -46,11 +59,26 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
+/// The documents that have a schema.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Document {
+    /// `hairspring.sheet/1`: what `sheet` writes
+    Sheet,
+    /// `hairspring.comparison/1`: the pairs that `ab` writes
+    Pairs,
+    /// `hairspring.verdicts/1`: what `compare` writes
+    Verdicts,
+}
+
 impl Command {
     pub(crate) fn run(&self, declared: Declaration) -> Result<Exit, Failure> {
         match self {
             Self::Probes(arguments) => probes::run(arguments),
-            Self::Schema => output::print(&render::schema()),
+            Self::Schema { of } => output::print(&match of {
+                Document::Sheet => render::schema(),
+                Document::Pairs => render::pairs_schema(),
+                Document::Verdicts => render::verdicts_schema(),
+            }),
             Self::ExitCodes => output::print(&exit::table()),
             Self::Completions { shell } => completions(*shell, declared),
             Self::Man(arguments) => man::run(arguments, declared),

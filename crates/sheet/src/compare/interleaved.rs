@@ -1,5 +1,7 @@
 //! Two builds that were measured in turns, and what may be said of them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +22,10 @@ const VOID_MAX: f64 = 0.2;
 ///
 /// Whoever measures fills it like this. A round measures a chapter with both builds, one right after the other, each in a fresh process;
 /// which of them is first changes from round to round in a balanced random order. For every row it keeps one [`RoundPair`] a round: the medians
-/// that the two processes found. A pair is void if what watches the machine moved by more than 5 % between the two; that is decided before
+/// that the two processes found. A pair is void if what watches the machine moved beyond its limit between the two; that is decided before
 /// the figures are looked at. Void pairs stay in the document and do not count. Pairs that are measured again in their place
-/// are further pairs with the same `round`. The number of rounds is fixed beforehand.
+/// are further pairs with the same `round`. The number of rounds is fixed beforehand. With several builds a side, round `r` measures
+/// those with the number `r` modulo their number, and a pair of builds counts as one value.
 ///
 /// [`compare_interleaved`] judges it. Sheets of the two sides are documents of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,11 +42,17 @@ pub struct Interleaved {
     pub seed: u64,
     /// How many rounds were planned.
     pub rounds: usize,
+    /// How many builds of each side took turns, one pair of them in each round; 1 if it is missing.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub builds: usize,
     /// The rows, in the order of the sheets.
     pub rows: Vec<InterleavedRow>,
     /// What the driver itself measured beside each round: code that neither build contains. Ids begin with `sentinels.`; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sentinels: Vec<InterleavedRow>,
+    /// By the id of a sentinel, the change beyond which it makes a pair void, as a fraction. It was set before the first pair.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, f64>,
     /// The same rows for a copy of the baseline in place of the other build; empty without a third arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null: Vec<InterleavedRow>,
@@ -55,9 +64,10 @@ pub struct Interleaved {
 /// One of two builds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedBuild {
-    /// What people call it: usually the file as it was named.
+    /// What people call it: usually the file as it was named; of several builds all of them, with commas between.
     pub name: String,
-    /// Hash of the program, in hexadecimal digits. Equal hashes make a comparison of a build with itself.
+    /// Hash of the program, in hexadecimal digits; of several builds all of them, with commas between. Equal hashes make a comparison of a
+    /// build with itself.
     pub hash: String,
     /// Version, commit, compiler and flags, as its sheets state them.
     pub build: Build,
@@ -96,6 +106,15 @@ pub struct RoundPair {
     pub void: bool,
 }
 
+fn one() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_one(builds: &usize) -> bool {
+    *builds == 1
+}
+
 /// Judges two builds that were measured in turns. Never fails: what cannot be judged says so in its verdict.
 ///
 /// `same` is the margin of *same* as a fraction, in place of 5 %.
@@ -103,10 +122,14 @@ pub fn compare_interleaved(measured: &Interleaved, same: Option<f64>) -> Compari
     let pairs = || measured.rows.iter().flat_map(|row| &row.pairs);
     let (all, void) = (pairs().count(), pairs().filter(|pair| pair.void).count());
     let disturbed = void as f64 > VOID_MAX * all as f64;
-    let mut rows: Vec<ComparedRow> = measured.rows.iter().map(|row| compared_row(row, same, disturbed)).collect();
+    let builds = measured.builds;
+    let compared = |rows: &[InterleavedRow]| -> Vec<ComparedRow> {
+        rows.iter().map(|row| compared_row(row, builds, same, disturbed)).collect()
+    };
+    let mut rows = compared(&measured.rows);
     judge::judge(&mut rows);
-    let sentinels: Vec<ComparedRow> = measured.sentinels.iter().map(|row| compared_row(row, same, disturbed)).collect();
-    let mut null: Vec<ComparedRow> = measured.null.iter().map(|row| compared_row(row, same, disturbed)).collect();
+    let sentinels = compared(&measured.sentinels);
+    let mut null = compared(&measured.null);
     judge::judge(&mut null);
     let counted = |row: &InterleavedRow| row.counted().len();
     let side = |side: &ComparedBuild| {
@@ -136,7 +159,11 @@ pub fn compare_interleaved(measured: &Interleaved, same: Option<f64>) -> Compari
     Comparison {
         schema: VERDICTS_SCHEMA.to_owned(),
         sides: vec![side(&measured.baseline), side(&measured.other)],
-        grounds: vec![Grounds::Turns(measured.rows.iter().map(counted).max().unwrap_or(0))],
+        grounds: vec![if builds > 1 {
+            Grounds::Builds(builds)
+        } else {
+            Grounds::Turns(measured.rows.iter().map(counted).max().unwrap_or(0))
+        }],
         conditions: Vec::new(),
         shifts: shift::shifts(&rows, 1, &sentinels),
         rows,
@@ -163,20 +190,35 @@ impl InterleavedRow {
         self.pairs.iter().filter(counts).filter_map(|pair| Some([pair.baseline?, pair.other?])).collect()
     }
 
+    /// One pair for each pair of builds: what their rounds have in the middle of the scale.
+    fn by_build(&self, builds: usize, scale: Scale) -> Vec<[f64; 2]> {
+        let of = |build: usize| {
+            let of_build = |pair: &&RoundPair| !pair.void && pair.round as usize % builds == build;
+            let pairs = self.pairs.iter().filter(of_build);
+            let pairs: Vec<[f64; 2]> = pairs.filter_map(|pair| Some([pair.baseline?, pair.other?])).collect();
+            let mean = |side: usize| {
+                let sum: f64 = pairs.iter().map(|pair| scale.place(pair[side])).sum();
+                scale.value(sum / pairs.len() as f64)
+            };
+            (!pairs.is_empty()).then(|| [mean(0), mean(1)])
+        };
+        (0..builds).filter_map(of).collect()
+    }
+
     fn side(&self, of: fn(&RoundPair) -> Option<f64>) -> ComparedSide {
         let values: Vec<f64> = self.pairs.iter().filter(|pair| !pair.void).filter_map(of).collect();
         middle(&values).map_or(ComparedSide::Missing, |value| ComparedSide::Measured { unit: self.unit, value, values })
     }
 }
 
-fn compared_row(row: &InterleavedRow, same: Option<f64>, disturbed: bool) -> ComparedRow {
+fn compared_row(row: &InterleavedRow, builds: usize, same: Option<f64>, disturbed: bool) -> ComparedRow {
     let (baseline, other) = (row.side(|pair| pair.baseline), row.side(|pair| pair.other));
-    let pairs = row.counted();
     let against = match super::matched(&baseline, &other) {
         Err(unmatched) => Against::unmatched(other, unmatched),
         Ok(values) => {
             let centres = values.each_ref().map(|values| middle(values).unwrap_or(0.0));
             let scale = Scale::of(&values.concat());
+            let pairs = if builds > 1 { row.by_build(builds, scale) } else { row.counted() };
             let counted = row.method == Method::Count || row.unit == Unit::Count;
             let mut against = Against::doubted(other, Doubt::NotJudged);
             against.ratio = (scale == Scale::Log).then(|| centres[1] / centres[0]);

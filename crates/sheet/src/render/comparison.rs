@@ -42,6 +42,9 @@ fn with_side(comparison: &Comparison, other: usize) -> impl Iterator<Item = (&Co
 fn ground(grounds: Grounds) -> (String, Option<&'static str>) {
     match grounds {
         Grounds::Turns(pairs) => (format!("The two builds were measured in turns, {pairs} rounds each."), None),
+        Grounds::Builds(builds) => {
+            (format!("{builds} builds a side were measured in turns; each counts as one value, whatever its rounds."), None)
+        }
         Grounds::Sheets(sheets) => (format!("There are at least {sheets} sheets a side; each counts as one value."), None),
         Grounds::Ledger(sheets) => {
             (format!("How much sheets of this machine vary is known from {sheets} sheets of one build."), None)

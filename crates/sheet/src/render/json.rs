@@ -5,7 +5,10 @@
 
 use std::fmt;
 
-use crate::{Bucket, Figure, Note, NoteKind, SCHEMA, Series, Sheet, Value};
+use crate::{
+    Bucket, COMPARISON_SCHEMA, Comparison, Figure, Interleaved, Note, NoteKind, SCHEMA, Series, Sheet, VERDICTS_SCHEMA,
+    Value,
+};
 
 /// Why a text is not a sheet.
 #[derive(Debug)]
@@ -89,10 +92,24 @@ pub fn from_json(json: &str) -> Result<Sheet, ReadError> {
 
 /// The JSON Schema of a sheet, indented, with a newline at its end.
 pub fn schema() -> String {
-    let mut schema = schemars::schema_for!(Sheet);
+    schema_of::<Sheet>(SCHEMA)
+}
+
+/// The same of the pairs of two builds that were measured in turns ([`Interleaved`]).
+pub fn pairs_schema() -> String {
+    schema_of::<Interleaved>(COMPARISON_SCHEMA)
+}
+
+/// The same of the verdicts of a [`Comparison`].
+pub fn verdicts_schema() -> String {
+    schema_of::<Comparison>(VERDICTS_SCHEMA)
+}
+
+fn schema_of<T: schemars::JsonSchema>(name: &str) -> String {
+    let mut schema = schemars::schema_for!(T);
     // The one value that the field may have; without it a validator would accept every version.
     if let Some(field) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
-        field.insert("const".to_owned(), SCHEMA.into());
+        field.insert("const".to_owned(), name.into());
     }
     let mut json = serde_json::to_string_pretty(&schema).unwrap_or_default();
     json.push('\n');

@@ -1,5 +1,6 @@
 //! Comparing sheets, and builds that were measured in turns.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use hairspring_sheet::{
@@ -321,8 +322,10 @@ pub(crate) fn interleaved(rows: &[Vec<[f64; 2]>]) -> Interleaved {
         other: build("new"),
         seed: 1,
         rounds: rows.first().map_or(0, Vec::len),
+        builds: 1,
         rows: rows.iter().enumerate().map(row).collect(),
         sentinels: Vec::new(),
+        limits: BTreeMap::new(),
         null: Vec::new(),
         screened: None,
     }
@@ -404,4 +407,28 @@ proptest! {
             (one, other) => prop_assert_eq!(std::mem::discriminant(&one), std::mem::discriminant(&other)),
         }
     }
+}
+
+#[test]
+fn of_several_builds_each_pair_is_one_value_however_many_rounds_it_has() {
+    // Four pairs of builds whose layouts differ by up to 6 % to either side, in 20 rounds that hardly vary.
+    let layouts = [1.06, 0.96, 1.03, 0.95];
+    let pairs: Vec<[f64; 2]> =
+        (0..20).map(|round| [100.0, 100.0 * layouts[round % 4] * (1.0 + 0.001 * (round % 3) as f64)]).collect();
+    let changed = |ratio: f64| {
+        let pairs = pairs.iter().map(|[a, b]| [*a, b * ratio]).collect();
+        let mut measured = interleaved(&[pairs]);
+        measured.builds = 4;
+        compare_interleaved(&measured, None)
+    };
+    let same = changed(1.0);
+    assert_eq!(same.grounds, [Grounds::Builds(4)]);
+    assert!(!same.rows[0].others[0].verdict.differs(), "{:?}", same.rows[0].others);
+    assert_eq!(same.rows[0].others[0].difference.map(|difference| difference.degrees), Some(6.0));
+    assert!(changed(1.5).rows[0].others[0].verdict.differs());
+    // The same pairs as rounds of one build each would say that the layout is a change.
+    let rounds = pairs.iter().step_by(4).map(|pair| [pair[0], pair[1]]).collect();
+    assert!(compare_interleaved(&interleaved(&[rounds]), None).rows[0].others[0].verdict.differs());
+    let text = hairspring_sheet::render::comparison(&same, &hairspring_sheet::TextStyle::default());
+    assert!(text.contains("4 builds a side were measured in turns"), "{text}");
 }

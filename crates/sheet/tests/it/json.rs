@@ -1,17 +1,24 @@
 //! The JSON form and its schema.
 
-use hairspring_sheet::render::{ReadError, from_json, schema, to_json};
-use hairspring_sheet::{Figure, Method, Point, Sheet, Unit, Value};
+use hairspring_sheet::render::{ReadError, comparison_json, from_json, pairs_schema, schema, to_json, verdicts_schema};
+use hairspring_sheet::{
+    CompareTerms, ComparedSheets, Figure, Interleaved, Method, Point, Sheet, Unit, Value, compare, compare_interleaved,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::compare::{drifting, interleaved};
 use crate::example;
 
 /// What the schema finds wrong with a document.
 pub(crate) fn faults(document: serde_json::Value) -> Option<String> {
+    faults_by(&schema(), document)
+}
+
+fn faults_by(schema: &str, document: serde_json::Value) -> Option<String> {
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();
-    compiler.add_resource("sheet.json", serde_json::from_str(&schema()).unwrap()).unwrap();
+    compiler.add_resource("sheet.json", serde_json::from_str(schema).unwrap()).unwrap();
     let index = compiler.compile("sheet.json", &mut schemas).unwrap();
     schemas.validate(&document, index).err().map(|error| error.to_string())
 }
@@ -36,6 +43,30 @@ fn a_sheet_that_was_written_is_read_as_it_was() {
 #[test]
 fn what_is_written_fits_the_schema() {
     assert_eq!(faults(document(&example::sheet())), None);
+}
+
+#[test]
+fn pairs_and_verdicts_fit_their_schemas_and_others_do_not() {
+    let mut measured = interleaved(&[drifting(1.3), drifting(1.0)[..1].to_vec(), Vec::new()]);
+    measured.builds = 2;
+    measured.limits.insert("sentinels.call".to_owned(), 0.07);
+    measured.sentinels = measured.rows.clone();
+    let pairs = json!(measured);
+    assert_eq!(faults_by(&pairs_schema(), pairs.clone()), None);
+    assert_eq!(serde_json::from_value::<Interleaved>(pairs.clone()).unwrap(), measured);
+    let side = |name: &str| ComparedSheets { name: name.to_owned(), sheets: vec![example::sheet()] };
+    let single = compare(&[side("old"), side("new")], &CompareTerms::default());
+    for comparison in [compare_interleaved(&measured, None), single] {
+        let verdicts: serde_json::Value = serde_json::from_str(&comparison_json(&comparison)).unwrap();
+        assert_eq!(faults_by(&verdicts_schema(), verdicts.clone()), None);
+        assert!(faults_by(&pairs_schema(), verdicts.clone()).is_some(), "each says which form it is");
+        let mut unknown = verdicts;
+        unknown["rows"][0]["others"][0]["verdict"] = json!("better");
+        assert!(faults_by(&verdicts_schema(), unknown).is_some());
+    }
+    let mut without = pairs;
+    without["rows"][0]["pairs"][0].as_object_mut().unwrap().remove("void");
+    assert!(faults_by(&pairs_schema(), without).is_some());
 }
 
 #[test]

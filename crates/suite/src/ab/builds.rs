@@ -1,6 +1,6 @@
 //! Two programs as the arms of a comparison.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use hairspring_machine::{Cpu, Host};
@@ -10,13 +10,20 @@ use tempfile::TempDir;
 
 use super::sentinels::{Sentinels, Sighting};
 use super::{AbError, AbRequest, Arms, Asked, nameless};
+use crate::callers::told_to_copies;
 use crate::probe::{ChapterDeclaration, SheetProgress};
-use crate::round::process::{Answer, Ask, ask};
+use crate::round::process::{Answer, Ask, Started, ask};
 use crate::round::{RoundPart, RoundRequest};
 use crate::sheet_run::Aside;
 
-/// The names of the copies: equally long, since the length of a program's name moves its stack.
+/// The names of the arms: the baseline, the other side, the baseline once more.
 const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// A copy of a program, and how it is told where the programs are that are installed with the original.
+struct Copied {
+    program: PathBuf,
+    beside: Option<(&'static str, PathBuf)>,
+}
 
 /// The programs, copied into one folder.
 pub(super) struct Builds<'r> {
@@ -24,9 +31,10 @@ pub(super) struct Builds<'r> {
     cpu: Cpu,
     sentinels: Sentinels,
     interrupted: &'r AtomicBool,
-    programs: [PathBuf; 3],
-    /// Of the baseline and of the other.
-    pub(super) hashes: [String; 2],
+    /// For each arm its builds, which take turns.
+    programs: [Vec<Copied>; 3],
+    /// Of the baseline and of the other, each of its builds.
+    pub(super) hashes: [Vec<String>; 2],
     pub(super) builds: [Build; 2],
     pub(super) declared: [Vec<ChapterDeclaration>; 2],
     pub(super) notes: Vec<String>,
@@ -43,14 +51,18 @@ impl<'r> Builds<'r> {
     ) -> Result<Self, AbError> {
         let failed = |error: std::io::Error| AbError::Build(format!("failed to copy the programs: {error}"));
         let folder = tempfile::tempdir().map_err(failed)?;
-        let programs = NAMES.map(|name| folder.path().join(name));
-        let of = |program: &Path| std::fs::read(program).map(|bytes| hex(&Sha256::digest(bytes)));
-        let mut hashes = [String::new(), String::new()];
-        for (arm, program) in [&request.baseline, &request.other, &request.baseline].into_iter().enumerate() {
-            let failed = |error| AbError::Build(format!("{} cannot be read: {error}", program.display()));
-            std::fs::copy(program, &programs[arm]).map_err(failed)?;
-            if let Some(hash) = hashes.get_mut(arm) {
-                *hash = of(program).map_err(failed)?;
+        let sides = [&request.baseline, &request.other, &request.baseline];
+        let (mut programs, mut hashes) = ([const { Vec::new() }; 3], [const { Vec::new() }; 2]);
+        for (arm, side) in sides.into_iter().enumerate() {
+            for (number, program) in side.iter().enumerate() {
+                // All of one length, since the length of a program's name moves its stack.
+                let copy = folder.path().join(format!("{}{number:03}", NAMES[arm]));
+                let failed = |error| AbError::Build(format!("{} cannot be read: {error}", program.display()));
+                std::fs::copy(program, &copy).map_err(failed)?;
+                if let Some(hashes) = hashes.get_mut(arm) {
+                    hashes.push(hex(&Sha256::digest(std::fs::read(&copy).map_err(failed)?)));
+                }
+                programs[arm].push(Copied { program: copy, beside: told_to_copies(program) });
             }
         }
         let mut this = Self {
@@ -65,23 +77,33 @@ impl<'r> Builds<'r> {
             notes: Vec::new(),
             _folder: folder,
         };
-        for arm in 0..2 {
-            let answer = this.ask(arm, &Ask::Declare, 0, &mut |_| {});
-            let named = [&request.baseline, &request.other][arm].display().to_string();
-            if let Some(failed) = answer.failed {
-                let copy = this.programs[arm].display().to_string();
-                return Err(AbError::Build(failed.text().replace(&copy, &named)));
-            }
-            if let Some((build, chapters)) = answer.declared {
-                (this.builds[arm], this.declared[arm]) = (build, chapters);
+        for (arm, side) in sides.into_iter().take(2).enumerate() {
+            for (number, named) in side.iter().enumerate() {
+                let copied = &this.programs[arm][number];
+                let answer = this.ask(copied, &Ask::Declare, 0, &mut |_| {});
+                if let Some(failed) = answer.failed {
+                    let copy = copied.program.display().to_string();
+                    return Err(AbError::Build(failed.text().replace(&copy, &named.display().to_string())));
+                }
+                let (build, declared) = answer.declared.unwrap_or_else(|| (nameless(), Vec::new()));
+                if number == 0 {
+                    (this.builds[arm], this.declared[arm]) = (build, declared);
+                } else if declared != this.declared[arm] {
+                    let (named, first) = (named.display(), side[0].display());
+                    let text = format!("{named} has other rows than {first}: the builds of a side have one source");
+                    return Err(AbError::Build(text));
+                }
             }
         }
         Ok(this)
     }
 
-    fn ask(&self, arm: usize, asked: &Ask, padding: usize, progress: &mut dyn FnMut(SheetProgress<'_>)) -> Answer {
+    fn ask(&self, copied: &Copied, asked: &Ask, padding: usize, progress: &mut dyn FnMut(SheetProgress<'_>)) -> Answer {
         let aside = Aside::from(&Host, self.cpu);
-        ask(&self.programs[arm], asked, padding, self.interrupted, || aside.step(), progress)
+        let Copied { program, beside } = copied;
+        let started =
+            Started { program, padding, variable: beside.as_ref().map(|(name, value)| (*name, value.as_path())) };
+        ask(&started, asked, self.interrupted, || aside.step(), progress)
     }
 }
 
@@ -108,7 +130,9 @@ impl Arms for Builds<'_> {
             disks: None,
             spin: if arm == 1 { self.request.spin.clone() } else { Vec::new() },
         };
-        let mut answer = self.ask(arm, &Ask::Take(request), asked.padding, progress);
+        let builds = &self.programs[arm];
+        let build = &builds[asked.round as usize % builds.len()];
+        let mut answer = self.ask(build, &Ask::Take(request), asked.padding, progress);
         if let Some(failed) = answer.failed {
             self.notes.push(format!("round {}, {}: {}", asked.round + 1, NAMES[arm], failed.text()));
         }

@@ -17,7 +17,7 @@ use crate::probe::{Class, Context, Effort, Probes, Reading, Setting};
 use crate::rounds::median;
 #[cfg(test)]
 pub(crate) use program::understood;
-pub(crate) use program::{Program, Start};
+pub(crate) use program::{Program, Start, told_to_copies};
 use rows::{CallRows, tables};
 
 /// Processes of each program: as many first calls.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::rows::CALLS;
+use crate::host::system::PROGRAMS;
 
 /// A program has made its calls by then.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -129,6 +130,14 @@ fn installed(name: &str, ourselves: Option<&Path>) -> Option<PathBuf> {
     let named = std::env::var_os(FOLDER).map(PathBuf::from);
     let beside = ourselves.and_then(Path::parent).map(|bin| [bin.join("../libexec/hairspring"), bin.to_owned()]);
     named.into_iter().chain(beside.into_iter().flatten()).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// How a copy of this command is told where the programs are that are installed with it: a variable and its value.
+pub(crate) fn told_to_copies(command: &Path) -> Option<(&'static str, PathBuf)> {
+    let names = PROGRAMS.into_iter().filter_map(|program| program.start.ok());
+    let mut names = names.filter(|start| start.script.is_none()).filter_map(|start| start.program);
+    let folder = names.find_map(|name| installed(name, Some(command))?.parent().map(Path::to_owned))?;
+    Some((FOLDER, folder.canonicalize().ok()?))
 }
 
 /// What a call took in one process, in nanoseconds.

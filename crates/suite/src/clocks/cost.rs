@@ -8,7 +8,7 @@ use hairspring_sheet::{Absent, Method, Unit};
 
 use super::{Read, first};
 use crate::host::system::READS;
-use crate::probe::{Context, Probes, Reading, Row, Setting, Slopes, Spin, TableSlot, Taken};
+use crate::probe::{Context, Probes, Reading, Row, Setting, Slopes, TableSlot, Taken, spin};
 use crate::rounds::median;
 
 /// Calls by which the two loops differ: enough that a step of the counter weighs little, few enough that most loops are undisturbed. The
@@ -112,14 +112,14 @@ macro_rules! with_call {
 
 fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Taken {
     let until = context.machine.monotonic() + context.share(0.012);
-    let (mut slopes, spin) = (Slopes::new(f64::from(CALLS), SLOPES_MOST), context.spin());
+    let mut slopes = Slopes::new(f64::from(CALLS), SLOPES_MOST);
     with_call!(context, read, call => {
-        timed_loop(context, 2 * CALLS, &spin, call);
+        timed_loop(context, 2 * CALLS, call);
         while slopes.len() < SLOPES_MOST
             && (slopes.len() < 10 || context.machine.monotonic() < until)
             && !context.stopped()
         {
-            slopes.take(|more| timed_loop(context, if more { 2 * CALLS } else { CALLS }, &spin, call));
+            slopes.take(|more| timed_loop(context, if more { 2 * CALLS } else { CALLS }, call));
         }
     });
     if slopes.len() == 0 {
@@ -130,12 +130,12 @@ fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) 
 
 /// The time of a loop of calls in nanoseconds. One function for all lengths, so that both loops are the same code.
 #[inline(never)]
-fn timed_loop<M: Machine + Clone + Sync>(context: &Context<'_, M>, calls: u32, spin: &Spin<M>, call: impl Fn()) -> f64 {
+fn timed_loop<M: Machine + Clone + Sync>(context: &Context<'_, M>, calls: u32, call: impl Fn()) -> f64 {
     let start = context.timebase.stamp_ordered();
     for _ in 0..calls {
         call();
     }
-    spin.events(calls);
+    spin(0, u64::from(calls));
     ticks_as_nanos(context, context.timebase.stamp_ordered().since(start))
 }
 

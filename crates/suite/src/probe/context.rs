@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::list::{Probes, Slot};
 use super::reading::{Reading, Taken};
+use super::spin;
 use super::stamps::StampCosts;
 use crate::host::system::Means;
 use crate::round::Found;
@@ -148,25 +149,6 @@ struct Entry {
     value: Option<Found>,
 }
 
-/// What lengthens an event by a known time.
-pub(crate) struct Spin<M: Machine> {
-    timebase: Timebase<M>,
-    ticks: f64,
-}
-
-impl<M: Machine + Clone> Spin<M> {
-    /// Polls for the time of so many events; costs one comparison where there is none.
-    #[inline]
-    pub(crate) fn events(&self, events: u32) {
-        if self.ticks > 0.0 {
-            let (start, length) = (self.timebase.stamp(), (self.ticks * f64::from(events)) as i64);
-            while self.timebase.stamp().since(start) < length {
-                self.timebase.machine().relax();
-            }
-        }
-    }
-}
-
 impl<M: Machine + Clone + Sync> Context<'_, M> {
     /// A context on a simulated machine, without rows.
     #[cfg(test)]
@@ -231,6 +213,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
     pub(super) fn begin(&mut self, slots: &[Slot]) {
         self.rows.running.clear();
         self.rows.running.extend_from_slice(slots);
+        self.lengthen(slots);
         if !slots.is_empty() {
             self.stamps = self.stamps.again(&self.timebase);
         }
@@ -287,15 +270,11 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         self.head.push(Note { kind: NoteKind::Warning, text, remedy });
     }
 
-    /// By how much each event of a row is lengthened: nothing, except where a comparison is tested with a change of known size.
-    pub(crate) fn spin_of(&self, slot: Slot) -> Spin<M> {
-        let span_ns = self.spin.get(self.id(slot)).copied().unwrap_or(0.0);
-        Spin { timebase: self.timebase.clone(), ticks: span_ns * self.timebase.calibration().rate_hz / 1e9 }
-    }
-
-    /// The same for the row of a probe of one row.
-    pub(crate) fn spin(&self) -> Spin<M> {
-        self.rows.running.first().map_or_else(|| self.spin_of(Slot(usize::MAX)), |slot| self.spin_of(*slot))
+    /// Lets [`spin`](super::spin) lengthen events of these rows: nothing, except where a comparison is tested with a change of known size.
+    pub(crate) fn lengthen(&self, slots: &[Slot]) {
+        if !self.spin.is_empty() {
+            spin::set(slots.iter().map(|slot| self.spin.get(self.id(*slot)).copied().unwrap_or(0.0)));
+        }
     }
 
     /// A share of the time that the chapter has in this round.

@@ -18,9 +18,10 @@ mod registry;
 mod samples;
 mod setting;
 mod slopes;
+mod spin;
 mod stamps;
 
-pub(crate) use context::{Class, Context, Rows, Spin, policy_refused};
+pub(crate) use context::{Class, Context, Rows, policy_refused};
 pub use context::{Effort, SheetProgress};
 pub(crate) use list::{Probes, Row, Slot, TableSlot};
 pub(crate) use peaks::{SAMPLES_LEAST as PEAK_SAMPLES_LEAST, named as peaks_named};
@@ -32,4 +33,5 @@ pub(crate) use registry::{among, chapters};
 pub(crate) use samples::{SAMPLES_MOST, Samples};
 pub(crate) use setting::Setting;
 pub(crate) use slopes::{Slopes, slope};
+pub(crate) use spin::spin;
 pub(crate) use stamps::StampCosts;

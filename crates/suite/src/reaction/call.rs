@@ -7,7 +7,7 @@ use hairspring_station::{Activation, Event, EventSource, SchedulingUnit, Stamped
 use hairspring_time::{Instant, Timebase};
 
 use super::{board, folder, refused};
-use crate::probe::{Class, Probes, Reading, Row, Samples, Setting, Taken};
+use crate::probe::{Class, Probes, Reading, Row, Samples, Setting, Taken, spin};
 
 /// Each row gets this share of the chapter's time.
 const SHARE: f64 = 0.02;
@@ -53,6 +53,7 @@ fn calls(act: Call, span: Nanos, timebase: &Timebase<Host>) -> Taken {
     while before(timebase, end) && !samples.is_full() {
         let begun = timebase.stamp_ordered();
         let done = act(&mut board);
+        spin(0, 1);
         let ended = timebase.stamp_ordered();
         done.map_err(refused)?;
         samples.push_nanos(timebase.nanos(ended.since(begun)));
@@ -101,6 +102,7 @@ fn dispatch(span: Nanos, timebase: &Timebase<Host>) -> Taken {
         for _ in 0..ROUNDS {
             unit.step().map_err(refused)?;
         }
+        spin(0, ROUNDS);
         let ended = timebase.stamp_ordered();
         samples.push(timebase.nanos(ended.since(begun)).count() as f64 / ROUNDS as f64);
         log.by_ref().for_each(drop);

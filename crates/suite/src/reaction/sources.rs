@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::fire::{Fired, fire};
 use super::{board, folder, refused};
-use crate::probe::{Class, Context, Probes, Reading, Row, Samples, Setting, Slot, policy_refused};
+use crate::probe::{Class, Context, Probes, Reading, Row, Samples, Setting, Slot, policy_refused, spin};
 
 /// Each source gets this share of the chapter's time.
 const SHARE: f64 = 0.03;
@@ -238,6 +238,8 @@ fn react(
     let (waiting, firing) = (kind.make)(&Making { signal: &signal, path: &path, timebase, stop: &stop })?;
     let mut lines = Lines(0);
     let action = move |activation: &mut Activation<'_, '_, Host>| {
+        // In the total and in no stage.
+        spin(0, 1);
         lines.0 ^= 1;
         activation.device(|device| device.write(Lines::one(0), lines))
     };

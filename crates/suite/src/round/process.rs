@@ -137,18 +137,27 @@ impl Failed {
     }
 }
 
-/// Has `program` do what is asked for in a process of its own, and waits for its end. `padding` lengthens its environment. Calls
-/// `started` once it has been started.
+/// How a process is started.
+#[derive(Clone, Copy)]
+pub(crate) struct Started<'p> {
+    pub(crate) program: &'p Path,
+    /// By how much its environment is longer.
+    pub(crate) padding: usize,
+    /// What else is in its environment.
+    pub(crate) variable: Option<(&'static str, &'p Path)>,
+}
+
+/// Has a program do what is asked for in a process of its own, and waits for its end. Calls `started` once it has been started.
 pub(crate) fn ask(
-    program: &Path,
+    how: &Started<'_>,
     asked: &Ask,
-    padding: usize,
     interrupted: &AtomicBool,
     started: impl FnOnce(),
     mut progress: impl FnMut(SheetProgress<'_>),
 ) -> Answer {
     let mut answer = Answer::default();
-    let mut child = match start(program, asked, padding) {
+    let program = how.program;
+    let mut child = match start(how, asked) {
         Ok(child) => child,
         Err(error) => {
             answer.failed = Some(Failed::NoRound(format!("{} does not start: {error}", program.display())));
@@ -202,10 +211,11 @@ pub(crate) fn ask(
     answer
 }
 
-fn start(program: &Path, asked: &Ask, padding: usize) -> std::io::Result<Child> {
-    let mut child = Command::new(program)
+fn start(how: &Started<'_>, asked: &Ask) -> std::io::Result<Child> {
+    let mut child = Command::new(how.program)
         .arg(COMMAND)
-        .env(PADDING, "-".repeat(padding))
+        .env(PADDING, "-".repeat(how.padding))
+        .envs(how.variable)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -18,7 +18,7 @@ use super::operation::Operation;
 use super::{label, repeats, set_aside};
 use crate::caches;
 use crate::host;
-use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Setting, Slot, TableSlot, Taken};
+use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Setting, Slot, TableSlot, Taken, spin};
 use crate::rounds::interleave;
 
 /// Block sizes with their segments.
@@ -198,16 +198,21 @@ fn measure_blocks<M: Machine + Clone + Sync>(
     }
     let rounds = repeats::rounds(context);
     let span = context.share(SHARE / (cells.len().max(1) * rounds) as f64);
-    let complete = repeats::in_turns(context, "memory by block size and pages", rounds, cells.len(), |_, turn| {
-        let cell = &mut cells[turn.candidate];
-        let (operation, bytes, arena) = (cell.sweep.operation, BLOCKS[cell.block].1, &mut arenas[cell.arena].1);
-        if cell.times == 0 {
-            cell.times = repeats::tuned(timebase, span, |times| arena.repeat(operation, bytes, times));
-        }
-        let took = repeats::timed(timebase, || arena.repeat(operation, bytes, cell.times));
-        cell.rates.push(rate(Bytes(bytes.0 * cell.times), took));
-        ControlFlow::Continue(())
-    });
+    let complete =
+        repeats::in_turns(context, "memory by block size and pages", rounds, cells.len(), |context, turn| {
+            let cell = &mut cells[turn.candidate];
+            let (operation, bytes, arena) = (cell.sweep.operation, BLOCKS[cell.block].1, &mut arenas[cell.arena].1);
+            if cell.times == 0 {
+                cell.times = repeats::tuned(timebase, span, |times| arena.repeat(operation, bytes, times));
+            }
+            context.lengthen(&[cell.sweep.blocks[cell.block]]);
+            let took = repeats::timed(timebase, || {
+                arena.repeat(operation, bytes, cell.times);
+                spin(0, bytes.0 * cell.times);
+            });
+            cell.rates.push(rate(Bytes(bytes.0 * cell.times), took));
+            ControlFlow::Continue(())
+        });
     if !complete {
         return;
     }
@@ -291,7 +296,11 @@ fn measure_beyond<M: Machine + Clone + Sync>(
             return ControlFlow::Break(());
         }
         let (operation, windows) = (wanted[turn.candidate].operation, windows[turn.candidate]);
-        let took = repeats::timed(timebase, || arena.walk(operation, WINDOW, windows));
+        context.lengthen(&[wanted[turn.candidate].beyond]);
+        let took = repeats::timed(timebase, || {
+            arena.walk(operation, WINDOW, windows);
+            spin(0, WINDOW.0 * windows);
+        });
         rates[turn.candidate].push(rate(Bytes(WINDOW.0 * windows), took));
         ControlFlow::Continue(())
     });

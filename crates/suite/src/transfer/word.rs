@@ -17,7 +17,7 @@ use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Host, Timebase};
 
 use super::repeats::timed;
-use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Setting, Slopes, Slot};
+use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Setting, Slopes, Slot, spin};
 use crate::rounds::interleave;
 use device::{Bus, Fault, Window};
 
@@ -125,9 +125,14 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &T
     let mut samples = vec![Slopes::new(BATCH as f64, rounds); ways.len()];
     let mut failed = 0;
     let complete = interleave(rounds, ways.len(), |turn| {
+        let (slot, batch) = ways[turn.candidate];
+        context.lengthen(&[slot]);
         samples[turn.candidate].take(|more| {
             let accesses = if more { 2 * BATCH } else { BATCH };
-            let took = timed(timebase, || failed += (ways[turn.candidate].1)(&window, black_box(accesses)));
+            let took = timed(timebase, || {
+                failed += batch(&window, black_box(accesses));
+                spin(0, accesses as u64);
+            });
             took.count() as f64
         });
         if context.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

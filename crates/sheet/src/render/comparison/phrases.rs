@@ -73,11 +73,6 @@ fn either_way(size: &str) -> String {
     if size.starts_with('×') { size.to_owned() } else { format!("±{size}") }
 }
 
-/// What a unit of a comparison is called.
-fn units(grounds: Grounds) -> &'static str {
-    if matches!(grounds, Grounds::Turns(_)) { "rounds" } else { "sheets a side" }
-}
-
 /// The verdict of a row in words.
 pub(super) fn verdict(against: &Against, grounds: Grounds) -> String {
     let absolute = absolute(against);
@@ -103,7 +98,7 @@ pub(super) fn verdict(against: &Against, grounds: Grounds) -> String {
             });
             let needed = needed.map_or("more than 1,000".to_owned(), |needed| format!("about {needed}"));
             let (smallest, margin) = (size(smallest, absolute), size(margin, absolute));
-            format!("cannot tell: {} would show; {margin} takes {needed} {}", either_way(&smallest), units(grounds))
+            format!("cannot tell: {} would show; {margin} takes {needed} {}", either_way(&smallest), grounds.units())
         }
         RowVerdict::CannotTell(Doubt::NotJudged) => "not judged".to_owned(),
         RowVerdict::CannotTell(doubt) => format!("cannot tell: {doubt}"),

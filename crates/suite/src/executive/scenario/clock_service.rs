@@ -10,6 +10,7 @@ use super::waitwake::{HIGH, LINKS, LINKS_FEWER, LOW, TURNS};
 use super::{Group, How, Scenario, diagrams, quantity};
 use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, chained, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
+use crate::probe::spin;
 
 /// From a call that sets a time to that time: long enough for all to be asleep, with hot caches and with dirty ones.
 const AHEAD: [Nanos; 2] = [Nanos::from_micros(100), Nanos::from_micros(250)];
@@ -69,6 +70,7 @@ fn ticks<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
             for _ in 0..ticks {
                 calls.preempt_point().await;
             }
+            spin(0, ticks);
             let taken = clock.ns_since(before);
             samples.push_mean(true, ticks, [taken]);
         });
@@ -82,6 +84,7 @@ fn procedure<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let (board, clock) = rig.share();
     let mut proof = 0;
     let timer = rig.port.timer(move || {
+        spin(1, 1);
         board.mark(0, Ticks::new(clock.monotonic().as_monotonic().count().cast_unsigned()));
         proof += 1;
         board.mark(1, clock.stamp());
@@ -98,6 +101,7 @@ fn procedure<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
             if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
+            spin(2, 1);
             let goes_on = clock.stamp();
             let entered = board.at(0).since(Ticks::new(due.as_monotonic().count().cast_unsigned()));
             samples.push(true, [entered as f64, clock.ns(goes_on.since(board.at(1)))]);
@@ -150,6 +154,7 @@ fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
             board.prove(proof);
             board.mark(0, clock.stamp());
             calls.delay_until(due).await;
+            spin(1, 1);
             let late = clock.monotonic() - due;
             board.mark(1, Ticks::new(late.count().cast_unsigned()));
             proof += 1;
@@ -164,6 +169,7 @@ fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
         let mut proof = 0;
         sampling!(calls, (clock, slice, tray), samples: 2 => {
             calls.wake(high).await;
+            spin(0, 1);
             let goes_on = clock.stamp();
             let proven = board.proof() == proof + 1;
             let left = board.at(0);
@@ -197,6 +203,7 @@ fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                     calls.wake(next).await;
                 } else {
                     board.mark(0, clock.stamp());
+                    spin(0, board.at(2).raw() + 1);
                 }
                 let due = Instant::from_monotonic(Nanos::new(board.at(1).raw().cast_signed()));
                 calls.delay_until(due).await;

@@ -9,7 +9,7 @@ use super::{Group, How, Scenario, diagrams, quantity};
 use crate::executive::bench::firing::{FiringThread, Waiting, rehearse};
 use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
-use crate::probe::{Reading, Row, Taken};
+use crate::probe::{Reading, Row, Taken, spin};
 
 /// Runs of which each gives its longest time.
 const RUNS: i64 = 8;
@@ -60,6 +60,7 @@ fn handled<P: Port>(bench: &Bench, cache: Cache, conforming: bool) -> Result<Sam
     let (board, clock) = rig.share();
     let mut proof = 0;
     let mut procedure = move || {
+        spin(0, 1);
         board.mark(1, clock.stamp());
         proof += 1;
         board.mark(2, clock.stamp());
@@ -82,6 +83,7 @@ fn handled<P: Port>(bench: &Bench, cache: Cache, conforming: bool) -> Result<Sam
             if !proof_comes::<P>(calls, &board, proof, &clock).await {
                 break;
             }
+            spin(1, 1);
             let goes_on = clock.stamp();
             let (entry, exit) = (board.at(1).since(board.at(0)), goes_on.since(board.at(2)));
             samples.push(true, [clock.ns(entry), clock.ns(exit)]);

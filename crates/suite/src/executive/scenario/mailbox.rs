@@ -1,12 +1,14 @@
 //! Mailboxes: B sends a message of 12 bytes to A, which it starts; A has its copy, ends, and B goes on. And, for Rhealstone,
 //! the latency of a message to a task that waits for it.
 
+use hairspring_machine::Ticks;
 use hairspring_sheet::Absent;
 
-use super::waitwake::{HIGH, LINKS, LINKS_FEWER, LOW, TURNS};
+use super::waitwake::{HIGH, LINKS, LINKS_FEWER, LINKS_MARK, LOW, TURNS, links_of};
 use super::{Group, How, Scenario, diagrams, quantity};
 use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, chained, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
+use crate::probe::spin;
 
 /// The table.
 pub(super) fn group<P: Port>() -> Group {
@@ -87,6 +89,7 @@ pub(super) fn closed<P: Port>(bench: &Bench) -> Found {
                     break 'sampling;
                 }
             }
+            spin(0, rounds);
             let ticks = clock.stamp().since(before);
             samples.push_mean(unproven == 0 || !preempts, rounds, [clock.ns(ticks)]);
             if !proof_comes::<P>(calls, &board, u64::from(number), &clock).await {
@@ -112,11 +115,13 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
                 if let Some(next) = next {
                     calls.send(next, message).await;
                 } else {
+                    spin(0, board.at(LINKS_MARK).raw());
                     board.mark(0, clock.stamp());
                     // The proof is what stood in the message: the receiver has its copy.
                     board.prove(u64::from(message[0]));
                     sweep.sweep();
                     board.mark(1, clock.stamp());
+                    spin(1, board.at(LINKS_MARK).raw());
                 }
                 if receiver == Receiver::Starts {
                     return;
@@ -140,6 +145,7 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
             for (turn, longer) in turns.iter().enumerate() {
                 number += 1;
                 sweep.sweep();
+                board.mark(LINKS_MARK, Ticks::new(if turns.len() == 1 { 1 } else { links_of(*longer) }));
                 let before = clock.stamp();
                 // The first message starts receivers that wait for all others, so it goes to all of them.
                 calls.send(if *longer || rehearsals > 0 { first } else { middle }, [number, 0, 0]).await;

@@ -7,6 +7,7 @@ use super::waitwake::{HIGH, LOW};
 use super::{Component, How, interrupts, mailbox, switching, waitwake};
 use crate::executive::bench::{Bench, Cache, Rig, Sampled, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
+use crate::probe::spin;
 
 /// The components: what each measures, and its run.
 pub(crate) fn components<P: Port>() -> [Component; 6] {
@@ -86,6 +87,7 @@ fn shuffle<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                     }
                     calls.yield_now().await;
                 }
+                spin(0, if with { 2 * rounds } else { 0 });
                 *time = clock.ns_since(before);
                 // The other keeps step, within the round that is under way at either end.
                 proven &= (board.proof() - already).abs_diff(rounds) <= 1;
@@ -159,6 +161,7 @@ fn deadlock<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                     proof += 1;
                     unproven += u64::from(board.proof() != proof);
                 }
+                spin(0, if with { rounds } else { 0 });
                 *time = clock.ns_since(before);
             }
             samples.push_slope(unproven == 0, rounds, [times]);

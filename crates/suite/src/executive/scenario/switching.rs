@@ -7,6 +7,7 @@ use super::waitwake::LOW;
 use super::{Group, How, Scenario, quantity};
 use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
+use crate::probe::spin;
 
 /// The table.
 pub(super) fn group<P: Port>() -> Group {
@@ -66,6 +67,8 @@ fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
                 for _ in 0..yields {
                     calls.yield_now().await;
                 }
+                // Twice as many events are told by the slope as there are rounds.
+                spin(0, if together { 2 * rounds } else { 0 });
                 *time = clock.ns_since(before);
                 proven &= board.proof() == already + if together { rounds } else { 0 };
             }
@@ -97,6 +100,7 @@ pub(crate) fn yields<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Ab
             for _ in 0..rounds {
                 calls.yield_now().await;
             }
+            spin(0, 2 * rounds);
             let after = clock.stamp();
             let proven = board.proof() == already + rounds;
             match cache {

@@ -9,6 +9,7 @@ use super::{Component, How};
 use crate::executive::bench::firing::{FiringThread, Waiting, rehearse};
 use crate::executive::bench::{Bench, Board, Found, Rig, Sampled, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, InterruptCalls, Port};
+use crate::probe::spin;
 
 /// The tests: what one operation is, and the run.
 pub(crate) fn tests<P: Port>() -> [Component; 8] {
@@ -110,6 +111,7 @@ macro_rules! alone {
                 for _ in 0..operations {
                     $operation;
                 }
+                spin(0, operations);
                 samples.push(true, [per_second(operations, clock.ns_since(before))]);
             });
         })?;
@@ -157,6 +159,7 @@ fn message<P: Port>(bench: &Bench, operations: u64) -> Result<Sampled, Absent> {
                 calls.send(own, [number, 0, 0]).await;
                 wrong += u32::from(calls.receive(own).await[0] != number);
             }
+            spin(0, operations);
             samples.push(wrong == 0, [per_second(operations, clock.ns_since(before))]);
         });
     })?;
@@ -187,6 +190,7 @@ fn cooperative<P: Port>(bench: &Bench, operations: u64) -> Result<Sampled, Absen
             for _ in 0..operations {
                 calls.yield_now().await;
             }
+            spin(0, operations * TASKS);
             let ns = clock.ns_since(before);
             let agree =
                 counters.iter().zip(already).all(|(now, before)| (now.proof() - before).abs_diff(operations) <= 1);
@@ -231,6 +235,7 @@ fn preemptive<P: Port>(bench: &Bench, operations: u64) -> Result<Sampled, Absent
                     break 'sampling;
                 }
             }
+            spin(0, operations * TASKS);
             samples.push(unproven == 0 || !preempts, [per_second(operations * TASKS, clock.ns_since(before))]);
             if !proof_comes::<P>(calls, &board, count, &clock).await {
                 break;
@@ -286,6 +291,7 @@ fn interrupt<P: Port>(bench: &Bench, preempts: bool) -> Result<Sampled, Absent> 
                     calls.take(semaphore).await;
                 }
             }
+            spin(0, SLOW);
             samples.push(true, [per_second(SLOW, clock.ns_since(before))]);
         });
     })?;

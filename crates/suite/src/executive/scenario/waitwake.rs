@@ -11,11 +11,13 @@
 //! ```
 //! The same with wake down (T3) and wait up (T2).
 
+use hairspring_machine::Ticks;
 use hairspring_sheet::Absent;
 
 use super::{Group, How, Scenario, diagrams, quantity};
 use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, chained, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port, TaskUrgency};
+use crate::probe::spin;
 
 /// Tasks of a chain: few enough for the first-level cache, where their stacks share sets, and for the processor's stack of
 /// predicted returns; enough for some hundred nanoseconds.
@@ -24,6 +26,8 @@ pub(crate) const LINKS: u8 = 8;
 pub(crate) const LINKS_FEWER: u8 = LINKS / 2;
 /// The order in which the chains are taken: whether it is the longer one.
 pub(crate) const TURNS: [bool; 4] = [false, true, true, false];
+/// Where the one who enters a chain leaves how many links it has.
+pub(crate) const LINKS_MARK: usize = 3;
 /// The urgency of the most urgent task of a scenario.
 pub(crate) const HIGH: TaskUrgency = 16;
 /// The urgency of the least urgent one, which measures.
@@ -49,6 +53,11 @@ pub(super) fn group<P: Port>() -> Group {
             Scenario { quantities: vec![roundtrip], run: |bench, cache| vec![closed::<P>(bench, cache, false)] },
         ],
     }
+}
+
+/// The links of the longer chain, or of the shorter one.
+pub(crate) fn links_of(longer: bool) -> u64 {
+    u64::from(if longer { LINKS } else { LINKS_FEWER })
 }
 
 /// T1 to T4: by stamps, or with hot caches by chains where calls are too short for stamps.
@@ -84,12 +93,14 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
     let mut proof = 0;
     let high = rig.port.spawn("A", HIGH, async move |calls| {
+        spin(0, 1);
         board.mark(0, clock.stamp());
         proof += 1;
         board.prove(proof);
         sweep.sweep();
         board.mark(1, clock.stamp());
         calls.wait().await;
+        spin(2, 1);
         board.mark(2, clock.stamp());
         proof += 1;
         board.prove(proof);
@@ -104,6 +115,7 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
             sweep.sweep();
             let b0 = clock.stamp();
             calls.trigger(high).await;
+            spin(1, 1);
             let b1 = clock.stamp();
             proof += 1;
             let started = board.proof() == proof;
@@ -117,6 +129,7 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
             sweep.sweep();
             let b2 = clock.stamp();
             calls.wake(high).await;
+            spin(3, 1);
             let b3 = clock.stamp();
             proof += 1;
             let woken = board.proof() == proof;
@@ -143,6 +156,7 @@ fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
         let mut proof = 0;
         loop {
             calls.wait().await;
+            spin(2, 1);
             board.mark(0, clock.stamp());
             proof += 1;
             board.prove(proof);
@@ -160,6 +174,7 @@ fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
             sweep.sweep();
             let b2 = clock.stamp();
             calls.wake(high).await;
+            spin(1, 1);
             let b3 = clock.stamp();
             proof += 1;
             let woken = board.proof() == proof;
@@ -190,10 +205,12 @@ fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             if let Some(next) = next {
                 calls.trigger(next).await;
             } else {
+                spin(0, board.at(LINKS_MARK).raw());
                 board.mark(0, clock.stamp());
                 proof += 1;
                 board.prove(proof);
                 board.mark(1, clock.stamp());
+                spin(3, board.at(LINKS_MARK).raw());
             }
         })?);
     }
@@ -205,6 +222,7 @@ fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             let mut times = [[0.0; 4]; 2];
             let mut proven = true;
             for (turn, longer) in TURNS.into_iter().enumerate() {
+                board.mark(LINKS_MARK, Ticks::new(links_of(longer)));
                 let before = clock.stamp();
                 calls.trigger(if longer { first } else { middle }).await;
                 let after = clock.stamp();
@@ -238,10 +256,12 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                 if let Some(next) = next {
                     calls.wake(next).await;
                 } else {
+                    spin(2, board.at(LINKS_MARK).raw());
                     board.mark(0, clock.stamp());
                     proof += 1;
                     board.prove(proof);
                     board.mark(1, clock.stamp());
+                    spin(1, board.at(LINKS_MARK).raw());
                 }
             }
         })?;
@@ -256,6 +276,7 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             let mut times = [[0.0; 4]; 2];
             let mut proven = true;
             for (turn, longer) in TURNS.into_iter().enumerate() {
+                board.mark(LINKS_MARK, Ticks::new(links_of(longer)));
                 let before = clock.stamp();
                 calls.wake(if longer { first } else { middle }).await;
                 let after = clock.stamp();
@@ -321,6 +342,7 @@ fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
                     break 'sampling;
                 }
             }
+            spin(0, rounds);
             let ticks = clock.stamp().since(before);
             samples.push_mean(unproven == 0 || !preempts, rounds, [clock.ns(ticks)]);
             if !proof_comes::<P>(calls, &board, proof, &clock).await {
@@ -361,6 +383,7 @@ fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
                     break 'sampling;
                 }
             }
+            spin(0, rounds);
             let ticks = clock.stamp().since(before);
             samples.push_mean(unproven == 0 || !preempts, rounds, [clock.ns(ticks)]);
             if !proof_comes::<P>(calls, &board, proof, &clock).await {
