@@ -1,52 +1,55 @@
 //! `cargo xtask flags`: the chapter *Reaction* by optimisation level of the whole program, side by side (FESA's latency note, figures
 //! 4 to 6).
 //!
-//! Every level is built with the same other settings and into a folder of its own. Then the programs take the chapter in turns, so
-//! that no level has a quieter moment than another; what is printed of a row is the median of its medians.
+//! Every level is built with the same other settings and into a folder of its own. Each is then compared with level 0 by `hairspring ab`,
+//! which measures the two in turns and says what may be said of each row.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-/// What `opt-level` can be.
+/// What `opt-level` can be; all are compared with the first.
 const LEVELS: [&str; 6] = ["0", "1", "2", "3", "s", "z"];
+/// The build that conducts the comparisons.
+const CONDUCTOR: usize = 3;
 /// Settings of all builds beside the level: without these, the last steps of each take minutes and hide nothing.
 const SETTINGS: [(&str, &str); 2] =
     [("CARGO_PROFILE_RELEASE_LTO", "false"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How often each level takes the chapter
-    #[arg(long, default_value_t = 3)]
+    /// How many rounds compare each level with level 0
+    #[arg(long, default_value_t = 10)]
     rounds: u32,
     /// Only the rows under this prefix
     #[arg(long, default_value = "reaction")]
     only: String,
 }
 
-/// Medians in nanoseconds by row, for each level one for each round.
-type Medians = BTreeMap<String, [Vec<f64>; LEVELS.len()]>;
+/// What is said of each row, by level without the first.
+type Verdicts = BTreeMap<String, Vec<String>>;
 
 /// Builds, measures, and prints a table.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
     let programs = LEVELS.map(|level| build(workspace, level));
     let programs: Vec<PathBuf> = programs.into_iter().collect::<Result<_, _>>()?;
-    let mut medians = Medians::new();
-    for round in 1..=arguments.rounds {
-        for (index, program) in programs.iter().enumerate() {
-            eprintln!("round {round} of {}: opt-level {}", arguments.rounds, LEVELS[index]);
-            let sheet = take(workspace, program, &arguments.only)?;
-            for (id, median) in rows(&sheet) {
-                medians.entry(id).or_default()[index].push(median);
-            }
+    let mut verdicts = Verdicts::new();
+    for (index, program) in programs.iter().enumerate().skip(1) {
+        eprintln!("opt-level {} against {}", LEVELS[index], LEVELS[0]);
+        let pairs = workspace.scratch("flags").join(format!("{}.json", LEVELS[index]));
+        let compared = compare(&programs[CONDUCTOR], [&programs[0], program], arguments, &pairs)?;
+        for (id, said) in rows(&compared) {
+            let cells = verdicts.entry(id).or_default();
+            cells.resize(index - 1, "absent".to_owned());
+            cells.push(said);
         }
     }
-    print(&medians, arguments.rounds);
-    Ok(!medians.is_empty())
+    print(&verdicts, arguments.rounds);
+    Ok(!verdicts.is_empty())
 }
 
 fn build(workspace: &Workspace, level: &str) -> Result<PathBuf, String> {
@@ -61,50 +64,52 @@ fn build(workspace: &Workspace, level: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn take(workspace: &Workspace, program: &PathBuf, only: &str) -> Result<Value, String> {
-    let mut command = std::process::Command::new(program);
-    command.args(["sheet", "--quick", "--format", "json", "--only", only]).current_dir(&workspace.root);
-    let output = command.stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("run {}: {error}", program.display()))?;
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("read the sheet of {}: {error}", program.display()))
+/// The verdicts on two programs; the pairs are kept in a file.
+fn compare(conductor: &Path, of: [&PathBuf; 2], arguments: &Arguments, pairs: &Path) -> Result<Value, String> {
+    let mut ab = Command::new(conductor);
+    ab.arg("ab").args(of).args(["--quick", "--only", &arguments.only, "--rounds", &arguments.rounds.to_string()]);
+    // Whatever its code: with too many void pairs there are no verdicts, and the table says so.
+    let ended = ab.arg("--out").arg(pairs).stdout(Stdio::null()).status();
+    ended.map_err(|error| format!("run hairspring ab: {error}"))?;
+    let said = Command::new(conductor).arg("compare").arg(pairs).args(["--format", "json"]).output();
+    let said = said.map_err(|error| format!("run hairspring compare: {error}"))?;
+    serde_json::from_slice(&said.stdout)
+        .map_err(|error| format!("read the verdicts: {error}: {}", String::from_utf8_lossy(&said.stderr).trim()))
 }
 
-/// The medians of the rows that have one.
-fn rows(sheet: &Value) -> impl Iterator<Item = (String, f64)> {
-    let items = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
-    let tables: Vec<Value> = items(sheet, "chapters").iter().flat_map(|chapter| items(chapter, "tables")).collect();
-    let rows: Vec<Value> = tables.iter().flat_map(|table| items(table, "rows")).collect();
-    rows.into_iter().filter_map(|row| Some((row["id"].as_str()?.to_owned(), row["figure"]["median"].as_f64()?)))
+/// What is said of each row that both programs have a figure for: the ratio, and whether it differs.
+fn rows(compared: &Value) -> impl Iterator<Item = (String, String)> {
+    let rows = compared["rows"].as_array().cloned().unwrap_or_default();
+    rows.into_iter().filter_map(|row| {
+        let against = &row["others"][0];
+        let ratio = against["ratio"].as_f64()?;
+        let said = |name: &str| against["verdict"].get(name).is_some();
+        let mark = if said("differs") {
+            "**"
+        } else if said("same") {
+            "="
+        } else {
+            "?"
+        };
+        Some((row["id"].as_str()?.to_owned(), format!("{ratio:.2} {mark}")))
+    })
 }
 
-fn print(medians: &Medians, rounds: u32) {
+fn print(verdicts: &Verdicts, rounds: u32) {
     println!("# The chapter Reaction by optimisation level\n");
     let settings: Vec<String> = SETTINGS.iter().map(|(name, value)| format!("{name}={value}")).collect();
     println!(
-        "The median of {rounds} medians in µs, taken in turns with `hairspring sheet --quick`; in brackets the ratio to opt-level 0. \
-         All levels: {}.\n",
+        "Ratios to opt-level {}, {rounds} rounds of each pair in turns with `hairspring ab --quick`: ** differs, = is the same within 5 %, \
+         ? cannot be told. All levels: {}.\n",
+        LEVELS[0],
         settings.join(", ")
     );
-    println!("| row | {} |\n| --- |{}", LEVELS.join(" | "), " ---: |".repeat(LEVELS.len()));
-    for (id, by_level) in medians {
-        let middles: Vec<Option<f64>> = by_level.iter().map(|values| middle(values)).collect();
-        let first = middles[0];
-        let cells: Vec<String> = middles
-            .iter()
-            .map(|value| match (value, first) {
-                (Some(value), Some(first)) => format!("{:.3} ({:.2})", value / 1e3, value / first),
-                (Some(value), None) => format!("{:.3}", value / 1e3),
-                (None, _) => "absent".to_owned(),
-            })
-            .collect();
+    println!("| row | {} |\n| --- |{}", LEVELS[1..].join(" | "), " ---: |".repeat(LEVELS.len() - 1));
+    for (id, cells) in verdicts {
+        let absent = std::iter::repeat_n("absent", LEVELS.len() - 1 - cells.len());
+        let cells: Vec<&str> = cells.iter().map(String::as_str).chain(absent).collect();
         println!("| {id} | {} |", cells.join(" | "));
     }
-}
-
-fn middle(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied()
 }
 
 #[cfg(test)]
@@ -112,12 +117,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_without_a_figure_are_left_out() {
-        let sheet = serde_json::json!({ "chapters": [{ "tables": [{ "rows": [
-            { "id": "reaction.call.read", "figure": { "median": 1250.0 } },
-            { "id": "reaction.polled.total", "absent": { "reason": "one CPU" } },
-        ] }] }] });
-        assert_eq!(rows(&sheet).collect::<Vec<_>>(), [("reaction.call.read".to_owned(), 1250.0)]);
-        assert_eq!((middle(&[3.0, 1.0, 2.0]), middle(&[])), (Some(2.0), None));
+    fn rows_without_a_ratio_are_left_out_and_the_others_say_whether_they_differ() {
+        let of = |id: &str, ratio: Value, verdict: Value| serde_json::json!({ "id": id, "others": [{ "ratio": ratio, "verdict": verdict }] });
+        let compared = serde_json::json!({ "rows": [
+            of("reaction.call.read", 0.5.into(), serde_json::json!({ "differs": { "at_least": -0.4 } })),
+            of("reaction.call.write", 1.004.into(), serde_json::json!({ "same": { "within": 0.05 } })),
+            of("reaction.call.init", 1.2.into(), serde_json::json!({ "cannot_tell": "single_sheets" })),
+            of("reaction.polled.total", Value::Null, serde_json::json!({ "unmatched": "absent_in_both" })),
+        ] });
+        let said: Vec<String> = rows(&compared).map(|(_, said)| said).collect();
+        assert_eq!(said, ["0.50 **", "1.00 =", "1.20 ?"]);
     }
 }

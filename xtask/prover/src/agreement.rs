@@ -3,15 +3,21 @@
 //! `hairspring ab` compares a build with its own copy, several times; single sheets of one build are compared in pairs; the other build
 //! spins for a known part of the median inside what is measured; and a load grows, or begins in the middle, while a build is compared
 //! with its copy. Runs that were void for too many disturbances are counted and show nothing.
+//!
+//! It takes hours, so each comparison is kept in a file as soon as it is complete ([`Kept`]), and `--resume` goes on with what is missing.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairspring_sheet::render::from_json;
 use hairspring_sheet::{
-    CompareTerms, ComparedSheets, Comparison, Doubt, Interleaved, RowVerdict, compare, compare_interleaved,
+    CompareTerms, ComparedSheets, Comparison, Doubt, Interleaved, InterleavedRow, RowVerdict, Sheet, Unit, compare,
+    compare_interleaved,
 };
 use serde_json::{Map, json};
 
@@ -26,14 +32,46 @@ const ROWS_MOST: f64 = 0.002;
 const CHAPTER_MOST: f64 = 0.02;
 /// The least probability of signs as uneven as those of the chapters.
 const SIGNS_LEAST: f64 = 0.01;
-/// Rows whose rounds vary by no more are quiet.
+/// Rows whose rounds vary by no more are quiet, and those whose rounds vary by more are noisy.
 const QUIET: f64 = 0.03;
+const NOISY: f64 = 0.1;
 /// The changes, and which share of the quiet rows must be found.
 const CHANGES: [(f64, f64); 5] = [(0.02, 0.0), (0.05, 0.0), (0.1, 0.65), (0.2, 0.8), (0.5, 0.8)];
 /// The share of intervals that hold the true change.
 const COVERED_LEAST: f64 = 0.9;
-/// Rows in whose measured section the other build can spin.
-const SPINNING: [&str; 2] = ["sleeps.", "clocks.read."];
+/// Rows in whose measured section the other build can spin: beginnings of their ids, and what may not be in them. After a sweep of the
+/// caches the spinning itself would be cold; first calls are made by other processes; reports and counts are none of the caller's time.
+const SPINNING: [&str; 9] = [
+    "sleeps.",
+    "clocks.read.",
+    "delays.",
+    "executive.",
+    "transfer.memory.",
+    "transfer.word.",
+    "reaction.call.",
+    "reaction.source.",
+    "callers.rust.",
+];
+const NOT_SPINNING: [&str; 15] = [
+    ".dirty.",
+    ".flushed",
+    ".first",
+    ".reported",
+    ".early",
+    ".cpu_share",
+    ".interrupt_latency.",
+    ".preemption",
+    ".wake",
+    ".start",
+    ".lock",
+    ".access",
+    ".latency_",
+    ".asymptotic",
+    ".half",
+];
+/// What the chapters of a sheet take, in seconds: about so much with `--quick`, and without.
+const CHAPTER_S: [f64; 2] = [4.0, 12.0];
+const CHAPTERS: usize = 7;
 
 /// How much is done.
 #[derive(clap::Args)]
@@ -53,6 +91,9 @@ pub(crate) struct Terms {
     /// Only these parts
     #[arg(long, value_enum, value_delimiter = ',')]
     part: Vec<Part>,
+    /// Go on with a run on the same terms that was ended: what it has measured is kept
+    #[arg(long)]
+    resume: bool,
 }
 
 /// What is shown.
@@ -68,8 +109,19 @@ enum Part {
     Load,
 }
 
-/// Shows one part.
-type Show = fn(&Terms, &mut Findings) -> Result<(), String>;
+impl Part {
+    const ALL: [Self; 4] = [Self::Copies, Self::Singles, Self::Change, Self::Load];
+
+    /// How many sheets' time it takes.
+    fn sheets(self, runs: u32) -> u32 {
+        match self {
+            Self::Copies => 2 * runs,
+            Self::Singles => 2 * runs.div_ceil(2),
+            Self::Change => 2 * (1 + CHANGES.len() as u32),
+            Self::Load => 2 * 3,
+        }
+    }
+}
 
 /// The part of a CPU that a load uses when this part of the usual time has passed.
 type Shape = fn(f64) -> f64;
@@ -95,40 +147,134 @@ impl Findings {
 
 pub(crate) fn prove(terms: &Terms) -> Verdict {
     let mut findings = Findings::default();
-    let wanted = |part| terms.part.is_empty() || terms.part.contains(&part);
-    let parts: [(Part, Show); 4] =
-        [(Part::Copies, copies), (Part::Singles, singles), (Part::Change, change), (Part::Load, loads)];
-    for (_, show) in parts.into_iter().filter(|(part, _)| wanted(*part)) {
-        if let Err(why) = show(terms, &mut findings) {
-            findings.failed.push(why);
+    let wanted = |part: &Part| terms.part.is_empty() || terms.part.contains(part);
+    let parts: Vec<Part> = Part::ALL.into_iter().filter(wanted).collect();
+    let shown = Kept::new(terms, &parts).and_then(|kept| {
+        for part in parts {
+            let show = match part {
+                Part::Copies => copies,
+                Part::Singles => singles,
+                Part::Change => change,
+                Part::Load => loads,
+            };
+            if let Err(why) = show(terms, &kept, &mut findings) {
+                findings.failed.push(why);
+            }
         }
-    }
+        kept.done(findings.failed.is_empty())
+    });
+    findings.failed.extend(shown.err());
     let passed = findings.failed.is_empty();
     if !passed {
-        findings.say("failed", json!(findings.failed));
+        findings.say("failed", json!(findings.failed.join("; ")));
     }
     Verdict { passed, figures: findings.figures }
 }
 
+/// What the command printed, one file for each time that it ran. The folder is named by the program and the terms, so what lies in it
+/// belongs to both.
+struct Kept {
+    program: PathBuf,
+    folder: PathBuf,
+    /// In sheets: how many all take, and how many are there.
+    planned: u32,
+    there: Cell<u32>,
+    /// The time of those that were measured now, and how many they are.
+    took: RefCell<(Duration, u32)>,
+}
+
+impl Kept {
+    fn new(terms: &Terms, parts: &[Part]) -> Result<Self, String> {
+        let program = command()?;
+        let changed = fs::metadata(&program).and_then(|data| data.modified());
+        let changed = changed.map_err(|error| format!("look at {}: {error}", program.display()))?;
+        let changed = changed.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let Terms { rounds, only, quick, .. } = terms;
+        let quick = if *quick { "-quick" } else { "" };
+        let folder = program.with_file_name(format!("agreement-{changed}-{rounds}{quick}-{only}"));
+        if !terms.resume && folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|error| format!("remove {}: {error}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).map_err(|error| format!("make {}: {error}", folder.display()))?;
+        let planned = parts.iter().map(|part| part.sheets(terms.runs)).sum();
+        let chapters: BTreeSet<&str> = only.split(',').filter_map(|id| id.split('.').next()).collect();
+        let chapters = if only.is_empty() { CHAPTERS } else { chapters.len() };
+        let minutes = f64::from(planned) * chapters as f64 * CHAPTER_S[usize::from(quick.is_empty())] / 60.0;
+        println!("agreement: about {minutes:.0} minutes; kept in {}", folder.display());
+        Ok(Self { program, folder, planned, there: Cell::new(0), took: RefCell::default() })
+    }
+
+    /// What the command prints with these arguments, which takes the time of so many sheets.
+    fn get(&self, name: &str, sheets: u32, arguments: &[String]) -> Result<String, String> {
+        let file = self.folder.join(format!("{name}.json"));
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(_) => {
+                let begun = Instant::now();
+                let text = self.printed(arguments)?;
+                // Under another name first: a file that is there is whole.
+                let (new, failed) = (file.with_extension("new"), |error| format!("write {}: {error}", file.display()));
+                fs::write(&new, &text).and_then(|()| fs::rename(&new, &file)).map_err(failed)?;
+                let mut took = self.took.borrow_mut();
+                *took = (took.0 + begun.elapsed(), took.1 + sheets);
+                text
+            }
+        };
+        self.there.set(self.there.get() + sheets);
+        let (took, measured) = *self.took.borrow();
+        let left =
+            took.as_secs_f64() / f64::from(measured.max(1)) * f64::from(self.planned.saturating_sub(self.there.get()));
+        println!("agreement: {name} is there; about {:.0} minutes are left", left / 60.0);
+        Ok(text)
+    }
+
+    fn printed(&self, arguments: &[String]) -> Result<String, String> {
+        let output = Command::new(&self.program).args(arguments).output();
+        let output = output.map_err(|error| format!("run {}: {error}", self.program.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // Whatever its code: a comparison with too many void pairs is one, too.
+        if text.trim_end().ends_with('}') && output.status.code() != Some(130) {
+            return Ok(text);
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        Err(format!("hairspring {}: {}: {}", arguments[0], output.status, complaint.trim()))
+    }
+
+    /// Removes what is kept of a run that is complete and has passed.
+    fn done(self, passed: bool) -> Result<(), String> {
+        if !passed {
+            return Ok(());
+        }
+        fs::remove_dir_all(&self.folder).map_err(|error| format!("remove {}: {error}", self.folder.display()))
+    }
+}
+
 /// One comparison of the command with its own copy.
-fn ab(terms: &Terms, seed: u32, spin: &[(String, f64)]) -> Result<(Interleaved, Comparison), String> {
-    let program = command()?;
-    let mut command = Command::new(&program);
-    command.arg("ab").args([&program, &program]).args(["--format", "json"]);
-    command.args(["--rounds", &terms.rounds.to_string(), "--seed", &seed.to_string()]);
-    command.args(terms.quick.then_some("--quick"));
-    if !terms.only.is_empty() {
-        command.args(["--only", &terms.only]);
+fn ab(
+    terms: &Terms,
+    kept: &Kept,
+    name: &str,
+    seed: u32,
+    spin: &[(String, f64)],
+) -> Result<(Interleaved, Comparison), String> {
+    let program = kept.program.display().to_string();
+    let mut arguments: Vec<String> = ["ab", &program, &program, "--format", "json"].map(str::to_owned).into();
+    arguments.extend(["--rounds".to_owned(), terms.rounds.to_string(), "--seed".to_owned(), seed.to_string()]);
+    arguments.extend(limits(terms));
+    if !spin.is_empty() {
+        let spin: Vec<String> = spin.iter().map(|(id, ns)| format!("{id}={ns}")).collect();
+        arguments.extend(["--spin".to_owned(), spin.join(",")]);
     }
-    for (id, ns) in spin {
-        command.args(["--spin", &format!("{id}={ns}")]);
-    }
-    let output = command.output().map_err(|error| format!("run hairspring ab: {error}"))?;
-    let measured: Interleaved = serde_json::from_slice(&output.stdout).map_err(|error| {
-        format!("hairspring ab: {}: {error}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim())
-    })?;
+    let text = kept.get(name, 2, &arguments)?;
+    let measured: Interleaved = serde_json::from_str(&text).map_err(|error| format!("read {name}: {error}"))?;
     let comparison = compare_interleaved(&measured, None);
     Ok((measured, comparison))
+}
+
+/// The options that limit what is measured.
+fn limits(terms: &Terms) -> impl Iterator<Item = String> {
+    let only = (!terms.only.is_empty()).then(|| ["--only".to_owned(), terms.only.clone()]);
+    terms.quick.then(|| "--quick".to_owned()).into_iter().chain(only.into_iter().flatten())
 }
 
 /// What one comparison says.
@@ -154,8 +300,7 @@ fn told(comparison: &Comparison) -> Told {
                 told.declared.insert(row.id.clone());
             }
             if let Some(ratio) = other.ratio.filter(|_| other.difference.is_some()) {
-                let chapter = row.id.split('.').next().unwrap_or_default();
-                ratios.entry(chapter.to_owned()).or_default().push(ratio.ln());
+                ratios.entry(chapter(&row.id).to_owned()).or_default().push(ratio.ln());
             }
         }
     }
@@ -163,14 +308,19 @@ fn told(comparison: &Comparison) -> Told {
     told
 }
 
+fn chapter(id: &str) -> &str {
+    id.split('.').next().unwrap_or_default()
+}
+
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-fn copies(terms: &Terms, findings: &mut Findings) -> Result<(), String> {
-    let all = (0..terms.runs).map(|seed| ab(terms, seed, &[])).collect::<Result<Vec<_>, _>>()?;
-    let all: Vec<Told> = all.iter().map(|(_, comparison)| told(comparison)).collect();
+fn copies(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), String> {
+    let run = |seed: u32| ab(terms, kept, &format!("copies-{seed}"), seed, &[]);
+    let runs = (0..terms.runs).map(run).collect::<Result<Vec<_>, _>>()?;
+    let all: Vec<Told> = runs.iter().map(|(_, comparison)| told(comparison)).collect();
     let counted: Vec<&Told> = all.iter().filter(|told| !told.void).collect();
     let declaring = counted.iter().filter(|told| !told.declared.is_empty()).count();
     let rows: usize = counted.iter().map(|told| told.judged).sum();
@@ -181,12 +331,14 @@ fn copies(terms: &Terms, findings: &mut Findings) -> Result<(), String> {
     }
     let signs: Vec<bool> = by_chapter.values().flatten().filter(|ratio| **ratio != 0.0).map(|r| *r > 0.0).collect();
     let uneven = sign_test(signs.iter().filter(|up| **up).count(), signs.len());
-    findings.say("copies: runs", json!(all.len()));
-    findings.say("copies: runs without result", json!(all.len() - counted.len()));
-    findings.say("copies: runs that declare a row", json!(declaring));
-    findings.say("copies: comparisons of rows", json!(rows));
-    findings.say("copies: rows declared", json!(declared));
-    findings.say("copies: p of the chapters' signs", json!(uneven));
+    let pairs = || runs.iter().flat_map(|(measured, _)| &measured.rows).flat_map(|row| &row.pairs);
+    let void = pairs().filter(|pair| pair.void).count();
+    findings.say("copies: void pairs", json!(format!("{void} of {}", pairs().count())));
+    findings.say("copies: runs", json!(format!("{}, {} of them without result", all.len(), all.len() - counted.len())));
+    findings.say("copies: declared", json!(format!("{declared} of {rows} comparisons of rows, in {declaring} runs")));
+    let names: BTreeSet<&String> = counted.iter().flat_map(|told| &told.declared).collect();
+    findings.say("copies: rows declared", json!(names));
+    findings.say("copies: probability of the chapters' signs", json!(format!("{uneven:.3}")));
     findings.require(!counted.is_empty() && rows > 0, "no run has a result".to_owned());
     let most = (RUNS_MOST * counted.len() as f64).ceil() as usize;
     findings.require(declaring <= most, format!("{declaring} of {} runs declare a row", counted.len()));
@@ -195,10 +347,53 @@ fn copies(terms: &Terms, findings: &mut Findings) -> Result<(), String> {
     findings.require(uneven > SIGNS_LEAST, format!("the chapters' signs are uneven: p {uneven}"));
     for (chapter, ratios) in by_chapter {
         let ratio = middle(ratios).exp();
-        findings.say(format!("copies: median ratio of {chapter}"), json!(ratio));
+        findings.say(format!("copies: median ratio of {chapter}"), json!(format!("{ratio:.4}")));
         findings.require((ratio - 1.0).abs() <= CHAPTER_MOST, format!("the median ratio of {chapter} is {ratio:.3}"));
     }
+    variances(&runs.iter().map(|(measured, _)| measured).collect::<Vec<_>>(), findings);
     Ok(())
+}
+
+/// What rounds vary by, and which part of it comes from the process: the two of a pair share the time and not the process.
+fn variances(runs: &[&Interleaved], findings: &mut Findings) {
+    let mut by_chapter: BTreeMap<&str, Vec<[f64; 2]>> = BTreeMap::new();
+    for row in runs.iter().flat_map(|run| &run.rows) {
+        if let Some(variances) = row_variances(row) {
+            by_chapter.entry(chapter(&row.id)).or_default().push(variances);
+        }
+    }
+    for (chapter, rows) in by_chapter {
+        let noisy = rows.iter().filter(|[all, _]| all.sqrt() > NOISY).count();
+        let share = middle(rows.iter().filter(|[all, _]| *all > 0.0).map(|[all, process]| process / all).collect());
+        let sd = middle(rows.iter().map(|[all, _]| all.sqrt()).collect());
+        findings.say(
+            format!("variance of {chapter}"),
+            json!(format!(
+                "rounds vary by {:.1} % in the middle row; {:.0} % of that variance is the process', the rest the time's; {noisy} of \
+                 {} rows vary by more than 10 %",
+                sd * 100.0,
+                share.min(1.0) * 100.0,
+                rows.len()
+            )),
+        );
+    }
+}
+
+/// The variance of the logarithms of a row's rounds, and what of it is the process'.
+fn row_variances(row: &InterleavedRow) -> Option<[f64; 2]> {
+    let logs = row.pairs.iter().filter(|pair| !pair.void).filter_map(|pair| Some([pair.baseline?, pair.other?]));
+    let logs: Vec<[f64; 2]> = logs.map(|pair| pair.map(f64::ln)).collect();
+    if logs.len() < 3 || logs.iter().flatten().any(|log| !log.is_finite()) {
+        return None;
+    }
+    let of = |side: usize| variance(logs.iter().map(|pair| pair[side]));
+    Some([(of(0) + of(1)) / 2.0, variance(logs.iter().map(|[a, b]| b - a)) / 2.0])
+}
+
+fn variance(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let n = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / n;
+    values.map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)
 }
 
 /// The two-sided probability of so uneven a number of heads in so many tosses.
@@ -213,110 +408,145 @@ fn sign_test(heads: usize, tosses: usize) -> f64 {
     (2.0 * sum).min(1.0)
 }
 
-fn singles(terms: &Terms, findings: &mut Findings) -> Result<(), String> {
+fn singles(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), String> {
     let pairs = terms.runs.div_ceil(2);
     let mut declared = 0;
-    for _ in 0..pairs {
+    for pair in 0..pairs {
         let sides = ["one", "another"].map(|name| {
-            let sheet = sheet(terms)?;
+            let sheet = sheet(terms, kept, &format!("singles-{pair}-{name}"))?;
             Ok(ComparedSheets { name: name.to_owned(), sheets: vec![sheet] })
         });
         let sides: Vec<ComparedSheets> = sides.into_iter().collect::<Result<_, String>>()?;
         declared += told(&compare(&sides, &CompareTerms::default())).declared.len();
     }
-    findings.say("singles: pairs of sheets", json!(pairs));
-    findings.say("singles: rows declared", json!(declared));
+    findings.say("singles: rows declared", json!(format!("{declared} in {pairs} pairs of sheets")));
     findings.require(declared == 0, format!("{declared} rows of single sheets differ"));
     Ok(())
 }
 
-fn sheet(terms: &Terms) -> Result<hairspring_sheet::Sheet, String> {
-    let mut command = Command::new(command()?);
-    command.args(["sheet", "--format", "json"]).args(terms.quick.then_some("--quick"));
-    if !terms.only.is_empty() {
-        command.args(["--only", &terms.only]);
-    }
-    let output = command.output().map_err(|error| format!("run hairspring sheet: {error}"))?;
-    from_json(&String::from_utf8_lossy(&output.stdout)).map_err(|error| format!("failed to {error}"))
+fn sheet(terms: &Terms, kept: &Kept, name: &str) -> Result<Sheet, String> {
+    let arguments: Vec<String> =
+        ["sheet", "--format", "json"].map(str::to_owned).into_iter().chain(limits(terms)).collect();
+    from_json(&kept.get(name, 1, &arguments)?).map_err(|error| format!("failed to {error}"))
 }
 
-fn change(terms: &Terms, findings: &mut Findings) -> Result<(), String> {
-    let (before, _) = ab(terms, 1000, &[])?;
-    let medians: Vec<(String, f64)> = before
+/// Whether the other build can spin inside what this row measures.
+fn spins(row: &InterleavedRow) -> bool {
+    SPINNING.iter().any(|beginning| row.id.starts_with(beginning))
+        && !NOT_SPINNING.iter().any(|part| row.id.contains(part))
+        && (row.unit == Unit::Ns || is_rate(row))
+}
+
+/// Whether it counts per second, so that what takes longer has less.
+fn is_rate(row: &InterleavedRow) -> bool {
+    matches!(row.unit, Unit::PerSecond | Unit::BytesPerS)
+}
+
+fn change(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), String> {
+    let (before, _) = ab(terms, kept, "change-none", 1000, &[])?;
+    let medians: BTreeMap<String, f64> = before
         .rows
         .iter()
-        .filter(|row| SPINNING.iter().any(|prefix| row.id.starts_with(prefix)) && !row.id.ends_with(".first"))
+        .filter(|row| spins(row))
         .filter_map(|row| {
             let values: Vec<f64> = row.pairs.iter().filter_map(|pair| pair.baseline).collect();
-            (values.len() >= 2).then(|| (row.id.clone(), middle(values))).filter(|(_, median)| *median > 0.0)
+            let median = (values.len() >= 2).then(|| middle(values)).filter(|median| *median > 0.0)?;
+            // The time of one event, or of one of what is counted.
+            Some((row.id.clone(), if is_rate(row) { 1e9 / median } else { median }))
         })
         .collect();
-    findings.say("change: rows that are changed", json!(medians.len()));
+    findings.say("change: rows that are changed", json!(format!("{} of {}", medians.len(), before.rows.len())));
     for (change, least) in CHANGES {
         let spin: Vec<(String, f64)> = medians.iter().map(|(id, median)| (id.clone(), median * change)).collect();
-        let (measured, comparison) = ab(terms, 2000, &spin)?;
-        let percent = format!("change of {:.0} %", change * 100.0);
-        let (mut quiet, mut found, mut wrong, mut held, mut judged, mut others) =
-            (0_usize, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize);
+        let percent = format!("change of {:2.0} %", change * 100.0);
+        let (measured, comparison) = ab(terms, kept, &format!("change-{:.0}", change * 100.0), 2000, &spin)?;
+        let mut of = Changed::default();
         for (row, compared) in measured.rows.iter().zip(&comparison.rows) {
             let Some(against) = compared.others.first().filter(|against| against.difference.is_some()) else {
                 continue;
             };
-            if !medians.iter().any(|(id, _)| *id == row.id) {
-                others += usize::from(against.verdict.differs());
+            let differs = against.verdict.differs();
+            if !medians.contains_key(&row.id) {
+                of.others += 1;
+                of.others_declared += usize::from(differs);
                 continue;
             }
-            judged += 1;
+            let truth = if is_rate(row) { 1.0 / (1.0 + change) } else { 1.0 + change };
             let is_quiet = varies(row.pairs.iter().filter_map(|pair| pair.baseline).collect()) <= QUIET;
-            let differs = against.verdict.differs();
-            quiet += usize::from(is_quiet);
-            found += usize::from(is_quiet && differs);
-            wrong += usize::from(differs && against.ratio.is_some_and(|ratio| ratio < 1.0));
-            held +=
-                usize::from(against.interval.is_some_and(|[low, high]| low <= 1.0 + change && 1.0 + change <= high));
+            of.judged += 1;
+            of.quiet += usize::from(is_quiet);
+            of.found += usize::from(is_quiet && differs);
+            of.wrong += usize::from(differs && against.ratio.is_some_and(|ratio| (ratio > 1.0) != (truth > 1.0)));
+            let holds = against.interval.is_some_and(|[low, high]| low <= truth && truth <= high);
+            of.held += usize::from(holds);
+            if !holds {
+                of.missed.push(format!("{} {:.3}", row.id, against.ratio.unwrap_or(0.0)));
+            }
         }
-        let counts =
-            json!({ "judged": judged, "quiet": quiet, "found": found, "wrong": wrong, "held": held, "others": others });
-        findings.say(percent.clone(), counts);
+        let Changed { judged, quiet, found, wrong, held, others, others_declared, missed } = of;
+        findings.say(
+            percent.clone(),
+            json!(format!(
+                "{found} of {quiet} quiet rows found, {wrong} of {judged} with the wrong sign, {held} of {judged} intervals hold it, \
+                 {others_declared} of {others} unchanged rows declared"
+            )),
+        );
+        findings.say(format!("{percent}: intervals without it"), json!(missed.join(", ")));
         findings.require(judged > 0, format!("{percent}: no row has a result"));
         findings
             .require(found as f64 >= least * quiet as f64, format!("{percent}: {found} of {quiet} quiet rows found"));
         findings.require(wrong == 0, format!("{percent}: {wrong} rows have the wrong sign"));
         let covered = held as f64 >= COVERED_LEAST * judged as f64;
         findings.require(covered, format!("{percent}: {held} of {judged} intervals hold it"));
+        let few = others_declared as f64 <= (ROWS_MOST * others as f64).max(1.0);
+        findings.require(few, format!("{percent}: {others_declared} of {others} unchanged rows are declared"));
     }
     Ok(())
 }
 
+/// What a change of one size did.
+#[derive(Default)]
+struct Changed {
+    judged: usize,
+    quiet: usize,
+    found: usize,
+    wrong: usize,
+    held: usize,
+    others: usize,
+    others_declared: usize,
+    missed: Vec<String>,
+}
+
 /// The standard deviation of the logarithms of values; infinite where one has none.
 fn varies(values: Vec<f64>) -> f64 {
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (logs.len() as f64 - 1.0);
+    let variance = variance(values.iter().map(|value| value.ln()));
     if variance.is_finite() { variance.sqrt() } else { f64::INFINITY }
 }
 
-fn loads(terms: &Terms, findings: &mut Findings) -> Result<(), String> {
-    let began = Instant::now();
-    ab(terms, 3000, &[])?;
-    let usual = began.elapsed();
-    let shapes: [(&str, Shape); 2] = [
-        ("growing load", |passed| 0.5 * passed.min(1.0)),
-        ("load from the middle on", |passed| if passed < 0.5 { 0.0 } else { 0.5 }),
+fn loads(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), String> {
+    let usual = Duration::from_secs_f64(ab(terms, kept, "load-none", 3000, &[])?.0.taken.duration_s);
+    let shapes: [(&str, &str, Shape); 2] = [
+        ("load-grows", "load that grows", |passed| 0.5 * passed.min(1.0)),
+        ("load-begins", "load from the middle on", |passed| if passed < 0.5 { 0.0 } else { 0.5 }),
     ];
-    for (name, shape) in shapes {
+    for (file, name, shape) in shapes {
         let ended = AtomicBool::new(false);
         let told = std::thread::scope(|scope| {
             scope.spawn(|| work(usual, shape, &ended));
-            let told = ab(terms, 4000, &[]).map(|(_, comparison)| told(&comparison));
+            let told = ab(terms, kept, file, 4000, &[]).map(|(_, comparison)| told(&comparison));
             // Relaxed: a plain flag; the scope's end joins the thread.
             ended.store(true, Ordering::Relaxed);
             told
         })?;
-        let counts = json!({ "judged": told.judged, "declared": told.declared.len(), "no result": told.void });
-        findings.say(name, counts);
-        let few = told.void || told.declared.len() as f64 <= (ROWS_MOST * told.judged as f64).max(1.0);
-        findings.require(few, format!("{name}: {} of {} rows are declared", told.declared.len(), told.judged));
+        let (declared, judged) = (told.declared.len(), told.judged);
+        let what = if told.void {
+            "no result: too many pairs are void".to_owned()
+        } else {
+            format!("{declared} of {judged} rows declared")
+        };
+        findings.say(name, json!(what));
+        let few = told.void || declared as f64 <= (ROWS_MOST * judged as f64).max(1.0);
+        findings.require(few, format!("{name}: {declared} of {judged} rows are declared"));
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ mod agreement;
 mod blind_spots;
 mod calibration;
 mod cargo_test;
+mod cross_check;
 mod executive;
 mod exposures;
 mod formats;
@@ -45,6 +46,8 @@ enum Proof {
     Formats,
     /// Comparisons declare nothing where nothing differs, and find a change of known size
     Agreement(agreement::Terms),
+    /// Rows of a sheet agree with independent tools
+    CrossCheck,
     /// A guaranteed minimum is never early
     NeverEarly {
         /// How many delays, half of them under each policy
@@ -235,6 +238,7 @@ fn main() -> ExitCode {
     let verdict = match Proof::parse() {
         Proof::Formats => formats::prove(),
         Proof::Agreement(terms) => agreement::prove(&terms),
+        Proof::CrossCheck => cross_check::prove(),
         Proof::NeverEarly { count } => never_early::prove(count),
         Proof::BlindSpots { count } => blind_spots::prove(count),
         Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),
