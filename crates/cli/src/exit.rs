@@ -44,6 +44,7 @@ const TABLE: [Row; 16] = [
         of: &[
             ("sheet", "at least one requested figure was measured"),
             ("can", "every answer is yes"),
+            ("soak", "every answer is yes, or nothing was asked"),
             ("plan", "a plan was made, whatever its verdict"),
             ("record", "the recording is complete, or was stopped without loss"),
             ("play", "every frame was played, or playing was stopped"),
@@ -120,7 +121,7 @@ const TABLE: [Row; 16] = [
         exit: Exit::Cannot,
         code: 10,
         meaning: "no: this computer does not do what was asked",
-        of: &[("can", "at least one answer is no")],
+        of: &[("can", "at least one answer is no"), ("soak", "at least one answer is no")],
     },
     Row {
         exit: Exit::NotShown,
@@ -128,6 +129,7 @@ const TABLE: [Row; 16] = [
         meaning: "not shown: the evidence decides neither yes nor no",
         of: &[
             ("can", "at least one requirement is not shown, and none is answered with no"),
+            ("soak", "at least one requirement is not shown, and none is answered with no"),
             ("doctor", "the computer differs from itself, so nothing is concluded"),
         ],
     },
@@ -146,6 +148,7 @@ const TABLE: [Row; 16] = [
         of: &[
             ("sheet", "what had been measured was printed"),
             ("can", "the answers that were found are shown"),
+            ("soak", "what was watched until then is shown, and is in the sheet"),
             ("doctor", "what the complete blocks say is shown"),
             ("delay", "the delays that were made are shown"),
             ("record", "at the second signal; the first one ends the recording in order"),

@@ -42,6 +42,41 @@ impl Histogram {
         Self { buckets }
     }
 
+    /// Adds the samples of another: buckets with the same lower bound become one.
+    pub fn merge(&mut self, other: &Self) {
+        let mut all = std::mem::take(&mut self.buckets);
+        all.extend_from_slice(&other.buckets);
+        all.sort_by(|a, b| a.from.total_cmp(&b.from));
+        for bucket in all {
+            match self.buckets.last_mut() {
+                Some(last) if last.from == bucket.from => last.count += bucket.count,
+                _ => self.buckets.push(bucket),
+            }
+        }
+    }
+
+    /// Cuts the bucket around a value in two: samples up to it, and those beyond it, of which `beyond` are in that bucket.
+    pub fn cut(&mut self, at: f64, beyond: u64) {
+        let edge = at.next_up();
+        let Some(place) = self.buckets.iter().position(|bucket| bucket.from < edge && edge < bucket.to) else { return };
+        let whole = self.buckets[place];
+        let beyond = beyond.min(whole.count);
+        let parts =
+            [Bucket { to: edge, count: whole.count - beyond, ..whole }, Bucket { from: edge, count: beyond, ..whole }];
+        self.buckets.splice(place..=place, parts.into_iter().filter(|part| part.count > 0));
+    }
+
+    /// A value that at least this share of the samples is no greater than: the upper bound of a bucket. None without samples.
+    pub fn at_most(&self, share: f64) -> Option<f64> {
+        let rank = (share * self.count() as f64).ceil();
+        let mut up_to = 0;
+        let bucket = self.buckets.iter().find(|bucket| {
+            up_to += bucket.count;
+            up_to as f64 >= rank
+        });
+        bucket.or(self.buckets.last()).map(|bucket| bucket.to)
+    }
+
     /// How many samples there are in all.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|b| b.count).sum()

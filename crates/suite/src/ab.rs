@@ -121,7 +121,7 @@ pub fn take_ab(
         rounds: request.rounds,
     };
     let taking = Taking { began: began.as_monotonic(), interrupted: stopped };
-    let facts = conditions::read(&Host, false);
+    let facts = conditions::read_conditions(&Host, false);
     let sheet = |arm: usize| {
         let chapter = |(index, declared): (usize, &ChapterDeclaration)| {
             let counted = turns.iter().filter(|turn| turn.chapter == index && !turn.void);

@@ -5,7 +5,7 @@ use hairspring_machine::facts::Unread;
 use hairspring_sheet::{Absent, Conditions, FactValue, SheetFact, ThreadRow};
 
 /// Reads the machine's facts. With `redact`, facts that identify the machine are left out and marked absent.
-pub(crate) fn read<M: Machine>(machine: &M, redact: bool) -> Conditions {
+pub fn read_conditions<M: Machine>(machine: &M, redact: bool) -> Conditions {
     let facts = machine.facts();
     let value = |value: Result<String, Unread>| match value {
         Ok(text) => FactValue::Value(text),

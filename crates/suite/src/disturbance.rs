@@ -2,7 +2,7 @@
 
 mod attribution;
 
-use hairspring_machine::{Machine, Nanos};
+use hairspring_machine::{Instant, Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Cause, Watch};
 
@@ -189,7 +189,7 @@ fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &
 fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, late: Slot, missed_periods: Slot) {
     let mut samples = Samples::new();
     let machine = context.machine.clone();
-    let missed = periods(&machine, PERIOD, context.share(WAKEUP_SHARE), || context.stopped(), &mut samples);
+    let (_, missed) = periods(&machine, PERIOD, context.share(WAKEUP_SHARE), || context.stopped(), &mut samples);
     let taken = samples.taken(&Absent::final_("no period passed"));
     if taken.is_ok() || !context.stopped() {
         context.put(missed_periods, Reading::single(missed as f64));
@@ -215,18 +215,19 @@ fn idle_evidence<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, 
 }
 
 /// Sleeps to the end of each period for this long, until it is stopped or the samples are full. Enters how late each wake-up came, and
-/// returns how many periods had passed altogether before one.
+/// returns when the first period ended, and how many periods had passed altogether before a wake-up.
 pub(crate) fn periods<M: Machine>(
     machine: &M,
     period: Nanos,
     span: Nanos,
     stopped: impl Fn() -> bool,
     samples: &mut Samples,
-) -> i64 {
+) -> (Instant, i64) {
     let mut missed = 0_i64;
     let start = machine.monotonic();
     let end = start + span;
-    let mut next = start + period;
+    let first = start + period;
+    let mut next = first;
     while next < end && !stopped() && !samples.is_full() {
         machine.sleep_until(next);
         let now = machine.monotonic();
@@ -244,5 +245,5 @@ pub(crate) fn periods<M: Machine>(
         }
         missed += passed - 1;
     }
-    missed
+    (first, missed)
 }

@@ -33,6 +33,8 @@ mod disturbance;
 pub mod executive;
 mod host;
 mod idle;
+#[cfg(target_os = "linux")]
+pub mod load;
 mod merge;
 mod probe;
 #[cfg(target_os = "linux")]
@@ -49,10 +51,11 @@ pub mod transfer;
 pub mod workload;
 
 pub use ab::{AbError, AbOutcome, AbRequest, take_ab};
+pub use conditions::read_conditions;
 pub use host::system::Disks;
 pub use probe::{
     ChapterDeclaration, Effort, RowDeclaration, SheetProgress, TableDeclaration, UnknownProbe, is_under, registry,
     select, similar_ids,
 };
 pub use round::process::{COMMAND, serve as serve_round};
-pub use sheet_run::{SheetError, SheetRequest, take_sheet};
+pub use sheet_run::{SheetError, SheetRequest, take_sheet, timestamp};

@@ -108,7 +108,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         selected::<M>(&request.rows)?.into_iter().map(|(_, declared)| declared).collect();
     let began = machine.monotonic();
     let start = timestamp(machine.read(Clock::Realtime));
-    let conditions = conditions::read(machine, request.redact);
+    let conditions = conditions::read_conditions(machine, request.redact);
     let timebase = Timebase::calibrate_to(machine.clone(), BOUND_PPM, AGE)?;
     let mut notes = system::notes(&conditions);
     notes.extend(head_notes(&timebase, request.priority, conditions.value("limits.cgroup_cpu")));
@@ -355,7 +355,7 @@ fn head_notes<M: Machine + Clone + Sync>(timebase: &Timebase<M>, priority: u8, c
 }
 
 /// A reading of the time of day as RFC 3339 in UTC.
-pub(crate) fn timestamp(realtime: Nanos) -> String {
+pub fn timestamp(realtime: Nanos) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(realtime.count()))
         .map_or_else(|_| "unknown".to_owned(), |time| format!("{time:.0}"))
 }

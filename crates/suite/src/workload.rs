@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos, Policy};
 use hairspring_sheet::Absent;
-use hairspring_time::{DelayError, LongDelay, POLL_MOST, RealTime, Timebase};
+use hairspring_time::{DelayError, LongDelay, POLL_MOST, RealTime, Timebase, Watch};
 
 use crate::disturbance::{PERIODS_MOST, periods};
 use crate::probe::{Samples, policy_refused};
@@ -23,6 +23,8 @@ pub enum Workload {
     /// A thread delays itself for this long, polled up to 100 ms, asleep at first beyond. An event's value is how late the delay
     /// returned, by stamps of the caller.
     Delay(Nanos),
+    /// A thread polls the counter. An event is a gap of 1 µs or more in which it did not run, and its value the length of the gap.
+    Gaps,
 }
 
 /// The sources of events that this computer can fire by itself, and the pulses of a clock.
@@ -108,6 +110,22 @@ pub struct Observed {
     pub values: Vec<f64>,
     /// For how long events could be seen.
     pub watched: Nanos,
+    /// The greatest values, each with the time on `CLOCK_MONOTONIC` at which it ended; the greatest first, at most [`WORST_MOST`].
+    pub worst: Vec<(Nanos, Instant)>,
+}
+
+/// So many of the greatest values are kept with their times.
+pub const WORST_MOST: usize = 8;
+
+impl Observed {
+    fn event(&mut self, value: Nanos, ended: impl FnOnce() -> Instant) {
+        self.values.push(value.count() as f64);
+        if self.worst.len() < WORST_MOST || self.worst.last().is_some_and(|(least, _)| value > *least) {
+            let place = self.worst.partition_point(|(other, _)| *other >= value);
+            self.worst.insert(place, (value, ended()));
+            self.worst.truncate(WORST_MOST);
+        }
+    }
 }
 
 /// So long may a thread poll under `SCHED_FIFO` before it rests, so that the kernel does not stop it.
@@ -141,7 +159,9 @@ impl WorkloadRun {
             while Host.monotonic() < end && !stopped() {
                 // A short turn after the other, so that an interruption does not have to wait for all of it.
                 let left = (end - Host.monotonic()).min(Nanos::from_secs(1));
-                observed.values.extend(sources::totals(source as usize, settings, other, left, timebase)?);
+                for (total, done) in sources::totals(source as usize, settings, other, left, timebase)? {
+                    observed.event(total, || done);
+                }
             }
         } else {
             let guard = settings.apply(&Host);
@@ -153,12 +173,16 @@ impl WorkloadRun {
                     let mut samples = Samples::new();
                     while Host.monotonic() < end && !stopped() {
                         let part = (end - Host.monotonic()).min(period * PERIODS_MOST as i64);
-                        periods(&Host, period, part, stopped, &mut samples);
-                        observed.values.append(&mut samples.take());
+                        let (first, _) = periods(&Host, period, part, stopped, &mut samples);
+                        for (number, late) in samples.take().into_iter().enumerate() {
+                            let late = Nanos::new(late as i64);
+                            observed.event(late, || first + period * number as i64 + late);
+                        }
                     }
                 }
-                Workload::Delay(request) => delays(timebase, request, end, interrupted, &mut observed.values)
+                Workload::Delay(request) => delays(timebase, request, end, interrupted, &mut observed)
                     .map_err(|error| Absent::final_(format!("failed to {error}")))?,
+                Workload::Gaps => gaps(timebase, end, interrupted, &mut observed),
                 Workload::Reaction(_) => {}
             }
         }
@@ -173,7 +197,7 @@ fn delays(
     request: Nanos,
     end: Instant,
     interrupted: &AtomicBool,
-    values: &mut Vec<f64>,
+    observed: &mut Observed,
 ) -> Result<(), DelayError> {
     let mut long = (request > POLL_MOST).then(|| LongDelay::new(timebase).cancelled_by(interrupted));
     while Host.monotonic() < end && !interrupted.load(Ordering::Relaxed) {
@@ -186,7 +210,10 @@ fn delays(
             };
             let after = timebase.stamp_ordered();
             match outcome {
-                Ok(_) => values.push((timebase.nanos(after.since(before)) - request).count() as f64),
+                Ok(_) => {
+                    let late = timebase.nanos(after.since(before)) - request;
+                    observed.event(late, || timebase.instant(after));
+                }
                 Err(DelayError::Cancelled(_)) => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -199,6 +226,24 @@ fn delays(
         }
     }
     Ok(())
+}
+
+/// Polls until `end`.
+fn gaps(timebase: &Timebase<Host>, end: Instant, interrupted: &AtomicBool, observed: &mut Observed) {
+    while Host.monotonic() < end && !interrupted.load(Ordering::Relaxed) {
+        let start = timebase.stamp_ordered();
+        let stretch = timebase.ticks_for_at_least((end - Host.monotonic()).min(STRETCH));
+        let mut watch = Watch::begin(timebase, start);
+        let mut now = start;
+        while now.since(start) < stretch {
+            Host.relax();
+            now = timebase.stamp();
+            if let Some((_, gap)) = watch.look(now) {
+                observed.event(gap, || timebase.instant(now));
+            }
+        }
+        watch.end();
+    }
 }
 
 #[cfg(test)]
@@ -231,6 +276,13 @@ mod tests {
         let delayed = of(Workload::Delay(Nanos::from_micros(100)));
         assert!(delayed.values.len() > 10 && delayed.values.iter().all(|late| *late >= 0.0), "{delayed:?}");
         assert!(!of(Workload::Reaction(ReactionSource::Eventfd)).values.is_empty());
+        for gapped in [of(Workload::Gaps), of(Workload::Loop(Nanos::from_millis(1)))] {
+            assert!(gapped.watched >= Nanos::from_millis(60));
+            let greatest = gapped.values.iter().copied().max_by(f64::total_cmp);
+            assert_eq!(gapped.worst.first().map(|(value, _)| value.count() as f64), greatest);
+            assert!(gapped.worst.is_sorted_by(|a, b| a.0 >= b.0) && gapped.worst.len() <= WORST_MOST);
+            assert!(gapped.worst.iter().all(|(_, ended)| ended.as_monotonic() <= Host.monotonic().as_monotonic()));
+        }
         let workload = Workload::Reaction(ReactionSource::Software);
         let run =
             WorkloadRun { workload, place: None, fire_from: Some(cpu), idle_off: false, span: Nanos::from_millis(60) };

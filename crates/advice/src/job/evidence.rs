@@ -2,10 +2,11 @@
 
 use hairspring_describe::exact_span;
 use hairspring_machine::Nanos;
-use hairspring_sheet::{Bucket, Figure, Histogram, Method, Sheet, Unit, Value};
+use hairspring_sheet::{Bucket, Figure, Histogram, Method, Row, Sheet, Unit, Value};
 use hairspring_suite::workload::Workload;
 
 use super::requirement::Requirement;
+use crate::soak::soak_id;
 
 /// What was watched for a requirement.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +40,7 @@ impl Evidence {
         Self { misses, misses_at_most: misses, ..Self::of_figure(requirement, WATCHED_NOW, &figure, Some(watched)) }
     }
 
-    fn of_figure(requirement: &Requirement, source: &str, figure: &Figure, watched: Option<Nanos>) -> Self {
+    pub(crate) fn of_figure(requirement: &Requirement, source: &str, figure: &Figure, watched: Option<Nanos>) -> Self {
         let limit = limit(requirement);
         let histogram = match &figure.histogram {
             Some(histogram) => histogram.clone(),
@@ -52,7 +53,7 @@ impl Evidence {
         let misses = count(|bucket, limit| bucket.from > limit);
         // The greatest event is known exactly.
         let none = figure.max.is_some_and(|max| max <= limit);
-        let misses_at_most = if none { 0 } else { count(|bucket, limit| bucket.to > limit) };
+        let misses_at_most = if none { 0 } else { count(|bucket, limit| bucket.to > limit.next_up()) };
         // Upwards, so that nothing lies beyond the greatest.
         let nanos = |value: Option<f64>| Nanos::new(value.unwrap_or(0.0).ceil() as i64);
         Self {
@@ -72,6 +73,13 @@ impl Evidence {
     /// # Errors
     /// The reason why it says nothing.
     pub fn of_sheet(requirement: &Requirement, sheet: &Sheet) -> Result<Self, String> {
+        let soaked = soak_id(requirement.workload, requirement.ordinary);
+        if let Some(figure) = sheet.row(&format!("{soaked}.late")).and_then(Row::figure) {
+            let watched =
+                sheet.row(&format!("{soaked}.watched")).and_then(Row::figure).and_then(|figure| figure.median);
+            let watched = watched.map(|ns| Nanos::new(ns as i64));
+            return Ok(Self::of_figure(requirement, &format!("{soaked}.late"), figure, watched));
+        }
         let ids = rows(requirement)?;
         let row = ids.iter().find_map(|id| sheet.row(id));
         let Some(row) = row else { return Err(format!("the sheet has no row {}", ids.join(" or "))) };
@@ -81,7 +89,7 @@ impl Evidence {
             Value::Figure(figure) => {
                 let watched = match requirement.workload {
                     Workload::Loop(period) => i64::try_from(figure.n).ok().map(|periods| period * periods),
-                    Workload::Reaction(_) | Workload::Delay(_) => None,
+                    Workload::Reaction(_) | Workload::Delay(_) | Workload::Gaps => None,
                 };
                 Ok(Self::of_figure(requirement, &row.id, figure, watched))
             }
@@ -121,6 +129,7 @@ fn rows(requirement: &Requirement) -> Result<Vec<String>, String> {
             return Err(format!("a sheet has a loop with a period of {SHEET_PERIOD} only, not of {period}"));
         }
         Workload::Reaction(source) => vec![format!("reaction.{}.total", source.segment())],
+        Workload::Gaps => return Err("a sheet has gaps by their cause only".to_owned()),
         Workload::Delay(request) => {
             let request = exact_span(request.count());
             // As its caller sees it, where the sheet has that beside the delay's own report.

@@ -60,6 +60,7 @@ impl Requirement {
             Workload::Loop(period) => format!("a loop with a period of {period}"),
             Workload::Reaction(source) => format!("a reaction to {}", source.people()),
             Workload::Delay(request) => format!("a delay of {request}"),
+            Workload::Gaps => "a polling loop".to_owned(),
         }
     }
 
@@ -86,6 +87,7 @@ impl Requirement {
             Workload::Loop(_) => ("late by at most", "periods"),
             Workload::Reaction(_) => ("done within", "events"),
             Workload::Delay(_) => ("late by at most", "delays"),
+            Workload::Gaps => ("held up for at most", "gaps"),
         };
         match tolerance {
             Tolerance::Share(share) => {

@@ -71,7 +71,7 @@ impl TrialRequest {
         }
         let each = match requirement.workload {
             Workload::Loop(span) | Workload::Delay(span) => span,
-            Workload::Reaction(_) => REACTION,
+            Workload::Reaction(_) | Workload::Gaps => REACTION,
         };
         let needed = match requirement.tolerance {
             Tolerance::Share(share) => events_needed(share) as f64 * MORE * each.count() as f64,

@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
 }
 
 /// The answer to one requirement, or why there is none.
-struct Said {
+pub(super) struct Said {
     asked: Asked,
     /// As it is first.
     arms: Vec<Arm>,
@@ -111,16 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn asked(arguments: &Arguments) -> Result<Vec<Asked>, Failure> {
-    let mut asked = Vec::new();
-    for text in &arguments.requirements {
-        asked.push(Asked::new(text, None)?);
-    }
-    for job in &arguments.job {
-        asked.extend(jobs::built_in(job)?);
-    }
-    if let Some(file) = &arguments.jobs {
-        asked.extend(jobs::of_file(file)?);
-    }
+    let asked = jobs::asked(&arguments.requirements, &arguments.job, arguments.jobs.as_deref())?;
     if asked.is_empty() {
         let text = "nothing is asked: write a requirement, like \"loop 1kHz jitter 50us\", or --job NAME; --list shows \
                     the ready-made jobs";
@@ -129,7 +120,7 @@ fn asked(arguments: &Arguments) -> Result<Vec<Asked>, Failure> {
     Ok(asked)
 }
 
-fn from_sheet(asked: Asked, sheet: &hairspring_sheet::Sheet) -> Said {
+pub(super) fn from_sheet(asked: Asked, sheet: &hairspring_sheet::Sheet) -> Said {
     match Evidence::of_sheet(&asked.requirement, sheet) {
         Ok(evidence) => {
             let answer = JobAnswer::of(&asked.requirement, &evidence);
@@ -189,7 +180,7 @@ impl Said {
     }
 }
 
-fn exit(said: &[Said]) -> Exit {
+pub(super) fn exit(said: &[Said]) -> Exit {
     let any = |outcome| said.iter().any(|said| said.outcome() == outcome);
     if any(AnswerKind::No) {
         Exit::Cannot
@@ -203,7 +194,7 @@ fn exit(said: &[Said]) -> Exit {
 /// Where the sentences below an answer begin.
 const INDENT: usize = 11;
 
-fn text(said: &[Said], width: usize) -> String {
+pub(super) fn text(said: &[Said], width: usize) -> String {
     let mut text = String::new();
     for said in said {
         let job = said.asked.job.as_ref().map_or_else(String::new, |job| format!("  (job {job})"));
@@ -260,6 +251,7 @@ fn plural(requirement: &Requirement) -> &'static str {
         Workload::Loop(_) => "periods",
         Workload::Reaction(_) => "events",
         Workload::Delay(_) => "delays",
+        Workload::Gaps => "gaps",
     }
 }
 

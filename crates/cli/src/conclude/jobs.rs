@@ -27,8 +27,23 @@ impl Asked {
     }
 }
 
+/// What requirements, ready-made jobs and a file of jobs need together.
+pub(crate) fn asked(requirements: &[String], ready: &[String], file: Option<&Path>) -> Result<Vec<Asked>, Failure> {
+    let mut asked = Vec::new();
+    for text in requirements {
+        asked.push(Asked::new(text, None)?);
+    }
+    for job in ready {
+        asked.extend(built_in(job)?);
+    }
+    if let Some(file) = file {
+        asked.extend(of_file(file)?);
+    }
+    Ok(asked)
+}
+
 /// What a job that is built in needs.
-pub(crate) fn built_in(name: &str) -> Result<Vec<Asked>, Failure> {
+fn built_in(name: &str) -> Result<Vec<Asked>, Failure> {
     let Some(job) = Job::find(name) else {
         let names: Vec<&str> = JOBS.iter().map(|job| job.name).collect();
         let text = format!("no job is called `{name}`: choose from {}, or write a requirement", names.join(", "));
@@ -52,7 +67,7 @@ struct FileJob {
 }
 
 /// What the jobs of a file need.
-pub(crate) fn of_file(file: &Path) -> Result<Vec<Asked>, Failure> {
+fn of_file(file: &Path) -> Result<Vec<Asked>, Failure> {
     let wrong = |what: String| Failure::bad_request(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     let jobs: File = toml::from_str(&text).map_err(|error| {

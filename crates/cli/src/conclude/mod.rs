@@ -3,6 +3,7 @@
 pub(crate) mod can;
 pub(crate) mod doctor;
 mod jobs;
+pub(crate) mod soak;
 
 use clap::Subcommand;
 
@@ -10,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::page::Group;
 
 /// The commands of this folder, in the order of the help.
-pub(crate) const GROUP: Group = Group { heading: "Conclude", pages: &[can::PAGE, doctor::PAGE] };
+pub(crate) const GROUP: Group = Group { heading: "Conclude", pages: &[can::PAGE, soak::PAGE, doctor::PAGE] };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -19,6 +20,11 @@ pub(crate) enum Command {
     /// Each requirement is watched on this computer, as it is and with idle states off, or looked up in a sheet. An answer has a
     /// confidence of 95 % and holds for the computer as it was while it was watched.
     Can(can::Arguments),
+    /// Watch a job for hours, under a load, and keep what is known
+    ///
+    /// After each minute a sheet is written that is valid as it stands. It has the worst cases with the time of day, and a plot of extreme
+    /// values that says how far it can be believed. The terminal may close meanwhile.
+    Soak(Box<soak::Arguments>),
     /// Try the settings that could make a job better here
     ///
     /// Each setting has its turns in random order, beside turns without any. The best combination is confirmed on fresh turns. Only
@@ -30,6 +36,7 @@ impl Command {
     pub(crate) fn run(&self) -> Result<Exit, Failure> {
         match self {
             Self::Can(arguments) => can::run(arguments),
+            Self::Soak(arguments) => soak::run(arguments),
             Self::Doctor(arguments) => doctor::run(arguments),
         }
     }

@@ -43,6 +43,15 @@ pub(crate) enum SystemCommand {
         /// Where events are fired from
         fire_from: u32,
     },
+    /// Be other work beside a soak; `soak` starts it
+    #[command(hide = true)]
+    Load {
+        /// What to do
+        #[arg(value_parser = crate::arguments::parsed::<hairspring_suite::load::Load>)]
+        load: hairspring_suite::load::Load,
+        /// Where a disk is written to
+        folder: PathBuf,
+    },
     /// Make the calls of the chapter Callers from Rust; `sheet` starts it
     #[command(hide = true)]
     Caller {
@@ -69,6 +78,7 @@ impl SystemCommand {
             Self::Drive(command) => command.run(),
             Self::Tune(command) => command.run(),
             Self::Turn { job, span_ns, fire_from } => conclude::doctor::turn(job, *span_ns, *fire_from),
+            Self::Load { load, folder } => conclude::soak::load(*load, folder),
             Self::Chain { words } => children::chain(words),
             Self::Caller { mapped, calls, first } => children::caller(mapped.as_deref(), *calls, first.as_deref()),
         }

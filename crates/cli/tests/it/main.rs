@@ -28,6 +28,7 @@ mod serve;
 mod sheet;
 #[path = "../../../device/examples/instrument_simulator/simulator.rs"]
 mod simulator;
+mod soak;
 mod trace;
 mod tune;
 

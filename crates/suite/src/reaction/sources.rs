@@ -207,16 +207,19 @@ fn enter<M: Machine + Clone + Sync>(
     }
 }
 
-/// Lets events of a source come for this long, and returns how long each took to the end of the access, in nanoseconds.
+/// Lets events of a source come for this long, and returns how long each took to the end of the access, and when that was.
 pub(crate) fn totals(
     source: usize,
     settings: RealTime,
     other: Option<Cpu>,
     span: Nanos,
     timebase: &Timebase<Host>,
-) -> Result<Vec<f64>, Absent> {
+) -> Result<Vec<(Nanos, Instant)>, Absent> {
     let stages = react(SOURCES[source], &folder()?, settings, other, span, timebase)?;
-    let total = |one: &Stages| Some(one.access?.done.since(one.event).ok()?.count() as f64);
+    let total = |one: &Stages| {
+        let done = one.access?.done;
+        Some((done.since(one.event).ok()?, done))
+    };
     Ok(stages.iter().filter_map(total).collect())
 }
 

@@ -1,0 +1,345 @@
+//! Soaks: jobs watched for hours, under a load that is declared, in memory that does not grow.
+//!
+//! | noun | what it is |
+//! |---|---|
+//! | [`SoakRequest`] | what is watched, for how long, in blocks of what length |
+//! | [`Soak`] | what has come of it so far: valid at any moment, as a sheet too |
+//! | [`SoakTally`] | counts, distribution, blocks and worst cases of one job |
+//! | [`Extremes`] | the maxima of the blocks on the axis of a Gumbel distribution |
+//!
+//! Jobs of one soak take turns of a few seconds on one CPU, so that each is watched for its part of the time. After each block the caller
+//! gets the soak as it stands, to write it down: whatever ends the program then costs the block that had begun, and nothing else.
+//!
+//! Without a miss in a time T there are at most 3/T misses, with 95 % confidence: the answer is valid at any moment, and gets sharper.
+
+mod extremes;
+mod sheet;
+mod tally;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hairspring_machine::{Clock, Cpu, Host, Instant, Machine, Nanos};
+use hairspring_sheet::Absent;
+use hairspring_suite::load::RunningLoads;
+use hairspring_suite::timestamp;
+use hairspring_suite::workload::{Observed, Workload, WorkloadPlace, WorkloadRun};
+use hairspring_time::{Continuity, Timebase};
+
+pub use extremes::{EVENTS_LEAST, Extremes, FURTHEST, GumbelLine, MAXIMA_LEAST, SHAPE_MOST, UNEXPLAINED_MOST};
+pub use sheet::{ASKED, soak_id, soak_sheet};
+pub use tally::{BLOCKS_MOST, CASES_MOST, SoakBlock, SoakTally, WorstCase};
+
+use crate::job::{AnswerKind, Evidence, JobAnswer, Requirement};
+
+/// One thing to watch, and what is asked of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SoakJob {
+    /// What is done.
+    pub workload: Workload,
+    /// Whether it runs as an ordinary program; otherwise under `SCHED_FIFO`.
+    pub ordinary: bool,
+    /// What is asked of it, with the words that ask it; nothing if it is watched only.
+    pub asked: Vec<(String, Requirement)>,
+}
+
+/// What to watch, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SoakRequest {
+    /// The jobs, which take turns.
+    pub jobs: Vec<SoakJob>,
+    /// For how long, all together.
+    pub span: Nanos,
+    /// After so much time the soak is handed over as it stands.
+    pub block: Nanos,
+    /// The CPU that the jobs run on.
+    pub cpu: Cpu,
+    /// The priority under `SCHED_FIFO`, 1–99.
+    pub priority: u8,
+    /// Whether to end as soon as one answer is *no*.
+    pub until_no: bool,
+}
+
+/// What has come of a soak.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Soak {
+    /// As it was asked for.
+    pub request: SoakRequest,
+    /// The time of day at which it began, RFC 3339 in UTC.
+    pub began: String,
+    /// The time of day at which this was true.
+    pub now: String,
+    /// How long that was after the begin.
+    pub elapsed: Nanos,
+    /// What came of each job, in the order of the jobs.
+    pub tallies: Vec<SoakTally>,
+    /// Each load's name and its rate in each block, in bytes per second.
+    pub loads: Vec<(String, Vec<f64>)>,
+    /// What must be known to read the figures, once each.
+    pub notes: Vec<String>,
+    /// The time that the kernel counted as stolen from the CPU, in steps of 10 ms.
+    pub stolen: Nanos,
+    /// Whether all of the time that was asked for has passed.
+    pub complete: bool,
+}
+
+/// The length of a turn.
+const TURN: Nanos = Nanos::from_secs(5);
+/// A first run that is not counted, and that shows whether the policy is permitted.
+const WARM_UP: Nanos = Nanos::from_millis(20);
+
+impl SoakJob {
+    /// The jobs behind requirements: what differs in its limit only is watched once.
+    pub fn of(asked: impl IntoIterator<Item = (String, Requirement)>) -> Vec<Self> {
+        let mut jobs: Vec<Self> = Vec::new();
+        for (text, requirement) in asked {
+            let (workload, ordinary) = (requirement.workload, requirement.ordinary);
+            match jobs.iter_mut().find(|job| (job.workload, job.ordinary) == (workload, ordinary)) {
+                Some(job) => job.asked.push((text, requirement)),
+                None => jobs.push(Self { workload, ordinary, asked: vec![(text, requirement)] }),
+            }
+        }
+        jobs
+    }
+
+    /// What is watched if nothing is asked: a loop of 1 kHz, and the gaps in a polling loop.
+    pub fn usual() -> Vec<Self> {
+        let of = |workload, ordinary| Self { workload, ordinary, asked: Vec::new() };
+        vec![of(Workload::Loop(Nanos::from_millis(1)), false), of(Workload::Gaps, true)]
+    }
+}
+
+impl Soak {
+    /// Watches. Blocks until the time has passed, `interrupted` is set or, if that was asked for, an answer is *no*. After each block
+    /// `hand_over` gets the soak as it stands. The settings of the calling thread are as before when it returns.
+    ///
+    /// # Errors
+    /// A job cannot be done here: the reason, and what would help; or what `hand_over` could not do.
+    pub fn run(
+        mut request: SoakRequest,
+        loads: &mut RunningLoads,
+        interrupted: &AtomicBool,
+        hand_over: &mut dyn FnMut(&Self) -> Result<(), Absent>,
+    ) -> Result<Self, Absent> {
+        let failed = |error| Absent::final_(format!("failed to {error}"));
+        let mut timebase = Timebase::calibrate(Host).map_err(failed)?;
+        let mut notes = Vec::new();
+        for job in &mut request.jobs {
+            warm_up(job, request.cpu, request.priority, &timebase, interrupted, &mut notes)?;
+        }
+        request.block = request.block.max(longest(&request) * (20 * request.jobs.len() as i64));
+        let limits = |job: &SoakJob| SoakTally::new(job.asked.iter().map(|(_, requirement)| requirement.limit));
+        let stolen = |cpu| Host.cpu_counters(cpu).map_or(Nanos::ZERO, |counters| counters.steal);
+        let stolen_before = stolen(request.cpu);
+        let start = Host.monotonic();
+        let mut soak = Self {
+            began: timestamp(Host.read(Clock::Realtime)),
+            now: String::new(),
+            elapsed: Nanos::ZERO,
+            tallies: request.jobs.iter().map(limits).collect(),
+            loads: Vec::new(),
+            notes,
+            stolen: Nanos::ZERO,
+            complete: false,
+            request,
+        };
+        // What the loads did while they started is not counted.
+        loads.progress();
+        let mut loads_since = Host.monotonic();
+        // Relaxed: a plain flag.
+        while !interrupted.load(Ordering::Relaxed) && !soak.complete {
+            let at = Host.monotonic() - start;
+            let end = start + (at + soak.request.block).min(soak.request.span);
+            let observed = turns(&soak.request, end, &timebase, interrupted)?;
+            for (tally, observed) in soak.tallies.iter_mut().zip(&observed) {
+                tally.enter(at, observed, &mut case);
+            }
+            let (now, span) = (Host.monotonic(), Host.monotonic() - loads_since);
+            soak.load_rates(loads, span);
+            loads_since = now;
+            soak.elapsed = now - start;
+            soak.now = timestamp(Host.read(Clock::Realtime));
+            soak.stolen = stolen(soak.request.cpu) - stolen_before;
+            soak.complete = soak.elapsed >= soak.request.span;
+            let refined = timebase.refine();
+            if let Some(note) = broken(refined.continuity) {
+                soak.note(note);
+            }
+            timebase = refined.timebase;
+            hand_over(&soak)?;
+            if soak.request.until_no && soak.answers().any(|answer| answer.outcome == AnswerKind::No) {
+                break;
+            }
+        }
+        Ok(soak)
+    }
+
+    /// What the soak says so far of everything that was asked.
+    pub fn answers(&self) -> impl Iterator<Item = JobAnswer> {
+        self.request.jobs.iter().zip(&self.tallies).flat_map(|(job, tally)| {
+            let figure = tally.figure();
+            job.asked.iter().filter_map(move |(_, requirement)| {
+                let evidence = Evidence::of_figure(requirement, "", figure.as_ref()?, Some(tally.watched));
+                Some(JobAnswer::of(requirement, &evidence))
+            })
+        })
+    }
+
+    fn load_rates(&mut self, loads: &mut RunningLoads, span: Nanos) {
+        for (place, (load, done)) in loads.progress().into_iter().enumerate() {
+            if self.loads.len() <= place {
+                self.loads.push((load.kind.name().to_owned(), Vec::new()));
+            }
+            match done {
+                Some(done) => self.loads[place].1.push(done as f64 / span.as_secs_f64()),
+                None => self
+                    .note(format!("The load {load} has ended before the soak: what came after that came without it.")),
+            }
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+}
+
+/// One after the other until the end, each for a turn.
+fn turns(
+    request: &SoakRequest,
+    end: Instant,
+    timebase: &Timebase<Host>,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Observed>, Absent> {
+    let mut observed = vec![Observed::default(); request.jobs.len()];
+    let turn =
+        TURN.min(Nanos::new(request.block.count() / request.jobs.len().max(1) as i64)).max(longest(request) * 10);
+    let mut place = 0;
+    loop {
+        let left = end - Host.monotonic();
+        if left <= Nanos::ZERO || interrupted.load(Ordering::Relaxed) {
+            return Ok(observed);
+        }
+        let one = run_of(&request.jobs[place], request.cpu, request.priority, left.min(turn));
+        let one = one.observe(timebase, interrupted)?;
+        let of = &mut observed[place];
+        of.values.extend(one.values);
+        of.watched += one.watched;
+        of.worst.extend(one.worst);
+        place = (place + 1) % request.jobs.len();
+    }
+}
+
+/// The longest time between two events of a job, where the job says it.
+fn longest(request: &SoakRequest) -> Nanos {
+    let of = |job: &SoakJob| match job.workload {
+        Workload::Loop(span) | Workload::Delay(span) => span,
+        Workload::Reaction(_) | Workload::Gaps => Nanos::ZERO,
+    };
+    request.jobs.iter().map(of).max().unwrap_or(Nanos::ZERO)
+}
+
+fn run_of(job: &SoakJob, cpu: Cpu, priority: u8, span: Nanos) -> WorkloadRun {
+    let place = WorkloadPlace { priority: (!job.ordinary).then_some(priority), slack: Nanos::new(1), cpu };
+    WorkloadRun { workload: job.workload, place: Some(place), fire_from: None, span }
+}
+
+/// Does a job once. One whose policy is refused becomes an ordinary program, and a note says so.
+fn warm_up(
+    job: &mut SoakJob,
+    cpu: Cpu,
+    priority: u8,
+    timebase: &Timebase<Host>,
+    interrupted: &AtomicBool,
+    notes: &mut Vec<String>,
+) -> Result<(), Absent> {
+    let Err(absent) = run_of(job, cpu, priority, WARM_UP).observe(timebase, interrupted) else { return Ok(()) };
+    if job.ordinary {
+        return Err(absent);
+    }
+    job.ordinary = true;
+    run_of(job, cpu, priority, WARM_UP).observe(timebase, interrupted)?;
+    for (text, requirement) in &mut job.asked {
+        requirement.ordinary = true;
+        let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "fifo").collect();
+        *text = format!("{} ordinary", words.join(" "));
+    }
+    let remedy = absent.remedy.map_or_else(String::new, |remedy| format!(" ({remedy})"));
+    notes
+        .push(format!("SCHED_FIFO was refused, so this is watched as an ordinary program: {}{remedy}.", absent.reason));
+    Ok(())
+}
+
+/// A worst case with its time of day. The one place where its culprit is to be named.
+fn case(value: Nanos, ended: Instant) -> WorstCase {
+    let ago = Host.monotonic().as_monotonic() - ended.as_monotonic();
+    let when = timestamp(Host.read(Clock::Realtime) - ago);
+    WorstCase { value, ended, when, culprit: Err("this build does not watch the kernel".to_owned()) }
+}
+
+/// What is to be said of a time base that had to begin anew.
+fn broken(continuity: Continuity) -> Option<String> {
+    match continuity {
+        Continuity::Continued | Continuity::Rerated => None,
+        Continuity::Suspended(span) => {
+            Some(format!("The computer was suspended for {span}; that time was not watched."))
+        }
+        Continuity::Stepped(by) => Some(format!("The counter and the kernel's clock diverged by {by}.")),
+        Continuity::Distrusted => {
+            Some("The kernel no longer trusts the counter; times come from its clock.".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(asked: &[&str], span: Nanos) -> SoakRequest {
+        let asked = asked.iter().map(|text| ((*text).to_owned(), text.parse().expect("a requirement")));
+        let cpu = Host.affinity().0.last().copied().expect("a CPU");
+        SoakRequest {
+            jobs: SoakJob::of(asked),
+            span,
+            block: Nanos::from_millis(100),
+            cpu,
+            priority: 1,
+            until_no: false,
+        }
+    }
+
+    #[test]
+    fn requirements_of_one_workload_are_watched_once() {
+        let three = ["loop 1kHz jitter 50us", "loop 1kHz jitter 1ms misses 1/h", "loop 1kHz jitter 50us ordinary"];
+        let jobs = request(&three, Nanos::from_secs(1)).jobs;
+        assert_eq!(jobs.iter().map(|job| job.asked.len()).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn a_soak_is_handed_over_after_each_block_and_ends_with_an_answer() {
+        let request = request(
+            &["loop 1kHz jitter 10s p90 ordinary", "delay 100us within 1s p90 ordinary"],
+            Nanos::from_millis(400),
+        );
+        let mut handed = Vec::new();
+        let mut keep = |soak: &Soak| {
+            handed.push((soak.tallies[0].watched, soak.answers().map(|answer| answer.outcome).collect::<Vec<_>>()));
+            Ok(())
+        };
+        let soak =
+            Soak::run(request, &mut RunningLoads::default(), &AtomicBool::new(false), &mut keep).expect("it runs");
+        assert!(soak.complete && handed.len() >= 3, "{handed:?}");
+        assert!(handed.is_sorted_by_key(|(watched, _)| *watched));
+        assert!(soak.answers().all(|answer| answer.outcome == AnswerKind::Yes));
+        assert!(soak.tallies.iter().all(|tally| !tally.worst.is_empty() && tally.worst[0].when.ends_with('Z')));
+    }
+
+    #[test]
+    fn a_clear_no_ends_a_soak_that_was_asked_to_end_then() {
+        let mut request = request(&["loop 1kHz jitter 1ns p50 ordinary"], Nanos::from_secs(60));
+        request.until_no = true;
+        let soak = Soak::run(request, &mut RunningLoads::default(), &AtomicBool::new(false), &mut |_| Ok(()))
+            .expect("it runs");
+        assert!(!soak.complete && soak.elapsed < Nanos::from_secs(30), "{:?}", soak.elapsed);
+    }
+}

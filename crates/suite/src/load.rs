@@ -1,0 +1,260 @@
+//! Other work on purpose, beside something that is watched for hours: each [`Load`] is a process of its own that counts what it does.
+//!
+//! The process is this program with words that tell it to be a load. It writes its count into a file without a name that its parent
+//! reads, in a group of processes of its own, so that a terminal that closes does not end it. The kernel ends it with its parent.
+
+use std::fmt;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hairspring_ring::ByteRate;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// What a load does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadKind {
+    /// A process on each CPU computes; its bytes are those of the numbers that it computes.
+    Cpu,
+    /// A copy of 64 MiB, again and again.
+    Memory,
+    /// Blocks of 1 MiB are written to a file without a name and synced, 256 MiB in turn.
+    Disk,
+    /// Datagrams to itself, through the loopback device.
+    Net,
+}
+
+/// A kind of load, and how much of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// What it does.
+    pub kind: LoadKind,
+    /// At most so much of it; as much as there is if none is said.
+    pub rate: Option<ByteRate>,
+}
+
+/// The loads that run. They end when this is dropped.
+#[derive(Debug, Default)]
+pub struct RunningLoads {
+    loads: Vec<RunningLoad>,
+}
+
+#[derive(Debug)]
+struct RunningLoad {
+    load: Load,
+    /// The processes, and the file that each counts in.
+    processes: Vec<(Child, File)>,
+    /// What they had done when that was asked last.
+    done: u64,
+}
+
+/// Writing for hours wears a disk, so that a rate is always set: 144 GB in 8 hours.
+const DISK_RATE: f64 = 5e6;
+/// Enough for every packet to be noticed, and little enough to leave a CPU free.
+const NET_RATE: f64 = 10e6;
+const MEMORY_BYTES: usize = 64 << 20;
+const BLOCK_BYTES: usize = 1 << 20;
+const FILE_BLOCKS: u64 = 256;
+const PACKET_BYTES: usize = 1400;
+/// Between two entries of the count.
+const ENTERED_EVERY: Duration = Duration::from_millis(100);
+
+impl LoadKind {
+    const ALL: [Self; 4] = [Self::Cpu, Self::Memory, Self::Disk, Self::Net];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+            Self::Net => "net",
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())?;
+        self.rate.map_or(Ok(()), |rate| write!(f, "={}B/s", rate.bytes_per_s()))
+    }
+}
+
+impl std::str::FromStr for Load {
+    type Err = String;
+
+    /// `cpu`, `memory`, `disk` or `net`; with a rate behind it: `disk=20MB/s`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, rate) = text.split_once('=').map_or((text, None), |(name, rate)| (name, Some(rate)));
+        let kind = LoadKind::ALL.into_iter().find(|kind| kind.name() == name.trim());
+        let kind = kind.ok_or_else(|| format!("'{name}' is no load: write cpu, memory, disk or net"))?;
+        let usual = match kind {
+            LoadKind::Cpu | LoadKind::Memory => None,
+            LoadKind::Disk => ByteRate::new(DISK_RATE),
+            LoadKind::Net => ByteRate::new(NET_RATE),
+        };
+        let rate = rate.map(|rate| rate.parse::<ByteRate>().map_err(|error| error.to_string())).transpose()?;
+        match rate {
+            Some(rate) if rate.bytes_per_s() <= 0.0 => Err("a load of nothing is none: leave it out".to_owned()),
+            rate => Ok(Self { kind, rate: rate.or(usual) }),
+        }
+    }
+}
+
+impl RunningLoads {
+    /// Starts loads as processes of `program`, which calls [`serve_load`] when it is started with `words`, the load and the folder.
+    ///
+    /// # Errors
+    /// A process could not be started.
+    pub fn start(loads: &[Load], program: &Path, words: &[&str], folder: &Path, cpus: usize) -> io::Result<Self> {
+        let mut running = Self::default();
+        for load in loads {
+            let mut processes = Vec::new();
+            for _ in 0..if load.kind == LoadKind::Cpu { cpus } else { 1 } {
+                let count = tempfile::tempfile()?;
+                let mut command = Command::new(program);
+                command.args(words).arg(load.to_string()).arg(folder);
+                let command = command.stdin(Stdio::null()).stdout(count.try_clone()?).stderr(Stdio::null());
+                processes.push((command.process_group(0).spawn()?, count));
+            }
+            running.loads.push(RunningLoad { load: *load, processes, done: 0 });
+        }
+        Ok(running)
+    }
+
+    /// What each load has done since this was asked last, in bytes; none of a load of which a process has ended.
+    pub fn progress(&mut self) -> Vec<(Load, Option<u64>)> {
+        let of = |running: &mut RunningLoad| {
+            let mut done = 0;
+            for (child, count) in &mut running.processes {
+                let mut bytes = [0; 8];
+                // Nothing is entered yet.
+                let entered = count.read_exact_at(&mut bytes, 0).map(|()| u64::from_le_bytes(bytes)).unwrap_or(0);
+                if child.try_wait().ok().flatten().is_some() {
+                    return (running.load, None);
+                }
+                done += entered;
+            }
+            let before = std::mem::replace(&mut running.done, done);
+            (running.load, Some(done - before))
+        };
+        self.loads.iter_mut().map(of).collect()
+    }
+}
+
+impl Drop for RunningLoads {
+    fn drop(&mut self) {
+        for (child, _) in self.loads.iter_mut().flat_map(|running| &mut running.processes) {
+            // It may have ended already.
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+/// Is a load, until the process that started it ends. Its standard output is the file that it counts in.
+///
+/// # Errors
+/// What the load needs cannot be had, or fails.
+pub fn serve_load(load: Load, folder: &Path) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let mut count = Count {
+        file: File::from(io::stdout().as_fd().try_clone_to_owned()?),
+        rate: load.rate,
+        began: Instant::now(),
+        done: 0,
+        entered: Instant::now(),
+    };
+    match load.kind {
+        LoadKind::Cpu => loop {
+            let mut number = count.done | 1;
+            for _ in 0..100_000 {
+                number ^= number << 13;
+                number ^= number >> 7;
+                number ^= number << 17;
+            }
+            black_box(number);
+            count.add(100_000 * 8)?;
+        },
+        LoadKind::Memory => {
+            let mut memory = vec![1_u8; MEMORY_BYTES];
+            let (one, other) = memory.split_at_mut(MEMORY_BYTES / 2);
+            loop {
+                for (from, to) in one.chunks(BLOCK_BYTES).zip(other.chunks_mut(BLOCK_BYTES)) {
+                    black_box(&mut *to).copy_from_slice(from);
+                    count.add(BLOCK_BYTES)?;
+                }
+            }
+        }
+        LoadKind::Disk => {
+            let mut file = tempfile::tempfile_in(folder)?;
+            let block = vec![0xA5; BLOCK_BYTES];
+            loop {
+                file.seek(SeekFrom::Start(0))?;
+                for _ in 0..FILE_BLOCKS {
+                    file.write_all(&block)?;
+                    file.sync_data()?;
+                    count.add(BLOCK_BYTES)?;
+                }
+            }
+        }
+        LoadKind::Net => {
+            let socket = UdpSocket::bind("127.0.0.1:0")?;
+            socket.connect(socket.local_addr()?)?;
+            let mut packet = [0_u8; PACKET_BYTES];
+            loop {
+                socket.send(&packet)?;
+                let bytes = socket.recv(&mut packet)?;
+                count.add(bytes)?;
+            }
+        }
+    }
+}
+
+/// What a load has done, entered into its file now and then, and no faster than it may be.
+struct Count {
+    file: File,
+    rate: Option<ByteRate>,
+    began: Instant,
+    done: u64,
+    entered: Instant,
+}
+
+impl Count {
+    fn add(&mut self, bytes: usize) -> io::Result<()> {
+        self.done += bytes as u64;
+        if self.entered.elapsed() >= ENTERED_EVERY {
+            self.entered = Instant::now();
+            self.file.write_all_at(&self.done.to_le_bytes(), 0)?;
+        }
+        if let Some(rate) = self.rate {
+            let due = Duration::from_secs_f64(self.done as f64 / rate.bytes_per_s());
+            std::thread::sleep(due.saturating_sub(self.began.elapsed()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_read_as_people_write_them() {
+        let read = |text: &str| text.parse::<Load>().map(|load| load.to_string());
+        assert_eq!(read("cpu"), Ok("cpu".to_owned()));
+        assert_eq!(read("disk=20MB/s"), Ok("disk=20000000B/s".to_owned()));
+        // A disk wears, so there is always a rate.
+        assert_eq!(read("disk"), Ok("disk=5000000B/s".to_owned()));
+        assert_eq!(read("disk=20000000B/s"), read("disk=20MB/s"));
+        assert!(read("heat").is_err_and(|why| why.contains("write cpu, memory, disk or net")));
+        assert!(read("disk=0B/s").is_err() && read("net=fast").is_err());
+    }
+}
