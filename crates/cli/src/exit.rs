@@ -45,7 +45,7 @@ const TABLE: [Row; 16] = [
             ("sheet", "at least one requested figure was measured"),
             ("can", "every answer is yes"),
             ("soak", "every answer is yes, or nothing was asked"),
-            ("plan", "a plan was made, whatever its verdict"),
+            ("plan", "yes: the set-up carries it, with a margin"),
             ("record", "the recording is complete, or was stopped without loss"),
             ("play", "every frame was played, or playing was stopped"),
             ("verify", "every byte is what was written, and nothing is missing"),
@@ -121,7 +121,11 @@ const TABLE: [Row; 16] = [
         exit: Exit::Cannot,
         code: 10,
         meaning: "no: this computer does not do what was asked",
-        of: &[("can", "at least one answer is no"), ("soak", "at least one answer is no")],
+        of: &[
+            ("can", "at least one answer is no"),
+            ("soak", "at least one answer is no"),
+            ("plan", "something on the way cannot carry it"),
+        ],
     },
     Row {
         exit: Exit::NotShown,
@@ -130,6 +134,7 @@ const TABLE: [Row; 16] = [
         of: &[
             ("can", "at least one requirement is not shown, and none is answered with no"),
             ("soak", "at least one requirement is not shown, and none is answered with no"),
+            ("plan", "no margin is left, or a figure is missing"),
             ("doctor", "the computer differs from itself, so nothing is concluded"),
         ],
     },

@@ -5,6 +5,7 @@
 //! | [`Requirement`] | what a job needs: a loop, a reaction or a delay, a limit, and how often the limit may be missed |
 //! | [`Evidence`] | what was watched: so many events, so many of them beyond the limit |
 //! | [`JobAnswer`] | yes, no or not shown; the margin; what would decide it |
+//! | [`RecordRequirement`], [`RecordAnswer`] | a recording of hours without a loss, and what a plan and a watched recording say of it |
 //! | [`Trial`] | the requirement watched on this computer, as it is and with idle states off |
 //!
 //! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the upper limit of the
@@ -28,11 +29,13 @@ mod answer;
 mod bounds;
 mod evidence;
 mod ready_made;
+mod recording;
 mod requirement;
 mod trial;
 
 pub use answer::{AnswerKind, JobAnswer, Undecided};
 pub use evidence::Evidence;
 pub use ready_made::{JOBS, Job};
+pub use recording::{JobNeed, RecordAnswer, RecordEvidence, RecordRequirement};
 pub use requirement::{Requirement, Tolerance};
 pub use trial::{Arm, Trial, TrialRequest};

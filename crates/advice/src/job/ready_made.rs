@@ -7,7 +7,7 @@ pub struct Job {
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
-    /// What it needs: each is a [`Requirement`](super::Requirement).
+    /// What it needs: each is a [`JobNeed`](super::JobNeed).
     pub requirements: &'static [&'static str],
     /// Where the limits come from.
     pub source: &'static str,
@@ -63,6 +63,12 @@ pub const JOBS: &[Job] = &[
         requirements: &["loop 20Hz jitter 1ms p99.9", "react to udp 1ms p99.9"],
         source: "a fiftieth of the period",
     },
+    Job {
+        name: "daq",
+        about: "record four channels of 16 bit at 10 MS/s for an hour; --dir names the folder",
+        requirements: &["record 80MB/s for 1h"],
+        source: "the rate of the card; no sample may be lost",
+    },
 ];
 
 impl Job {
@@ -74,14 +80,14 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Requirement;
+    use super::super::JobNeed;
     use super::*;
 
     #[test]
     fn every_job_can_be_read_and_has_a_source() {
         for job in JOBS {
             for requirement in job.requirements {
-                let read = requirement.parse::<Requirement>();
+                let read = requirement.parse::<JobNeed>();
                 assert!(read.is_ok(), "{}: {}", job.name, read.expect_err("no requirement"));
             }
             assert!(!job.source.is_empty() && Job::find(job.name) == Some(job));

@@ -49,7 +49,8 @@ const USUAL: Tolerance = Tolerance::Share(0.001);
 /// The part of a buffer's period that is left for being late; the rest is for the program that fills it.
 const BUFFER_SHARE: i64 = 2;
 /// What a requirement looks like.
-const FORMS: &str = "write loop 1kHz jitter 50us, react 100us, delay 10us within 200ns or audio 48kHz/64";
+const FORMS: &str =
+    "write loop 1kHz jitter 50us, react 100us, delay 10us within 200ns, audio 48kHz/64 or record 400MB/s for 2h";
 /// The loops that can be tried: from one a minute to a million in a second.
 const PERIODS: (Nanos, Nanos) = (Nanos::from_micros(1), Nanos::from_secs(60));
 
@@ -204,14 +205,14 @@ impl FromStr for Requirement {
 }
 
 /// The words of a requirement that are not read yet.
-struct Words<'t> {
+pub(super) struct Words<'t> {
     left: VecDeque<Snippet<'t>>,
     end: Snippet<'t>,
 }
 
 impl<'t> Words<'t> {
     /// A number and a unit behind it are one word.
-    fn of(text: &'t str) -> Self {
+    pub(super) fn of(text: &'t str) -> Self {
         let whole = Snippet::of(text);
         let mut left: VecDeque<Snippet<'t>> = VecDeque::new();
         for word in whole.words() {
@@ -226,14 +227,24 @@ impl<'t> Words<'t> {
     }
 
     /// The next word; if there is none, an error at the end that says what to write.
-    fn next(&mut self, write: &str) -> Result<Snippet<'t>, DescriptionError> {
+    pub(super) fn next(&mut self, write: &str) -> Result<Snippet<'t>, DescriptionError> {
         self.left.pop_front().ok_or_else(|| self.end.wrong(write))
     }
 
     /// Reads this very word.
-    fn word(&mut self, wanted: &str, write: &str) -> Result<(), DescriptionError> {
+    pub(super) fn word(&mut self, wanted: &str, write: &str) -> Result<(), DescriptionError> {
         let word = self.next(write)?;
         if word.text() == wanted { Ok(()) } else { Err(word.wrong(write)) }
+    }
+
+    /// There is nothing more, or an error at what there is.
+    pub(super) fn end(&self, write: &str) -> Result<(), DescriptionError> {
+        self.left.front().map_or(Ok(()), |word| Err(word.wrong(write)))
+    }
+
+    /// An error behind the last word.
+    pub(super) fn after(&self, write: &str) -> DescriptionError {
+        self.end.wrong(write)
     }
 
     /// Reads this word if it comes next.
@@ -251,7 +262,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// A span above zero.
-fn span(word: Snippet<'_>) -> Result<Nanos, DescriptionError> {
+pub(super) fn span(word: Snippet<'_>) -> Result<Nanos, DescriptionError> {
     let span: Nanos = word.parse()?;
     if span > Nanos::ZERO { Ok(span) } else { Err(word.wrong("write a span above zero, like 50us")) }
 }

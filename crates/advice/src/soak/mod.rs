@@ -241,7 +241,7 @@ fn longest(request: &SoakRequest) -> Nanos {
 
 fn run_of(job: &SoakJob, cpu: Cpu, priority: u8, span: Nanos) -> WorkloadRun {
     let place = WorkloadPlace { priority: (!job.ordinary).then_some(priority), slack: Nanos::new(1), cpu };
-    WorkloadRun { workload: job.workload, place: Some(place), fire_from: None, span }
+    WorkloadRun { workload: job.workload, place: Some(place), fire_from: None, idle_off: false, span }
 }
 
 /// Does a job once. One whose policy is refused becomes an ordinary program, and a note says so.

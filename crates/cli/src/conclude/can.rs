@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 use hairspring_advice::job::{
-    AnswerKind, Arm, Evidence, JobAnswer, Requirement, Tolerance, Trial, TrialRequest, Undecided,
+    AnswerKind, Arm, Evidence, JobAnswer, JobNeed, Requirement, Tolerance, Trial, TrialRequest, Undecided,
 };
 use hairspring_machine::{Cpu, Host, Machine, Nanos};
 use hairspring_settings::IDLE_DEVICE;
@@ -15,6 +15,7 @@ use hairspring_time::Timebase;
 use serde_json::{Value, json};
 
 use super::jobs::{self, Asked};
+use super::recording::{self, Recorded};
 use crate::arguments::{Plain, number, parsed};
 use crate::exit::{Exit, Failure};
 use crate::listing::{clock, grouped, span};
@@ -35,6 +36,10 @@ pub(crate) const PAGE: Page = Page {
             does: "Two requirements at once, the second for 99.99 % of the events",
             line: "hairspring can \"delay 10us within 200ns\" \"react 100us p99.99\"",
         },
+        Example {
+            does: "Can two hours of 400 MB/s be recorded there without a loss? Writes for 25 s, and removes it",
+            line: "hairspring can \"record 400MB/s for 2h to /data\"",
+        },
         Example { does: "A ready-made job; --list shows them all", line: "hairspring can --job cnc-servo" },
         Example {
             does: "Ask a sheet that was taken before; nothing is measured",
@@ -51,8 +56,8 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// What the job needs, for instance "loop 1kHz jitter 50us", "react to udp 100us p99.99", "delay 10us within 200ns" or
-    /// "audio 48kHz/64". Behind it: p99.9 or misses 1/h, for 8h, ordinary or fifo
+    /// What the job needs, for instance "loop 1kHz jitter 50us", "react to udp 100us p99.99", "delay 10us within 200ns", "audio 48kHz/64",
+    /// with p99.9 or misses 1/h, for 8h, ordinary or fifo behind it; or "record 400MB/s for 2h to DIR"
     #[arg(value_name = "REQUIREMENT")]
     requirements: Vec<String>,
     /// A ready-made job. May be repeated
@@ -61,6 +66,9 @@ pub(crate) struct Arguments {
     /// A TOML file of jobs, each with a name and a list of what it needs
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
+    /// Existing folder of the recordings that name none
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
     /// List the ready-made jobs
     #[arg(long)]
     list: bool,
@@ -86,6 +94,8 @@ pub(super) struct Said {
     asked: Asked,
     /// As it is first.
     arms: Vec<Arm>,
+    /// What is said of a recording.
+    recorded: Option<Recorded>,
     conditions: Vec<String>,
     notes: Vec<String>,
 }
@@ -97,9 +107,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let asked = asked(arguments)?;
     let (said, interrupted) = match &arguments.sheet {
-        Some(sheet) => {
-            let sheet = historic::find(sheet)?;
-            (asked.into_iter().map(|asked| from_sheet(asked, &sheet)).collect(), false)
+        Some(named) => {
+            let sheet = historic::find(named)?;
+            let said = asked.into_iter().map(|asked| from_sheet(asked, &sheet, named));
+            (said.collect::<Result<Vec<_>, _>>()?, false)
         }
         None => watched(arguments, asked)?,
     };
@@ -111,7 +122,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn asked(arguments: &Arguments) -> Result<Vec<Asked>, Failure> {
-    let asked = jobs::asked(&arguments.requirements, &arguments.job, arguments.jobs.as_deref())?;
+    let mut asked = jobs::asked(&arguments.requirements, &arguments.job, arguments.jobs.as_deref())?;
+    for one in &mut asked {
+        let JobNeed::Record(record) = &mut one.need else { continue };
+        if let (None, Some(dir)) = (&record.folder, &arguments.dir) {
+            one.text = format!("{} to {}", one.text, dir.display());
+            record.folder = Some(dir.clone());
+        }
+    }
     if asked.is_empty() {
         let text = "nothing is asked: write a requirement, like \"loop 1kHz jitter 50us\", or --job NAME; --list shows \
                     the ready-made jobs";
@@ -120,18 +138,25 @@ fn asked(arguments: &Arguments) -> Result<Vec<Asked>, Failure> {
     Ok(asked)
 }
 
-pub(super) fn from_sheet(asked: Asked, sheet: &hairspring_sheet::Sheet) -> Said {
-    match Evidence::of_sheet(&asked.requirement, sheet) {
-        Ok(evidence) => {
-            let answer = JobAnswer::of(&asked.requirement, &evidence);
-            let conditions = vec![format!("{} of the sheet of {}", evidence.source, sheet.taken.when())];
-            Said { asked, arms: vec![Arm { settings: AS_IT_IS, evidence, answer }], conditions, notes: Vec::new() }
+pub(super) fn from_sheet(asked: Asked, sheet: &hairspring_sheet::Sheet, named: &str) -> Result<Said, Failure> {
+    let said = match &asked.need {
+        JobNeed::Record(record) => {
+            let recorded = recording::from_sheet(record.clone(), sheet, named)?;
+            return Ok(Said { recorded: Some(recorded), ..Said::new(asked) });
         }
-        Err(why) => {
-            let notes = vec![format!("{why}: leave out --sheet to watch it on this computer")];
-            Said { asked, arms: Vec::new(), conditions: Vec::new(), notes }
-        }
-    }
+        JobNeed::OnTime(requirement) => Evidence::of_sheet(requirement, sheet).map(|evidence| {
+            let answer = JobAnswer::of(requirement, &evidence);
+            (
+                format!("{} of the sheet of {}", evidence.source, sheet.taken.when()),
+                Arm { settings: AS_IT_IS, evidence, answer },
+            )
+        }),
+    };
+    let unsaid = Said::new(asked);
+    Ok(match said {
+        Ok((condition, arm)) => Said { arms: vec![arm], conditions: vec![condition], ..unsaid },
+        Err(why) => Said { notes: vec![format!("{why}: leave out --sheet to watch it on this computer")], ..unsaid },
+    })
 }
 
 fn watched(arguments: &Arguments, asked: Vec<Asked>) -> Result<(Vec<Said>, bool), Failure> {
@@ -145,7 +170,11 @@ fn watched(arguments: &Arguments, asked: Vec<Asked>) -> Result<(Vec<Said>, bool)
     let interrupted = interrupt::watch()?;
     let timebase = Timebase::calibrate_to(Host, 1.0, Nanos::from_millis(100)).map_err(Failure::failed_to)?;
     let request = TrialRequest { span: arguments.watch, cpu, priority: arguments.priority };
-    let spans: Vec<Nanos> = asked.iter().map(|one| request.span_of(&one.requirement) * 2).collect();
+    let span_of = |one: &Asked| match &one.need {
+        JobNeed::OnTime(requirement) => request.span_of(requirement) * 2,
+        JobNeed::Record(_) => arguments.watch.unwrap_or(recording::LENGTH),
+    };
+    let spans: Vec<Nanos> = asked.iter().map(span_of).collect();
     let total: Nanos = spans.iter().copied().sum();
     let line = ProgressLine::new();
     let (mut said, mut done) = (Vec::new(), Nanos::ZERO);
@@ -157,14 +186,23 @@ fn watched(arguments: &Arguments, asked: Vec<Asked>) -> Result<(Vec<Said>, bool)
             let here = Nanos::new((span.count() as f64 * part) as i64);
             line.show(SheetProgress { measuring: &one.text, done: done + here, total });
         };
-        let trial = Trial::run(&one.requirement, &request, &timebase, &interrupted, &mut show);
+        let trial = match &one.need {
+            JobNeed::OnTime(requirement) => Trial::run(requirement, &request, &timebase, &interrupted, &mut show),
+            JobNeed::Record(record) => {
+                let recorded =
+                    recording::watched(record.clone(), arguments.watch, &interrupted, &mut |part| show(part))?;
+                done += span;
+                said.extend(recorded.map(|recorded| Said { recorded: Some(recorded), ..Said::new(one) }));
+                continue;
+            }
+        };
         done += span;
+        let unsaid = Said::new(one);
         said.push(match trial {
-            Ok(trial) => Said { asked: one, arms: trial.arms, conditions: trial.conditions, notes: trial.notes },
+            Ok(trial) => Said { arms: trial.arms, conditions: trial.conditions, notes: trial.notes, ..unsaid },
             Err(absent) => {
                 let remedy = absent.remedy.map_or_else(String::new, |remedy| format!(": {remedy}"));
-                let notes = vec![format!("{}{remedy}", absent.reason)];
-                Said { asked: one, arms: Vec::new(), conditions: Vec::new(), notes }
+                Said { notes: vec![format!("{}{remedy}", absent.reason)], ..unsaid }
             }
         });
     }
@@ -175,7 +213,14 @@ fn watched(arguments: &Arguments, asked: Vec<Asked>) -> Result<(Vec<Said>, bool)
 const AS_IT_IS: &str = "as it is";
 
 impl Said {
+    fn new(asked: Asked) -> Self {
+        Self { asked, arms: Vec::new(), recorded: None, conditions: Vec::new(), notes: Vec::new() }
+    }
+
     fn outcome(&self) -> AnswerKind {
+        if let Some(recorded) = &self.recorded {
+            return recorded.answer.outcome;
+        }
         self.arms.first().map_or(AnswerKind::NotShown, |arm| arm.answer.outcome)
     }
 }
@@ -216,7 +261,11 @@ pub(super) fn text(said: &[Said], width: usize) -> String {
 
 /// What is said of a requirement, most important first.
 fn sentences(said: &Said) -> Vec<String> {
-    let requirement = &said.asked.requirement;
+    let requirement = match (&said.recorded, &said.asked.need) {
+        (Some(recorded), _) => return recorded.sentences(&said.asked.text),
+        (None, JobNeed::Record(_)) => return said.notes.clone(),
+        (None, JobNeed::OnTime(requirement)) => requirement,
+    };
     let mut sentences = Vec::new();
     if let Some(Arm { answer, evidence, .. }) = said.arms.first() {
         sentences.push(verdict(requirement, answer));
@@ -394,7 +443,19 @@ fn as_json(said: &[Said]) -> String {
         })
     };
     let one = |said: &Said| -> Value {
-        let requirement = &said.asked.requirement;
+        let requirement = match &said.asked.need {
+            JobNeed::OnTime(requirement) => requirement,
+            JobNeed::Record(_) => {
+                return json!({
+                    "requirement": said.asked.text,
+                    "job": said.asked.job,
+                    "answer": said.outcome().name(),
+                    "confidence": 0.95,
+                    "record": said.recorded.as_ref().map(Recorded::json),
+                    "notes": said.notes,
+                });
+            }
+        };
         let permitted = match requirement.tolerance {
             Tolerance::Share(share) => json!({ "share": share }),
             Tolerance::Rate(misses, per) => json!({ "misses": misses, "per_ns": per.count() }),

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
 use hairspring_advice::doctor::{Diagnosis, Launches, SettingEffect, TriedSettings, candidates, diagnose, turns_most};
+use hairspring_advice::job::Requirement;
 use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_settings::{Choice, IDLE_DEVICE, JOURNAL};
 use hairspring_sheet::{Figure, Method, Unit};
@@ -74,7 +75,7 @@ const START: Nanos = Nanos::from_millis(120);
 const LOCK: &str = "hairspring-doctor.lock";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let asked = Asked::new(&arguments.job, None)?;
+    let asked = Asked::new(&arguments.job, None)?.on_time()?;
     if arguments.turn < TURN_LEAST {
         return Err(Failure::bad_request(format!(
             "--turn {} is too short: write {TURN_LEAST} or more",
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let machine_allowed = arguments.allow == Some(Allowed::Machine);
     let candidates = candidates(machine_allowed);
     let fire_from = Host.affinity().0.first().map_or(0, |cpu| cpu.0);
-    let words = ["turn".to_owned(), asked.text.clone(), arguments.turn.count().to_string(), fire_from.to_string()];
+    let words = ["turn".to_owned(), asked.0.clone(), arguments.turn.count().to_string(), fire_from.to_string()];
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("failed to find this program: {error}")))?;
     let mut turns = Launches { program, words: words.to_vec(), machine_allowed };
@@ -100,8 +101,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     line.end();
     let found = found.map_err(|why| Failure::failed(format!("the job does not run here: {why}")))?;
     output::print(&match arguments.format {
-        Plain::Text => text(&asked, &found, &candidates, output::style(false).width),
-        Plain::Json => as_json(&asked, &found, arguments.seed),
+        Plain::Text => text(&asked.1, &found, &candidates, output::style(false).width),
+        Plain::Json => as_json(&asked.0, &found, arguments.seed),
     })?;
     Ok(match (stopped(), found.is_conclusive()) {
         (true, _) => Exit::Interrupted,
@@ -126,12 +127,12 @@ fn alone() -> Result<File, Failure> {
 
 /// The hidden command `turn`: does the job under the settings that it was started with, and prints the value of each event.
 pub(crate) fn turn(job: &str, span_ns: i64, fire_from: u32) -> Result<Exit, Failure> {
-    let asked = Asked::new(job, None)?;
+    let (_, requirement) = Asked::new(job, None)?.on_time()?;
     let interrupted = interrupt::watch()?;
     let timebase = Timebase::calibrate(Host).map_err(Failure::failed_to)?;
     let fire_from = Some(hairspring_machine::Cpu(fire_from));
     let run = |span| {
-        let workload = asked.requirement.workload;
+        let workload = requirement.workload;
         WorkloadRun { workload, place: None, fire_from, idle_off: false, span }
     };
     let failed = |absent: hairspring_sheet::Absent| Failure::failed(absent.reason);
@@ -142,8 +143,8 @@ pub(crate) fn turn(job: &str, span_ns: i64, fire_from: u32) -> Result<Exit, Fail
     output::print(&values.concat())
 }
 
-fn text(asked: &Asked, found: &Diagnosis, candidates: &[Choice], width: usize) -> String {
-    let mut text = format!("What makes {} better on this computer\n\n", asked.requirement.subject());
+fn text(asked: &Requirement, found: &Diagnosis, candidates: &[Choice], width: usize) -> String {
+    let mut text = format!("What makes {} better on this computer\n\n", asked.subject());
     if !found.is_conclusive() {
         let sentence = format!(
             "Nothing is concluded: the computer differs from itself by {} ({}). Something else disturbs it; try again.",
@@ -234,7 +235,7 @@ fn spread(found: &Diagnosis, arm: usize) -> String {
     )
 }
 
-fn as_json(asked: &Asked, found: &Diagnosis, seed: u64) -> String {
+fn as_json(asked: &str, found: &Diagnosis, seed: u64) -> String {
     let tried = |one: &TriedSettings| -> Value {
         let why = match &one.effect {
             SettingEffect::NotApplied(why) => Some(why),
@@ -259,7 +260,7 @@ fn as_json(asked: &Asked, found: &Diagnosis, seed: u64) -> String {
         .map(|best| json!({ "best": tried(best), "as_it_is": events(0), "with_it": events(1) }));
     let value = json!({
         "schema": "hairspring.doctor/1",
-        "job": asked.text,
+        "job": asked,
         "seed": seed,
         "conclusive": found.is_conclusive(),
         "null": tried(&found.null),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hairspring_advice::job::{JOBS, Job, Requirement};
+use hairspring_advice::job::{JOBS, Job, JobNeed, Requirement};
 use serde::Deserialize;
 
 use crate::exit::Failure;
@@ -12,18 +12,29 @@ use crate::table::{Side, table};
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) text: String,
-    pub(crate) requirement: Requirement,
+    pub(crate) need: JobNeed,
     pub(crate) job: Option<String>,
 }
 
 impl Asked {
     pub(crate) fn new(text: &str, job: Option<String>) -> Result<Self, Failure> {
         let read = text.parse();
-        let requirement = read.map_err(|error: hairspring_describe::DescriptionError| match &job {
+        let need = read.map_err(|error: hairspring_describe::DescriptionError| match &job {
             Some(job) => Failure::bad_request(format!("job {job}: {error}")),
             None => Failure::bad_request(error.to_string()),
         })?;
-        Ok(Self { text: text.to_owned(), requirement, job })
+        Ok(Self { text: text.to_owned(), need, job })
+    }
+
+    /// A requirement that is about time.
+    pub(crate) fn on_time(self) -> Result<(String, Requirement), Failure> {
+        match self.need {
+            JobNeed::OnTime(requirement) => Ok((self.text, requirement)),
+            JobNeed::Record(_) => Err(Failure::bad_request(format!(
+                "{}: ask `hairspring can` about a recording, with --watch for hours",
+                self.text
+            ))),
+        }
     }
 }
 
@@ -111,7 +122,7 @@ mod tests {
         let path = folder.path().join("jobs.toml");
         let read = |text: &str| {
             std::fs::write(&path, text).expect("writable");
-            of_file(&path).map(|asked| asked.iter().map(|one| one.requirement.to_string()).collect::<Vec<_>>())
+            of_file(&path).map(|asked| asked.iter().map(|one| one.text.clone()).collect::<Vec<_>>())
         };
         let good = read("[[job]]\nname = \"a\"\nneeds = [\"loop 1kHz jitter 50us\", \"react 1ms\"]\n").expect("jobs");
         assert_eq!(good.len(), 2);

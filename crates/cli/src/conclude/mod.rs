@@ -3,6 +3,7 @@
 pub(crate) mod can;
 pub(crate) mod doctor;
 mod jobs;
+pub(crate) mod recording;
 pub(crate) mod soak;
 
 use clap::Subcommand;

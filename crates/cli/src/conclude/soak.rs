@@ -153,7 +153,7 @@ fn request(arguments: &Arguments) -> Result<SoakRequest, Failure> {
     let asked = jobs::asked(&arguments.requirements, &arguments.job, arguments.jobs.as_deref())?;
     let jobs = match asked.is_empty() {
         true => SoakJob::usual(),
-        false => SoakJob::of(asked.into_iter().map(|asked| (asked.text, asked.requirement))),
+        false => SoakJob::of(asked.into_iter().map(Asked::on_time).collect::<Result<Vec<_>, _>>()?),
     };
     let cpus = Host.affinity().0;
     let cpu = arguments.cpu.map(Cpu).or_else(|| cpus.last().copied()).unwrap_or(Cpu(0));
@@ -231,7 +231,7 @@ fn said(sheet: &Sheet) -> Result<Vec<can::Said>, Failure> {
     let asked = sheet.conditions.facts.iter().filter(|fact| fact.id.starts_with(ASKED));
     let asked = asked.filter_map(|fact| sheet.conditions.value(&fact.id));
     let asked: Vec<Asked> = asked.map(|text| Asked::new(text, None)).collect::<Result<_, _>>()?;
-    Ok(asked.into_iter().map(|asked| can::from_sheet(asked, sheet)).collect())
+    asked.into_iter().map(|asked| can::from_sheet(asked, sheet, "the soak")).collect()
 }
 
 fn show(sheet: &Sheet, format: Format, named: Option<&str>) -> Result<Exit, Failure> {

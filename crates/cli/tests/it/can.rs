@@ -1,6 +1,8 @@
 //! `hairspring can`: three answers, from a sheet and from the computer.
 
-use crate::{code, json, run, stderr, stdout};
+use std::process::Command;
+
+use crate::{HAIRSPRING, code, folder, json, may_unshare, names, run, skip, stderr, stdout};
 
 const SHEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/2026-11-22-kvm-guest/sheet.json");
 
@@ -48,6 +50,72 @@ fn this_computer_answers() {
 }
 
 #[test]
+fn a_recording_is_planned_and_watched_and_leaves_nothing() {
+    let folder = folder();
+    let to = folder.path().display().to_string();
+    let ask = |what: &str, more: &[&str]| {
+        let asked = format!("record {what} to {to}");
+        let output = run(&[&["can", &asked, "--format", "json"], more].concat());
+        (code(&output), json(&stdout(&output))["answers"][0].clone())
+    };
+    // Seven seconds of a slow card without a loss show two seconds of it.
+    let (exit, answer) = ask("1MB/s for 2s", &["--watch", "7s"]);
+    assert!(answer["record"]["evidence"]["volume_bytes"].as_u64() > Some(5_000_000), "{answer}");
+    // A disk that stalls while others build may leave it undecided or lose something; the code says what the answer says.
+    let codes = [("yes", 0), ("not shown", 11), ("no", 10)];
+    assert!(codes.contains(&(answer["answer"].as_str().unwrap_or_default(), exit)), "{exit}: {answer}");
+    let (exit, answer) = ask("1MB/s for 2h", &["--watch", "1s"]);
+    assert_eq!((exit, &answer["answer"]), (11, &"not shown".into()), "{answer}");
+    assert!(answer["record"]["would_decide"]["watch_ns"].as_i64() > Some(6 * 3_600_000_000_000), "{answer}");
+    // No folder has the room, which is known without writing a byte.
+    let (exit, answer) = ask("90GB/s for 8760h", &[]);
+    assert_eq!((exit, &answer["record"]["evidence"]), (10, &serde_json::Value::Null), "{answer}");
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_sheet_says_no_to_a_recording_and_never_yes() {
+    let folder = folder();
+    let ask = |rate: &str| {
+        let asked = format!("record {rate} for 1s to {}", folder.path().display());
+        let output = run(&["can", &asked, "--sheet", "an006-reference-1"]);
+        (code(&output), stdout(&output))
+    };
+    // One second of a folder that takes 60 MiB/s.
+    let (exit, says) = ask("20MB/s");
+    assert!(exit == 11 && says.contains("No recording at this rate was watched."), "{says}");
+    let (exit, says) = ask("90MB/s");
+    assert!(exit == 10 && says.contains("more than was reached"), "{says}");
+}
+
+#[test]
+fn the_data_acquisition_job_takes_its_folder_from_the_command_line() {
+    let folder = folder();
+    let refused = run(&["can", "--job", "daq"]);
+    assert_eq!(code(&refused), 2);
+    assert!(stderr(&refused).contains("add --dir DIR"), "{}", stderr(&refused));
+    let to = folder.path().display().to_string();
+    let output = run(&["can", "--job", "daq", "--dir", &to, "--sheet", "an006-reference-1"]);
+    assert_eq!(code(&output), 10, "{}", stdout(&output));
+    assert!(stdout(&output).contains(&format!("record 80MB/s for 1h to {to}  (job daq)")), "{}", stdout(&output));
+}
+
+#[test]
+fn idle_states_that_cannot_be_tried_are_named_with_the_reason() {
+    let test = "idle_states_that_cannot_be_tried_are_named_with_the_reason";
+    if !may_unshare() || !std::path::Path::new("/dev/cpu_dma_latency").exists() {
+        return skip(test, "needs a name space of its own, and /dev/cpu_dma_latency");
+    }
+    // In a name space of its own the device is a folder's file that takes nothing.
+    let script = "mount --bind /proc/version /dev/cpu_dma_latency && exec \"$0\" can \"loop 1kHz jitter 10s p90 ordinary\" --watch 200ms";
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", script, HAIRSPRING]).output().expect("it starts");
+    let says = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code(&output), 0, "{says}{}", stderr(&output));
+    assert!(says.contains("not tried: idle=off (") && says.contains("run it as root"), "{says}");
+    assert!(!says.contains("With idle=off"), "{says}");
+}
+
+#[test]
 fn bad_questions_are_refused_before_anything_is_watched() {
     for (arguments, says) in [
         (&["can"][..], "--list shows the ready-made jobs"),
@@ -55,6 +123,10 @@ fn bad_questions_are_refused_before_anything_is_watched() {
         (&["can", "--job", "cooking"], "choose from audio"),
         (&["can", "react 1ms", "--cpu", "4095"], "CPU 4095"),
         (&["can", "react 1ms", "--sheet", "/nothing"], "no file /nothing"),
+        (&["can", "record 1MB/s for 2h"], "add --dir DIR"),
+        (&["can", "record 1MB/s for 2h to /nowhere/at/all"], "name a folder that exists"),
+        (&["can", "record 1MB/s to /tmp"], "write for and how long"),
+        (&["doctor", "--for", "record 1MB/s for 2h"], "ask `hairspring can`"),
     ] {
         let output = run(arguments);
         assert_eq!(code(&output), 2, "{arguments:?}: {}", stdout(&output));

@@ -2,14 +2,23 @@
 
 use serde_json::Value;
 
-use crate::{code, folder, items, json, run, stderr, succeed};
+use crate::{code, folder, items, json, run, stderr, stdout};
 
 /// The seed's 4 channels of 14 bit at 40 MS/s: 320 MB/s.
 const CARD: &str = "virtual:4ch,14bit,40MS/s";
 
 #[track_caller]
 fn planned(arguments: &[&str]) -> Value {
-    json(&succeed(&[&["plan", "--format", "json", "--card"], arguments].concat()))
+    let output = run(&[&["plan", "--format", "json", "--card"], arguments].concat());
+    let plan = json(&stdout(&output));
+    // The answers and the exit codes of `can`.
+    let answer = match plan["verdict"].as_str() {
+        Some("fits") => ("yes", 0),
+        Some("exceeds") => ("no", 10),
+        _ => ("not shown", 11),
+    };
+    assert_eq!((plan["answer"].as_str().unwrap_or_default(), code(&output)), answer, "{arguments:?}: {plan}");
+    plan
 }
 
 /// Checks that a plan is refused with this hint.
@@ -82,12 +91,12 @@ fn a_folder_here_has_room_and_memory_is_that_of_this_computer() {
 #[test]
 fn people_see_the_verdict_first_and_the_units_that_they_asked_for() {
     let arguments = ["plan", "--card", CARD, "--topology", "an006-shared-pci", "--to", "disk0"];
-    let text = succeed(&arguments);
-    assert!(text.starts_with("Verdict\n  exceeds"), "{text}");
+    let text = stdout(&run(&arguments));
+    assert!(text.starts_with("Verdict\n  NO: exceeds"), "{text}");
     for words in ["− pci (PCI bus of 32 bit at 33 MHz", "320.0 MB/s (305.2 MiB/s)", "idle: pcix-1", "1.152 TB"] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
-    let an006 = succeed(&[&arguments[..], &["--units", "an006"]].concat());
+    let an006 = stdout(&run(&[&arguments[..], &["--units", "an006"]].concat()));
     assert!(
         an006.contains("305.2 MB/s") && an006.contains("1 MB = 1,048,576 bytes") && !an006.contains("MiB"),
         "{an006}"

@@ -59,6 +59,7 @@ fn one(plan: &Plan, request: &Request, topology: &Topology, cards: &[Card]) -> V
     let links = plan.links.iter().map(|(device, text)| json!({ "device": device, "text": text }));
     json!({
         "verdict": plan.verdict.name(),
+        "answer": hairspring_advice::job::AnswerKind::of_plan(plan.verdict).name(),
         "reasons": reasons.collect::<Vec<_>>(),
         "direction": match request.direction {
             Direction::Record => "record",

@@ -2,7 +2,7 @@
 //!
 //! Collects cards, folders, topology, sheet and memory into a request, and prints the plan.
 
-mod evidence;
+pub(crate) mod evidence;
 mod json;
 mod text;
 
@@ -21,6 +21,7 @@ use hairspring_source::card::Card;
 use hairspring_time::Nanos;
 
 use crate::arguments::{Plain, duration};
+use crate::conclude::recording;
 use crate::exit::{Exit, Failure};
 use crate::measure::historic;
 use crate::output;
@@ -133,7 +134,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     output::print(&match arguments.format {
         Plain::Text => text::text(&shown, output::style(false).width),
         Plain::Json => json::json(&shown),
-    })
+    })?;
+    Ok(recording::exit(shown.plan.verdict))
 }
 
 /// A card that has a rate.
@@ -147,7 +149,7 @@ fn card(text: &str) -> Result<Card, Failure> {
 }
 
 /// A built-in topology, one from a file, or this computer's.
-fn topology(named: Option<&str>) -> Result<Topology, Failure> {
+pub(crate) fn topology(named: Option<&str>) -> Result<Topology, Failure> {
     let Some(named) = named else { return Ok(Topology::read(Path::new(SYS))) };
     if Topology::names().any(|name| name == named) {
         return Topology::named(named)
@@ -204,7 +206,6 @@ fn request(arguments: &Arguments, cards: &[Card], topology: &Topology, names: Ve
         return Err(Failure::bad_request("--for 0s: write how long to record, for instance 10min"));
     }
     let also = arguments.also.iter().map(|flow| flow.parse()).collect::<Result<Vec<_>, _>>();
-    let meminfo = || std::fs::read_to_string(Path::new(PROC).join("meminfo")).ok();
     Ok(Request {
         direction,
         streams: streams.collect(),
@@ -212,7 +213,7 @@ fn request(arguments: &Arguments, cards: &[Card], topology: &Topology, names: Ve
         span: arguments.span,
         stall: Stall { worst, sync_interval: sizes::SYNC_INTERVAL },
         stall_is_assumed: arguments.stall.is_none(),
-        memory: here.then(meminfo).flatten().and_then(|text| MemoryRoom::parse(&text)),
+        memory: here.then(memory).flatten(),
         pointer_bits: usize::BITS,
         sustainable,
         fit,
@@ -224,8 +225,13 @@ fn request(arguments: &Arguments, cards: &[Card], topology: &Topology, names: Ve
     })
 }
 
+/// The memory of this computer.
+pub(crate) fn memory() -> Option<MemoryRoom> {
+    MemoryRoom::parse(&std::fs::read_to_string(Path::new(PROC).join("meminfo")).ok()?)
+}
+
 /// A disk of the topology, or a folder here; and whether it is here.
-fn target(named: &str, topology: &Topology) -> Result<(Target, bool), Failure> {
+pub(crate) fn target(named: &str, topology: &Topology) -> Result<(Target, bool), Failure> {
     let disk = topology.device(named).filter(|device| device.kind == DeviceKind::Disk);
     if let Some(disk) = disk {
         let (name, disks) = (named.to_owned(), vec![named.to_owned()]);

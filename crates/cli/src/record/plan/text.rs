@@ -2,6 +2,8 @@
 
 use hairspring_plan::{Capacity, Fits, Load, Plan, PlanReason, Written, exact, rounded};
 
+use hairspring_advice::job::AnswerKind;
+
 use super::Shown;
 use crate::table::{Side, item, table, wrapped};
 
@@ -54,7 +56,8 @@ fn verdict(heading: &str, plan: &Plan, said: &[PlanReason], width: usize) -> Str
         Fits::Unknown => "unknown: a figure that the verdict needs is missing",
         Fits::No => "exceeds: this set-up cannot carry it",
     };
-    let mut text = format!("{heading}\n  {words}\n");
+    let answer = AnswerKind::of_plan(plan.verdict).name().to_uppercase();
+    let mut text = format!("{heading}\n  {answer}: {words}\n");
     for reason in plan.reasons.iter().filter(|reason| !said.contains(reason)) {
         let mark = match reason.fits {
             Some(Fits::WithMargin) => "+",
