@@ -58,6 +58,9 @@ _hairspring() {
             hairspring,join)
                 cmd="hairspring__subcmd__join"
                 ;;
+            hairspring,load)
+                cmd="hairspring__subcmd__load"
+                ;;
             hairspring,man)
                 cmd="hairspring__subcmd__man"
                 ;;
@@ -105,6 +108,9 @@ _hairspring() {
                 ;;
             hairspring,sheet)
                 cmd="hairspring__subcmd__sheet"
+                ;;
+            hairspring,soak)
+                cmd="hairspring__subcmd__soak"
                 ;;
             hairspring,trace)
                 cmd="hairspring__subcmd__trace"
@@ -157,6 +163,9 @@ _hairspring() {
             hairspring__subcmd__help,join)
                 cmd="hairspring__subcmd__help__subcmd__join"
                 ;;
+            hairspring__subcmd__help,load)
+                cmd="hairspring__subcmd__help__subcmd__load"
+                ;;
             hairspring__subcmd__help,man)
                 cmd="hairspring__subcmd__help__subcmd__man"
                 ;;
@@ -205,6 +214,9 @@ _hairspring() {
             hairspring__subcmd__help,sheet)
                 cmd="hairspring__subcmd__help__subcmd__sheet"
                 ;;
+            hairspring__subcmd__help,soak)
+                cmd="hairspring__subcmd__help__subcmd__soak"
+                ;;
             hairspring__subcmd__help,trace)
                 cmd="hairspring__subcmd__help__subcmd__trace"
                 ;;
@@ -221,7 +233,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version round chain turn caller sheet compare ab delay clock can doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="-h -V --help --version round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -307,7 +319,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__can)
-            opts="-h --job --jobs --list --sheet --watch --cpu --priority --format --help"
+            opts="-h --job --jobs --dir --list --sheet --watch --cpu --priority --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -318,6 +330,10 @@ _hairspring() {
                     return 0
                     ;;
                 --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -607,7 +623,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="round chain turn caller sheet compare ab delay clock can doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -803,6 +819,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__join)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__load)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1040,6 +1070,20 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__help__subcmd__soak)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__help__subcmd__trace)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1097,6 +1141,20 @@ _hairspring() {
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__load)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -1663,6 +1721,60 @@ _hairspring() {
                     ;;
                 --chapter)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__soak)
+            opts="-h --job --jobs --for --load --until-no --block --out --cpu --priority --show --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --job)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --load)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --block)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --show)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text md json html" -- "${cur}"))
                     return 0
                     ;;
                 *)
