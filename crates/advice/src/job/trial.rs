@@ -198,7 +198,11 @@ mod tests {
             if run.idle_off && awake > 2 {
                 return Err(Absent::new("the device is gone", "bring it back"));
             }
-            Ok(Observed { values: vec![if run.idle_off { 1.0 } else { 2.0 }], watched: run.span })
+            Ok(Observed {
+                values: vec![if run.idle_off { 1.0 } else { 2.0 }],
+                watched: run.span,
+                ..Observed::default()
+            })
         };
         let trial = Trial::observing(&requirement, &request, false, &|| false, &mut |_| {}, &mut observe);
         let trial = trial.expect("the machine as it is was watched");
