@@ -149,7 +149,7 @@ mod tests {
             assert!(run.span > Nanos::ZERO);
             let value = block(blocks, run)?;
             blocks += 1;
-            Ok(Observed { values: vec![value], watched: run.span })
+            Ok(Observed { values: vec![value], watched: run.span, ..Observed::default() })
         };
         let taken = idle_off(&context, Workload::Loop(PERIOD), 0.1, &mut observe);
         (taken, blocks)
