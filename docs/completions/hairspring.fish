@@ -56,7 +56,7 @@ complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "run" -d 'Run 
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "settings" -d 'List settings that change timing, with their values now'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "restore" -d 'Restore settings that a killed command left changed'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "probes" -d 'List every row that a sheet can have'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "schema" -d 'Print the JSON Schema of a sheet'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "schema" -d 'Print the JSON Schema of a sheet or a comparison'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "exit-codes" -d 'Print the table of exit codes'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "completions" -d 'Print completions for a shell'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "man" -d 'Print the manual page of a command, or write all of them'
@@ -99,7 +99,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l strict
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l lenient -d 'A limit that cannot be decided passes, with a line that says so'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l verbose -d 'In text, list every row'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l rounds -d 'Rounds: each measures every chapter with both builds' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l rounds -d 'Rounds: each measures every chapter with both builds, or with one pair of several [default: 10, or the next multiple of the builds]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l only -d 'Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l margin -d 'Changes below this are the same' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l seed -d 'Seed of the order of builds and chapters [default: another one in each run]' -r
@@ -112,6 +112,7 @@ html\t'One self-contained page with plots'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l out -d 'Write to this file instead of the standard output' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l sheets -d 'Write a sheet of each build into this folder' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l spin -d 'Lengthen every event of rows of BUILD_B, to test the comparison: ID=NANOSECONDS' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l builds -d 'BUILD_A and BUILD_B are several builds of one source each, with commas between: as many on either side, best five or more. Each counts as one value, so that what the layout of one program does is no finding'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l common -d 'Compare the rows that both builds have, where they have different ones'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l confirm -d 'Take 5 rounds of all rows first, then all rounds afresh of those that stand out'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l null -d 'Measure a copy of BUILD_A as a third build, to see what is declared where nothing differs'
@@ -373,7 +374,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fi
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "settings" -d 'List settings that change timing, with their values now'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "restore" -d 'Restore settings that a killed command left changed'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "probes" -d 'List every row that a sheet can have'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "schema" -d 'Print the JSON Schema of a sheet'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "schema" -d 'Print the JSON Schema of a sheet or a comparison'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "exit-codes" -d 'Print the table of exit codes'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "completions" -d 'Print completions for a shell'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "man" -d 'Print the manual page of a command, or write all of them'
