@@ -1,4 +1,4 @@
-//! Other work on purpose, beside something that is watched for hours: each [`Load`] is a process of its own that counts what it does.
+//! Other work on purpose, beside something that is watched for hours: each [`SoakLoad`] is a process of its own that counts what it does.
 //!
 //! The process is this program with words that tell it to be a load. It writes its count into a file without a name that its parent
 //! reads, in a group of processes of its own, so that a terminal that closes does not end it. The kernel ends it with its parent.
@@ -33,7 +33,7 @@ pub enum LoadKind {
 
 /// A kind of load, and how much of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
+pub struct SoakLoad {
     /// What it does.
     pub kind: LoadKind,
     /// At most so much of it; as much as there is if none is said.
@@ -48,7 +48,7 @@ pub struct RunningLoads {
 
 #[derive(Debug)]
 struct RunningLoad {
-    load: Load,
+    load: SoakLoad,
     /// The processes, and the file that each counts in.
     processes: Vec<(Child, File)>,
     /// What they had done when that was asked last.
@@ -80,14 +80,14 @@ impl LoadKind {
     }
 }
 
-impl fmt::Display for Load {
+impl fmt::Display for SoakLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
         self.rate.map_or(Ok(()), |rate| write!(f, "={}B/s", rate.bytes_per_s()))
     }
 }
 
-impl std::str::FromStr for Load {
+impl std::str::FromStr for SoakLoad {
     type Err = String;
 
     /// `cpu`, `memory`, `disk` or `net`; with a rate behind it: `disk=20MB/s`.
@@ -113,7 +113,7 @@ impl RunningLoads {
     ///
     /// # Errors
     /// A process could not be started.
-    pub fn start(loads: &[Load], program: &Path, words: &[&str], folder: &Path, cpus: usize) -> io::Result<Self> {
+    pub fn start(loads: &[SoakLoad], program: &Path, words: &[&str], folder: &Path, cpus: usize) -> io::Result<Self> {
         let mut running = Self::default();
         for load in loads {
             let mut processes = Vec::new();
@@ -130,7 +130,7 @@ impl RunningLoads {
     }
 
     /// What each load has done since this was asked last, in bytes; none of a load of which a process has ended.
-    pub fn progress(&mut self) -> Vec<(Load, Option<u64>)> {
+    pub fn progress(&mut self) -> Vec<(SoakLoad, Option<u64>)> {
         let of = |running: &mut RunningLoad| {
             let mut done = 0;
             for (child, count) in &mut running.processes {
@@ -163,7 +163,7 @@ impl Drop for RunningLoads {
 ///
 /// # Errors
 /// What the load needs cannot be had, or fails.
-pub fn serve_load(load: Load, folder: &Path) -> io::Result<()> {
+pub fn serve_load(load: SoakLoad, folder: &Path) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let mut count = Count {
         file: File::from(io::stdout().as_fd().try_clone_to_owned()?),
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn loads_are_read_as_people_write_them() {
-        let read = |text: &str| text.parse::<Load>().map(|load| load.to_string());
+        let read = |text: &str| text.parse::<SoakLoad>().map(|load| load.to_string());
         assert_eq!(read("cpu"), Ok("cpu".to_owned()));
         assert_eq!(read("disk=20MB/s"), Ok("disk=20000000B/s".to_owned()));
         // A disk wears, so there is always a rate.

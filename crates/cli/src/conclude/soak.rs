@@ -13,7 +13,7 @@ use hairspring_advice::summarize;
 use hairspring_file::{NewFile, folder_of};
 use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos};
 use hairspring_sheet::{Absent, Conditions, Sheet, TextStyle, render};
-use hairspring_suite::load::{Load, RunningLoads, serve_load};
+use hairspring_suite::load::{RunningLoads, SoakLoad, serve_load};
 use hairspring_suite::{SheetError, read_conditions, timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
@@ -69,8 +69,8 @@ pub(crate) struct Arguments {
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, required_unless_present = "show")]
     span: Option<Nanos>,
     /// Work beside it: cpu, memory, disk, net; each with a rate if you like, as disk=20MB/s [disk: 5 MB/s, net: 10 MB/s]
-    #[arg(long, value_name = "LOAD,...", value_delimiter = ',', value_parser = parsed::<Load>)]
-    load: Vec<Load>,
+    #[arg(long, value_name = "LOAD,...", value_delimiter = ',', value_parser = parsed::<SoakLoad>)]
+    load: Vec<SoakLoad>,
     /// End as soon as an answer is no
     #[arg(long)]
     until_no: bool,
@@ -269,7 +269,7 @@ fn text(sheet: &Sheet, said: &[can::Said], style: &TextStyle) -> String {
 }
 
 /// The hidden command `load`: is a load until its parent ends.
-pub(crate) fn load(load: Load, folder: &Path) -> Result<Exit, Failure> {
+pub(crate) fn load(load: SoakLoad, folder: &Path) -> Result<Exit, Failure> {
     serve_load(load, folder).map_err(|error| Failure::failed(format!("failed to be the load {load}: {error}")))?;
     Ok(Exit::Success)
 }

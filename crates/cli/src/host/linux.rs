@@ -47,8 +47,8 @@ pub(crate) enum SystemCommand {
     #[command(hide = true)]
     Load {
         /// What to do
-        #[arg(value_parser = crate::arguments::parsed::<hairspring_suite::load::Load>)]
-        load: hairspring_suite::load::Load,
+        #[arg(value_parser = crate::arguments::parsed::<hairspring_suite::load::SoakLoad>)]
+        load: hairspring_suite::load::SoakLoad,
         /// Where a disk is written to
         folder: PathBuf,
     },
