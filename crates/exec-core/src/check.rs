@@ -7,7 +7,6 @@ use crate::id::Urgency;
 use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::link::NIL;
-use crate::state::queue::Queue;
 use crate::state::task::{TaskState, Waiting};
 
 /// An invariant that does not hold.
@@ -21,28 +20,36 @@ impl<O: Observer> Core<O> {
     /// The first one that does not hold.
     pub fn check(&self) -> Result<(), Broken> {
         let mut seen = vec![0_u8; self.tasks.len()];
-        self.check_queue(&self.ready, &mut seen, |task| task.is_ready() && task.link.at == task.effective)?;
+        self.check_line(self.ready.line(&self.tasks), &mut seen, |task| {
+            task.is_ready() && task.link.at == task.effective
+        })?;
         for (slot, semaphore) in self.objects.semaphores.iter().enumerate() {
             if semaphore.count > 0 && !semaphore.waiters.is_empty() {
                 return Err(Broken(format!("semaphore {slot} has units and waiters")));
             }
-            self.check_queue(&semaphore.waiters, &mut seen, |t| t.waiting == Waiting::Semaphore(slot as u16))?;
+            self.check_line(semaphore.waiters.line(&self.tasks), &mut seen, |t| {
+                t.waiting == Waiting::Semaphore(slot as u16)
+            })?;
         }
         for (slot, resource) in self.objects.resources.iter().enumerate() {
             if resource.owner == NIL && !resource.waiters.is_empty() {
                 return Err(Broken(format!("resource {slot} is free and has waiters")));
             }
-            self.check_queue(&resource.waiters, &mut seen, |t| t.waiting == Waiting::Resource(slot as u16))?;
+            self.check_line(resource.waiters.line(&self.tasks), &mut seen, |t| {
+                t.waiting == Waiting::Resource(slot as u16)
+            })?;
         }
         for (slot, events) in self.objects.events.iter().enumerate() {
-            self.check_queue(
-                &events.waiters,
+            self.check_line(
+                events.waiters.line(&self.tasks),
                 &mut seen,
                 |t| matches!(t.waiting, Waiting::Events(s, ..) if s == slot as u16),
             )?;
         }
         for (slot, exchange) in self.objects.exchanges.iter().enumerate() {
-            self.check_queue(&exchange.waiters, &mut seen, |t| t.waiting == Waiting::Exchange(slot as u16))?;
+            self.check_line(exchange.waiters.line(&self.tasks), &mut seen, |t| {
+                t.waiting == Waiting::Exchange(slot as u16)
+            })?;
         }
         for (index, task) in self.tasks.iter().enumerate() {
             let listed = task.is_ready()
@@ -78,19 +85,22 @@ impl<O: Observer> Core<O> {
                 return Err(Broken(format!("task {index} waits for signals that it has")));
             }
         }
+        let killed = self.tasks.iter().filter(|task| task.marks.killed).count();
+        if self.killed as usize != killed {
+            return Err(Broken(format!("{killed} tasks are killed, not {}", self.killed)));
+        }
         self.check_mail()?;
         self.check_timers()
     }
 
-    fn check_queue(
+    fn check_line(
         &self,
-        queue: &Queue,
+        line: impl Iterator<Item = u16>,
         seen: &mut [u8],
         belongs: impl Fn(&crate::state::task::Task) -> bool,
     ) -> Result<(), Broken> {
-        let mut index = queue.first();
         let mut before = None;
-        while index != NIL {
+        for index in line {
             let task = &self.tasks[usize::from(index)];
             seen[usize::from(index)] += 1;
             if seen[usize::from(index)] > 1 {
@@ -103,7 +113,6 @@ impl<O: Observer> Core<O> {
                 return Err(Broken(format!("task {index} stands behind a less urgent one")));
             }
             before = Some(task.link.at);
-            index = queue.after(&self.tasks, index);
         }
         Ok(())
     }

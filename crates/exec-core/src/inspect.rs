@@ -6,7 +6,6 @@ use crate::id::{Moment, Priority, ResourceId, TaskId};
 use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::link::NIL;
-use crate::state::queue::Queue;
 use crate::state::task::{TaskState, Waiting};
 
 /// A snapshot of a task.
@@ -58,7 +57,7 @@ impl<O: Observer> Core<O> {
 
     /// The tasks that may run, in the order in which they would: [`first`](Core::first) is the head.
     pub fn ready_tasks(&self) -> Vec<TaskId> {
-        self.in_order(&self.ready)
+        self.names(self.ready.line(&self.tasks))
     }
 
     /// The tasks that stand in line for the same thing, first to last; empty where nobody stands in line (a wake, mail).
@@ -71,13 +70,11 @@ impl<O: Observer> Core<O> {
             Waiting::Exchange(slot) => objects.exchanges.get(usize::from(slot)).map(|found| &found.waiters),
             _ => None,
         };
-        queue.map_or_else(Vec::new, |queue| self.in_order(queue))
+        queue.map_or_else(Vec::new, |queue| self.names(queue.line(&self.tasks)))
     }
 
-    fn in_order(&self, queue: &Queue) -> Vec<TaskId> {
-        let next = |&index: &u16| Some(queue.after(&self.tasks, index)).filter(|&index| index != NIL);
-        let first = Some(queue.first()).filter(|&index| index != NIL);
-        core::iter::successors(first, next).map(|index| self.tasks[usize::from(index)].id(index)).collect()
+    fn names(&self, line: impl Iterator<Item = u16>) -> Vec<TaskId> {
+        line.map(|index| self.tasks[usize::from(index)].id(index)).collect()
     }
 
     /// The resources a task owns, the one it came to own last first.

@@ -5,6 +5,7 @@ pub(crate) mod link;
 pub(crate) mod mail;
 pub(crate) mod objects;
 pub(crate) mod queue;
+pub(crate) mod ready;
 pub(crate) mod task;
 pub(crate) mod timers;
 pub(crate) mod wheel;

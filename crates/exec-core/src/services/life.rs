@@ -7,7 +7,7 @@ use crate::state::core::{Core, MOST_STARTS};
 use crate::state::link::NIL;
 use crate::state::mail::Mailboxes;
 use crate::state::objects::MOST_OBJECTS;
-use crate::state::task::{Task, TaskState, Waiting};
+use crate::state::task::{Task, TaskState, Ticket, Waiting};
 use crate::state::wheel::Owner;
 
 impl<O: Observer> Core<O> {
@@ -100,7 +100,7 @@ impl<O: Observer> Core<O> {
         let task = &mut tasks[usize::from(me)];
         let plain = how == Ending::Returned
             && !task.marks.any()
-            && (task.ticket.number, task.handed, task.held, task.starts) == (0, NIL, NIL, 0)
+            && (task.ticket, task.handed, task.held, task.starts) == (Ticket::NONE, NIL, NIL, 0)
             && self.mailboxes[usize::from(me)].is_empty();
         if !plain {
             return self.end_with_more(me, how);
@@ -120,7 +120,7 @@ impl<O: Observer> Core<O> {
         // A kill that came too late to break anything off still discards what is pending.
         let how = if task.marks.killed && how == Ending::Returned { Ending::Killed } else { how };
         let mut reply = Reply::OK;
-        if task.ticket.number != 0 || task.handed != NIL {
+        if task.ticket != Ticket::NONE || task.handed != NIL {
             self.settle_mail(me, how);
         }
         if self.tasks[usize::from(me)].held != NIL {
@@ -134,7 +134,7 @@ impl<O: Observer> Core<O> {
         let task = &mut self.tasks[usize::from(me)];
         task.state = TaskState::Idle;
         task.marks.suspended = false;
-        task.marks.killed = false;
+        self.killed -= u32::from(core::mem::take(&mut task.marks.killed));
         let id = task.id(me);
         self.observer.stopped(id, Waiting::Nothing);
         self.observer.ended(id, how);
@@ -206,7 +206,7 @@ impl<O: Observer> Core<O> {
             TaskState::Idle => return Reply::OK,
             TaskState::Ready => {
                 let task = &mut self.tasks[usize::from(index)];
-                task.marks.killed = true;
+                self.killed += u32::from(!core::mem::replace(&mut task.marks.killed, true));
                 if task.marks.suspended {
                     task.marks.suspended = false;
                     self.enlist(index);
@@ -215,6 +215,8 @@ impl<O: Observer> Core<O> {
             TaskState::Waiting => {
                 self.leave(index);
                 let task = &mut self.tasks[usize::from(index)];
+                // A task that waits has not been killed: a killed one is ready until it has unwound.
+                self.killed += 1;
                 task.marks.killed = true;
                 task.marks.suspended = false;
                 self.ready(index, CallStatus::Killed, 0);

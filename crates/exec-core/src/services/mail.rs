@@ -34,7 +34,7 @@ const ANY: u8 = Urgency::COUNT as u8;
 impl<O: Observer> Core<O> {
     #[inline(always)]
     pub(crate) fn send(&mut self, task: TaskId, urgency: Urgency) -> Reply {
-        self.send_with(task, urgency, Ticket::default())
+        self.send_with(task, urgency, Ticket::NONE)
     }
 
     pub(crate) fn send_wait(&mut self, me: u16, task: TaskId, urgency: Urgency, until: Until) -> Reply {
@@ -47,7 +47,7 @@ impl<O: Observer> Core<O> {
             Err(refusal) => return refusal,
         }
         let number = self.mail.next_ticket();
-        let reply = self.send_with(task, urgency, Ticket { sender: me, number });
+        let reply = self.send_with(task, urgency, Ticket::new(me, number));
         if reply.status != CallStatus::Ok {
             return reply;
         }
@@ -111,22 +111,22 @@ impl<O: Observer> Core<O> {
         }
         let ticket = self.mail.give_back(envelope);
         let before = core::mem::replace(&mut task.ticket, ticket);
-        Reply::ok(u32::from(before.number != 0 && self.answer(before, CallStatus::Ok, 0)))
+        Reply::ok(u32::from(before != Ticket::NONE && self.answer(before, CallStatus::Ok, 0)))
     }
 
     pub(crate) fn acknowledge(&mut self, me: u16, value: u32) -> Reply {
-        let ticket = core::mem::take(&mut self.tasks[usize::from(me)].ticket);
+        let ticket = core::mem::replace(&mut self.tasks[usize::from(me)].ticket, Ticket::NONE);
         if self.answer(ticket, CallStatus::Ok, value) { Reply::OK } else { CallStatus::Empty.into() }
     }
 
     /// Lets the sender go on that waits for this message, if it still does.
     fn answer(&mut self, ticket: Ticket, status: CallStatus, value: u32) -> bool {
-        if ticket.number == 0 {
+        if ticket == Ticket::NONE {
             return false;
         }
-        let waits = self.tasks[usize::from(ticket.sender)].waiting == Waiting::Acknowledgement(ticket.number);
+        let waits = self.tasks[usize::from(ticket.sender())].waiting == Waiting::Acknowledgement(ticket.number());
         if waits {
-            self.ready(ticket.sender, status, value);
+            self.ready(ticket.sender(), status, value);
         }
         waits
     }
@@ -134,7 +134,7 @@ impl<O: Observer> Core<O> {
     /// At the end of a run: acknowledges what was taken, gives back what was not.
     pub(crate) fn settle_mail(&mut self, me: u16, how: Ending) {
         let status = if how == Ending::Returned { CallStatus::Ok } else { CallStatus::NotAcknowledged };
-        let ticket = core::mem::take(&mut self.tasks[usize::from(me)].ticket);
+        let ticket = core::mem::replace(&mut self.tasks[usize::from(me)].ticket, Ticket::NONE);
         self.answer(ticket, status, 0);
         self.put_down(me);
     }
@@ -172,7 +172,7 @@ impl<O: Observer> Core<O> {
         if let Err(status) = found.boxes.room(urgency) {
             return status.into();
         }
-        let Some(envelope) = self.mail.draw(Ticket::default()) else { return CallStatus::NoEnvelope.into() };
+        let Some(envelope) = self.mail.draw(Ticket::NONE) else { return CallStatus::NoEnvelope.into() };
         let waiter = found.waiters.first();
         if waiter == NIL {
             found.boxes.push(&mut self.mail, urgency, envelope);
@@ -236,10 +236,10 @@ impl<O: Observer> Core<O> {
     }
 
     fn who_waits(&self, ticket: Ticket) -> Option<TaskId> {
-        if ticket.number == 0 {
+        if ticket == Ticket::NONE {
             return None;
         }
-        let sender = self.tasks.get(usize::from(ticket.sender))?;
-        (sender.waiting == Waiting::Acknowledgement(ticket.number)).then(|| sender.id(ticket.sender))
+        let sender = self.tasks.get(usize::from(ticket.sender()))?;
+        (sender.waiting == Waiting::Acknowledgement(ticket.number())).then(|| sender.id(ticket.sender()))
     }
 }

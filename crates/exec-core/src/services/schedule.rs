@@ -53,8 +53,13 @@ impl<O: Observer> Core<O> {
     }
 
     /// Lets the calling task wait. It must be ready. Where a wait list is needed the caller enters it there.
-    #[inline]
     pub(crate) fn block(&mut self, me: u16, waiting: Waiting, until: Until) -> Reply {
+        self.block_at_once(me, waiting, until)
+    }
+
+    /// The same, compiled into the calls that are made most.
+    #[inline(always)]
+    pub(crate) fn block_at_once(&mut self, me: u16, waiting: Waiting, until: Until) -> Reply {
         let tasks = self.tasks.as_mut_slice();
         self.ready.remove(tasks, me);
         let task = &mut tasks[usize::from(me)];

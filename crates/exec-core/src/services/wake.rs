@@ -10,7 +10,7 @@ impl<O: Observer> Core<O> {
     #[inline(always)]
     pub(crate) fn wait(&mut self, me: u16, until: Until) -> Reply {
         if !self.tasks[usize::from(me)].marks.any() && until != Until::NoWait {
-            self.block(me, Waiting::Wake, until)
+            self.block_at_once(me, Waiting::Wake, until)
         } else {
             self.wait_with_marks(me, until)
         }

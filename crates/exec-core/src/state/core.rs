@@ -2,8 +2,8 @@
 //!
 //! Problem: three back-ends are to behave alike, and their behaviour is to be provable. Solution: all decisions are made
 //! here, by a machine without clock, stack or lock: `apply(who, call)` changes the state and says how the call came out, and
-//! [`first`](Core::first) is the task that is to run. Nothing else is needed: the running task stays at the head of its
-//! priority's list while it runs, so "who runs" is not stored but is always the head of the ready list, and a preempted
+//! [`first`](Core::first) is the task that is to run. Nothing else is needed: the running task stays the
+//! [first of the ready list](super::ready) while it runs, so "who runs" is not stored elsewhere, and a preempted
 //! task keeps its place. A back-end compares `first()` with the caller after each call and switches if they differ.
 //!
 //! Conditions: calls are made one at a time (a lock or a single carrier thread), and blocking calls only for the task that
@@ -17,7 +17,7 @@ use crate::observer::Observer;
 use crate::state::link::NIL;
 use crate::state::mail::{Mail, Mailboxes};
 use crate::state::objects::{Objects, Pool};
-use crate::state::queue::Queue;
+use crate::state::ready::ReadyList;
 use crate::state::task::{Task, TaskState};
 use crate::state::timers::Timers;
 use crate::state::wheel::Wheel;
@@ -27,7 +27,7 @@ pub const MOST_STARTS: u16 = u16::MAX;
 /// The state of an executive.
 #[derive(Clone, Debug)]
 pub struct Core<O: Observer = ()> {
-    pub(crate) ready: Queue,
+    pub(crate) ready: ReadyList,
     pub(crate) tasks: Vec<Task>,
     pub(crate) wheel: Wheel,
     pub(crate) mail: Mail,
@@ -36,6 +36,8 @@ pub struct Core<O: Observer = ()> {
     pub(crate) pools: Vec<Pool>,
     pub(crate) timers: Timers,
     pub(crate) free_tasks: Vec<u16>,
+    /// How many tasks have been killed and have not unwound yet.
+    pub(crate) killed: u32,
     /// Who is told of changes.
     pub observer: O,
 }
@@ -44,7 +46,7 @@ impl<O: Observer> Core<O> {
     /// An executive with nothing in it but this many envelopes (at most 65,534) for all messages under way.
     pub fn new(envelopes: u16, observer: O) -> Self {
         Self {
-            ready: Queue::new(),
+            ready: ReadyList::new(),
             tasks: Vec::new(),
             wheel: Wheel::new(),
             mail: Mail::new(envelopes),
@@ -53,6 +55,7 @@ impl<O: Observer> Core<O> {
             pools: Vec::new(),
             timers: Timers::default(),
             free_tasks: Vec::new(),
+            killed: 0,
             observer,
         }
     }
@@ -97,11 +100,10 @@ impl<O: Observer> Core<O> {
     /// If there never was such a task.
     #[inline(always)]
     pub fn resumed(&self, task: TaskId, reply: Reply) -> Reply {
-        let task = &self.tasks[task.index()];
-        if task.marks.killed {
+        if self.is_killed(task) {
             CallStatus::Killed.into()
         } else if reply.status == CallStatus::Blocked {
-            Reply { status: task.outcome, value: task.value }
+            self.outcome(task)
         } else {
             reply
         }
@@ -113,7 +115,8 @@ impl<O: Observer> Core<O> {
     /// If there never was such a task.
     #[inline]
     pub fn is_killed(&self, task: TaskId) -> bool {
-        self.tasks[task.index()].marks.killed
+        // Usually none is: then the task itself is not looked at.
+        self.killed != 0 && self.tasks[task.index()].marks.killed
     }
 
     /// Whether the task may run: ready and not suspended.

@@ -29,7 +29,7 @@ impl Mail {
     pub(crate) fn new(envelopes: u16) -> Self {
         let count = envelopes.min(NIL - 1);
         let link = |index: u16| if index + 1 < count { index + 1 } else { NIL };
-        let envelopes: Vec<_> = (0..count).map(|i| Envelope { next: link(i), ticket: Ticket::default() }).collect();
+        let envelopes: Vec<_> = (0..count).map(|i| Envelope { next: link(i), ticket: Ticket::NONE }).collect();
         let free = if count > 0 { 0 } else { NIL };
         Self { free_count: envelopes.len(), envelopes, free, last_ticket: 0 }
     }

@@ -1,6 +1,6 @@
 //! A queue of tasks by priority: FIFO among equals, every operation in constant time.
 //!
-//! The ready list and every wait list are of this one kind. Links lie in the tasks themselves (a task is in at most one
+//! The [ready list](super::ready) and every wait list are of this one kind. Links lie in the tasks themselves (a task is in at most one
 //! queue at a time), a word of 64 bits says which priorities have anybody, and its lowest set bit is the most urgent.
 
 use crate::id::Priority;
@@ -29,6 +29,19 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn first(&self) -> u16 {
         self.heads[self.present.trailing_zeros() as usize]
+    }
+
+    /// The same, and the number of its priority, or 64.
+    #[inline(always)]
+    pub(crate) fn head(&self) -> (u16, u8) {
+        let slot = self.present.trailing_zeros();
+        (self.heads[slot as usize], slot as u8)
+    }
+
+    /// All, in the order in which they would leave.
+    pub(crate) fn line<'t>(&'t self, tasks: &'t [Task]) -> impl Iterator<Item = u16> + 't {
+        let real = |index: u16| (index != NIL).then_some(index);
+        core::iter::successors(real(self.first()), move |&index| real(self.after(tasks, index)))
     }
 
     /// The one after `index` in the order in which they would leave, or [`NIL`].

@@ -44,12 +44,27 @@ pub enum Waiting {
     Exchange(u16),
 }
 
-/// The sender that waits for an acknowledgement, by the number of its message.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ticket {
-    pub(crate) sender: u16,
-    /// 0: nobody waits.
-    pub(crate) number: u32,
+/// The sender that waits for an acknowledgement, by the number of its message. One word: a load of two halves that were stored one
+/// by one would have to wait for both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ticket(u64);
+
+impl Ticket {
+    /// Nobody waits.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The number is not 0.
+    pub(crate) fn new(sender: u16, number: u32) -> Self {
+        Self(u64::from(number) << 16 | u64::from(sender))
+    }
+
+    pub(crate) fn sender(self) -> u16 {
+        self.0 as u16
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
 }
 
 /// The exceptional conditions of a task. Usually none is set, which one comparison tests for all four.
@@ -74,7 +89,9 @@ impl Marks {
     }
 }
 
+/// A cache line of its own, so that a call touches one line of each task.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Task {
     pub(crate) link: Link,
     pub(crate) state: TaskState,
@@ -116,7 +133,7 @@ impl Task {
             waiting: Waiting::Nothing,
             wait_at: None,
             signals: 0,
-            ticket: Ticket::default(),
+            ticket: Ticket::NONE,
             node,
         }
     }

@@ -37,6 +37,24 @@ fn a_preempted_task_goes_on_before_its_equals() {
 }
 
 #[test]
+fn what_becomes_of_ready_tasks_that_do_not_run_does_not_touch_the_one_that_does() {
+    // The running task floats: it stands in no list. Each of the others leaves the list, and comes back, while it does.
+    let mut bench = Bench::new();
+    let (first, equal, low) = (bench.started(20), bench.started(20), bench.started(30));
+    for other in [equal, low] {
+        bench.task(first, Call::Suspend { task: other }, CallStatus::Ok);
+        bench.runs(first);
+        bench.task(first, Call::Resume { task: other }, CallStatus::Ok);
+        bench.runs(first);
+    }
+    assert_eq!(bench.ready_tasks(), [first, equal, low]);
+    bench.task(first, Call::SetPriority { task: low, priority: priority(10) }, CallStatus::Ok);
+    assert_eq!(bench.ready_tasks(), [low, first, equal]);
+    bench.task(low, Call::SetPriority { task: low, priority: priority(20) }, CallStatus::Ok);
+    assert_eq!(bench.ready_tasks(), [first, equal, low]);
+}
+
+#[test]
 fn yield_lets_equals_run_first_and_nobody_else() {
     let mut bench = Bench::new();
     let (a, b, low) = (bench.started(20), bench.started(20), bench.started(30));
