@@ -12,8 +12,28 @@ use crate::message::Bytes;
 use crate::report::{Finish, RunLimit};
 use crate::trace::Trace;
 
-/// How a run of a task ended, and the message if it panicked.
-pub(crate) type Ended = (Ending, Option<String>);
+/// How a run of a task ended: usually its procedure returned. In one word, because a fiber keeps it across its end.
+pub(crate) type Ended = Result<(), Box<Unusual>>;
+
+/// Another end of a run, and the message if it panicked.
+pub(crate) struct Unusual {
+    pub(crate) how: Ending,
+    pub(crate) text: Option<String>,
+}
+
+impl Unusual {
+    /// A run that was killed before it began.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn killed() -> Box<Self> {
+        Box::new(Self { how: Ending::Killed, text: None })
+    }
+}
+
+/// How, and the message if it panicked.
+pub(crate) fn in_full(ended: Ended) -> (Ending, Option<String>) {
+    ended.map_or_else(|unusual| (unusual.how, unusual.text), |()| (Ending::Returned, None))
+}
 
 /// The code of a task for one run, from its start to its end.
 pub(crate) type TaskProcedure = Box<dyn FnMut(&dyn Engine, TaskId) -> Ended + Send>;

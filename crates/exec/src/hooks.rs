@@ -46,7 +46,8 @@ macro_rules! passed_on {
     ($($(#[$inline:meta])? fn $name:ident($($argument:ident: $kind:ty),+);)+) => {
         $($(#[$inline])? fn $name(&mut self, $($argument: $kind),+) {
             if self.hooks.is_some() {
-                self.tell(|hooks| hooks.$name($($argument),+));
+                // Moved, so that on the way without hooks the values stay in registers.
+                self.tell(move |hooks| hooks.$name($($argument),+));
             }
         })+
     };

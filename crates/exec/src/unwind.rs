@@ -7,6 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use hairspring_exec_core::Ending;
 
+use crate::engine::{Ended, Unusual};
+
 /// The payload of an unwinding that is not a panic.
 struct Unwinding(Ending);
 
@@ -24,19 +26,16 @@ pub(crate) fn unwind_ended() -> ! {
 
 /// Runs a task's body once: how it ended, and the message if it panicked.
 #[inline(always)]
-pub(crate) fn run_to_end(body: impl FnOnce()) -> (Ending, Option<String>) {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(()) => (Ending::Returned, None),
-        Err(payload) => explain(payload),
-    }
+pub(crate) fn run_to_end(body: impl FnOnce()) -> Ended {
+    catch_unwind(AssertUnwindSafe(body)).map_err(explain)
 }
 
 #[cold]
-fn explain(payload: Box<dyn Any + Send>) -> (Ending, Option<String>) {
-    match payload.downcast::<Unwinding>() {
-        Ok(unwinding) => (unwinding.0, None),
-        Err(payload) => (Ending::Panicked, Some(panic_text(payload.as_ref()))),
-    }
+fn explain(payload: Box<dyn Any + Send>) -> Box<Unusual> {
+    Box::new(match payload.downcast::<Unwinding>() {
+        Ok(unwinding) => Unusual { how: unwinding.0, text: None },
+        Err(payload) => Unusual { how: Ending::Panicked, text: Some(panic_text(payload.as_ref())) },
+    })
 }
 
 /// The message of a panic.

@@ -1,10 +1,10 @@
 //! The procedure of a task. It runs start after start on a fiber, or once per call on another back-end.
 
-use hairspring_exec_core::{Ending, TaskId};
+use hairspring_exec_core::TaskId;
 use hairspring_machine::Host;
 
 use super::task::TaskCtx;
-use crate::engine::Ended;
+use crate::engine::{Ended, Unusual};
 use crate::fiber::Fibers;
 use crate::kernel::Kernel;
 use crate::unwind::run_to_end;
@@ -29,7 +29,7 @@ pub(crate) fn live_once(procedure: &mut impl FnMut(&TaskCtx<'_>), ctx: &TaskCtx<
     match life {
         Life::Once(_, Some(ended)) => ended,
         // A life on a fiber does not come here; a single one leaves its end.
-        _ => (Ending::Killed, None),
+        _ => Err(Unusual::killed()),
     }
 }
 
@@ -45,7 +45,7 @@ fn live(procedure: &mut impl FnMut(&TaskCtx<'_>), life: &mut Life<'_>) {
             let ctx = life.ctx();
             run_to_end(|| procedure(&ctx))
         } else {
-            (Ending::Killed, None)
+            Err(Unusual::killed())
         };
         if !life.goes_on(ended) {
             return;

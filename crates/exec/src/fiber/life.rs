@@ -7,7 +7,7 @@ use hairspring_exec_core::{By, Call, CallStatus, Ending, TaskId};
 use super::carrier::Carrier;
 use super::fibers::{Fiber, FiberLife, Fibers, Stackful};
 use super::overflow;
-use crate::engine::{Ended, TaskProcedure};
+use crate::engine::{Ended, TaskProcedure, Unusual, in_full};
 use crate::report::{Misfortune, Mishap};
 
 impl<M: Carrier> Fibers<M> {
@@ -60,18 +60,18 @@ impl<M: Carrier> Fibers<M> {
 
     /// The time from the end of a run to the beginning of the next. Returns whether there is a next run.
     #[inline(always)]
-    pub(crate) fn end_of_run(&self, me: TaskId, (how, text): Ended) -> bool {
+    pub(crate) fn end_of_run(&self, me: TaskId, ended: Ended) -> bool {
         let mut goes_on = true;
         if self.keepers.get() != 0 {
             self.drop_control(me);
         }
-        if how == Ending::Returned && !self.observed && self.unwinding.get() == 0 {
+        if ended.is_ok() && !self.observed && self.unwinding.get() == 0 {
             let reply = self.core.borrow().apply(By::Task(me), Call::End { how: Ending::Returned });
             if reply.status != CallStatus::Ok {
-                self.mishap(me, how, text, reply);
+                self.mishap(me, Ending::Returned, None, reply);
             }
         } else {
-            goes_on = self.end_with_report(me, how, text);
+            goes_on = self.end_with_report(me, ended);
         }
         // A task may run for ever, message after message, without any other call.
         if self.needs_attention() {
@@ -91,7 +91,8 @@ impl<M: Carrier> Fibers<M> {
     /// The end of a run that is recorded or has something to report.
     #[cold]
     #[inline(never)]
-    fn end_with_report(&self, me: TaskId, how: Ending, text: Option<String>) -> bool {
+    fn end_with_report(&self, me: TaskId, ended: Ended) -> bool {
+        let (how, text) = in_full(ended);
         self.forget_unwinding(me);
         // A kill that came while the task unwound voluntarily, or that its own code caught.
         let how = if how == Ending::Returned && self.core.borrow().is_killed(me) { Ending::Killed } else { how };
@@ -107,7 +108,7 @@ impl<M: Carrier> Fibers<M> {
         Box::new(move |fibers, me| {
             fibers.leave();
             loop {
-                let ended = if fibers.is_to_run(me) { procedure(fibers, me) } else { (Ending::Killed, None) };
+                let ended = if fibers.is_to_run(me) { procedure(fibers, me) } else { Err(Unusual::killed()) };
                 if !fibers.end_of_run(me, ended) {
                     return;
                 }

@@ -20,7 +20,9 @@ impl<M: Carrier> Fibers<M> {
     #[inline(always)]
     pub(crate) fn call_inline(&self, by: By, call: Call) -> Reply {
         if self.observed {
-            return self.call_observed(by, call, None);
+            // A copy, so that otherwise the call need not be kept in memory.
+            let (by, call) = (by, call);
+            return self.call_observed(&by, &call, None);
         }
         // Asked before the call is consumed, so that it need not be kept in memory.
         let asks_for_buffer = matches!(call, Call::GetBuffer { .. });
@@ -37,7 +39,8 @@ impl<M: Carrier> Fibers<M> {
     #[inline(always)]
     pub(crate) fn send_inline(&self, by: By, call: Call, message: Bytes<'_>) -> Reply {
         if self.observed {
-            return self.call_observed(by, call, Some(message));
+            let (by, call) = (by, call);
+            return self.call_observed(&by, &call, Some(message));
         }
         let deadline = call.deadline();
         let reply = self.core.borrow().apply(by, call);
@@ -61,7 +64,7 @@ impl<M: Carrier> Fibers<M> {
         // SAFETY: the caller's promise; the core handed the envelope to `me`, who has not taken it yet.
         unsafe { self.slots.read(envelope, to, bytes) };
         if self.observed {
-            self.call_observed(By::Task(me), Call::Take, None);
+            self.call_observed(&By::Task(me), &Call::Take, None);
             return;
         }
         // Usually it readies no task and nothing is due, so there is nothing to settle.
@@ -201,8 +204,9 @@ impl<M: Carrier> Fibers<M> {
     }
 
     /// A recorded and measured call.
+    #[cold]
     #[inline(never)]
-    fn call_observed(&self, by: By, call: Call, message: Option<Bytes<'_>>) -> Reply {
+    fn call_observed(&self, &by: &By, &call: &Call, message: Option<Bytes<'_>>) -> Reply {
         let before = self.config.measure_latency.then(|| self.machine.moment());
         let reply = self.apply(by, call);
         if let Some(message) = message

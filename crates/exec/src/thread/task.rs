@@ -9,7 +9,7 @@ use super::bands::policy_of;
 use super::mirror::{Body, Seat};
 use super::state::Phase;
 use super::threads::Threads;
-use crate::engine::{Ended, TaskProcedure};
+use crate::engine::{Ended, TaskProcedure, Unusual, in_full};
 use crate::report::Misfortune;
 use crate::system::scheduling::{own_number, set_policy_of, thread_name};
 use crate::system::sync::{AtomicU32, Ordering, sleep_while, wake_one, whole};
@@ -91,7 +91,8 @@ impl Threads {
             }
             // Baseline of the watchdog.
             place.count();
-            let (how, text) = if place.is_killed() { (Ending::Killed, None) } else { self.live_once(me, body) };
+            let ended = if place.is_killed() { Err(Unusual::killed()) } else { self.live_once(me, body) };
+            let (how, text) = in_full(ended);
             self.end(me, how, text);
         }
         if let Some(number) = self.own {
@@ -102,7 +103,7 @@ impl Threads {
     fn live_once(&self, me: TaskId, body: &Body) -> Ended {
         // Out of its place while it runs: whoever deletes the task finds it there, for the task is idle then.
         let mut taken = whole(body).take();
-        let ending = taken.as_mut().map_or((Ending::Returned, None), |procedure| procedure(self, me));
+        let ending = taken.as_mut().map_or(Ok(()), |procedure| procedure(self, me));
         *whole(body) = taken;
         ending
     }
