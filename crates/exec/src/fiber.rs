@@ -16,14 +16,15 @@
 //! scheduler in the middle would need two. The chain of resumes is never longer than the number of tasks. Each task on it is ready or about
 //! to leave it.
 //!
-//! **When it looks.** Every call and every end of a run tests one [attention word](attention). While a deadline is set, it also reads the
-//! processor's counter (see [`DeadlineCheck`]). If anything may be due, [`Fibers::attend`] serves it at once, on the stack of the calling
-//! task, before a less urgent task runs. No other code looks at interrupts, time or limits. The counter costs about 10 ns per call on a
-//! virtual machine that reads it slowly, and nothing while no deadline and no limit is set.
+//! **When it looks.** Every call and every end of a run tests one [attention word](attention). While a deadline is near, it also reads the
+//! processor's counter (see [`DeadlineCheck`]); an [alarm] watches one that is far away. If anything may be due, [`Fibers::attend`] serves it
+//! at once, on the stack of the calling task, before a less urgent task runs. No other code looks at interrupts, time or limits. The counter
+//! costs up to 10 ns per call on a virtual machine that reads it slowly, and nothing while no deadline is near.
 //!
 //! **Why it is sound.** All state belongs to the carrier thread; the type is neither `Send` nor `Sync`. A cell is borrowed only between two
 //! switches, never across one: the functions that switch take `&self` and hold no reference into a cell during a switch.
 
+mod alarm;
 mod attend;
 pub(crate) mod attention;
 mod carrier;

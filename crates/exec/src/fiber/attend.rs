@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hairspring_exec_core::{By, Call, CallStatus, Moment, TaskId, TimerId};
 
+use super::alarm::PATIENCE_NS;
 use super::attention::{ARRIVED, HOOK_PANIC, RUNAWAY, TIMED};
 use super::carrier::Carrier;
 use super::fibers::{Fibers, between};
@@ -89,15 +90,36 @@ impl<M: Carrier> Fibers<M> {
             }
             if let Some(next) = self.next_event() {
                 self.deadline_check.set(look, next);
-                if self.attention.bits() & TIMED == 0 {
-                    self.attention.set(TIMED);
-                }
+                self.watch(next, look.now);
                 return served;
             }
         }
         self.deadline_check.unset();
         self.attention.clear(TIMED);
         served
+    }
+
+    /// The alarm watches the next deadline, or else every call does.
+    fn watch(&self, next: Moment, now: Moment) {
+        let timed = self.attention.bits() & TIMED != 0;
+        let mut alarm = self.alarm.borrow();
+        if !timed && alarm.as_ref().is_some_and(|alarm| alarm.is_overdue(now)) {
+            *alarm = None;
+        }
+        let watched = alarm.as_ref().is_some_and(|alarm| {
+            alarm.forget(now);
+            alarm.watches(next, now)
+        });
+        if watched {
+            self.attention.clear(TIMED);
+        } else {
+            if alarm.is_some() {
+                self.deadline_check.look_within(PATIENCE_NS);
+            }
+            if !timed {
+                self.attention.set(TIMED);
+            }
+        }
     }
 
     /// Takes out a scripted interrupt that is due.

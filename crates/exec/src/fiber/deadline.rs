@@ -108,6 +108,12 @@ impl DeadlineCheck {
         self.span.set(if self.trusted { self.span_until(look, next) } else { 0 });
     }
 
+    /// The next look at the clock comes after this long, if not earlier.
+    pub(super) fn look_within(&self, span_ns: u64) {
+        let ticks = (u128::from(span_ns) * u128::from(self.rate.get())) >> FRACTION;
+        self.span.set(self.span.get().min(ticks as u64));
+    }
+
     /// No deadline is set.
     pub(super) fn unset(&self) {
         self.due.set(u64::MAX);

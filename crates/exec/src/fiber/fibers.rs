@@ -10,6 +10,7 @@ use corosensei::{Coroutine, Yielder};
 use hairspring_exec_core::{Core, Moment, Observer, TaskId};
 use hairspring_machine::{CpuSet, Nanos, Policy};
 
+use super::alarm::Alarm;
 use super::attention::{self, Attention, MEASURED};
 use super::carrier::Carrier;
 use super::cell::CarrierCell;
@@ -110,6 +111,8 @@ pub(crate) struct Fibers<M: Carrier> {
     pub(super) attention: Arc<Attention>,
     /// Whether the next deadline may have come.
     pub(super) deadline_check: DeadlineCheck,
+    /// Watches deadlines that are far away, during a run on this computer.
+    pub(super) alarm: CarrierCell<Option<Alarm>>,
     /// Arrivals that were taken out of the ring and are not served yet.
     pub(super) arrived: CarrierCell<Vec<(u64, u64)>>,
     /// The length of the present runaway in nanoseconds. The watchdog holds the lock while it takes the carrier's priority.
@@ -163,6 +166,7 @@ impl<M: Carrier> Fibers<M> {
                 attention: Arc::clone(&attention),
             }),
             attention,
+            alarm: CarrierCell::new(None),
             arrived: CarrierCell::new(Vec::with_capacity(RING_SLOTS)),
             agenda: CarrierCell::new(Vec::new()),
             ran_away: Arc::new(Mutex::new(0)),

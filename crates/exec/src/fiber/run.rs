@@ -2,10 +2,12 @@
 
 use crate::system::clock::moment_of;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 
 use hairspring_exec_core::TaskState;
 use hairspring_machine::{Nanos, Refused};
 
+use super::alarm::Alarm;
 use super::attention::RUNAWAY;
 use super::carrier::Carrier;
 use super::fibers::Fibers;
@@ -39,7 +41,11 @@ impl<M: Carrier> Fibers<M> {
         {
             let _guard_pages = GuardPages::watch(self.extents.as_ptr(), self.config.stack_bytes);
             let _watchdog = M::REAL.then(|| Watchdog::start(self)).flatten();
+            // Virtual time passes only in calls, which look at it.
+            *self.alarm.borrow() = if M::REAL { Alarm::new(Arc::as_ptr(&self.attention)) } else { None };
             self.carry();
+            let alarm = self.alarm.borrow().take();
+            drop(alarm);
         }
         // A runaway at the very end must not be blamed on the next run.
         if self.attention.take() & RUNAWAY != 0 {
@@ -89,7 +95,13 @@ impl<M: Carrier> Fibers<M> {
                 self.end_run(if waiting { StopReason::Stuck } else { StopReason::Finished });
                 continue;
             }
+            if let Some(alarm) = &*self.alarm.borrow() {
+                alarm.rest();
+            }
             self.machine.idle(&self.arrivals.doorbell, self.next_event());
+            if let Some(alarm) = &*self.alarm.borrow() {
+                alarm.wait_from(self.machine.moment());
+            }
         }
     }
 

@@ -179,6 +179,11 @@ proptest! {
         let expected = run_and_replay(&mut Bench::new(sim(), &config()), &program, false);
         let fiber = run_and_replay(&mut Bench::new(hairspring_exec::Backend::fiber(), &config()), &program, false);
         prop_assert_eq!(&fiber, &expected, "on fiber");
+        // Calls that nobody records take a shorter way.
+        let mut unrecorded = Bench::new(hairspring_exec::Backend::fiber(), &ExecConfig { trace: None, ..config() });
+        let finish = run(&mut unrecorded, &program, false);
+        let fiber = format!("{} = {}", unrecorded.log.text(), summary(&finish));
+        prop_assert_eq!(&fiber, &expected, "on fiber without a trace");
     }
 
     #[test]
