@@ -104,6 +104,11 @@ impl<'t> Instrument<'t> {
         self.timebase.adopt(successor);
     }
 
+    /// Its present time base.
+    pub fn timebase(&self) -> &Timebase {
+        &self.timebase
+    }
+
     /// Where it is.
     pub fn address(&self) -> &Address {
         &self.address

@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use hairspring_device::memory::page::{Page, Zeroed};
 use hairspring_device::{DeviceError, calls};
 use hairspring_machine::{Machine, Nanos, Policy, Ticks};
-use hairspring_time::Timebase;
+use hairspring_time::{HeldTimebase, Timebase};
 
 use crate::event::{Event, Stamped};
 use crate::source::EventSource;
@@ -108,14 +108,14 @@ impl Signal {
 #[derive(Debug)]
 struct Follower<'t, M: Machine> {
     signal: Signal,
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
     last: u64,
 }
 
 impl<'t, M: Machine> Follower<'t, M> {
     fn new(signal: Signal, timebase: &'t Timebase<M>) -> Self {
         let last = signal.fired();
-        Self { signal, timebase, last }
+        Self { signal, timebase: HeldTimebase::Lent(timebase), last }
     }
 
     /// The next event, if it has been fired.
@@ -143,13 +143,17 @@ impl<'t, M: Machine> Sleeper<'t, M> {
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for Sleeper<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for Sleeper<'_, M> {
     fn name(&self) -> String {
         format!("signal {}", self.follower.signal.path.display())
     }
 
     fn begins_after(&self) -> u64 {
         self.follower.last
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.follower.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
@@ -214,13 +218,17 @@ impl<'t, M: Machine> Poller<'t, M> {
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for Poller<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for Poller<'_, M> {
     fn name(&self) -> String {
         format!("polled signal {}", self.follower.signal.path.display())
     }
 
     fn begins_after(&self) -> u64 {
         self.follower.last
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.follower.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {

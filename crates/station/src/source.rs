@@ -45,7 +45,7 @@ use hairspring_time::{Instant, Timebase};
 use crate::event::Event;
 
 /// A source of events.
-pub trait EventSource: Send {
+pub trait EventSource<M: Machine>: Send {
     /// What it is, for people.
     fn name(&self) -> String;
 
@@ -53,6 +53,9 @@ pub trait EventSource: Send {
     fn begins_after(&self) -> u64 {
         0
     }
+
+    /// Uses this successor of its time base from now on, see [`HeldTimebase`](hairspring_time::HeldTimebase). Allocates.
+    fn adopt(&mut self, successor: Timebase<M>);
 
     /// Waits for the next event; `None` when it was told to stop, or there will be no more.
     ///

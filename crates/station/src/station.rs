@@ -4,6 +4,8 @@
 //! and then lets them react until it is told to stop. At the end, however it comes (told to, a unit fails, a unit panics), every
 //! device is told to go to its safe state, and what became of that is in the result.
 //!
+//! **Time.** The run refines its time base every ten seconds, and each unit adopts the successor after its next action.
+//!
 //! **What it cannot do.** A process that is killed (SIGKILL) does nothing any more: its lines stay as they are.
 //!
 //! [`mod@file`] reads a station from TOML.

@@ -24,7 +24,7 @@ pub use stages::{Access, Stages};
 
 use hairspring_device::{Device, DeviceError, Guarded};
 use hairspring_machine::{Machine, Nanos, Ticks};
-use hairspring_time::{Instant, Timebase};
+use hairspring_time::{HeldTimebase, Instant, Timebase};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 use crate::event::Event;
@@ -131,10 +131,10 @@ impl Iterator for StageLog {
 
 /// A source, an action, and the account of them.
 pub struct SchedulingUnit<'a, 'd, M: Machine> {
-    source: Box<dyn EventSource + 'a>,
+    source: Box<dyn EventSource<M> + 'a>,
     action: Box<dyn Action<M> + 'a>,
     device: Option<&'a Guarded<'d>>,
-    timebase: &'a Timebase<M>,
+    timebase: HeldTimebase<'a, M>,
     late_after: Option<Nanos>,
     counts: Counts,
     /// The number before its first event.
@@ -153,7 +153,7 @@ impl<M: Machine> std::fmt::Debug for SchedulingUnit<'_, '_, M> {
 impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
     /// Binds a source to an action. Its stages come out of the log that is returned, which has room for so many.
     pub fn new(
-        source: Box<dyn EventSource + 'a>,
+        source: Box<dyn EventSource<M> + 'a>,
         action: Box<dyn Action<M> + 'a>,
         device: Option<&'a Guarded<'d>>,
         timebase: &'a Timebase<M>,
@@ -162,6 +162,7 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         let (producer, consumer) = RingBuffer::new(ring.max(1));
         let (before, counts) = (source.begins_after(), Counts::default());
         let (late_after, last_end, ring) = (None, None, producer);
+        let timebase = HeldTimebase::Lent(timebase);
         let unit = Self { source, action, device, timebase, late_after, counts, before, last_end, ring };
         (unit, StageLog(consumer))
     }
@@ -172,9 +173,14 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         Self { late_after: Some(late_after), ..self }
     }
 
-    /// The machine that it runs on.
-    pub(crate) fn machine(&self) -> &'a M {
-        self.timebase.machine()
+    /// Uses this successor of its time base from now on, and so does its source; see [`HeldTimebase`]. Call it between two steps.
+    /// Allocates; not real-time safe.
+    pub fn adopt(&mut self, successor: Timebase<M>)
+    where
+        M: Clone,
+    {
+        self.source.adopt(successor.clone());
+        self.timebase.adopt(successor);
     }
 
     /// What became of the events so far.
@@ -191,7 +197,7 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         // Before it is acted upon: a panic leaves an event that nothing came of.
         self.counts.events = event.sequence.saturating_sub(self.before);
         self.counts.missed += event.missed;
-        let mut activation = Activation { event, device: self.device, timebase: self.timebase, access: None };
+        let mut activation = Activation { event, device: self.device, timebase: &self.timebase, access: None };
         let start = self.timebase.stamp();
         let result = self.action.run(&mut activation);
         let end = self.timebase.now();

@@ -43,7 +43,7 @@ fn storm(count: u64, figures: &mut Map<String, Value>) -> Result<bool, String> {
     let (observer, firing, stop) = (board()?, signal()?, Stop::new().map_err(said)?);
     let before = observer.outputs().1;
     // Made before the first event, which so finds them waiting.
-    let sources: [Box<dyn EventSource + '_>; 2] = [
+    let sources: [Box<dyn EventSource<Host> + '_>; 2] = [
         Box::new(Sleeper::new(signal()?, &timebase, &stop)),
         Box::new(Poller::new(signal()?, &timebase, &stop).map_err(said)?),
     ];

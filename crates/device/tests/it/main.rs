@@ -1,5 +1,6 @@
 //! Boards, locks and pulses on this machine, with real processes.
 
+mod adopt;
 mod exposure;
 mod gone;
 mod instrument;

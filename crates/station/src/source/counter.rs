@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hairspring_device::DeviceError;
 use hairspring_machine::Machine;
-use hairspring_time::Timebase;
+use hairspring_time::{HeldTimebase, Timebase};
 
 use super::{EventSource, failed, has_come};
 use crate::calls::{self, Ready};
@@ -32,7 +32,7 @@ pub struct Counter<'t, M: Machine> {
     counter: Arc<OwnedFd>,
     /// Whether it is ours: then the stop adds to it, and one system call is enough to wait.
     is_ours: bool,
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
     stop: &'t Stop,
     last: u64,
 }
@@ -46,12 +46,13 @@ impl<'t, M: Machine> Counter<'t, M> {
         let counter = Arc::new(calls::eventfd().map_err(|error| failed("make an eventfd", &error))?);
         stop.rings(&counter);
         let firing = CounterWriter(Arc::clone(&counter));
+        let timebase = HeldTimebase::Lent(timebase);
         Ok((Self { counter, is_ours: true, timebase, stop, last: 0 }, firing))
     }
 
     /// That of somebody else: a driver, another process.
     pub fn of(counter: OwnedFd, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
-        Self { counter: Arc::new(counter), is_ours: false, timebase, stop, last: 0 }
+        Self { counter: Arc::new(counter), is_ours: false, timebase: HeldTimebase::Lent(timebase), stop, last: 0 }
     }
 
     /// How much was added; nothing when it was told to stop.
@@ -74,9 +75,13 @@ impl<'t, M: Machine> Counter<'t, M> {
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for Counter<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for Counter<'_, M> {
     fn name(&self) -> String {
         "eventfd".to_owned()
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use hairspring_device::DeviceError;
 use hairspring_machine::{Clock, Machine, Nanos};
-use hairspring_time::Timebase;
+use hairspring_time::{HeldTimebase, Timebase};
 
 use super::{EventSource, failed, has_come, taken};
 use crate::calls::{self, Ready, Received};
@@ -25,7 +25,7 @@ const TRIES: u32 = 50;
 pub struct Datagrams<'t, M: Machine> {
     socket: UdpSocket,
     listen: SocketAddr,
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
     stop: &'t Stop,
     last: u64,
     dropped: u32,
@@ -56,6 +56,7 @@ impl<'t, M: Machine> Datagrams<'t, M> {
         let socket = bind().map_err(|error| failed(format!("listen on {listen}"), &error))?;
         let listen = socket.local_addr().unwrap_or(listen);
         let kernel_stamps = kernel_stamps(timebase.machine()).unwrap_or(false);
+        let timebase = HeldTimebase::Lent(timebase);
         Ok(Self { socket, listen, timebase, stop, last: 0, dropped: 0, kernel_stamps })
     }
 
@@ -65,9 +66,13 @@ impl<'t, M: Machine> Datagrams<'t, M> {
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for Datagrams<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for Datagrams<'_, M> {
     fn name(&self) -> String {
         format!("udp {}", self.listen)
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
@@ -88,7 +93,7 @@ impl<M: Machine + Send + Sync> EventSource for Datagrams<'_, M> {
             self.dropped = dropped.unwrap_or(self.dropped);
             self.last += 1 + u64::from(missed);
             let (at, stamped) = match realtime.filter(|_| self.kernel_stamps) {
-                Some(realtime) => (taken(self.timebase, realtime, wake), Stamped::Kernel),
+                Some(realtime) => (taken(&self.timebase, realtime, wake), Stamped::Kernel),
                 None => (wake, Stamped::Wake),
             };
             let digits = buffer[..bytes].iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -104,7 +104,7 @@ impl EventSourceDescription {
         &self,
         timebase: &'t Timebase<M>,
         stop: &'t Stop,
-    ) -> Result<Box<dyn EventSource + 't>, DeviceError> {
+    ) -> Result<Box<dyn EventSource<M> + 't>, DeviceError> {
         let interrupt = |line| Box::new(Interrupts::new(line, &self.to_string(), timebase, stop));
         Ok(match self {
             Self::Timer(period) => Box::new(Timer::new(*period, timebase, stop)?),

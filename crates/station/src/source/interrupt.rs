@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use hairspring_device::{DeviceError, GpioEdges, Parport, PciInterrupt};
 use hairspring_machine::{Instant, Machine, Nanos};
-use hairspring_time::Timebase;
+use hairspring_time::{HeldTimebase, Timebase};
 
 use super::{EventSource, failed, has_come};
 use crate::calls::{self, Ready};
@@ -71,7 +71,7 @@ impl InterruptLine {
 pub struct Interrupts<'t, M: Machine> {
     line: InterruptLine,
     name: String,
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
     stop: &'t Stop,
     last: u64,
     missed: u64,
@@ -80,13 +80,17 @@ pub struct Interrupts<'t, M: Machine> {
 impl<'t, M: Machine> Interrupts<'t, M> {
     /// Waits for this line, whose name is for people.
     pub fn new(line: InterruptLine, name: &str, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
-        Self { line, name: name.to_owned(), timebase, stop, last: 0, missed: 0 }
+        Self { line, name: name.to_owned(), timebase: HeldTimebase::Lent(timebase), stop, last: 0, missed: 0 }
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for Interrupts<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for Interrupts<'_, M> {
     fn name(&self) -> String {
         self.name.clone()
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {

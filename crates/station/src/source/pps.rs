@@ -9,7 +9,7 @@ use std::path::Path;
 
 use hairspring_device::{DeviceError, PpsDevice, PpsPulse};
 use hairspring_machine::{Machine, Nanos};
-use hairspring_time::Timebase;
+use hairspring_time::{HeldTimebase, Timebase};
 
 use super::{EventSource, taken};
 use crate::event::{Event, Stamped};
@@ -22,7 +22,7 @@ const LOOK: Nanos = Nanos::from_millis(100);
 #[derive(Debug)]
 pub struct Pps<'t, M: Machine> {
     device: PpsDevice,
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
     stop: &'t Stop,
     last: u64,
 }
@@ -33,13 +33,17 @@ impl<'t, M: Machine> Pps<'t, M> {
     /// # Errors
     /// As [`PpsDevice::open`].
     pub fn open(path: &Path, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
-        Ok(Self { device: PpsDevice::open(path)?, timebase, stop, last: 0 })
+        Ok(Self { device: PpsDevice::open(path)?, timebase: HeldTimebase::Lent(timebase), stop, last: 0 })
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for Pps<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for Pps<'_, M> {
     fn name(&self) -> String {
         format!("pulse source {}", self.device.path().display())
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
@@ -48,7 +52,7 @@ impl<M: Machine + Send + Sync> EventSource for Pps<'_, M> {
             if let Some(PpsPulse { realtime, count }) = pulse {
                 let wake = self.timebase.now();
                 self.last += count;
-                let at = taken(self.timebase, realtime, wake);
+                let at = taken(&self.timebase, realtime, wake);
                 let (sequence, missed) = (self.last, count - 1);
                 let stamped = Stamped::Kernel;
                 return Ok(Some(Event { at, stamped, wake, waited: false, sequence, missed, cycle: None }));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hairspring_device::DeviceError;
 use hairspring_machine::Machine;
-use hairspring_time::{Instant, Timebase};
+use hairspring_time::{HeldTimebase, Instant, Timebase};
 
 use super::{EventSource, failed, has_come};
 use crate::calls::{self, Ready};
@@ -34,7 +34,7 @@ pub struct Readable<'t, M: Machine> {
     from: OwnedFd,
     name: String,
     each: Each,
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
     stop: &'t Stop,
     last: u64,
     buffer: Box<[u8; READ_BYTES]>,
@@ -73,6 +73,7 @@ impl<'t, M: Machine> Readable<'t, M> {
     pub fn new(from: OwnedFd, name: &str, each: Each, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
         let buffer = Box::new([0; READ_BYTES]);
         let (name, read_at, line) = (name.to_owned(), timebase.now(), Line::default());
+        let timebase = HeldTimebase::Lent(timebase);
         Self { from, name, each, timebase, stop, last: 0, buffer, rest: 0..0, read_at, line }
     }
 
@@ -117,9 +118,13 @@ impl<'t, M: Machine> Readable<'t, M> {
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for Readable<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for Readable<'_, M> {
     fn name(&self) -> String {
         self.name.clone()
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use hairspring_device::DeviceError;
 use hairspring_machine::{Machine, Nanos};
-use hairspring_time::{DelayError, Instant, LongDelay, Timebase};
+use hairspring_time::{DelayError, HeldTimebase, Instant, LongDelay, Timebase};
 
 use super::{EventSource, failed};
 use crate::calls::{self, Ready};
@@ -32,6 +32,14 @@ impl Schedule {
         (sequence, sequence - self.last - 1)
     }
 
+    /// Continues on the scale of a successor. In a new epoch the old beginning has no place: the next event is a period from now.
+    fn follow<M: Machine>(&mut self, successor: &Timebase<M>) {
+        if self.start.epoch() != successor.epoch() {
+            let passed = i64::try_from(self.last).unwrap_or(i64::MAX);
+            self.start = successor.now_ordered() - Nanos::new(self.period.count().saturating_mul(passed));
+        }
+    }
+
     fn due(&self, sequence: u64) -> Instant {
         let periods = i64::try_from(sequence).unwrap_or(i64::MAX);
         self.start + Nanos::new(self.period.count().saturating_mul(periods))
@@ -55,7 +63,7 @@ fn check(period: Nanos) -> Result<(), DeviceError> {
 pub struct Timer<'t, M: Machine> {
     timer: OwnedFd,
     schedule: Schedule,
-    timebase: &'t Timebase<M>,
+    timebase: HeldTimebase<'t, M>,
     stop: &'t Stop,
 }
 
@@ -67,13 +75,19 @@ impl<'t, M: Machine> Timer<'t, M> {
     pub fn new(period: Nanos, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
         check(period)?;
         let timer = calls::timer().map_err(|error| failed("make a timer", &error))?;
-        Ok(Self { timer, schedule: Schedule { start: timebase.now_ordered(), period, last: 0 }, timebase, stop })
+        let schedule = Schedule { start: timebase.now_ordered(), period, last: 0 };
+        Ok(Self { timer, schedule, timebase: HeldTimebase::Lent(timebase), stop })
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for Timer<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for Timer<'_, M> {
     fn name(&self) -> String {
         format!("timer, every {}", self.schedule.period)
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.schedule.follow(&successor);
+        self.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
@@ -98,7 +112,6 @@ impl<M: Machine + Send + Sync> EventSource for Timer<'_, M> {
 pub struct PreciseTimer<'t, M: Machine> {
     delay: LongDelay<'t, M>,
     schedule: Schedule,
-    timebase: &'t Timebase<M>,
     stop: &'t Stop,
 }
 
@@ -110,20 +123,25 @@ impl<'t, M: Machine> PreciseTimer<'t, M> {
     pub fn new(period: Nanos, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
         check(period)?;
         let delay = LongDelay::new(timebase).cancelled_by(stop.flag());
-        Ok(Self { delay, schedule: Schedule { start: timebase.now_ordered(), period, last: 0 }, timebase, stop })
+        Ok(Self { delay, schedule: Schedule { start: timebase.now_ordered(), period, last: 0 }, stop })
     }
 }
 
-impl<M: Machine + Send + Sync> EventSource for PreciseTimer<'_, M> {
+impl<M: Machine + Send + Sync> EventSource<M> for PreciseTimer<'_, M> {
     fn name(&self) -> String {
         format!("precise timer, every {}", self.schedule.period)
+    }
+
+    fn adopt(&mut self, successor: Timebase<M>) {
+        self.schedule.follow(&successor);
+        self.delay.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         if self.stop.is_set() {
             return Ok(None);
         }
-        let (sequence, missed) = self.schedule.next(self.timebase.now_ordered());
+        let (sequence, missed) = self.schedule.next(self.delay.timebase().now_ordered());
         let at = self.schedule.due(sequence);
         match self.delay.delay_until(at) {
             Ok(_) => {}
@@ -137,7 +155,7 @@ impl<M: Machine + Send + Sync> EventSource for PreciseTimer<'_, M> {
             }
         }
         self.schedule.last = sequence;
-        let wake = self.timebase.now();
+        let wake = self.delay.timebase().now();
         Ok(Some(Event { at, stamped: Stamped::Due, wake, waited: false, sequence, missed, cycle: None }))
     }
 }

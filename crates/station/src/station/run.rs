@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use crate::unit::{Action, Activation, Counts, SchedulingUnit, StageLog};
 
 /// Between two looks at what the units have done.
 const LOOK: Duration = Duration::from_millis(100);
+/// Between two refinements of the time base. Its bound grows with its age: by 10 µs in 10 s at 1 ppm.
+const REFINE_EVERY: Nanos = Nanos::from_secs(10);
 /// Stamps that lie between two looks at least: at 100 kHz.
 const STAMPS: usize = 16_384;
 
@@ -90,6 +93,8 @@ impl Station {
         let devices = devices.map(|(index, settings)| open(settings, moved(index), timebase, stop));
         let devices = devices.collect::<Result<Vec<_>, _>>()?;
         let mut outcome = StationOutcome::default();
+        // Where each unit finds the latest successor of the time base.
+        let successors: Vec<Successor<M>> = self.units.iter().map(|_| Mutex::new(None)).collect();
         let ran = {
             let mut threads = Vec::new();
             for settings in &self.units {
@@ -104,12 +109,12 @@ impl Station {
                 let mut running = Vec::new();
                 let mut waiting = Vec::new();
                 let mut watched = Vec::new();
-                for (settings, (unit, log)) in threads {
+                for ((settings, (unit, log)), successor) in threads.into_iter().zip(&successors) {
                     let (go, told_to_go) = channel();
                     waiting.push(go);
                     watched.push(Watched { name: settings.name.clone(), log });
                     let placed = placed.clone();
-                    let unit = move || serve(settings, unit, placed, &told_to_go, stop);
+                    let unit = move || serve(settings, unit, timebase.machine(), successor, placed, &told_to_go, stop);
                     let thread = Builder::new().spawn_scoped(scope, unit);
                     running.push((settings, thread.map_err(|error| no_thread(settings, &error))?));
                 }
@@ -117,8 +122,16 @@ impl Station {
                 all_in_place(&in_place, running.len())?;
                 // One that has gone by itself is found out when it is joined.
                 waiting.iter().for_each(|go| drop(go.send(Go)));
+                let mut refined = (timebase.clone(), timebase.machine().monotonic());
                 while !stop.is_set() {
                     watch(&mut watched);
+                    let now = timebase.machine().monotonic();
+                    if now - refined.1 >= REFINE_EVERY {
+                        refined = (refined.0.refine().timebase, now);
+                        for successor in &successors {
+                            *successor.lock().unwrap_or_else(PoisonError::into_inner) = Some(refined.0.clone());
+                        }
+                    }
                     std::thread::sleep(LOOK);
                 }
                 for (settings, thread) in running {
@@ -160,7 +173,7 @@ fn open<'t, M: Machine + Send + Sync>(
 /// A unit, with what it is to do.
 fn unit<'a, 'd, M: Machine + Send + Sync>(
     settings: &UnitSettings,
-    source: Box<dyn EventSource + 'a>,
+    source: Box<dyn EventSource<M> + 'a>,
     device: Option<&'a Guarded<'d>>,
     timebase: &'a Timebase<M>,
     stop: &'a Stop,
@@ -219,13 +232,18 @@ fn failed_pulse(error: PulseError) -> DeviceError {
     }
 }
 
+/// The latest successor of the time base that a unit has not adopted yet.
+type Successor<M> = Mutex<Option<Timebase<M>>>;
+
 /// The word that all are in their places.
 struct Go;
 
 /// Puts the thread into its place, says so, and reacts when it is told to go.
-fn serve<M: Machine>(
+fn serve<M: Machine + Clone>(
     settings: &UnitSettings,
     mut unit: SchedulingUnit<'_, '_, M>,
+    machine: &M,
+    successor: &Successor<M>,
     placed: Sender<Result<(), DeviceError>>,
     told_to_go: &Receiver<Go>,
     stop: &Stop,
@@ -239,7 +257,7 @@ fn serve<M: Machine>(
         slack: settings.priority.map(|_| Nanos::new(1)),
         idle: None,
     };
-    let guard = place.apply(unit.machine());
+    let guard = place.apply(machine);
     let in_place = guard.refused().map_or(Ok(()), |refused| {
         Err(DeviceError {
             attempted: format!("{} for the unit {}", refused.attempted, settings.name),
@@ -255,9 +273,22 @@ fn serve<M: Machine>(
         return (Counts::default(), in_place.err());
     }
     // Caught here, where the account of the events before is still available.
-    let ran = catch_unwind(AssertUnwindSafe(|| unit.run()));
+    let ran = catch_unwind(AssertUnwindSafe(|| follow(&mut unit, successor)));
     let failed = ran.map_or_else(|panic| Some(panicked(&settings.name, &*panic)), Result::err);
     (unit.counts(), failed)
+}
+
+/// Runs a unit until its source ends. Adopts successors of the time base after an action, and never waits for one.
+fn follow<M: Machine + Clone>(
+    unit: &mut SchedulingUnit<'_, '_, M>,
+    successor: &Successor<M>,
+) -> Result<(), DeviceError> {
+    while unit.step()? {
+        if let Ok(Some(successor)) = successor.try_lock().map(|mut latest| latest.take()) {
+            unit.adopt(successor);
+        }
+    }
+    Ok(())
 }
 
 /// Why a unit that panicked has ended.
@@ -301,10 +332,33 @@ fn no_thread(settings: &UnitSettings, error: &std::io::Error) -> DeviceError {
 
 #[cfg(test)]
 mod tests {
+    use hairspring_machine::Sim;
+    use hairspring_machine::sim::{Disturbance, Script};
     use hairspring_time::Host;
 
     use super::*;
-    use crate::source::Timer;
+    use crate::source::{PreciseTimer, Timer};
+
+    #[test]
+    fn a_unit_adopts_the_successor_after_an_action() {
+        let sim = Sim::new(Script::default());
+        let timebase = Timebase::calibrate(sim.clone()).expect("a time base");
+        sim.disturb(sim.true_time(), Disturbance::Suspend(Nanos::from_secs(5)));
+        let refined = timebase.refine().timebase;
+        let (stop, epochs) = (Stop::new().expect("a stop"), [timebase.epoch(), refined.epoch()]);
+        let timer = PreciseTimer::new(Nanos::from_millis(1), &timebase, &stop).expect("a timer");
+        let action = |activation: &mut Activation<'_, '_, Sim>| {
+            if activation.event().sequence == 2 {
+                stop.set();
+            }
+            Ok(())
+        };
+        let (mut unit, log) = SchedulingUnit::new(Box::new(timer), Box::new(action), None, &timebase, 8);
+        let successor = Mutex::new(Some(refined));
+        follow(&mut unit, &successor).expect("nothing fails");
+        assert_eq!(log.map(|one| one.event.epoch()).collect::<Vec<_>>(), epochs);
+        assert!(successor.lock().is_ok_and(|latest| latest.is_none()));
+    }
 
     #[test]
     fn a_panic_ends_everybody_and_leaves_the_account_of_what_went_before() {
@@ -329,7 +383,7 @@ mod tests {
         let (unit, _log) = SchedulingUnit::new(Box::new(timer), Box::new(action), None, &timebase, 8);
         let ((placed, _in_place), (go, told_to_go)) = (channel(), channel());
         go.send(Go).expect("somebody listens");
-        let (counts, failed) = serve(&settings, unit, placed, &told_to_go, &stop);
+        let (counts, failed) = serve(&settings, unit, &Host, &Mutex::new(None), placed, &told_to_go, &stop);
         // The third had come, and nothing came of it. A busy machine misses some between.
         let come = counts.events - counts.missed;
         assert_eq!((come, counts.activations, counts.holds(), stop.is_set()), (3, 2, false, true));

@@ -1,5 +1,6 @@
 //! Events, units and stations on this machine and in virtual time.
 
+mod adopt;
 mod files;
 mod gone;
 #[path = "../../../device/tests/it/process.rs"]

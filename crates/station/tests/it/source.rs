@@ -18,12 +18,12 @@ use crate::{skip, timebase};
 
 /// The next event, which there is.
 #[track_caller]
-fn next(source: &mut dyn EventSource) -> Event {
+fn next(source: &mut dyn EventSource<Host>) -> Event {
     source.wait().expect("it works").expect("an event")
 }
 
 #[track_caller]
-fn check_stops(source: &mut dyn EventSource, stop: &Stop) {
+fn check_stops(source: &mut dyn EventSource<Host>, stop: &Stop) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(20));
@@ -40,7 +40,7 @@ fn timers_keep_to_their_multiples_and_are_never_early() {
     let period = Nanos::from_millis(2);
     let mut timer = Timer::new(period, &timebase, &stop).expect("a timer");
     let mut precise = PreciseTimer::new(period, &timebase, &stop).expect("a timer");
-    for source in [&mut timer as &mut dyn EventSource, &mut precise] {
+    for source in [&mut timer as &mut dyn EventSource<Host>, &mut precise] {
         let first = next(source);
         let mut last = first.sequence;
         for round in 0..20 {
@@ -111,7 +111,7 @@ const ACTION: Nanos = Nanos::from_millis(2);
 
 /// Runs a unit on a source until so many activations are over, each of which takes a while.
 fn run<'t>(
-    source: Box<dyn EventSource + 't>,
+    source: Box<dyn EventSource<Host> + 't>,
     timebase: &'t Timebase<Host>,
     stop: &'t Stop,
     mut act: impl FnMut(u64) + Send,
@@ -298,7 +298,7 @@ fn a_signal_reaches_everybody_with_its_stamp_and_cycle() {
 
 /// Fires as fast as possible from two threads; whoever waits gets each number or is told that it missed it.
 fn storm<'t>(
-    make: impl FnOnce(Signal, &'t Timebase<Host>, &'t Stop) -> Box<dyn EventSource + 't>,
+    make: impl FnOnce(Signal, &'t Timebase<Host>, &'t Stop) -> Box<dyn EventSource<Host> + 't>,
     timebase: &'t Timebase<Host>,
     stop: &'t Stop,
 ) {

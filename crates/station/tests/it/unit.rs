@@ -5,7 +5,7 @@ use hairspring_machine::sim::Script;
 use hairspring_machine::{Machine, Nanos, Sim};
 use hairspring_station::unit::RING_USUAL;
 use hairspring_station::{Activation, Counts, Event, EventSource, SchedulingUnit, Stages, Stamped, Stop, source};
-use hairspring_time::{Instant, Timebase};
+use hairspring_time::{HeldTimebase, Instant, Timebase};
 use proptest::prelude::*;
 
 /// Events at given times, on a machine whose time passes only through calls: a thread that is woken for the next one that it has
@@ -16,12 +16,17 @@ struct Scripted<'t> {
     depth: usize,
     wake: Nanos,
     start: Instant,
-    timebase: &'t Timebase<Sim>,
+    timebase: HeldTimebase<'t, Sim>,
 }
 
-impl EventSource for Scripted<'_> {
+impl EventSource<Sim> for Scripted<'_> {
     fn name(&self) -> String {
         "a script".to_owned()
+    }
+
+    fn adopt(&mut self, successor: Timebase<Sim>) {
+        self.start = successor.now();
+        self.timebase.adopt(successor);
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
@@ -59,7 +64,7 @@ fn run(times: &[i64], action_takes: i64, late_after: i64, depth: usize) -> (Coun
         depth,
         wake: Nanos::ZERO,
         start,
-        timebase: &timebase,
+        timebase: HeldTimebase::Lent(&timebase),
     };
     let action = |activation: &mut Activation<'_, '_, Sim>| {
         activation.timebase().machine().work(Nanos::from_micros(action_takes));
@@ -107,10 +112,12 @@ fn what_the_source_cannot_keep_is_missed_and_counted() {
 /// Numbers as they are given here, with none said to be missed.
 struct Numbers<'t>(std::vec::IntoIter<u64>, &'t Timebase<Sim>);
 
-impl EventSource for Numbers<'_> {
+impl EventSource<Sim> for Numbers<'_> {
     fn name(&self) -> String {
         "numbers".to_owned()
     }
+
+    fn adopt(&mut self, _successor: Timebase<Sim>) {}
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         let now = self.1.now();
@@ -152,7 +159,7 @@ fn a_full_ring_loses_stamps_and_says_how_many() {
         depth: 4,
         wake: Nanos::ZERO,
         start: timebase.now(),
-        timebase: &timebase,
+        timebase: HeldTimebase::Lent(&timebase),
     };
     let action = |_: &mut Activation<'_, '_, Sim>| Ok(());
     let (mut unit, mut ring) = SchedulingUnit::new(Box::new(source), Box::new(action), None, &timebase, 8);
@@ -176,7 +183,7 @@ fn the_way_to_the_device_is_stamped_and_its_failure_ends_the_unit() {
         depth: 4,
         wake: Nanos::from_micros(7),
         start: timebase.now(),
-        timebase: &timebase,
+        timebase: HeldTimebase::Lent(&timebase),
     };
     let action = |activation: &mut Activation<'_, '_, Sim>| {
         let lines = activation.device(|device| device.read())?;
@@ -218,7 +225,7 @@ fn a_unit_without_a_device_cannot_use_one() {
         depth: 1,
         wake: Nanos::ZERO,
         start: timebase.now(),
-        timebase: &timebase,
+        timebase: HeldTimebase::Lent(&timebase),
     };
     let action = |activation: &mut Activation<'_, '_, Sim>| activation.device(|device| device.read()).map(drop);
     let (mut unit, _ring) = SchedulingUnit::new(Box::new(source), Box::new(action), None, &timebase, 1);

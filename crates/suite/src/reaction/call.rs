@@ -4,7 +4,7 @@ use hairspring_device::{AccessTimes, Device, DeviceError, Guarded, Lines, Protoc
 use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_station::{Activation, Event, EventSource, SchedulingUnit, Stamped};
-use hairspring_time::{Instant, Timebase};
+use hairspring_time::{HeldTimebase, Instant, Timebase};
 
 use super::{board, folder, refused};
 use crate::probe::{Class, Probes, Reading, Row, Samples, Setting, Taken, spin};
@@ -67,13 +67,17 @@ fn before(timebase: &Timebase<Host>, end: Instant) -> bool {
 
 /// Its events have come already.
 struct Ready<'t> {
-    timebase: &'t Timebase<Host>,
+    timebase: HeldTimebase<'t, Host>,
     sequence: u64,
 }
 
-impl EventSource for Ready<'_> {
+impl EventSource<Host> for Ready<'_> {
     fn name(&self) -> String {
         "events that have come already".to_owned()
+    }
+
+    fn adopt(&mut self, successor: Timebase<Host>) {
+        self.timebase.adopt(successor);
     }
 
     #[inline]
@@ -92,7 +96,7 @@ fn dispatch(span: Nanos, timebase: &Timebase<Host>) -> Taken {
     let device = Guarded::new(Box::new(open()?), Box::new(open()?));
     device.lock().and_then(|mut held| held.device().init()).map_err(refused)?;
     let action = |activation: &mut Activation<'_, '_, Host>| activation.device(|_| Ok(()));
-    let source = Ready { timebase, sequence: 0 };
+    let source = Ready { timebase: HeldTimebase::Lent(timebase), sequence: 0 };
     let room = usize::try_from(ROUNDS).unwrap_or(usize::MAX);
     let (mut unit, mut log) = SchedulingUnit::new(Box::new(source), Box::new(action), Some(&device), timebase, room);
     let mut samples = Samples::new();

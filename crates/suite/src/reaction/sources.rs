@@ -54,7 +54,7 @@ struct Making<'t> {
 }
 
 /// A source, and what makes its events if it does not make them by itself; or why there is none.
-type Made<'t> = Result<(Box<dyn EventSource + 't>, Option<Firing<'t>>), Absent>;
+type Made<'t> = Result<(Box<dyn EventSource<Host> + 't>, Option<Firing<'t>>), Absent>;
 
 /// What makes an event.
 type Firing<'f> = Box<dyn FnMut() -> std::io::Result<()> + 'f>;
@@ -312,7 +312,7 @@ impl<'t> Making<'t> {
 }
 
 /// Datagrams to an address of this computer.
-fn datagrams<'t>(making: &Making<'t>, listen: &str) -> Result<(Box<dyn EventSource + 't>, Option<Firing<'t>>), Absent> {
+fn datagrams<'t>(making: &Making<'t>, listen: &str) -> Made<'t> {
     let address = listen.parse().map_err(|_| Absent::final_("the address is none"))?;
     let datagrams = Datagrams::listen(address, making.timebase, making.stop).map_err(refused)?;
     let sender = UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
