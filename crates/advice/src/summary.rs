@@ -60,6 +60,7 @@ const COPY_SMALL: &str = "transfer.memory.copy.beyond_caches.small.rate";
 const COPY_HUGE: &str = "transfer.memory.copy.beyond_caches.thp.rate";
 const LOST: &str = "disturbance.gaps.lost";
 const GAPS: &str = "disturbance.gaps.";
+const CULPRITS: &str = "disturbance.culprits.";
 const WAKE_ORDINARY: &str = "disturbance.wakeup_other.late";
 const SLEEP: &str = "sleeps.nanosleep.1ms.late";
 /// What idle states off brought, measured in turns.
@@ -180,27 +181,50 @@ fn stolen(sheet: &Sheet) -> Option<(f64, Finding)> {
     let (id, worst) = gaps(sheet)
         .max_by(|(_, one), (_, other)| one.max.partial_cmp(&other.max).unwrap_or(std::cmp::Ordering::Equal))?;
     let cause = id.trim_start_matches(GAPS).trim_end_matches(".length").replace('_', " ");
+    let culprit = culprit(sheet);
+    let who = culprit.as_ref().map_or(cause.as_str(), |(_, who, _)| who.as_str());
     let guest = sheet.conditions.value("kernel.hypervisor").is_some_and(|what| !what.starts_with("none"));
-    let (remedy, effect) = if cause == "preempted" {
-        ("hairspring run --set policy=fifo:80 -- CMD (starves other threads of that CPU)", "not tried")
-    } else if guest {
-        ("on the host: give each virtual CPU a CPU of its own", "not tried, it is outside this system")
-    } else {
-        ("boot with isolcpus=, nohz_full= and irqaffinity=", "not tried, it needs a reboot")
+    let (remedy, effect) = match who {
+        "preempted" | "task" | "worker" => {
+            ("hairspring run --set policy=fifo:80 -- CMD (starves other threads of that CPU)", "not tried")
+        }
+        "throttling" => ("raise the CPU limit of its group (cpu.max)", "not tried"),
+        "timer" | "interrupt" | "softirq" | "function call" | "reschedule" => {
+            ("boot with isolcpus=, nohz_full= and irqaffinity=", "not tried, it needs a reboot")
+        }
+        _ if guest => ("on the host: give each virtual CPU a CPU of its own", "not tried, it is outside this system"),
+        _ => ("boot with isolcpus=, nohz_full= and irqaffinity=", "not tried, it needs a reboot"),
     };
     let greatest = worst.max?;
+    let mut rows = vec![LOST.to_owned(), id.to_owned()];
+    let named = match &culprit {
+        Some((id, who, share)) => {
+            rows.push((*id).to_owned());
+            format!("; {:.0} % of it took: {who}", share * 100.0)
+        }
+        None => format!(" ({cause})"),
+    };
     let finding = Finding {
         text: format!(
-            "A CPU that polls loses {} of its time to gaps, at worst {} at once ({cause}).",
+            "A CPU that polls loses {} of its time to gaps, at worst {} at once{named}.",
             quantity(lost, Unit::Ratio),
             ns(greatest)
         ),
-        rows: vec![LOST.to_owned(), id.to_owned()],
+        rows,
         remedy: remedy.to_owned(),
         effect: effect.to_owned(),
     };
     // What it costs a delay of 10 µs at worst says how it ranks; a gap below that is no finding.
     Some(((greatest / 10_000.0).max(1.0).sqrt(), finding))
+}
+
+/// The kind of culprit that took the most from a polling loop: its row, its name and its part. None without the kernel's records.
+fn culprit(sheet: &Sheet) -> Option<(&str, String, f64)> {
+    let shares = sheet.rows().filter_map(|row| {
+        let kind = row.id.strip_prefix(CULPRITS)?.strip_suffix(".share")?;
+        Some((row.id.as_str(), kind.replace('_', " "), row.figure()?.median?))
+    });
+    shares.max_by(|one, other| one.2.total_cmp(&other.2)).filter(|(_, _, share)| *share > 0.0)
 }
 
 /// The timer slack makes ordinary sleeps late.
@@ -344,6 +368,22 @@ mod tests {
         sheet.chapters[0].tables[0].rows.extend([row(IDLE_REACT, 0.1), row(IDLE_LOOP, 0.5)]);
         let effect = summarize(&sheet).findings[0].effect.clone();
         assert_eq!(effect, "event → action × 0.10, lateness of a loop of 1 kHz × 0.50, measured here in turns");
+    }
+
+    #[test]
+    fn the_finding_on_lost_time_names_the_culprit_that_took_the_most_and_its_remedy() {
+        let mut sheet = real();
+        let row = |kind: &str, share: f64| hairspring_sheet::Row {
+            id: format!("{CULPRITS}{kind}.share"),
+            label: String::new(),
+            value: Value::Figure(Figure::single(Unit::Ratio, hairspring_sheet::Method::Derived, share)),
+        };
+        sheet.chapters[0].tables[0].rows.extend([row("timer", 0.2), row("task", 0.7), row("hypervisor", 0.1)]);
+        let findings = summarize(&sheet).findings;
+        let finding = findings.iter().find(|finding| finding.text.contains("to gaps")).expect("time was lost");
+        assert!(finding.text.ends_with("; 70 % of it took: task."), "{finding:#?}");
+        assert!(finding.remedy.contains("policy=fifo"), "{finding:#?}");
+        assert_eq!(finding.rows[2], "disturbance.culprits.task.share");
     }
 
     #[test]

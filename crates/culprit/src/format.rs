@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hairspring_machine::Nanos;
 
+use crate::host::TracerSettings;
 use crate::record::{Context, KernelEvent, KernelTask, LeftAs, Softirq, Vector};
 
 /// What a tracepoint says.
@@ -41,10 +42,10 @@ pub(crate) struct Tracepoint {
 
 /// The tracepoints that are read, those that lead into something before those that lead out. The change of tasks comes last: a history
 /// knows from the first change on, and all others are on by then.
-pub(crate) fn tracepoints(faults: bool, wakings: bool) -> Vec<Tracepoint> {
+pub(crate) fn tracepoints(settings: &TracerSettings) -> Vec<Tracepoint> {
     let mut all = Vec::new();
     let mut add = |path: &str, meaning| all.push(Tracepoint { path: path.to_owned(), meaning });
-    for vector in Vector::ALL {
+    for vector in Vector::ALL.into_iter().filter(|vector| settings.rare_vectors || !vector.is_rare()) {
         add(&format!("irq_vectors/{}_entry", vector.name()), Meaning::Vector(vector, Way::In));
         add(&format!("irq_vectors/{}_exit", vector.name()), Meaning::Vector(vector, Way::Out));
     }
@@ -56,11 +57,11 @@ pub(crate) fn tracepoints(faults: bool, wakings: bool) -> Vec<Tracepoint> {
     add("workqueue/workqueue_execute_end", Meaning::Work(Way::Out));
     add("nmi/nmi_handler", Meaning::Nmi);
     add("power/cpu_frequency", Meaning::Frequency);
-    if faults {
+    if settings.faults {
         add("exceptions/page_fault_user", Meaning::Fault);
         add("exceptions/page_fault_kernel", Meaning::Fault);
     }
-    if wakings {
+    if settings.wakings {
         add("sched/sched_waking", Meaning::Waking);
         add("power/cpu_idle", Meaning::Idle);
     }

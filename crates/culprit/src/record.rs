@@ -147,6 +147,11 @@ impl Vector {
         }
     }
 
+    /// Whether only hardware in distress raises it.
+    pub fn is_rare(self) -> bool {
+        !matches!(self, Self::LocalTimer | Self::Reschedule | Self::CallFunction | Self::CallFunctionSingle)
+    }
+
     /// What it is, for people.
     pub fn people(self) -> &'static str {
         match self {

@@ -16,10 +16,10 @@ const PERIOD: Nanos = Nanos::from_millis(1);
 /// As many periods as [`periods`] takes at once.
 pub(crate) const PERIODS_MOST: usize = SAMPLES_MOST;
 /// Shares of the chapter's time.
-const GAPS_SHARE: f64 = 0.35;
+const GAPS_SHARE: f64 = 0.25;
 /// Periods, in all rounds, with the CPUs held out of their idle states.
 const HELD_PERIODS: usize = 300;
-const WAKEUP_SHARE: f64 = 0.28;
+const WAKEUP_SHARE: f64 = 0.24;
 
 /// The probes of the chapter: a polling loop, and a thread that wants to be woken, under each policy.
 pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
@@ -32,6 +32,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     gaps(&mut probes);
     wakeup(&mut probes, Class::Fifo, "disturbance.wakeup");
     wakeup(&mut probes, Class::Other, "disturbance.wakeup_other");
+    system::disturbance(&mut probes);
     probes
 }
 
@@ -52,7 +53,7 @@ fn gaps<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
     let table = probes.table(
         "disturbance.gaps",
         "Gaps in a polling loop",
-        "a third of the chapter's time; gaps of 1 µs and more; lengths of the first 20,000 are kept",
+        "a quarter of the chapter's time; gaps of 1 µs and more; lengths of the first 20,000 are kept",
     );
     let lost = Row::new(
         "lost",

@@ -27,6 +27,8 @@ pub mod caller;
 mod callers;
 mod clocks;
 mod conditions;
+#[cfg(target_os = "linux")]
+mod culprits;
 mod delays;
 mod disturbance;
 #[cfg(target_os = "linux")]

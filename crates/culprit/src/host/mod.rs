@@ -9,5 +9,5 @@ mod tracefs;
 mod tracer;
 mod untraced;
 
-pub use tracer::{Tracer, TracerSettings};
+pub use tracer::{Tracer, TracerSettings, own_thread};
 pub use untraced::Untraced;

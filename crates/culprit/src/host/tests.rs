@@ -6,7 +6,7 @@ use std::time::Duration;
 use hairspring_machine::{Cpu, Nanos};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Tracer, TracerSettings, Untraced};
+use super::{Tracer, TracerSettings, Untraced, own_thread};
 use crate::{CpuHistory, KernelEvent, LostTime, Terms, Wanted, blame};
 
 fn skip(test: &str, reason: &str) {
@@ -25,7 +25,7 @@ fn tracer(test: &str) -> Option<(Tracer, u32)> {
     set.set(cpu);
     rustix::thread::sched_setaffinity(None, &set).expect("may be pinned where it runs");
     match Tracer::open(&TracerSettings::of_cpus([Cpu(u32::try_from(cpu).expect("a small number"))])) {
-        Ok(tracer) => Some((tracer, rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned())),
+        Ok(tracer) => Some((tracer, own_thread())),
         Err(Untraced { reason, remedy: Some(_) }) => {
             skip(test, &reason);
             None

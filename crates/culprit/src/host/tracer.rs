@@ -36,12 +36,14 @@ pub struct TracerSettings {
     pub faults: bool,
     /// Whether wake-ups and idle states are read.
     pub wakings: bool,
+    /// Whether the rare interrupts of hardware are read: thermal ones, and those of errors. A guest has none.
+    pub rare_vectors: bool,
 }
 
 impl TracerSettings {
     /// These CPUs, with 4 MiB for each, everything on.
     pub fn of_cpus(cpus: impl IntoIterator<Item = Cpu>) -> Self {
-        Self { cpus: cpus.into_iter().collect(), ring_bytes: 4 << 20, faults: true, wakings: true }
+        Self { cpus: cpus.into_iter().collect(), ring_bytes: 4 << 20, faults: true, wakings: true, rare_vectors: true }
     }
 
     /// All CPUs that are online: for a program whose threads may run anywhere.
@@ -79,7 +81,7 @@ impl Tracer {
         let tracefs = Tracefs::open().map_err(Untraced::tracefs)?;
         let mut decoder = Decoder::default();
         let (mut found, mut missing) = (Vec::new(), Vec::new());
-        for tracepoint in tracepoints(settings.faults, settings.wakings) {
+        for tracepoint in tracepoints(settings) {
             let text = tracefs.format(&tracepoint.path).map_err(Untraced::tracefs)?;
             match text.as_deref().and_then(Format::parse) {
                 Some(format) => {
@@ -161,7 +163,7 @@ impl Tracer {
     /// A change has no record between its stamps: then the kernel's stamps are not on this clock.
     pub fn self_test(&mut self) -> Result<(), Untraced> {
         self.drain(|_, _| ());
-        let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let own = own_thread();
         let mut sleeps = Vec::with_capacity(SELF_TEST_SLEEPS);
         for _ in 0..SELF_TEST_SLEEPS {
             let from = now();
@@ -280,6 +282,11 @@ fn word(bytes: &[u8], offset: usize) -> Option<u32> {
 fn time(bytes: &[u8], offset: usize) -> Option<Nanos> {
     let at = u64::from_ne_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?);
     Some(Nanos::new(i64::try_from(at).ok()?))
+}
+
+/// The number of the calling thread, as [`LostTime`](crate::LostTime) wants it.
+pub fn own_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
 }
 
 /// `CLOCK_MONOTONIC` now.

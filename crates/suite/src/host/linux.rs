@@ -11,7 +11,7 @@ use crate::callers::{Program, Start};
 use crate::clocks::Read;
 use crate::probe::Probes;
 pub use crate::transfer::Disks;
-use crate::{executive, reaction, remedies, transfer};
+use crate::{culprits, executive, reaction, remedies, transfer};
 
 /// What is read: the segment of its id, its name for people, and how.
 pub(crate) const READS: &[(&str, &str, Read)] = &[
@@ -125,6 +125,11 @@ pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> 
 /// What a reader of a sheet made here must know before any figure.
 pub(crate) fn notes(_conditions: &Conditions) -> Vec<Note> {
     Vec::new()
+}
+
+/// Adds to the chapter *Disturbance* what only this system tells: who took the time.
+pub(crate) fn disturbance<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
+    culprits::declare(probes);
 }
 
 /// Minor and major page faults of this thread so far; `None` if the system does not say.

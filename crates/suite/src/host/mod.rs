@@ -2,7 +2,7 @@
 //! what differs from one system to the next: its chapters, and what its clocks and sleeps are called.
 //!
 //! Equal names in both files for processors: `Stores` says which instructions this processor has, and copies with them; `Loads`
-//! the same for reading. Equal names in both for systems: `READS`, `STEPS`, `METHODS`, `PROGRAMS`, `chapters`, `Means`, `SentDisks`, `measure`, `notes`.
+//! the same for reading. Equal names in both for systems: `READS`, `STEPS`, `METHODS`, `PROGRAMS`, `chapters`, `disturbance`, `Means`, `SentDisks`, `measure`, `notes`.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;

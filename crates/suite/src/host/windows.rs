@@ -114,6 +114,9 @@ pub(crate) fn notes(conditions: &Conditions) -> Vec<Note> {
     notes
 }
 
+/// The chapter *Disturbance* has nothing more here: Windows has no records of this kind that a program could read.
+pub(crate) fn disturbance<M: Machine>(_probes: &mut Probes<M>) {}
+
 /// Page faults of this thread so far: Windows counts those of processes only.
 pub(crate) fn page_faults() -> Option<[u64; 2]> {
     None
