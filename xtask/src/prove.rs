@@ -90,6 +90,13 @@ fn report_file(date: &str, only: &[String]) -> Option<String> {
 /// Hours on a machine that does nothing else, so only when they are named.
 const COMPARISONS: &[Proof] = &[
     Proof {
+        name: "variance",
+        claim: "Which part of the variance of a figure's medians lies between rounds of one process, which part fresh processes add, and which \
+            part minutes add: published, not judged.",
+        command: &["variance"],
+        limit_s: 3600,
+    },
+    Proof {
         name: "agreement",
         claim: "Of ten comparisons of a build with its own copy in turns (10 rounds) at most two declare a row, at most 0.2 % of the rows are \
             declared, and their signs are balanced; five pairs of single sheets declare none. Of the quiet rows 65 % are found at a \

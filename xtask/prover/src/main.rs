@@ -32,6 +32,7 @@ mod sentinel;
 mod simulator;
 mod steps;
 mod summary;
+mod variance;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,6 +49,8 @@ enum Proof {
     Agreement(agreement::Terms),
     /// Rows of a sheet agree with independent tools
     CrossCheck,
+    /// Which part of the variance of figures comes from the process, and which from the time
+    Variance(variance::Terms),
     /// A guaranteed minimum is never early
     NeverEarly {
         /// How many delays, half of them under each policy
@@ -239,6 +242,7 @@ fn main() -> ExitCode {
         Proof::Formats => formats::prove(),
         Proof::Agreement(terms) => agreement::prove(&terms),
         Proof::CrossCheck => cross_check::prove(),
+        Proof::Variance(terms) => variance::prove(&terms),
         Proof::NeverEarly { count } => never_early::prove(count),
         Proof::BlindSpots { count } => blind_spots::prove(count),
         Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),

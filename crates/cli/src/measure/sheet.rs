@@ -89,6 +89,9 @@ pub(crate) struct Arguments {
     /// In text, show every fact and the id of every row; in a comparison, show every row
     #[arg(long)]
     verbose: bool,
+    /// Take all rounds in this process, to learn what fresh ones add
+    #[arg(long, hide = true)]
+    one_process: bool,
 }
 
 /// The formats of a sheet.
@@ -143,7 +146,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         disks: arguments.disks.disks(effort)?,
         rounds: effort.rounds(),
         seed: seed(),
-        program: std::env::current_exe().ok(),
+        program: std::env::current_exe().ok().filter(|_| !arguments.one_process),
     };
     let interrupted = interrupt::watch()?;
     let line = ProgressLine::new();

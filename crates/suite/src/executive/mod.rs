@@ -67,12 +67,16 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let tables = Tables::declare(&mut probes);
     let before = Rc::clone(&stand);
     probes.before(move |context| before.borrow_mut().set_up(context));
-    let residuals = [
-        add::<M, Ours<Fiber>>(&mut probes, &tables, &stand, 0),
-        add::<M, Ours<ThreadUp>>(&mut probes, &tables, &stand, 1),
-        add::<M, Ours<ThreadSmp>>(&mut probes, &tables, &stand, 2),
-        add::<M, bare::Bare>(&mut probes, &tables, &stand, 3),
-    ];
+    let (fiber, fiber_rows) = add::<M, Ours<Fiber>>(&mut probes, &tables, &stand, 0);
+    let (up, up_rows) = add::<M, Ours<ThreadUp>>(&mut probes, &tables, &stand, 1);
+    let (smp, smp_rows) = add::<M, Ours<ThreadSmp>>(&mut probes, &tables, &stand, 2);
+    let (bare, bare_rows) = add::<M, bare::Bare>(&mut probes, &tables, &stand, 3);
+    let loaded = BackgroundLoad::Loaded;
+    under::<M, Ours<Fiber>>(&mut probes, &stand, fiber.name, loaded, &fiber_rows);
+    under::<M, Ours<ThreadUp>>(&mut probes, &stand, up.name, loaded, &up_rows);
+    under::<M, Ours<ThreadSmp>>(&mut probes, &stand, smp.name, loaded, &smp_rows);
+    under::<M, bare::Bare>(&mut probes, &stand, bare.name, loaded, &bare_rows);
+    let residuals = [fiber, up, smp, bare];
     probes.after(move |context| {
         let mut stand = stand.borrow_mut();
         stand.end_load();
@@ -161,16 +165,18 @@ impl Tables {
 /// The rows of one quantity: by load, then by caches.
 type RowOf = [[Slot; 2]; 2];
 
-/// Adds the probes of one executive: idle, then what has no variants, then loaded.
+/// For each scenario of a group, and each of its quantities, the rows.
+type GroupRows = (scenario::Group, Vec<Vec<RowOf>>);
+
+/// Adds the rows of one executive, and its probes without load: the scenarios, then what has no variants.
 fn add<M: Machine + Clone + Sync + 'static, P: Port>(
     probes: &mut Probes<M>,
     tables: &Tables,
     stand: &Rc<RefCell<Stand>>,
     executive: usize,
-) -> Residual {
+) -> (Residual, Vec<GroupRows>) {
     let name = EXECUTIVES[executive].1;
-    // For each group its scenarios, and for each quantity the rows: by load, then by caches.
-    let groups: Vec<(scenario::Group, Vec<Vec<RowOf>>)> = scenario::groups::<P>()
+    let groups: Vec<GroupRows> = scenario::groups::<P>()
         .into_iter()
         .zip(&tables.groups)
         .map(|(group, table)| {
@@ -183,36 +189,7 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
             (group, rows)
         })
         .collect();
-    let under = |probes: &mut Probes<M>, load: BackgroundLoad| {
-        for (cache_index, cache) in Cache::ALL.into_iter().enumerate() {
-            for (group, rows) in &groups {
-                for (scenario, rows) in group.scenarios.iter().zip(rows) {
-                    let slots: Vec<Slot> = rows.iter().map(|row| row[load as usize][cache_index]).collect();
-                    let names: Vec<&str> = scenario.quantities.iter().map(|quantity| quantity.segment).collect();
-                    let what = format!(
-                        "executive, {name}: {} {} {} {}",
-                        group.segment.replace('_', " "),
-                        names.join(" "),
-                        cache.segment(),
-                        load.segment()
-                    );
-                    let (stand, run) = (Rc::clone(stand), scenario.run);
-                    probes.several(Setting::AsStarted, slots.clone(), move |context| {
-                        begin::<M, P>(context, &what);
-                        let mut stand = stand.borrow_mut();
-                        let bench = match stand.under(load) {
-                            Ok(bench) => bench,
-                            Err(absent) => return context.absent_all(slots, &absent),
-                        };
-                        for (slot, found) in slots.into_iter().zip(run(bench, cache)) {
-                            context.enter(slot, found.and_then(|series| series.reading(cache, bench)));
-                        }
-                    });
-                }
-            }
-        }
-    };
-    under(probes, BackgroundLoad::Idle);
+    under::<M, P>(probes, stand, name, BackgroundLoad::Idle, &groups);
     for longest in scenario::longest::<P>(executive == POLLS) {
         let (stand, what) = (Rc::clone(stand), format!("executive, {name}: interrupt latency {}", longest.segment));
         probes.one(Setting::AsStarted, tables.latency[executive], longest.row, move |context| {
@@ -234,9 +211,46 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
             });
         }
     }
-    under(probes, BackgroundLoad::Loaded);
     let hot_idle = |scenario: usize, quantity: usize| groups[0].1[scenario][quantity][0][0];
-    Residual { name, split: [0, 1, 2, 3].map(|t| hot_idle(0, t)), sum: hot_idle(1, 0) }
+    let residual = Residual { name, split: [0, 1, 2, 3].map(|t| hot_idle(0, t)), sum: hot_idle(1, 0) };
+    (residual, groups)
+}
+
+/// The probes of one executive under this load. The load takes long to begin, so all executives are measured under it one after the other.
+fn under<M: Machine + Clone + Sync + 'static, P: Port>(
+    probes: &mut Probes<M>,
+    stand: &Rc<RefCell<Stand>>,
+    name: &str,
+    load: BackgroundLoad,
+    groups: &[GroupRows],
+) {
+    for (cache_index, cache) in Cache::ALL.into_iter().enumerate() {
+        for (group, rows) in groups {
+            for (scenario, rows) in group.scenarios.iter().zip(rows) {
+                let slots: Vec<Slot> = rows.iter().map(|row| row[load as usize][cache_index]).collect();
+                let names: Vec<&str> = scenario.quantities.iter().map(|quantity| quantity.segment).collect();
+                let what = format!(
+                    "executive, {name}: {} {} {} {}",
+                    group.segment.replace('_', " "),
+                    names.join(" "),
+                    cache.segment(),
+                    load.segment()
+                );
+                let (stand, run) = (Rc::clone(stand), scenario.run);
+                probes.several(Setting::AsStarted, slots.clone(), move |context| {
+                    begin::<M, P>(context, &what);
+                    let mut stand = stand.borrow_mut();
+                    let bench = match stand.under(load) {
+                        Ok(bench) => bench,
+                        Err(absent) => return context.absent_all(slots, &absent),
+                    };
+                    for (slot, found) in slots.into_iter().zip(run(bench, cache)) {
+                        context.enter(slot, found.and_then(|series| series.reading(cache, bench)));
+                    }
+                });
+            }
+        }
+    }
 }
 
 /// What a reader must know of the word *loaded*: verified where the load kept half of its own speed all the time.

@@ -180,17 +180,12 @@ impl<'t> Experiment<'t> {
             "Each process computes {BEFORE} in each of two threads and then has the board for {HOLD}, during which it reads once and \
              writes twice. Label 100 of the note is priority 99 here. The event is fired on the same CPU at priority {FIRING}."
         ));
-        let rounds = match context.effort {
-            Effort::Quick => ROUNDS_QUICK,
-            Effort::Normal => ROUNDS,
-            Effort::Thorough => ROUNDS_THOROUGH,
-        };
-        if rounds < PEAK_SAMPLES_LEAST as u64 {
+        if events(context.effort, 1) < PEAK_SAMPLES_LEAST as u64 {
             context.remark_once(format!(
                 "Steps in a distribution are looked for from {PEAK_SAMPLES_LEAST} events on: `--thorough` takes {ROUNDS_THOROUGH}."
             ));
         }
-        let rounds = rounds.div_ceil(sheet_rounds.max(1));
+        let rounds = events(context.effort, sheet_rounds);
         Self { program: context.program.clone(), cpu: context.cpu.0, rounds, timebase }
     }
 
@@ -295,9 +290,7 @@ impl<'t> Experiment<'t> {
         if let Some(absent) = policy_refused(&guard) {
             return Err(absent);
         }
-        // All of them one after the other, and a quarter.
-        let needed = (BEFORE + BEFORE + HOLD) * (i64::try_from(processes.len()).unwrap_or(1) * 5);
-        let needed = Nanos::new(needed.count() / 4);
+        let needed = needed(processes.len());
         for round in 0..self.rounds {
             let begun = Host.monotonic();
             let mut counted = self.timebase.now();
@@ -328,6 +321,22 @@ impl<'t> Experiment<'t> {
         }
         Ok(samples)
     }
+}
+
+/// What so many processes need for an event: all of them one after the other, and a quarter.
+fn needed(processes: usize) -> Nanos {
+    let all = (BEFORE + BEFORE + HOLD) * (i64::try_from(processes).unwrap_or(1) * 5);
+    Nanos::new(all.count() / 4)
+}
+
+/// How many events a cell has in each of so many rounds of the sheet.
+fn events(effort: Effort, sheet_rounds: u64) -> u64 {
+    let events = match effort {
+        Effort::Quick => ROUNDS_QUICK,
+        Effort::Normal => ROUNDS,
+        Effort::Thorough => ROUNDS_THOROUGH,
+    };
+    events.div_ceil(sheet_rounds.max(1))
 }
 
 /// Looks until it is so; `false` if it is not for too long.
@@ -393,5 +402,22 @@ impl Drop for Processes<'_> {
         let mut children: Vec<_> = self.all.iter_mut().filter_map(|process| process.child.as_mut()).collect();
         children.iter_mut().for_each(|child| drop(child.kill()));
         children.iter_mut().for_each(|child| drop(child.wait()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_events_of_all_cells_fit_the_time_of_the_chapter() {
+        for (effort, sheet_rounds) in [(Effort::Quick, SHEET_ROUNDS_QUICK), (Effort::Normal, SHEET_ROUNDS)] {
+            let sheet_rounds = sheet_rounds as i64;
+            let each = sheet_rounds * i64::try_from(events(effort, sheet_rounds as u64)).expect("few");
+            let of = |processes: usize| (needed(processes) + REST) * each;
+            let equal: Nanos = ROWS.iter().map(|labels| of(labels.len())).sum();
+            let all = (equal + of(3)) * i64::try_from(Protocol::ALL.len()).expect("few") + of(1) * 2;
+            assert!(all <= effort.chapter_budget(), "{}: {all}", effort.name());
+        }
     }
 }

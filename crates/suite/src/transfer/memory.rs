@@ -50,7 +50,9 @@ const WINDOW: Bytes = Bytes::mib(4);
 /// Shares of the chapter's time that are spent on samples; what memory takes to become present comes on top.
 const SHARE: f64 = 0.22;
 const BEYOND_SHARE: f64 = 0.05;
-/// Rounds of the sheet that go through it.
+/// Rounds of a quick sheet that sweep by block size; else all do.
+const BLOCK_ROUNDS_QUICK: usize = 3;
+/// Rounds of the sheet that go beyond the caches.
 const BEYOND_ROUNDS: usize = 5;
 /// Once this share of the chapter's time has passed, no more memory is made present.
 const TIME_MOST: f64 = 1.0;
@@ -169,6 +171,12 @@ fn measure_blocks<M: Machine + Clone + Sync>(
     timebase: &Timebase<Host>,
     sweeps: &[Sweep],
 ) {
+    // Making the memory present takes longer than a quick sweep, so not every round does it.
+    let rounds = context.rounds as usize;
+    let in_these = if context.effort == Effort::Quick { BLOCK_ROUNDS_QUICK.min(rounds) } else { rounds };
+    if context.turns(in_these) == 0 {
+        return context.elsewhere(sweeps.iter().flat_map(|sweep| sweep.blocks.into_iter().chain(sweep.fit.all())));
+    }
     let mut cells = Vec::new();
     let mut arenas = Vec::new();
     for pages in PAGES {
@@ -196,8 +204,10 @@ fn measure_blocks<M: Machine + Clone + Sync>(
             }
         }
     }
-    let rounds = repeats::rounds(context);
-    let span = context.share(SHARE / (cells.len().max(1) * rounds) as f64);
+    let rounds = repeats::all(context.effort).div_ceil(in_these);
+    // The share of all rounds, in those that sweep.
+    let share = SHARE * f64::from(context.rounds) / in_these as f64;
+    let span = context.share(share / (cells.len().max(1) * rounds) as f64);
     let complete =
         repeats::in_turns(context, "memory by block size and pages", rounds, cells.len(), |context, turn| {
             let cell = &mut cells[turn.candidate];

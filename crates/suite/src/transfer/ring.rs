@@ -38,6 +38,8 @@ const RING: Bytes = Bytes::mib(16);
 const SOURCE: Bytes = Bytes::mib(4);
 /// The least number of blocks that one sample hands over.
 const BLOCKS_LEAST: u64 = 4;
+/// Blocks by which the time of a hand-over is found.
+const TRIED: u64 = 64;
 /// The share of the chapter's time; one half is the copies that the ring is compared with.
 const SHARE: f64 = 0.2;
 /// The longest sleep of a thread before it looks at the ring again.
@@ -159,7 +161,9 @@ struct Buffers {
 struct Cell {
     notify: usize,
     buffers: usize,
+    /// How many a repeat copies and hands to a consumer that polls; and to one that sleeps, which takes longer for each.
     blocks: u64,
+    asleep: u64,
     rates: Vec<f64>,
     of_copy: Vec<f64>,
     polled_of_copy: Vec<f64>,
@@ -195,6 +199,7 @@ fn measure<M: Machine + Clone + Sync>(
             notify,
             buffers,
             blocks: 0,
+            asleep: 0,
             rates: Vec::new(),
             of_copy: Vec::new(),
             polled_of_copy: Vec::new(),
@@ -249,18 +254,23 @@ impl Buffers {
         if cell.blocks == 0 {
             cell.blocks =
                 repeats::tuned(timebase, span, |blocks| copy(&mut self.ring, source, blocks)).max(BLOCKS_LEAST);
+            // The waking weighs most where blocks are small; then a few show it.
+            let tried = cell.blocks.min(TRIED);
+            let took = hand_over(timebase, &self.ring, source, tried, consumer_cpu, Waits::Asleep)?;
+            let fit = (tried * span.count().unsigned_abs()).checked_div(took.count().unsigned_abs());
+            cell.asleep = fit.unwrap_or(cell.blocks).clamp(BLOCKS_LEAST, cell.blocks);
         }
-        let bytes = Bytes(length as u64 * cell.blocks);
         let [mut copied, mut handed, mut polled] = [None; 3];
         for turn in 0..3 {
             match (turn + round) % 3 {
                 0 => copied = Some(repeats::timed(timebase, || copy(&mut self.ring, source, cell.blocks))),
-                1 => handed = Some(hand_over(timebase, &self.ring, source, cell.blocks, consumer_cpu, Waits::Asleep)?),
+                1 => handed = Some(hand_over(timebase, &self.ring, source, cell.asleep, consumer_cpu, Waits::Asleep)?),
                 _ if !is_its_own => {}
                 _ => polled = Some(hand_over(timebase, &self.ring, source, cell.blocks, consumer_cpu, Waits::Polling)?),
             }
         }
-        let [copied, handed, polled] = [copied, handed, polled].map(|took| took.map(|took| rate(bytes, took)));
+        let of = |blocks: u64, took: Option<Nanos>| took.map(|took| rate(Bytes(length as u64 * blocks), took));
+        let [copied, handed, polled] = [of(cell.blocks, copied), of(cell.asleep, handed), of(cell.blocks, polled)];
         cell.rates.extend(handed);
         cell.of_copy.extend(handed.zip(copied).map(|(handed, copied)| handed / copied));
         cell.polled_of_copy.extend(polled.zip(copied).map(|(polled, copied)| polled / copied));

@@ -2,6 +2,7 @@
 //!
 //! Every sheet here is taken in virtual time: it is the same in every run, and no other load of the computer shows in it.
 
+mod budget;
 mod conditions;
 mod disturbed;
 mod executive;

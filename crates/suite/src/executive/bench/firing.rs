@@ -13,6 +13,8 @@ use crate::executive::port::{Calls, InterruptTrigger, Port};
 
 /// How often a source that rests looks whether it is to fire.
 const PERIOD: Nanos = Nanos::from_micros(60);
+/// Looks without an order before one that polls rests: some milliseconds.
+const LOOKS_MOST: u32 = 50_000;
 /// Rests of a rehearsal, and how long each is.
 const RESTS_MOST: u32 = 50;
 const REST: Nanos = Nanos::from_millis(1);
@@ -47,7 +49,7 @@ pub(crate) struct FiringThread {
 pub(crate) enum Waiting {
     /// It sleeps between looks: gentle, for latencies.
     Rests,
-    /// It polls: quick, for rates.
+    /// It polls: quick, for rates. It rests, too, when no order comes, for a run that is over must get a CPU to end on.
     Polls,
 }
 
@@ -76,17 +78,19 @@ impl FiringThread {
             let _ = Host.set_affinity(&CpuSet(vec![cpu]));
             let _ = Host.set_policy(Policy::Fifo(PRIORITY));
             let _ = placed.send(());
-            let mut fired = 0;
+            let (mut fired, mut looks) = (0, 0_u32);
             // Relaxed: the join that follows orders the rest.
             while !orders.ended.load(Ordering::Relaxed) {
-                match waiting {
-                    Waiting::Rests => drop(Host.sleep_until(Host.monotonic() + PERIOD)),
-                    Waiting::Polls => Host.relax(),
+                looks = looks.saturating_add(1);
+                if waiting == Waiting::Polls && looks < LOOKS_MOST {
+                    Host.relax();
+                } else {
+                    Host.sleep_until(Host.monotonic() + PERIOD);
                 }
                 // Acquire pairs with the Release in `arm`.
                 let armed = orders.armed.load(Ordering::Acquire);
                 if armed > fired {
-                    fired = armed;
+                    (fired, looks) = (armed, 0);
                     board.mark(0, clock.stamp());
                     interrupt.fire();
                 }

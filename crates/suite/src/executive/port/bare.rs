@@ -362,6 +362,8 @@ impl Calls<Bare> for BareCalls {
     }
 
     fn stop(&self) -> impl Future<Output = ()> {
+        // By the task, for those that go on yielding would keep whoever is told from its CPU. Relaxed, as in `go_on`.
+        self.shared.ending.store(true, Ordering::Relaxed);
         let _ = self.stop.send(());
         ready(())
     }
