@@ -1563,13 +1563,17 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__run)
-            opts="-h --set --allow --quiet --help"
+            opts="-h --set --as --best --allow --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

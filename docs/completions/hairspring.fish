@@ -156,11 +156,11 @@ json\t'JSON, as `hairspring schema` describes it'
 html\t'One self-contained page with plots'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l until-no -d 'End as soon as an answer is no'
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l for -d 'The job, as `hairspring can` takes it. Its median is what settings are judged by' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l for -d 'The job: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs. Of several requirements the strictest counts, and its median is what settings are judged by' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l allow -d 'Try settings beyond the program' -r -f -a "machine\t'Settings of the whole machine; each is restored behind its turn, and also after SIGKILL'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l turn -d 'Length of each turn' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l seed -d 'Decides the order of the turns, to repeat a run' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l format -d 'Format of the report' -r -f -a "text\t''
+complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l for -d 'The job: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs. Of several requirements the strictest counts, and its median is what settings are judged by' -r
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l card -d 'Card with its rate, for instance virtual:4ch,14bit,40MS/s; may be repeated' -r
@@ -326,7 +326,9 @@ thread-smp\t'Threads on all CPUs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -l out -d 'Write the trace to this file: as a value change dump (.vcd) or as trace events (.json) [default: a table on the standard output]' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l set -d 'Settings and their values, for instance idle=off,policy=fifo:80,cpu=1. `hairspring settings` lists them. May be repeated' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l as -d 'Settings that a job needs: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l allow -d 'Permit changes beyond the program' -r -f -a "machine\t'Settings of the whole machine, until the program has ended'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l best -d 'Settings that the last `hairspring doctor` has confirmed on this machine. A value of --set counts before these and those of --as'
 complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l quiet -d 'Do not report on standard error what was set'
 complete -c hairspring -n "__fish_hairspring_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand settings" -l format -d 'Format of the output' -r -f -a "text\t''

@@ -52,9 +52,10 @@ struct Group {
     in_whole_run: bool,
 }
 
-const GROUPS: [Group; 4] = [
+const GROUPS: [Group; 5] = [
     Group { name: "general", proofs: PROOFS, in_whole_run: true },
     Group { name: "laws", proofs: laws::PROOFS, in_whole_run: true },
+    Group { name: "settings", proofs: SETTINGS, in_whole_run: true },
     Group { name: "comparisons", proofs: COMPARISONS, in_whole_run: false },
     Group { name: "mutants", proofs: mutants::PROOFS, in_whole_run: false },
 ];
@@ -86,6 +87,23 @@ fn report_file(date: &str, only: &[String]) -> Option<String> {
         _ => None,
     }
 }
+
+/// What changes the machine for a moment.
+const SETTINGS: &[Proof] = &[
+    Proof {
+        name: "undo",
+        claim: "Of a hundred commands that change settings of the machine and are killed at random moments, half of them with the \
+                process that watches over them, each leaves the machine as it was: every file of the catalogue shows what it showed.",
+        command: &["undo", "--count", "100"],
+        limit_s: 600,
+    },
+    Proof {
+        name: "run",
+        claim: "Where cyclictest is installed: under `hairspring run --set idle=off` its median is at most 60 % of the plain one.",
+        command: &["run", "--seconds", "5"],
+        limit_s: 120,
+    },
+];
 
 /// Hours on a machine that does nothing else, so only when they are named.
 const COMPARISONS: &[Proof] = &[
@@ -435,7 +453,7 @@ mod tests {
     #[test]
     fn a_group_is_chosen_by_its_name_and_only_a_whole_one_has_a_report_of_its_own() {
         let only = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(choose(&[]).unwrap().len(), PROOFS.len() + laws::PROOFS.len());
+        assert_eq!(choose(&[]).unwrap().len(), PROOFS.len() + laws::PROOFS.len() + SETTINGS.len());
         assert_eq!(choose(&only(&["laws"])).unwrap().len(), laws::PROOFS.len());
         let [first, second] = [laws::PROOFS[0].name, PROOFS[0].name];
         let chosen = choose(&only(&[first, second, first])).unwrap();

@@ -193,6 +193,12 @@ pub trait Machine {
         Instant::from_monotonic(self.read(Clock::Monotonic))
     }
 
+    /// How long the machine has been suspended since it was started, by two readings that are some nanoseconds apart. 0 on Windows, whose
+    /// monotonic clock goes on.
+    fn suspended(&self) -> Nanos {
+        self.read(Clock::Boottime) - self.read(Clock::Monotonic)
+    }
+
     /// The step of [`Clock::Monotonic`]. A reading can lag its true time by up to one step, and the difference of two readings can be wrong
     /// by one step.
     fn clock_step(&self) -> Nanos {

@@ -1,16 +1,18 @@
-//! [`Choice`]: a tunable with a value, as people write it: `idle=off`, `policy=fifo:80`, `cpu=0+2`.
+//! [`Choice`]: a tunable with a value, as people write it: `idle=off`, `policy=fifo:80`, `cpu=0+2`, `disk-scheduler:sda=none`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use hairspring_machine::{Cpu, CpuSet, Nanos, Policy};
 
-use crate::catalogue::{CATALOGUE, Interface, Tunable};
+use crate::catalogue::{Interface, Tunable};
 
 /// A tunable and the value chosen for it.
 #[derive(Clone, Debug)]
 pub struct Choice {
     tunable: &'static Tunable,
+    /// The one file of several that is meant, by what the pattern's last `*` stands for.
+    only: Option<String>,
     text: String,
     pub(crate) value: Value,
 }
@@ -23,6 +25,10 @@ pub(crate) enum Value {
     Cpus(CpuSet),
     Nice(i32),
     IdleUs(u32),
+    PriorityLimit(u64),
+    /// In bytes; none is no limit.
+    LockLimit(Option<u64>),
+    NoHugePages(bool),
     /// What is written to files. The kernel decides whether it is a value.
     File(String),
 }
@@ -36,6 +42,8 @@ pub enum ChoiceError {
     Unknown(String, Option<&'static str>),
     /// The setting is advice: it cannot be applied here. The text says how to apply it.
     Advice(&'static str, &'static str),
+    /// The setting is one, not one of several.
+    NotSeveral(&'static str, String),
     /// The setting takes other values.
     Value(&'static str, String, &'static str),
 }
@@ -52,6 +60,9 @@ impl fmt::Display for ChoiceError {
                 }
             }
             Self::Advice(id, how) => write!(f, "`{id}` cannot be set for a program: {how}"),
+            Self::NotSeveral(id, only) => {
+                write!(f, "`{id}:{only}` names one of several, and `{id}` is only one: write {id}=VALUE")
+            }
             Self::Value(id, value, values) => write!(f, "`{value}` is no value for `{id}`: it takes {values}"),
         }
     }
@@ -69,11 +80,26 @@ impl Choice {
     pub fn value(&self) -> &str {
         &self.text
     }
+
+    /// Which files take the value; none if the setting is no file.
+    pub fn files(&self) -> Option<String> {
+        let Interface::Files(pattern) = self.tunable.interface else { return None };
+        match (&self.only, pattern.rsplit_once('*')) {
+            (Some(only), Some((before, after))) => Some(format!("{before}{only}{after}")),
+            _ => Some(pattern.to_owned()),
+        }
+    }
+
+    /// Whether both are values for the same thing.
+    pub(crate) fn replaces(&self, other: &Self) -> bool {
+        self.tunable.id == other.tunable.id && self.only == other.only
+    }
 }
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.tunable.id, self.text)
+        let colon = if self.only.is_some() { ":" } else { "" };
+        write!(f, "{}{colon}{}={}", self.tunable.id, self.only.as_deref().unwrap_or_default(), self.text)
     }
 }
 
@@ -82,14 +108,24 @@ impl FromStr for Choice {
 
     fn from_str(text: &str) -> Result<Self, ChoiceError> {
         let (id, value) = text.split_once('=').ok_or_else(|| ChoiceError::NoValue(text.to_owned()))?;
+        let (id, only) = id.split_once(':').map_or((id, None), |(id, only)| (id, Some(only)));
         let tunable = Tunable::find(id).ok_or_else(|| ChoiceError::Unknown(id.to_owned(), nearest(id)))?;
         let understood = match tunable.interface {
             Interface::Advice(how) => return Err(ChoiceError::Advice(tunable.id, how)),
             Interface::Files(_) => file_value(value),
             Interface::Call(_) => call_value(tunable.id, value),
         };
+        if let Some(only) = only {
+            let several = matches!(tunable.interface, Interface::Files(pattern) if pattern.contains('*'));
+            // A part of a name: it cannot lead out of the folder that the pattern names.
+            let name = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+            if !several || only.is_empty() || !only.chars().all(name) {
+                return Err(ChoiceError::NotSeveral(tunable.id, only.to_owned()));
+            }
+        }
         let wrong = || ChoiceError::Value(tunable.id, value.to_owned(), tunable.values);
-        Ok(Self { tunable, text: value.to_owned(), value: understood.ok_or_else(wrong)? })
+        let only = only.map(str::to_owned);
+        Ok(Self { tunable, only, text: value.to_owned(), value: understood.ok_or_else(wrong)? })
     }
 }
 
@@ -108,6 +144,14 @@ fn call_value(id: &str, text: &str) -> Option<Value> {
             cpus.map(|cpus| Value::Cpus(CpuSet(cpus)))
         }
         "nice" => text.parse().ok().filter(|nice| (-20..=19).contains(nice)).map(Value::Nice),
+        "rtprio-limit" => text.parse().ok().filter(|limit| *limit <= 99).map(Value::PriorityLimit),
+        "memlock-limit" if text == "unlimited" => Some(Value::LockLimit(None)),
+        "memlock-limit" => text.parse().ok().map(|bytes| Value::LockLimit(Some(bytes))),
+        "no-huge-pages" => match text {
+            "yes" => Some(Value::NoHugePages(true)),
+            "no" => Some(Value::NoHugePages(false)),
+            _ => None,
+        },
         "idle" if text == "off" => Some(Value::IdleUs(0)),
         "idle" => {
             let span = span(text)?.count();
@@ -133,7 +177,7 @@ fn span(text: &str) -> Option<Nanos> {
 
 /// The id that differs from this one least: at most two letters changed, left out or added.
 fn nearest(id: &str) -> Option<&'static str> {
-    let near = CATALOGUE.iter().map(|tunable| (strsim::levenshtein(id, tunable.id), tunable.id)).min()?;
+    let near = Tunable::all().map(|tunable| (strsim::levenshtein(id, tunable.id), tunable.id)).min()?;
     (near.0 <= 2).then_some(near.1)
 }
 
@@ -158,7 +202,12 @@ mod tests {
             ("cpu=0+2", cpus(&[0, 2])),
             ("slack=1us", Value::Slack(Nanos::from_micros(1))),
             ("nice=-5", Value::Nice(-5)),
+            ("rtprio-limit=99", Value::PriorityLimit(99)),
+            ("memlock-limit=unlimited", Value::LockLimit(None)),
+            ("memlock-limit=4096", Value::LockLimit(Some(4096))),
+            ("no-huge-pages=yes", Value::NoHugePages(true)),
             ("rt-throttling=-1", Value::File("-1".to_owned())),
+            ("disk-scheduler:sda=none", Value::File("none".to_owned())),
         ] {
             assert_eq!(value(text), Ok(expected), "{text}");
         }
@@ -179,6 +228,11 @@ mod tests {
             ("swappiness=", "is no value"),
             ("swappiness=1\n2", "is no value"),
             ("firmware=x", "cannot be set for a program"),
+            ("rtprio-limit=100", "it takes 0..99"),
+            ("swappiness:1=10", "`swappiness` is only one"),
+            ("idle:1=off", "`idle` is only one"),
+            ("disk-scheduler:=none", "names one of several"),
+            ("disk-scheduler:../x=none", "names one of several"),
         ] {
             let error = value(text).expect_err(text);
             assert!(error.contains(says), "{text}: {error}");
@@ -186,9 +240,18 @@ mod tests {
     }
 
     #[test]
+    fn one_file_of_several_can_be_named() {
+        let files = |text: &str| text.parse::<Choice>().expect("a choice").files();
+        assert_eq!(files("idle-state:2=1").as_deref(), Some("/sys/devices/system/cpu/cpu*/cpuidle/state2/disable"));
+        assert_eq!(files("interrupt-cpus:41=0").as_deref(), Some("/proc/irq/41/smp_affinity_list"));
+        assert_eq!(files("swappiness=10").as_deref(), Some("/proc/sys/vm/swappiness"));
+        assert_eq!(files("idle=off"), None);
+    }
+
+    #[test]
     fn every_setting_that_can_be_applied_is_understood() {
-        for tunable in CATALOGUE.iter().filter(|tunable| matches!(tunable.interface, Interface::Call(_))) {
-            let some = ["1us", "fifo:1", "1", "off"].iter().any(|text| call_value(tunable.id, text).is_some());
+        for tunable in Tunable::all().filter(|tunable| matches!(tunable.interface, Interface::Call(_))) {
+            let some = ["1us", "fifo:1", "1", "off", "yes"].iter().any(|text| call_value(tunable.id, text).is_some());
             assert!(some, "{} takes no value", tunable.id);
         }
     }

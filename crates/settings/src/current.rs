@@ -1,13 +1,22 @@
 //! The value of a setting now: of the calling thread, of the machine.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hairspring_machine::{Host, Machine, Policy};
+use rustix::process::{Resource, getrlimit};
 
 use crate::catalogue::{Interface, Tunable};
 use crate::files;
 use crate::idle::IdleLatency;
+
+/// The files of a setting on the machine whose files lie under `root`; none of a setting that is no file, or that this machine has not.
+pub fn files_of(root: &Path, tunable: &Tunable) -> Vec<PathBuf> {
+    match tunable.interface {
+        Interface::Files(pattern) => files::expand(root, pattern),
+        Interface::Call(_) | Interface::Advice(_) => Vec::new(),
+    }
+}
 
 /// The value of a setting, as [`Choice`](crate::Choice) would write it: of the calling thread, or of the machine whose files lie under
 /// `root`. Files that differ are listed, each value once.
@@ -18,9 +27,9 @@ pub fn current(root: &Path, tunable: &Tunable) -> io::Result<String> {
     match tunable.interface {
         Interface::Advice(_) => Err(io::ErrorKind::Unsupported.into()),
         Interface::Call(_) => of_thread(tunable.id),
-        Interface::Files(pattern) => {
+        Interface::Files(_) => {
             let values: io::Result<Vec<String>> =
-                files::expand(root, pattern).iter().map(|path| files::read(path)).collect();
+                files_of(root, tunable).iter().map(|path| files::read(path)).collect();
             let mut values = values?;
             values.sort();
             values.dedup();
@@ -40,6 +49,12 @@ fn of_thread(id: &str) -> io::Result<String> {
         }),
         "cpu" => Ok(Host.affinity().0.iter().map(|cpu| cpu.0.to_string()).collect::<Vec<_>>().join("+")),
         "nice" => Ok(rustix::process::getpriority_process(None)?.to_string()),
+        "rtprio-limit" => Ok(limit(Resource::Rtprio)),
+        "memlock-limit" => Ok(limit(Resource::Memlock)),
+        "no-huge-pages" => {
+            let are_off = rustix::thread::transparent_huge_pages_are_disabled()?;
+            Ok(if are_off { "yes" } else { "no" }.to_owned())
+        }
         "idle" => Ok(match IdleLatency::in_force()? {
             Some(0) => "off".to_owned(),
             Some(most_us) => format!("{most_us}us"),
@@ -49,14 +64,18 @@ fn of_thread(id: &str) -> io::Result<String> {
     }
 }
 
+/// What the program may have now.
+fn limit(resource: Resource) -> String {
+    getrlimit(resource).current.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CATALOGUE;
 
     #[test]
     fn every_call_has_a_value_on_this_machine_or_a_reason() {
-        for tunable in CATALOGUE.iter().filter(|tunable| matches!(tunable.interface, Interface::Call(_))) {
+        for tunable in Tunable::all().filter(|tunable| matches!(tunable.interface, Interface::Call(_))) {
             match current(Path::new("/"), tunable) {
                 Ok(value) => assert!(!value.is_empty(), "{}", tunable.id),
                 Err(error) => assert_ne!(error.kind(), io::ErrorKind::Unsupported, "{}", tunable.id),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The most files that one pattern may name: CPUs, policies and disks of the largest machines.
 const FILES_MAX: usize = 65_536;
 
-/// The files that a pattern names, sorted. At most one part of the path has one `*` in it, which stands for any text.
+/// The files that a pattern names, sorted. A part of the path may have one `*` in it, which stands for any text.
 pub(crate) fn expand(root: &Path, pattern: &str) -> Vec<PathBuf> {
     let mut paths = vec![root.to_owned()];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -19,11 +19,10 @@ pub(crate) fn expand(root: &Path, pattern: &str) -> Vec<PathBuf> {
                 .flatten()
                 .take(FILES_MAX)
                 .filter_map(|entry| {
-                    let name = entry.ok()?.file_name();
-                    let middle = name.to_str()?.strip_prefix(before)?.strip_suffix(after)?.len();
-                    (middle > 0).then_some(name)
+                    let entry = entry.ok()?;
+                    let middle = entry.file_name().to_str()?.strip_prefix(before)?.strip_suffix(after)?.len();
+                    (middle > 0).then(|| entry.path())
                 })
-                .map(|name| paths[0].join(name))
                 .collect(),
         };
     }
@@ -36,8 +35,9 @@ pub(crate) fn expand(root: &Path, pattern: &str) -> Vec<PathBuf> {
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let text = text.trim_end_matches('\n');
-    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(chosen, _)| chosen);
-    Ok(chosen.unwrap_or(text).to_owned())
+    // The preemption model has round ones.
+    let within = |[open, close]: [char; 2]| text.split_once(open)?.1.split_once(close).map(|(chosen, _)| chosen);
+    Ok(within(['[', ']']).or_else(|| within(['(', ')'])).unwrap_or(text).to_owned())
 }
 
 /// Writes a value, as the kernel takes it: in one call, to a file that exists.
@@ -56,9 +56,13 @@ mod tests {
     fn a_value_is_read_without_line_end_and_from_between_brackets() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("f");
-        for (text, value) in
-            [("950000\n", "950000"), ("always [madvise] never\n", "madvise"), ("", ""), ("a b\n", "a b")]
-        {
+        for (text, value) in [
+            ("950000\n", "950000"),
+            ("always [madvise] never\n", "madvise"),
+            ("", ""),
+            ("a b\n", "a b"),
+            ("none voluntary (full)\n", "full"),
+        ] {
             fs::write(&file, text).expect("written");
             assert_eq!(read(&file).expect("readable"), value);
         }
@@ -79,6 +83,7 @@ mod tests {
         };
         assert_eq!(names("/cpufreq/policy*/governor"), ["cpufreq/policy0/governor", "cpufreq/policy12/governor"]);
         assert_eq!(names("/cpufreq/policy12/governor"), ["cpufreq/policy12/governor"]);
+        assert_eq!(names("/cpu*/policy*2/governor"), ["cpufreq/policy12/governor"], "two parts with a star");
         assert!(names("/nothing/*/x").is_empty());
         assert!(names("/cpufreq/policy0").is_empty(), "a folder holds no value");
     }

@@ -125,7 +125,7 @@ pub enum ChangesError {
     /// The file is missing or refuses the value.
     File(PathBuf, String, io::Error),
     /// The pattern names no file on this machine.
-    NoSuchFile(&'static str),
+    NoSuchFile(String),
 }
 
 impl fmt::Display for ChangesError {
@@ -137,14 +137,27 @@ impl fmt::Display for ChangesError {
                     "change settings of the machine: process {pid} (`{command}`) has changed some; wait until it ends"
                 )
             }
-            Self::Journal(path, error) => write!(f, "write the undo journal {}: {error}", path.display()),
-            Self::File(path, value, error) => write!(f, "write `{value}` to {}: {error}", path.display()),
+            Self::Journal(path, error) => {
+                write!(f, "write the undo journal {}: {error}{}", path.display(), remedy(error))
+            }
+            Self::File(path, value, error) => {
+                write!(f, "write `{value}` to {}: {error}{}", path.display(), remedy(error))
+            }
             Self::NoSuchFile(pattern) => write!(f, "change {pattern}: this machine has no such file"),
         }
     }
 }
 
+/// What grants a permission that is missing.
+fn remedy(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::PermissionDenied { " (run the same command with sudo)" } else { "" }
+}
+
 impl std::error::Error for ChangesError {}
+
+/// Pairs of files of which the kernel sets the second to 0 when the first is written. Writing 0 to the first changes nothing: only the
+/// second, written back, ends it.
+const PAIRS: [(&str, &str); 2] = [("dirty_bytes", "dirty_ratio"), ("dirty_background_bytes", "dirty_background_ratio")];
 
 /// Changes of the machine that are undone by [`restore`](Changes::restore), when this is dropped, or by the next process that calls
 /// [`begin`](Changes::begin) or [`restore_leftovers`](Changes::restore_leftovers).
@@ -207,37 +220,64 @@ impl Changes {
         }
     }
 
-    /// Writes a value to all files that the pattern names. Files that hold it already are left alone. Returns each file with what it
-    /// showed before and shows now.
+    /// Writes a value to all files that the pattern names. Files that hold it already are left alone, and so are those that refuse it, if
+    /// there are others that take it: managed interrupts, for instance. No file is written whose old value cannot be read. Returns each
+    /// file with what it showed before and shows now.
     ///
     /// # Errors
-    /// The pattern names no file, a file refuses the value, or the journal cannot be written. What was changed until then is in the
-    /// journal.
-    pub fn set(&mut self, pattern: &'static str, value: &str) -> Result<Vec<(PathBuf, String, String)>, ChangesError> {
+    /// The pattern names no file, every file refuses the value, a file cannot be read, or the journal cannot be written. What was changed
+    /// until then is in the journal.
+    pub fn set(&mut self, pattern: &str, value: &str) -> Result<Vec<(PathBuf, String, String)>, ChangesError> {
         let paths = files::expand(&self.root, pattern);
         if paths.is_empty() {
-            return Err(ChangesError::NoSuchFile(pattern));
+            return Err(ChangesError::NoSuchFile(pattern.to_owned()));
         }
         let mut changed = Vec::new();
+        let (mut refusal, mut taken) = (None, false);
         for path in paths {
             let refused = |error| ChangesError::File(path.clone(), value.to_owned(), error);
             let old = files::read(&path).map_err(refused)?;
             if old == value {
+                taken = true;
                 changed.push((path, old.clone(), old));
                 continue;
             }
-            self.journal.append(&Line::Step { path: path.clone(), old: old.clone(), new: value.to_owned() })?;
-            self.steps.push(Step { path: path.clone(), old: old.clone(), ours: value.to_owned() });
-            files::write(&path, value).map_err(refused)?;
+            let second =
+                PAIRS.iter().find(|(first, _)| path.ends_with(first)).map(|(_, second)| path.with_file_name(second));
+            if let Some((second, old)) = second.and_then(|second| files::read(&second).ok().map(|old| (second, old)))
+                && old != "0"
+            {
+                self.note(second, old, "0")?;
+            }
+            self.note(path.clone(), old.clone(), value)?;
+            if let Err(error) = files::write(&path, value) {
+                if files::read(&path).ok().as_ref() != Some(&old) {
+                    return Err(refused(error));
+                }
+                changed.push((path.clone(), old.clone(), old));
+                refusal.get_or_insert(refused(error));
+                continue;
+            }
             // What the kernel made of it: a rounded number, another spelling of a mask.
             let shows = files::read(&path).map_err(refused)?;
             self.journal.append(&Line::Shows(shows.clone()))?;
             if let Some(step) = self.steps.last_mut() {
                 step.ours.clone_from(&shows);
             }
+            taken = true;
             changed.push((path, old, shows));
         }
-        Ok(changed)
+        match refusal {
+            Some(refusal) if !taken => Err(refusal),
+            _ => Ok(changed),
+        }
+    }
+
+    /// Enters a change into the journal before it is made.
+    fn note(&mut self, path: PathBuf, old: String, new: &str) -> Result<(), ChangesError> {
+        self.journal.append(&Line::Step { path: path.clone(), old: old.clone(), new: new.to_owned() })?;
+        self.steps.push(Step { path, old, ours: new.to_owned() });
+        Ok(())
     }
 
     /// Writes the old values back, the last change first, and removes the journal.
@@ -275,7 +315,14 @@ fn restore(steps: &[Step]) -> Vec<Restored> {
         };
         Restored { path: step.path.clone(), old: step.old.clone(), outcome }
     };
-    steps.iter().rev().map(restore_one).collect()
+    let mut restored: Vec<Restored> = steps.iter().rev().map(restore_one).collect();
+    // Once more: some files take their old value only when another has its own again.
+    for (restored, step) in restored.iter_mut().zip(steps.iter().rev()) {
+        if matches!(restored.outcome, RestoreOutcome::Failed(_)) {
+            *restored = restore_one(step);
+        }
+    }
+    restored
 }
 
 /// The journal file, locked.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use hairspring_machine::{Host, Machine, Refused};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::catalogue::{Interface, SettingScope};
 use crate::choice::{Choice, Value};
@@ -28,8 +29,8 @@ pub struct Launch {
 pub enum LaunchError {
     /// The system refused a setting: the choice, and why.
     Refused(Choice, Box<Refused>),
-    /// A setting of the machine could not be changed.
-    Changes(ChangesError),
+    /// A setting of the machine could not be changed: the choice, and why.
+    Changes(Choice, Box<ChangesError>),
     /// A setting of the machine was chosen, and machines may not be changed.
     MachineNotAllowed(Choice),
     /// The program could not be started.
@@ -40,7 +41,7 @@ impl fmt::Display for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(choice, refused) => write!(f, "set {choice}: {refused}"),
-            Self::Changes(error) => error.fmt(f),
+            Self::Changes(choice, error) => write!(f, "set {choice}: {error}"),
             Self::MachineNotAllowed(choice) => {
                 write!(f, "set {choice}: it changes the whole machine; add --allow machine to permit that")
             }
@@ -76,7 +77,7 @@ impl Launch {
     pub fn new(command: Command, choices: Vec<Choice>) -> Self {
         let mut kept: Vec<Choice> = Vec::new();
         for choice in choices {
-            kept.retain(|other| other.tunable().id != choice.tunable().id);
+            kept.retain(|other| !choice.replaces(other));
             kept.push(choice);
         }
         Self { command, choices: kept }
@@ -91,23 +92,25 @@ impl Launch {
         let (mut granted, mut idle, mut changes, mut leftovers) = (Vec::new(), Vec::new(), None, Vec::new());
         for choice in &self.choices {
             let refused = |refused| LaunchError::Refused(choice.clone(), Box::new(refused));
+            let of_machine = |error| LaunchError::Changes(choice.clone(), Box::new(error));
             match (&choice.value, choice.tunable().interface) {
                 (Value::IdleUs(most_us), _) => {
                     idle.push(hold_idle(*most_us).map_err(refused)?);
                     granted.push((choice.clone(), shown_idle()));
                 }
-                (Value::File(value), Interface::Files(pattern)) => {
+                (Value::File(value), Interface::Files(_)) => {
                     if choice.tunable().scope == SettingScope::Machine && !machine_allowed {
                         return Err(LaunchError::MachineNotAllowed(choice.clone()));
                     }
                     if changes.is_none() {
-                        let (begun, left) =
-                            Changes::begin(&program.display().to_string()).map_err(LaunchError::Changes)?;
+                        let (begun, left) = Changes::begin(&program.display().to_string()).map_err(of_machine)?;
                         (changes, leftovers) = (Some(begun), left);
                     }
                     let Some(begun) = &mut changes else { unreachable!("begun above") };
-                    let changed = begun.set(pattern, value).map_err(LaunchError::Changes)?;
+                    let files = choice.files().unwrap_or_default();
+                    let changed = begun.set(&files, value).map_err(of_machine)?;
                     let mut shown: Vec<String> = changed.into_iter().map(|(_, _, shows)| shows).collect();
+                    shown.sort();
                     shown.dedup();
                     granted.push((choice.clone(), shown.join(", ")));
                 }
@@ -147,8 +150,24 @@ fn apply(value: &Value) -> Result<(), Refused> {
             said: io::Error::from(error).to_string(),
             remedy: "run it as root, or raise RLIMIT_NICE".to_owned(),
         }),
+        Value::PriorityLimit(most) => limit(Resource::Rtprio, Some(*most), "real-time priority"),
+        Value::LockLimit(most) => limit(Resource::Memlock, *most, "locked memory"),
+        Value::NoHugePages(off) => rustix::thread::disable_transparent_huge_pages(*off).map_err(|error| Refused {
+            attempted: "keep huge pages away".to_owned(),
+            said: io::Error::from(error).to_string(),
+            remedy: "leave it out: the kernel has no transparent huge pages".to_owned(),
+        }),
         Value::IdleUs(_) | Value::File(_) => Ok(()),
     }
+}
+
+/// Sets a limit of this process, which the program inherits.
+fn limit(resource: Resource, most: Option<u64>, of: &str) -> Result<(), Refused> {
+    setrlimit(resource, Rlimit { current: most, maximum: most }).map_err(|error| Refused {
+        attempted: format!("set the limit on {of}"),
+        said: io::Error::from(error).to_string(),
+        remedy: "run it as root, or raise the limit in /etc/security/limits.conf".to_owned(),
+    })
 }
 
 fn hold_idle(most_us: u32) -> Result<IdleLatency, Refused> {

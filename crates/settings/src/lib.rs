@@ -29,9 +29,9 @@ mod idle;
 mod journal;
 mod launch;
 
-pub use catalogue::{CATALOGUE, Interface, SettingScope, Tunable};
+pub use catalogue::{Interface, SettingScope, Tunable};
 pub use choice::{Choice, ChoiceError};
-pub use current::current;
+pub use current::{current, files_of};
 pub use idle::{IDLE_DEVICE, IdleLatency};
 pub use journal::{Changes, ChangesError, JOURNAL, RestoreOutcome, Restored};
 pub use launch::{Launch, LaunchError, Launched};

@@ -27,11 +27,13 @@ mod place;
 mod pulses;
 mod reactions;
 mod recording;
+mod run_settings;
 mod sentinel;
 #[path = "../../../crates/device/examples/instrument_simulator/simulator.rs"]
 mod simulator;
 mod steps;
 mod summary;
+mod undo;
 mod variance;
 
 use std::path::PathBuf;
@@ -120,6 +122,18 @@ enum Proof {
     },
     /// The lock-free parts work in every interleaving of their threads
     Interleavings,
+    /// Settings are as before, whenever the command that changed them was killed
+    Undo {
+        /// How many kills
+        #[arg(long, default_value_t = 100)]
+        count: u32,
+    },
+    /// A program is woken sooner under `hairspring run --set idle=off`
+    Run {
+        /// Length of each of ten runs of cyclictest
+        #[arg(long, default_value_t = 5)]
+        seconds: u32,
+    },
     /// A killed recorder has lost no block that its journal has
     RecordingKills {
         /// How many kills
@@ -275,6 +289,8 @@ fn main() -> ExitCode {
             ],
             &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ),
+        Proof::Undo { count } => undo::prove(count),
+        Proof::Run { seconds } => run_settings::prove(seconds),
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use hairspring_machine::{Host, Machine};
+use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_settings::{Choice, Interface, Launch, current};
 
 use super::Turns;
@@ -44,14 +44,20 @@ impl Turns for Launches {
             _ => Err(complained.trim().to_owned()),
         }
     }
+
+    fn suspended(&self) -> Nanos {
+        Host.suspended()
+    }
 }
 
 /// What is tried for settings of a thread, a process or a descriptor.
 const UNASKED: [&str; 4] = ["idle=off", "policy=fifo:80", "slack=1us", "nice=-20"];
 /// What is tried for settings of the machine, where that is allowed. None of these can hang the machine.
-const OF_THE_MACHINE: [&str; 7] = [
+const OF_THE_MACHINE: [&str; 9] = [
     "halt-poll=200000",
     "workqueue-cpus=1",
+    "interrupt-cpus=0",
+    "preemption=full",
     "stat-interval=120",
     "timer-migration=0",
     "nmi-watchdog=0",

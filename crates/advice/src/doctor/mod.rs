@@ -8,13 +8,14 @@
 //!
 //! A turn is a fresh process ([`Turns`]). The value of a turn is the median of its events. Effects are paired t tests of the logarithms
 //! within the blocks; the null region is 2 %, and Holm's procedure bounds the probability of any false effect at 5 %. If the null arm shows
-//! an effect, nothing is concluded. *No effect* and *harmful* are results too.
+//! an effect, nothing is concluded. A block in which the machine was suspended is void and made anew, at most [`VOID_MOST`] times. *No effect* and *harmful* are results too.
 //!
 //! The method is that of `hairspring ab`: see [`statistics`](hairspring_sheet::statistics). [`diagnose`] is pure but for the turns, which
 //! its caller makes: [`Launches`] starts processes under the settings.
 
 mod launches;
 
+use hairspring_machine::Nanos;
 use hairspring_settings::Choice;
 use hairspring_sheet::statistics::{Difference, Scale, holm};
 use hairspring_suite::rounds::{Random, in_blocks, median, mirrored};
@@ -25,6 +26,10 @@ pub use launches::{Launches, candidates};
 pub const BLOCKS: usize = 6;
 /// How many fresh pairs confirm the combination.
 pub const CONFIRMING: usize = 8;
+/// At most so many blocks are made anew.
+pub const VOID_MOST: usize = 5;
+/// A difference of the time in suspend that is no difference of two readings.
+const SUSPEND_LEAST: Nanos = Nanos::from_millis(1);
 /// An effect of less than this factor is none.
 const NULL: f64 = 1.02;
 /// An effect within this factor, with 95 % confidence, is called none.
@@ -41,6 +46,9 @@ pub trait Turns {
     /// # Errors
     /// The settings cannot be had, or the job gave no event: why, in a sentence.
     fn take(&mut self, settings: &[Choice]) -> Result<Vec<f64>, String>;
+
+    /// How long the machine has been suspended since it was started.
+    fn suspended(&self) -> Nanos;
 }
 
 /// What a setting does.
@@ -89,6 +97,8 @@ pub struct Diagnosis {
     pub confirmed: Option<TriedSettings>,
     /// The events of the fresh turns, as it is and with the combination.
     pub events: [ArmEvents; 2],
+    /// How many blocks were void, for the machine was suspended in them.
+    pub void: usize,
 }
 
 impl Diagnosis {
@@ -115,12 +125,12 @@ pub fn diagnose(
     stopped: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Diagnosis, String> {
-    let mut run = Run { turns, random: Random::seeded(seed), stopped, progress, made: 0 };
+    let mut run = Run { turns, random: Random::seeded(seed), stopped, progress, made: 0, void: 0 };
     let arms: Vec<Vec<Choice>> =
         std::iter::once(Vec::new()).chain(candidates.iter().map(|choice| vec![choice.clone()])).collect();
     let mut screened = run.compare(&[], &arms)?;
     let null = screened.remove(0);
-    let mut diagnosis = Diagnosis { null, tried: screened, confirmed: None, events: Default::default() };
+    let mut diagnosis = Diagnosis { null, tried: screened, confirmed: None, events: Default::default(), void: 0 };
     if diagnosis.is_conclusive() {
         let mut kept = run.combine(candidates, &diagnosis.tried)?;
         if !kept.is_empty() && !stopped() {
@@ -129,6 +139,7 @@ pub fn diagnose(
             diagnosis.events = events;
         }
     }
+    diagnosis.void = run.void;
     diagnosis.tried.sort_by(|one, other| rank(one).total_cmp(&rank(other)));
     Ok(diagnosis)
 }
@@ -150,6 +161,7 @@ struct Run<'r> {
     stopped: &'r dyn Fn() -> bool,
     progress: &'r mut dyn FnMut(usize),
     made: usize,
+    void: usize,
 }
 
 impl Run<'_> {
@@ -160,14 +172,42 @@ impl Run<'_> {
         taken.and_then(|values| if values.is_empty() { Err("no event came".to_owned()) } else { Ok(values) })
     }
 
+    /// Whether the machine has been suspended since then: what was measured meanwhile is void.
+    fn was_suspended(&mut self, since: Nanos) -> Result<bool, String> {
+        if self.turns.suspended() - since < SUSPEND_LEAST {
+            return Ok(false);
+        }
+        self.void += 1;
+        if self.void > VOID_MOST { Err("the machine is suspended again and again".to_owned()) } else { Ok(true) }
+    }
+
+    /// So many blocks. One in which the machine was suspended is void, and made anew.
+    fn blocks<T>(
+        &mut self,
+        count: usize,
+        mut order: impl FnMut(&mut Self, usize) -> Vec<usize>,
+        mut take: impl FnMut(&mut Self, usize) -> Result<T, String>,
+    ) -> Result<Vec<Vec<T>>, String> {
+        let (mut whole, stopped) = (Vec::new(), self.stopped);
+        while whole.len() < count && !stopped() {
+            let suspended = self.turns.suspended();
+            let order = order(self, whole.len());
+            let made = in_blocks([order], stopped, |arm| take(self, arm))?;
+            if !self.was_suspended(suspended)? {
+                whole.extend(made);
+            }
+        }
+        Ok(whole)
+    }
+
     /// Each arm against the base, in blocks.
     fn compare(&mut self, base: &[Choice], arms: &[Vec<Choice>]) -> Result<Vec<TriedSettings>, String> {
         let mut refused: Vec<Option<String>> = vec![None; arms.len()];
+        let order = |run: &mut Self, _| run.random.order(arms.len() + 1);
         // The last number is the base.
-        let orders: Vec<Vec<usize>> = (0..BLOCKS).map(|_| self.random.order(arms.len() + 1)).collect();
-        let blocks = in_blocks(orders, self.stopped, |arm| match arms.get(arm) {
-            None => self.turn(base).map(|values| Some(centre(&values))),
-            Some(settings) if refused[arm].is_none() => Ok(match self.turn(settings) {
+        let blocks = self.blocks(BLOCKS, order, |run, arm| match arms.get(arm) {
+            None => run.turn(base).map(|values| Some(centre(&values))),
+            Some(settings) if refused[arm].is_none() => Ok(match run.turn(settings) {
                 Ok(values) => Some(centre(&values)),
                 Err(why) => {
                     refused[arm] = Some(why);
@@ -221,8 +261,8 @@ impl Run<'_> {
 
     /// The combination against the machine as it is, on fresh turns.
     fn confirm(&mut self, kept: &mut [Choice]) -> Result<(TriedSettings, [ArmEvents; 2]), String> {
-        let blocks =
-            in_blocks((0..CONFIRMING).map(mirrored), self.stopped, |arm| self.turn(if arm == 0 { &[] } else { kept }))?;
+        let settings = |arm| if arm == 0 { Vec::new() } else { kept.to_vec() };
+        let blocks = self.blocks(CONFIRMING, |_, block| mirrored(block), |run, arm| run.turn(&settings(arm)))?;
         let (mut pairs, mut events) = (Vec::new(), [ArmEvents::default(), ArmEvents::default()]);
         for block in blocks {
             pairs.push([0, 1].map(|arm| centre(&block[arm])));
@@ -295,6 +335,10 @@ mod tests {
             let value = 30_000.0 * factor * noise * self.drift.powi(self.turns as i32);
             Ok(vec![value * 0.9, value, value * 1.3])
         }
+
+        fn suspended(&self) -> Nanos {
+            Nanos::ZERO
+        }
     }
 
     fn scripted(factors: &[(&'static str, f64)], noise: f64, drift: f64, seed: u64) -> Diagnosis {
@@ -350,12 +394,62 @@ mod tests {
         assert!(declared <= 7, "{declared} of 100");
     }
 
+    /// A machine on which nothing helps, and which is suspended in these turns. What is measured in them would be an effect.
+    struct Suspended {
+        machine: Scripted,
+        at: Vec<u32>,
+        suspended: Nanos,
+    }
+
+    impl Turns for Suspended {
+        fn take(&mut self, settings: &[Choice]) -> Result<Vec<f64>, String> {
+            let values = self.machine.take(settings)?;
+            if !self.at.contains(&self.machine.turns) {
+                return Ok(values);
+            }
+            self.suspended += Nanos::from_secs(60);
+            Ok(values.iter().map(|value| value * 1e6).collect())
+        }
+
+        fn suspended(&self) -> Nanos {
+            self.suspended
+        }
+    }
+
+    fn suspended_at(at: Vec<u32>) -> Result<Diagnosis, String> {
+        let choices = ["idle=off", "slack=1us"].map(|text| text.parse::<Choice>().expect("a choice"));
+        let factors = vec![("idle=off", 0.5)];
+        let machine = Scripted { factors, noise: 0.02, drift: 1.0, turns: 0, random: Random::seeded(3) };
+        let mut turns = Suspended { machine, at, suspended: Nanos::ZERO };
+        diagnose(&mut turns, &choices, 5, &|| false, &mut |_| {})
+    }
+
+    #[test]
+    fn a_block_with_a_suspend_is_void_and_made_anew() {
+        let calm = suspended_at(Vec::new()).expect("it runs");
+        // In the first block, in the fourth, and among the confirming pairs.
+        let found = suspended_at(vec![2, 15, 50]).expect("it runs");
+        assert_eq!((calm.void, found.void), (0, 3));
+        for found in [calm, found] {
+            let confirmed = found.confirmed.expect("idle=off helps");
+            assert_eq!(confirmed.settings, "idle=off");
+            assert!((confirmed.ratio - 0.5).abs() < 0.02, "{confirmed:?}");
+            assert!(found.events.iter().all(|events| events.values.iter().all(|value| *value < 1e6)));
+        }
+        let refused = suspended_at((1..100).collect()).expect_err("every block is void");
+        assert!(refused.contains("again and again"), "{refused}");
+    }
+
     #[test]
     fn a_job_that_cannot_run_is_an_error() {
         struct Never;
         impl Turns for Never {
             fn take(&mut self, _: &[Choice]) -> Result<Vec<f64>, String> {
                 Err("no such device".to_owned())
+            }
+
+            fn suspended(&self) -> Nanos {
+                Nanos::ZERO
             }
         }
         assert_eq!(diagnose(&mut Never, &[], 1, &|| false, &mut |_| {}), Err("no such device".to_owned()));

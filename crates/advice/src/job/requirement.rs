@@ -20,6 +20,7 @@ use std::str::FromStr;
 
 use hairspring_describe::{DescriptionError, Snippet};
 use hairspring_machine::Nanos;
+use hairspring_settings::Choice;
 use hairspring_suite::workload::{ReactionSource, Workload};
 
 /// What a job needs.
@@ -63,6 +64,13 @@ impl Requirement {
             Workload::Delay(request) => format!("a delay of {request}"),
             Workload::Gaps => "a polling loop".to_owned(),
         }
+    }
+
+    /// The settings that a program should run under to meet it: CPUs that do not have to leave an idle state first, and either real-time
+    /// priority or, as an ordinary program, timers without slack. Whether they help here, a [`doctor`](crate::doctor) finds out.
+    pub fn settings(&self) -> Vec<Choice> {
+        let priority = if self.ordinary { "slack=1us" } else { "policy=fifo:80" };
+        ["idle=off", priority].into_iter().filter_map(|text| text.parse().ok()).collect()
     }
 
     /// The time that misses are counted in, in words; none where they are a share of all events.

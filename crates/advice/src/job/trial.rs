@@ -60,6 +60,8 @@ const MORE: f64 = 3.0;
 const TURNS: usize = 8;
 /// A first run that is not counted.
 const WARM_UP: Nanos = Nanos::from_millis(20);
+/// A difference of the time in suspend that is no difference of two readings.
+const SUSPEND_LEAST: Nanos = Nanos::from_millis(1);
 /// About how long an event takes where the requirement does not say.
 const REACTION: Nanos = Nanos::from_micros(400);
 
@@ -143,7 +145,11 @@ impl Trial {
         in_blocks((0..blocks).map(order), stopped, |arm| {
             progress(made as f64 / TURNS as f64);
             made += 1;
+            let suspended = Host.suspended();
             match observe(&run(place, arm == 1, span)) {
+                Ok(_) if Host.suspended() - suspended >= SUSPEND_LEAST => {
+                    notes.push(format!("turn {made} does not count: the machine was suspended in it"));
+                }
                 Ok(one) => {
                     observed[arm].values.extend(one.values);
                     observed[arm].watched += one.watched;

@@ -7,20 +7,21 @@ use clap::{Args, ValueEnum};
 use hairspring_advice::doctor::{Diagnosis, Launches, SettingEffect, TriedSettings, candidates, diagnose, turns_most};
 use hairspring_advice::job::Requirement;
 use hairspring_machine::{Host, Machine, Nanos};
-use hairspring_settings::{Choice, IDLE_DEVICE, JOURNAL};
+use hairspring_settings::{Choice, IDLE_DEVICE, JOURNAL, SettingScope, Tunable};
 use hairspring_sheet::{Figure, Method, Unit};
 use hairspring_suite::SheetProgress;
 use hairspring_suite::workload::WorkloadRun;
 use hairspring_time::Timebase;
 use serde_json::{Value, json};
 
-use super::jobs::Asked;
+use super::jobs::{self, Asked};
 use crate::arguments::{Plain, duration};
 use crate::exit::{Exit, Failure};
 use crate::listing::{grouped, span};
 use crate::measure::progress::ProgressLine;
 use crate::page::{Example, Page};
 use crate::table::{Side, item, table, wrapped};
+use crate::tune::best::{self, Best};
 use crate::{interrupt, output};
 
 pub(crate) const PAGE: Page = Page {
@@ -38,14 +39,16 @@ pub(crate) const PAGE: Page = Page {
     files: &[
         (IDLE_DEVICE, "the limit on idle states, held open in the turns that try it"),
         (JOURNAL, "old values of settings of the machine, while they are changed"),
+        best::FILE,
     ],
-    environment: &[],
+    environment: &[best::ENVIRONMENT],
 };
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The job, as `hairspring can` takes it. Its median is what settings are judged by
-    #[arg(long = "for", value_name = "REQUIREMENT", default_value = "react 100us")]
+    /// The job: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs. Of several requirements the
+    /// strictest counts, and its median is what settings are judged by
+    #[arg(long = "for", value_name = "JOB", default_value = "react 100us")]
     job: String,
     /// Try settings beyond the program
     #[arg(long, value_name = "WHAT")]
@@ -75,7 +78,11 @@ const START: Nanos = Nanos::from_millis(120);
 const LOCK: &str = "hairspring-doctor.lock";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let asked = Asked::new(&arguments.job, None)?.on_time()?;
+    let asked: Result<Vec<_>, Failure> = jobs::of(&arguments.job)?.into_iter().map(Asked::on_time).collect();
+    let strictest = asked?.into_iter().min_by_key(|(_, requirement)| requirement.limit);
+    let Some(asked) = strictest else {
+        return Err(Failure::bad_request(format!("{} has no job", arguments.job)));
+    };
     if arguments.turn < TURN_LEAST {
         return Err(Failure::bad_request(format!(
             "--turn {} is too short: write {TURN_LEAST} or more",
@@ -100,8 +107,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let found = diagnose(&mut turns, &candidates, arguments.seed, &stopped, &mut show);
     line.end();
     let found = found.map_err(|why| Failure::failed(format!("the job does not run here: {why}")))?;
+    if found.is_conclusive() && !stopped() {
+        keep(&arguments.job, &found);
+    }
     output::print(&match arguments.format {
-        Plain::Text => text(&asked.1, &found, &candidates, output::style(false).width),
+        Plain::Text => text(&asked, &found, &candidates, machine_allowed, output::style(false).width),
         Plain::Json => as_json(&asked.0, &found, arguments.seed),
     })?;
     Ok(match (stopped(), found.is_conclusive()) {
@@ -109,6 +119,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         (false, true) => Exit::Success,
         (false, false) => Exit::NotShown,
     })
+}
+
+/// Keeps what was confirmed, for `run --best`. That it cannot be kept changes no figure.
+fn keep(job: &str, found: &Diagnosis) {
+    let confirmed = found.confirmed.as_ref().filter(|best| best.effect == SettingEffect::Helps);
+    let (settings, ratio) = confirmed.map_or(("", 1.0), |best| (best.settings.as_str(), best.ratio));
+    if let Err(error) = Best::new(job, settings, ratio).keep() {
+        output::complain(&format!("`hairspring run --best` cannot use this: failed to keep it: {error}"));
+    }
 }
 
 /// Refuses to work beside another doctor.
@@ -143,7 +162,13 @@ pub(crate) fn turn(job: &str, span_ns: i64, fire_from: u32) -> Result<Exit, Fail
     output::print(&values.concat())
 }
 
-fn text(asked: &Requirement, found: &Diagnosis, candidates: &[Choice], width: usize) -> String {
+fn text(
+    (job, asked): &(String, Requirement),
+    found: &Diagnosis,
+    candidates: &[Choice],
+    machine_allowed: bool,
+    width: usize,
+) -> String {
     let mut text = format!("What makes {} better on this computer\n\n", asked.subject());
     if !found.is_conclusive() {
         let sentence = format!(
@@ -180,7 +205,8 @@ fn text(asked: &Requirement, found: &Diagnosis, candidates: &[Choice], width: us
             text.push_str(&item("1.", &format!("as it is: {before}"), width));
             text.push_str(&item("2.", &format!("with {}: {after}", best.settings), width));
             let sentence = format!(
-                "Confirmed on fresh turns: the median is {} of what it was ({}). To have it: hairspring run --set {} -- CMD",
+                "Confirmed on fresh turns: the median is {} of what it was ({}). To have it: hairspring run --set {} -- CMD, or \
+                 hairspring run --best -- CMD",
                 times(best.ratio),
                 interval(best),
                 best.settings
@@ -195,6 +221,36 @@ fn text(asked: &Requirement, found: &Diagnosis, candidates: &[Choice], width: us
         None if found.is_conclusive() => text.push_str("Nothing that was tried helps this job here.\n"),
         None => {}
     }
+    if found.void > 0 {
+        text.push_str(&format!("Void and made anew, for the computer was suspended: {} blocks.\n", found.void));
+    }
+    text.push_str(&not_tried(job, machine_allowed, width));
+    text
+}
+
+/// What a doctor may not try without being asked, or not at all.
+fn not_tried(job: &str, machine_allowed: bool, width: usize) -> String {
+    let mut text = String::new();
+    if !machine_allowed {
+        let with: Vec<String> = self::candidates(true).iter().map(ToString::to_string).collect();
+        let without: Vec<String> = self::candidates(false).iter().map(ToString::to_string).collect();
+        let more: Vec<&str> = with.iter().filter(|one| !without.contains(one)).map(String::as_str).collect();
+        if !more.is_empty() {
+            let sentence = format!(
+                "Not tried, for they change the whole machine: {}. To try them, too: sudo hairspring doctor --for \"{}\" --allow machine",
+                more.join(", "),
+                job
+            );
+            text.extend(wrapped(&sentence, width).iter().map(|line| format!("{line}\n")));
+        }
+    }
+    let at_boot = Tunable::all().filter(|tunable| matches!(tunable.scope, SettingScope::Boot | SettingScope::Host));
+    let ids: Vec<&str> = at_boot.map(|tunable| tunable.id).collect();
+    let sentence = format!(
+        "Not for a doctor, for they need a boot, the host or the firmware: {}. `hairspring settings ID` tells how.",
+        ids.join(", ")
+    );
+    text.extend(wrapped(&sentence, width).iter().map(|line| format!("{line}\n")));
     text
 }
 
@@ -263,6 +319,7 @@ fn as_json(asked: &str, found: &Diagnosis, seed: u64) -> String {
         "job": asked,
         "seed": seed,
         "conclusive": found.is_conclusive(),
+        "void_blocks": found.void,
         "null": tried(&found.null),
         "tried": found.tried.iter().map(tried).collect::<Vec<_>>(),
         "confirmed": confirmed,

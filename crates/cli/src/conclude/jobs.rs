@@ -53,6 +53,17 @@ pub(crate) fn asked(requirements: &[String], ready: &[String], file: Option<&Pat
     Ok(asked)
 }
 
+/// What one text asks for: the name of a ready-made job, a TOML file of jobs, or a requirement.
+pub(crate) fn of(text: &str) -> Result<Vec<Asked>, Failure> {
+    if text.ends_with(".toml") {
+        of_file(Path::new(text))
+    } else if text.contains(char::is_whitespace) {
+        Ok(vec![Asked::new(text, None)?])
+    } else {
+        built_in(text)
+    }
+}
+
 /// What a job that is built in needs.
 fn built_in(name: &str) -> Result<Vec<Asked>, Failure> {
     let Some(job) = Job::find(name) else {

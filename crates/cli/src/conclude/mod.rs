@@ -2,7 +2,7 @@
 
 pub(crate) mod can;
 pub(crate) mod doctor;
-mod jobs;
+pub(crate) mod jobs;
 pub(crate) mod recording;
 pub(crate) mod soak;
 

@@ -1,5 +1,6 @@
 //! The commands that change settings, and give them back.
 
+pub(crate) mod best;
 pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod settings;

@@ -6,13 +6,15 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 
 use clap::{Args, ValueEnum};
+use hairspring_advice::job::JobNeed;
 use hairspring_settings::{Choice, IDLE_DEVICE, JOURNAL, Launch, LaunchError, Launched, SettingScope};
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-use super::restore;
+use super::{best, restore};
 use crate::arguments::parsed;
+use crate::conclude::jobs;
 use crate::exit::{Exit, Failure};
 use crate::page::{Example, Page};
 use crate::{host, output};
@@ -23,6 +25,14 @@ pub(crate) const PAGE: Page = Page {
         Example {
             does: "Run a control loop at real-time priority, with all CPUs kept awake",
             line: "hairspring run --set idle=off,policy=fifo:80,cpu=1 -- ./control-loop --rate 1000",
+        },
+        Example {
+            does: "Run a program as a servo loop should run",
+            line: "hairspring run --as cnc-servo -- ./control-loop",
+        },
+        Example {
+            does: "Run a program under what the last doctor has confirmed on this machine",
+            line: "hairspring run --best -- ./control-loop",
         },
         Example {
             does: "Without any permission: let ordinary sleeps end in time",
@@ -36,15 +46,23 @@ pub(crate) const PAGE: Page = Page {
     files: &[
         (JOURNAL, "old values of settings of the machine, while they are changed"),
         (IDLE_DEVICE, "the limit on idle states, held open for the setting idle"),
+        best::FILE,
     ],
-    environment: &[],
+    environment: &[best::ENVIRONMENT],
 };
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Settings and their values, for instance idle=off,policy=fifo:80,cpu=1. `hairspring settings` lists them. May be repeated
-    #[arg(long, value_name = "ID=VALUE", value_delimiter = ',', required = true, value_parser = parsed::<Choice>)]
+    #[arg(long, value_name = "ID=VALUE", value_delimiter = ',', required_unless_present_any = ["job", "best"])]
+    #[arg(value_parser = parsed::<Choice>)]
     set: Vec<Choice>,
+    /// Settings that a job needs: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs
+    #[arg(long = "as", value_name = "JOB", conflicts_with = "best")]
+    job: Option<String>,
+    /// Settings that the last `hairspring doctor` has confirmed on this machine. A value of --set counts before these and those of --as
+    #[arg(long)]
+    best: bool,
     /// Permit changes beyond the program
     #[arg(long, value_name = "WHAT")]
     allow: Option<Allowed>,
@@ -68,13 +86,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Caught from here on, so that what comes while the program starts reaches it afterwards.
     let signals = Signals::new(forwarded())
         .map_err(|error| failure(Exit::NotSet, format!("failed to watch for signals: {error}")))?;
-    let launch = Launch::new(command, arguments.set.clone());
+    let (mut choices, source) = match (&arguments.job, arguments.best) {
+        (Some(job), _) => (for_job(job)?, None),
+        (None, true) => best::Best::last().map(|(choices, told)| (choices, Some(told)))?,
+        (None, false) => (Vec::new(), None),
+    };
+    choices.extend(arguments.set.iter().cloned());
+    let launch = Launch::new(command, choices);
     let mut launched = launch.start(arguments.allow == Some(Allowed::Machine)).map_err(|error| not_started(&error))?;
     restore::tell(&launched.leftovers);
     if launched.granted.iter().any(|(choice, _)| choice.tunable().scope == SettingScope::Machine) {
         start_guardian();
     }
     if !arguments.quiet {
+        source.iter().for_each(|told| output::complain(told));
         output::complain(&told(&launched));
     }
     forward(signals, launched.child.id());
@@ -85,6 +110,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let status = ended.map_err(|error| failure(Exit::NotSet, format!("failed to wait for the program: {error}")))?;
     Ok(Exit::Program(code(status)))
+}
+
+/// What the requirements of a job ask for, each setting once.
+fn for_job(job: &str) -> Result<Vec<Choice>, Failure> {
+    let needs = jobs::of(job)?;
+    let choices: Vec<Choice> = needs
+        .iter()
+        .flat_map(|asked| match &asked.need {
+            JobNeed::OnTime(requirement) => requirement.settings(),
+            JobNeed::Record(_) => Vec::new(),
+        })
+        .collect();
+    if choices.is_empty() {
+        return Err(Failure::bad_request(format!("{job}: a recording needs no settings; leave out --as")));
+    }
+    Ok(choices)
 }
 
 /// The codes of env(1), nice(1) and timeout(1) for what goes wrong before the program runs.
@@ -103,6 +144,9 @@ fn not_started(error: &LaunchError) -> Failure {
 
 /// What is in force, as the system shows it.
 fn told(launched: &Launched) -> String {
+    if launched.granted.is_empty() {
+        return "set nothing".to_owned();
+    }
     let one = |(choice, shown): &(Choice, String)| match shown == choice.value() {
         true => choice.to_string(),
         false => format!("{choice} ({shown})"),

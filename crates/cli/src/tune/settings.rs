@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use hairspring_settings::{CATALOGUE, Interface, Tunable, current};
+use hairspring_settings::{Interface, Tunable, current};
 use serde_json::{Value, json};
 
 use crate::arguments::Plain;
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let chosen: Vec<&Tunable> = match &arguments.id {
-        None => CATALOGUE.iter().collect(),
+        None => Tunable::all().collect(),
         Some(id) => match Tunable::find(id) {
             Some(tunable) => vec![tunable],
             None => {

@@ -10,10 +10,25 @@ use crate::{code, hairspring, items, json, run, stderr, stdout};
 fn a_doctor_tries_settings_beside_nothing_and_a_second_one_refuses() {
     let arguments = ["doctor", "--for", "loop 1kHz jitter 50us ordinary", "--turn", "30ms", "--format", "json"];
     // The one that comes second refuses; on a busy machine that may be the one that was started first.
+    let state = tempfile::tempdir().expect("a folder");
+    let best = |arguments: &[&str]| {
+        hairspring(&[&["run", "--best"], arguments].concat())
+            .env("XDG_STATE_HOME", state.path())
+            .output()
+            .expect("started")
+    };
+    let none = best(&["--", "echo", "ran"]);
+    assert_eq!((code(&none), stdout(&none).as_str()), (2, ""));
+    assert!(stderr(&none).contains("run `hairspring doctor` first"), "{}", stderr(&none));
     let both = (0..5).find_map(|_| {
-        let mut first = hairspring(&arguments).stdout(Stdio::piped()).spawn().expect("the binary can be started");
+        let mut first = hairspring(&arguments)
+            .env("XDG_STATE_HOME", state.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary can be started");
         std::thread::sleep(Duration::from_millis(500));
-        let second = run(&["doctor", "--turn", "20ms"]);
+        let second =
+            hairspring(&["doctor", "--turn", "20ms"]).env("XDG_STATE_HOME", state.path()).output().expect("started");
         if code(&second) == 1 {
             return Some((first, second));
         }
@@ -37,6 +52,19 @@ fn a_doctor_tries_settings_beside_nothing_and_a_second_one_refuses() {
         // A figure, or the reason why there is none.
         assert!(one["ratio"].is_number() != one["why_not"].is_string(), "{one}");
     }
+    // What it has confirmed, or that nothing helps, is kept if it concluded anything.
+    let kept = state.path().join("hairspring/best.json");
+    assert_eq!(kept.exists(), said["conclusive"] == true);
+    let Ok(text) = std::fs::read_to_string(&kept) else { return };
+    let ran = best(&["--", "echo", "ran"]);
+    assert_eq!((code(&ran), stdout(&ran).as_str()), (0, "ran\n"), "{}", stderr(&ran));
+    assert!(stderr(&ran).contains("the doctor of 0 min ago"), "{}", stderr(&ran));
+    // Another kernel than it was found under.
+    let release = json(&text)["conditions"]["kernel.release"].as_str().expect("a release").to_owned();
+    std::fs::write(&kept, text.replace(&release, "0.1")).expect("written");
+    let stale = best(&["--", "echo", "ran"]);
+    assert_eq!((code(&stale), stdout(&stale).as_str()), (2, ""));
+    assert!(stderr(&stale).contains("kernel.release was `0.1` and is `"), "{}", stderr(&stale));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::{code, hairspring, items, json, run, skip, stderr, stdout, succeed};
 
@@ -112,9 +114,166 @@ fn may_change_the_machine(test: &str) -> bool {
     may
 }
 
-/// One test, for the machine is one: what it changes is seen by each of them.
+/// The machine is one: what a test changes is seen by each of them.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const SET: [&str; 6] = ["run", "--set", "stat-interval=7", "--allow", "machine", "--"];
+
+/// Runs a shell under a setting of the machine.
+fn shell(script: &str) -> Output {
+    run(&[&SET[..], &["sh", "-c", script]].concat())
+}
+
+#[test]
+fn the_machine_is_as_before_whatever_the_program_does() {
+    let _alone = alone();
+    if !may_change_the_machine("the_machine_is_as_before_whatever_the_program_does") {
+        return;
+    }
+    let before = stat_interval();
+    for (does, script, exit) in [
+        ("leaves a child behind", "sleep 1 > /dev/null 2>&1 & exit 3", 3),
+        ("dies", "kill -KILL $$", 137),
+        ("is not there", "exec /nothing/of/this/name 2> /dev/null", 127),
+    ] {
+        let output = shell(script);
+        assert_eq!((code(&output), stat_interval()), (exit, before.clone()), "{does}: {}", stderr(&output));
+    }
+    // It ignores signals: the command waits for its end, and restores then.
+    let (mut child, _said) = start("stat-interval=7", "trap '' TERM INT HUP; echo ready; sleep 0.3; exit 5");
+    signal(&child, "-TERM");
+    signal(&child, "-INT");
+    assert_eq!(child.wait().expect("waited").code(), Some(5));
+    assert_eq!(stat_interval(), before);
+}
+
+#[test]
+fn what_another_program_sets_meanwhile_is_noticed_and_left() {
+    let _alone = alone();
+    if !may_change_the_machine("what_another_program_sets_meanwhile_is_noticed_and_left") {
+        return;
+    }
+    let before = stat_interval();
+    let output = shell(&format!("echo 9 > {STAT_INTERVAL}; exit 4"));
+    let after = stat_interval();
+    std::fs::write(STAT_INTERVAL, &before).expect("restored");
+    assert_eq!((code(&output), after.as_str()), (4, "9"));
+    assert!(stderr(&output).contains("left at `9`, for somebody else has changed it"), "{}", stderr(&output));
+}
+
+/// The long form is the proof `undo`.
+#[test]
+fn the_machine_is_as_before_whenever_the_command_is_killed() {
+    let _alone = alone();
+    if !may_change_the_machine("the_machine_is_as_before_whenever_the_command_is_killed") {
+        return;
+    }
+    let show = || {
+        ["vm/stat_interval", "vm/swappiness", "vm/dirty_bytes", "vm/dirty_ratio"]
+            .map(|file| std::fs::read_to_string(format!("/proc/sys/{file}")).expect("readable"))
+    };
+    let before = show();
+    for after_ms in [0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100] {
+        let set = "stat-interval=7,swappiness=59,dirty-bytes=268435456";
+        let mut child = hairspring(&["run", "--quiet", "--set", set, "--allow", "machine", "--", "sleep", "0.03"])
+            .spawn()
+            .expect("started");
+        std::thread::sleep(Duration::from_millis(after_ms));
+        child.kill().expect("killed");
+        child.wait().expect("waited");
+        // The guardian may be at it already; then there is nothing left for this one.
+        let restored = (0..500).any(|_| {
+            succeed(&["restore"]);
+            std::thread::sleep(Duration::from_millis(5));
+            show() == before && !std::path::Path::new("/run/hairspring/undo.journal").exists()
+        });
+        assert!(restored, "killed after {after_ms} ms: {:?}, before {before:?}", show());
+    }
+}
+
+#[test]
+fn without_a_permission_the_command_that_grants_it_is_told() {
+    let Some(nobody) = Nobody::new() else {
+        return skip("without_a_permission_the_command_that_grants_it_is_told", "not root, or no setpriv");
+    };
+    for (set, says) in [
+        ("stat-interval=7", "sudo"),
+        ("idle=off", "udev rule"),
+        ("policy=fifo:1", "limits.conf"),
+        ("nice=-5", "as root"),
+        ("rtprio-limit=99", "as root"),
+    ] {
+        let output = nobody.run(&["run", "--set", set, "--allow", "machine", "--", "echo", "ran"]);
+        assert_eq!((code(&output), stdout(&output).as_str()), (125, ""), "{set}: {}", stderr(&output));
+        assert!(stderr(&output).contains(set.split_once('=').expect("a value").1), "{set}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{set}: {}", stderr(&output));
+    }
+}
+
+/// The command as a user without any right runs it.
+struct Nobody {
+    folder: tempfile::TempDir,
+}
+
+impl Nobody {
+    fn new() -> Option<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let all = || std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), all()).expect("opened");
+        std::fs::copy(crate::HAIRSPRING, folder.path().join("hairspring")).expect("copied");
+        let nobody = Self { folder };
+        let output = nobody.command(&["--version"]).output().ok()?;
+        output.status.success().then_some(nobody)
+    }
+
+    fn command(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]);
+        command.arg(self.folder.path().join("hairspring")).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("started")
+    }
+}
+
+#[test]
+fn a_job_runs_under_the_settings_that_it_needs() {
+    let name = "a_job_runs_under_the_settings_that_it_needs";
+    let show = ["--", "cat", "/proc/self/timerslack_ns"];
+    let output = run(&[&["run", "--as", "loop 1kHz jitter 5ms ordinary"], &show[..]].concat());
+    match code(&output) {
+        0 => {
+            assert_eq!(stdout(&output).trim(), "1000");
+            let told = stderr(&output);
+            assert!(told.contains("idle=off") && told.contains("slack=1us"), "{told}");
+        }
+        _ => skip(name, "no right to write /dev/cpu_dma_latency"),
+    }
+    // A value of --set counts before that of the job.
+    let output = run(&[&["run", "--as", "audio-relaxed", "--set", "slack=2us,idle=30us"], &show[..]].concat());
+    assert!(code(&output) == 125 || stdout(&output).trim() == "2000", "{}", stdout(&output));
+    for (job, says) in [
+        ("loop 1kHz", "'loop 1kHz': write jitter"),
+        ("loop fast jitter 5us", "fast"),
+        ("audoi", "choose from audio,"),
+        ("/nothing.toml", "No such file"),
+    ] {
+        let output = run(&["run", "--as", job, "--", "echo", "ran"]);
+        assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{job}");
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
+}
+
 #[test]
 fn the_machine_is_as_before_however_the_command_ends() {
+    let _alone = alone();
     if !may_change_the_machine("the_machine_is_as_before_however_the_command_ends") {
         return;
     }

@@ -136,7 +136,7 @@ fn a_file_that_vanished_is_reported() {
     fs::remove_file(tree.path("a")).expect("removed");
     let restored = changes.restore();
     assert!(matches!(restored[0].outcome, RestoreOutcome::Failed(_)), "{restored:?}");
-    assert!(matches!(tree.begin().expect("free").0.set("/a", "1"), Err(ChangesError::NoSuchFile("/a"))));
+    assert!(matches!(tree.begin().expect("free").0.set("/a", "1"), Err(ChangesError::NoSuchFile(_))));
 }
 
 #[test]
@@ -159,6 +159,33 @@ fn a_journal_of_another_boot_is_removed_unread() {
     assert!(tree.restore_leftovers().is_empty());
     assert_eq!(fs::read_to_string(tree.path("a")).expect("readable"), "1");
     assert!(!tree.journal().exists());
+}
+
+#[test]
+fn a_file_whose_old_value_cannot_be_read_is_not_written() {
+    let tree = Tree::new();
+    fs::write(tree.path("a"), [0xff, 0xfe]).expect("written");
+    let (mut changes, _) = tree.begin().expect("nobody else");
+    assert!(matches!(changes.set("/a", "1"), Err(ChangesError::File(..))));
+    assert!(changes.restore().is_empty());
+    assert_eq!(fs::read(tree.path("a")).expect("readable"), [0xff, 0xfe]);
+}
+
+#[test]
+fn a_value_comes_back_with_the_other_file_of_its_pair() {
+    // The kernel's dirty_bytes ignores a 0; writing dirty_ratio ends it. On plain files both are simply written.
+    let tree = Tree::new();
+    for (name, value) in [("dirty_bytes", "0"), ("dirty_ratio", "20")] {
+        fs::write(tree.path(name), value).expect("written");
+    }
+    let (mut changes, _) = tree.begin().expect("nobody else");
+    changes.set("/dirty_bytes", "4096").expect("set");
+    // As the kernel does.
+    fs::write(tree.path("dirty_ratio"), "0").expect("written");
+    kill(changes);
+    assert_eq!(tree.restore_leftovers().len(), 2);
+    let read = |name| fs::read_to_string(tree.path(name)).expect("readable");
+    assert_eq!([read("dirty_bytes"), read("dirty_ratio")], ["0", "20"]);
 }
 
 /// All states that a kill can leave: after each operation, and with each part of the line that was being written.

@@ -90,9 +90,10 @@ pub fn drift_html(drift: &Drift) -> String {
     ));
     for moment in &drift.moments {
         page.add(format_args!(
-            "<h3>From {} on: {} rows</h3>\n",
+            "<p>From {} on: {} {}.</p>\n",
             escaped(&drift.taken[moment.sheet]),
-            moment.rows.len()
+            moment.rows.len(),
+            if moment.rows.len() == 1 { "row" } else { "rows" }
         ));
         for (label, before, after) in &moment.conditions {
             let (label, before, after) = (escaped(label), escaped(before), escaped(after));
