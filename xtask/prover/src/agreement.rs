@@ -40,7 +40,8 @@ const CHANGES: [(f64, f64); 5] = [(0.02, 0.0), (0.05, 0.0), (0.1, 0.65), (0.2, 0
 /// The share of intervals that hold the true change.
 const COVERED_LEAST: f64 = 0.9;
 /// Rows in whose measured section the other build can spin: beginnings of their ids, and what may not be in them. After a sweep of the
-/// caches the spinning itself would be cold; first calls are made by other processes; reports and counts are none of the caller's time.
+/// caches the spinning itself would be cold; first calls are made by other processes; reports and counts are none of the caller's time; and while
+/// a fiber's look at its interrupts waits for the other CPU's line, the processor runs ahead into the spinning.
 const SPINNING: [&str; 9] = [
     "sleeps.",
     "clocks.read.",
@@ -52,7 +53,7 @@ const SPINNING: [&str; 9] = [
     "reaction.source.",
     "callers.rust.",
 ];
-const NOT_SPINNING: [&str; 15] = [
+const NOT_SPINNING: [&str; 17] = [
     ".dirty.",
     ".flushed",
     ".first",
@@ -60,6 +61,8 @@ const NOT_SPINNING: [&str; 15] = [
     ".early",
     ".cpu_share",
     ".interrupt_latency.",
+    ".fiber.isp.",
+    ".fiber.interrupt",
     ".preemption",
     ".wake",
     ".start",

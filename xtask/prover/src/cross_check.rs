@@ -61,7 +61,7 @@ const CHECKS: [Check; 5] = [
         name: "mbw, memcpy",
         row: "transfer.memory.copy.beyond_caches.small.rate",
         run: &[],
-        tool: &["taskset", "-cCPU", "mbw", "-q", "-a", "-t0", "-n5", ARRAY_MIB],
+        tool: &["taskset", "-c", "CPU", "mbw", "-q", "-a", "-t0", "-n5", ARRAY_MIB],
         package: "mbw",
         read: mbw,
         factor: 1.5,
@@ -95,7 +95,7 @@ const CHECKS: [Check; 5] = [
         name: "perf bench sched pipe, on one CPU",
         row: "executive.pthread_futex.waitwake.roundtrip.hot.idle",
         run: &[],
-        tool: &["taskset", "-cCPU", "perf", "bench", "sched", "pipe", "-T", "-l", "100000"],
+        tool: &["taskset", "-c", "CPU", "perf", "bench", "sched", "pipe", "-T", "-l", "100000"],
         package: "linux-perf",
         read: perf_pipe,
         factor: 3.0,
@@ -156,7 +156,7 @@ impl Check {
             std::env::var_os("PATH")
                 .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
         };
-        let program = if words[0] == "taskset" { &words[2] } else { &words[0] };
+        let program = if words[0] == "taskset" { &words[3] } else { &words[0] };
         if !installed(program) || !installed(&words[0]) {
             return Err(format!("{program} is not installed (Debian: apt-get install {})", self.package));
         }
