@@ -10,6 +10,8 @@ use super::place;
 
 /// Pairs of runs, one plain and one with idle states off, in turns.
 const PAIRS: usize = 5;
+/// Above this load of the last minute the CPUs are not idle enough for a comparison.
+const LOAD_MOST: f64 = 0.5;
 /// The median may be at most this part of the plain one.
 const MOST: f64 = 0.6;
 
@@ -21,6 +23,12 @@ pub(crate) fn prove(seconds: u32) -> Verdict {
     let limit = hairspring_settings::IdleLatency::in_force();
     if !matches!(limit, Ok(None | Some(1..))) {
         return Verdict::not_run(format!("idle states are off already, or their limit cannot be read: {limit:?}"));
+    }
+    // A CPU that always has work never gets into an idle state.
+    let load =
+        std::fs::read_to_string("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    if load.is_none_or(|load| load > LOAD_MOST) {
+        return Verdict::not_run(format!("the machine is not at rest: its load is {load:?}, more than {LOAD_MOST}"));
     }
     let program = match command() {
         Ok(program) => program,

@@ -19,6 +19,9 @@ const ONE_SHEET: Duration = Duration::from_secs(150);
 /// A sheet without at least these plots is not the sheet.
 const PLOTS: usize = 2;
 
+/// A sheet whose chapters are folded prints on at most so many sides.
+const SIDES_MOST: usize = 4;
+
 /// A page and the words its one defect must be reported with; none for the sound page.
 const PAGES: &[(&str, Option<&str>)] = &[
     ("<p>sound</p><svg></svg><svg></svg><a href='#top'>up</a>", None),
@@ -61,10 +64,35 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
         .map_err(|error| format!("the sheet cannot be read: {error}"))
         .and_then(|text| open(context, name, &text));
     match found {
-        Ok(found) if found.is_empty() => Tally::pass(),
+        Ok(found) if found.is_empty() => match printed_sides(context, name, &sheet) {
+            Ok(1..=SIDES_MOST) => Tally::pass(),
+            Ok(sides) => {
+                Tally::fail(name, format!("{} prints on {sides} sides, not on 1 to {SIDES_MOST}", sheet.display()), "")
+            }
+            Err(why) => Tally::fail(name, why, ""),
+        },
         Ok(found) => Tally::fail(name, format!("{} defects in {}", found.len(), sheet.display()), found.join("\n")),
         Err(why) => Tally::fail(name, why, ""),
     }
+}
+
+/// Prints a page into a file, and counts the sides.
+fn printed_sides(context: &Context, label: &str, page: &Path) -> Result<usize, String> {
+    let browser = needs::chromium().ok_or("chromium is not installed")?;
+    let folder = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+    let print = folder.path().join("page.pdf");
+    let mut command = Command::new(browser);
+    command.args(FLAGS).arg(flag("user-data-dir", &folder.path().join("profile")));
+    command.arg("--no-pdf-header-footer").arg(flag("print-to-pdf", &print)).arg(format!("file://{}", page.display()));
+    let ended = context.run_at_most(&format!("{label} print"), &mut command, ONE_PAGE);
+    let print = fs::read(&print).map_err(|error| format!("chromium printed nothing: {error}\n{}", ended.tail()))?;
+    Ok(sides(&print))
+}
+
+/// The pages of a PDF file as Chromium writes it.
+fn sides(print: &[u8]) -> usize {
+    const PAGE: &[u8] = b"/Type /Page\n";
+    print.windows(PAGE.len()).filter(|part| *part == PAGE).count()
 }
 
 fn page(body: &str) -> String {
@@ -177,6 +205,12 @@ mod tests {
             <a href="https://example.org">link</a><use href="#mark"/><img src="data:image/png;base64,AA">
             <p data-src="no"></p><style>@import "e.css";</style><b srcset="f.png 2x">"##;
         assert_eq!(references(text), ["a.png", "b.png", "c.css", "f.png 2x", "d", "e.css"]);
+    }
+
+    #[test]
+    fn pages_are_counted_and_their_list_is_not() {
+        let print = b"<</Type /Pages\n/Count 2>>\n<</Type /Page\n/Resources 1>>\n<</Type /Page\n>>";
+        assert_eq!(sides(print), 2);
     }
 
     #[test]
