@@ -141,11 +141,14 @@ const TABLE: [Row; 16] = [
     Row {
         exit: Exit::NotSet,
         code: 125,
-        meaning: "a setting was refused, and the program was not started",
-        of: &[("run", "any other code is that of the program; 128 + n if signal n ended it")],
+        meaning: "what was asked for was refused, and the program was not started",
+        of: &[
+            ("run", "any other code is that of the program; 128 + n if signal n ended it"),
+            ("watch", "the kernel's records cannot be read; any other code is that of the program"),
+        ],
     },
-    Row { exit: Exit::CannotRun, code: 126, meaning: "the program cannot be run", of: &[("run", "")] },
-    Row { exit: Exit::NotFound, code: 127, meaning: "the program was not found", of: &[("run", "")] },
+    Row { exit: Exit::CannotRun, code: 126, meaning: "the program cannot be run", of: &[("run", ""), ("watch", "")] },
+    Row { exit: Exit::NotFound, code: 127, meaning: "the program was not found", of: &[("run", ""), ("watch", "")] },
     Row {
         exit: Exit::Interrupted,
         code: 130,

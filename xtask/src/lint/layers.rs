@@ -32,7 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sheet",
         ],
     ),
-    ("advice", &["describe", "machine", "time", "settings", "ring", "plan", "sheet", "suite"]),
+    ("advice", &["describe", "machine", "time", "settings", "culprit", "ring", "plan", "sheet", "suite"]),
     ("c", &["machine", "time", "sheet", "device"]),
     (
         "cli",

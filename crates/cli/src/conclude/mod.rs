@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 pub(crate) mod jobs;
 pub(crate) mod recording;
 pub(crate) mod soak;
+pub(crate) mod watch;
 
 use clap::Subcommand;
 
@@ -12,7 +13,8 @@ use crate::exit::{Exit, Failure};
 use crate::page::Group;
 
 /// The commands of this folder, in the order of the help.
-pub(crate) const GROUP: Group = Group { heading: "Conclude", pages: &[can::PAGE, soak::PAGE, doctor::PAGE] };
+pub(crate) const GROUP: Group =
+    Group { heading: "Conclude", pages: &[can::PAGE, soak::PAGE, doctor::PAGE, watch::PAGE] };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -31,6 +33,11 @@ pub(crate) enum Command {
     /// Each setting has its turns in random order, beside turns without any. The best combination is confirmed on fresh turns. Only
     /// settings that end with a program are tried; with --allow machine also those of the machine, which are restored.
     Doctor(doctor::Arguments),
+    /// Say who delays the threads of a program
+    ///
+    /// Reads the kernel's tracepoints: how long each wake-up took and how long each preemption, and which interrupt, task, softirq or
+    /// hypervisor took the time. Signals and the exit code of CMD pass through.
+    Watch(watch::Arguments),
 }
 
 impl Command {
@@ -39,6 +46,7 @@ impl Command {
             Self::Can(arguments) => can::run(arguments),
             Self::Soak(arguments) => soak::run(arguments),
             Self::Doctor(arguments) => doctor::run(arguments),
+            Self::Watch(arguments) => watch::run(arguments),
         }
     }
 }

@@ -155,19 +155,19 @@ fn told(launched: &Launched) -> String {
 }
 
 /// The code of a shell for the end of a program.
-fn code(status: ExitStatus) -> u8 {
+pub(crate) fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
 /// The signals that are handed on. A signal that is ignored here stays so, and the program inherits that.
-fn forwarded() -> impl Iterator<Item = i32> {
+pub(crate) fn forwarded() -> impl Iterator<Item = i32> {
     let asking = host::asking_to_end();
     asking.chain([SIGUSR1, SIGUSR2])
 }
 
 /// Hands signals on to the program, for as long as this process lives.
-fn forward(mut signals: Signals, program: u32) {
+pub(crate) fn forward(mut signals: Signals, program: u32) {
     let Some(program) = i32::try_from(program).ok().and_then(Pid::from_raw) else { return };
     // Not joined: it ends with the process. Once the program has been waited for nobody comes back here but to end.
     std::thread::spawn(move || {

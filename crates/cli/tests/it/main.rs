@@ -31,6 +31,7 @@ mod simulator;
 mod soak;
 mod trace;
 mod tune;
+mod watch;
 
 use std::io::Write;
 use std::path::Path;
