@@ -42,17 +42,8 @@ const COVERED_LEAST: f64 = 0.9;
 /// Rows in whose measured section the other build can spin: beginnings of their ids, and what may not be in them. After a sweep of the
 /// caches the spinning itself would be cold; first calls are made by other processes; reports and counts are none of the caller's time; and while
 /// a fiber's look at its interrupts waits for the other CPU's line, the processor runs ahead into the spinning.
-const SPINNING: [&str; 9] = [
-    "sleeps.",
-    "clocks.read.",
-    "delays.",
-    "executive.",
-    "transfer.memory.",
-    "transfer.word.",
-    "reaction.call.",
-    "reaction.source.",
-    "callers.rust.",
-];
+const SPINNING: [&str; 7] =
+    ["sleeps.", "clocks.read.", "delays.", "executive.", "transfer.memory.", "transfer.word.", "reaction."];
 const NOT_SPINNING: [&str; 17] = [
     ".dirty.",
     ".flushed",
@@ -67,11 +58,13 @@ const NOT_SPINNING: [&str; 17] = [
     ".wake",
     ".start",
     ".lock",
-    ".access",
-    ".latency_",
-    ".asymptotic",
-    ".half",
+    ".io",
+    ".matrix.",
+    ".chain.",
+    ".fit.",
 ];
+/// Rows that come from changed ones, and so change with them.
+const DERIVED: [&str; 2] = [".fit.", ".cpu_share"];
 /// What the chapters of a sheet take, in seconds: about so much with `--quick`, and without.
 const CHAPTER_S: [f64; 2] = [4.0, 12.0];
 const CHAPTERS: usize = 7;
@@ -469,6 +462,9 @@ fn change(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), Str
                 continue;
             };
             let differs = against.verdict.differs();
+            if DERIVED.iter().any(|part| row.id.contains(part)) {
+                continue;
+            }
             if !medians.contains_key(&row.id) {
                 of.others += 1;
                 of.others_declared += usize::from(differs);
