@@ -157,6 +157,13 @@ const PROOFS: &[Proof] = &[
         limit_s: 300,
     },
     Proof {
+        name: "culprits",
+        claim: "A task of each policy and a page fault, provoked on purpose, are blamed by name for at least 99 % of the time \
+                that they took for certain.",
+        command: &["culprits"],
+        limit_s: 300,
+    },
+    Proof {
         name: "sentinel",
         claim: "Preemptions are counted without a system call as the kernel counts involuntary switches.",
         command: &["sentinel", "--rounds", "20"],

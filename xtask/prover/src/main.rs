@@ -77,6 +77,8 @@ enum Proof {
         #[arg(long, hide = true)]
         child: bool,
     },
+    /// Culprits that are provoked on purpose are blamed by name
+    Culprits,
     /// Preemptions are counted as the kernel counts them
     Sentinel {
         /// Rounds with a competitor, and as many without
@@ -261,6 +263,10 @@ fn main() -> ExitCode {
         Proof::BlindSpots { count } => blind_spots::prove(count),
         Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),
         Proof::Calibration { processes, seconds, .. } => calibration::prove(processes, seconds),
+        Proof::Culprits => cargo_test::prove(
+            &["--release", "-p", "hairspring-culprit", "--lib", "--", "--nocapture", "--test-threads=1", "provoked"],
+            &[],
+        ),
         Proof::Sentinel { rounds, millis } => sentinel::prove(rounds, millis),
         Proof::LongDelays { part } => long_delays::prove(part),
         Proof::ExecutiveCore { times } => cargo_test::prove(

@@ -1,6 +1,8 @@
 //! Linux: where the records come from.
 
 mod output;
+#[cfg(test)]
+mod provoked;
 mod symbols;
 mod tasks;
 #[cfg(test)]

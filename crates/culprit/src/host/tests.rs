@@ -9,11 +9,11 @@ use rustix::time::{ClockId, clock_gettime};
 use super::{Tracer, TracerSettings, Untraced, own_thread};
 use crate::{CpuHistory, KernelEvent, LostTime, Terms, Wanted, blame};
 
-fn skip(test: &str, reason: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
+pub(super) fn skip(test: &str, reason: &str) {
+    let _ = writeln!(std::io::stderr(), "test-skip: {test}: {reason}");
 }
 
-fn now() -> Nanos {
+pub(super) fn now() -> Nanos {
     let time = clock_gettime(ClockId::Monotonic);
     Nanos::from_secs(time.tv_sec) + Nanos::new(time.tv_nsec)
 }
