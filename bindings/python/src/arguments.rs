@@ -9,6 +9,11 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 /// What a product of a float and 10⁹ can be wrong by, relative to itself, with room.
 const ROUNDING: f64 = 1e-15;
 
+/// Why an object stays in its process, and what to do instead.
+pub(crate) fn not_pickled(what: &str, instead: &str) -> PyErr {
+    PyTypeError::new_err(format!("cannot pickle {what}: it holds on to this process; {instead}"))
+}
+
 /// A span in seconds, rounded up to a nanosecond, for a wait must not be shorter than asked.
 pub(crate) struct Seconds(pub(crate) Nanos);
 

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 
-use crate::arguments::{Seconds, Whole};
+use crate::arguments::{Seconds, Whole, not_pickled};
 
 /// A moment of a time base, as its instant() gives it. `later - earlier` is nanoseconds; instants of different epochs (a suspend or a step
 /// of the clock lies between them) have no difference and no order, which is a ValueError.
@@ -23,6 +23,10 @@ impl Instant {
 
 #[pymethods]
 impl Instant {
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled("an Instant", "pass on its monotonic_ns, and say on which computer it was read"))
+    }
+
     /// The reading of CLOCK_MONOTONIC that it stands for, in nanoseconds.
     #[getter]
     fn monotonic_ns(&self) -> i64 {

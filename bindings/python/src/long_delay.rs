@@ -6,7 +6,7 @@ use hairspring_time::{Host, Machine, Nanos, lead_for};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::arguments::{FromNow, Seconds, Whole, either};
+use crate::arguments::{FromNow, Seconds, Whole, either, not_pickled};
 use crate::instant::{Deadline, moment};
 use crate::report::Report;
 use crate::timebase::{Timebase, given_or_default};
@@ -88,6 +88,10 @@ impl LongDelay {
 
 #[pymethods]
 impl LongDelay {
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled("a LongDelay", "make one in the thread that needs it"))
+    }
+
     /// Learns by some 10 ms of short sleeps. `lead` ends every delay earlier by so much: an average around the target in place of a
     /// guaranteed minimum. `budget` limits the time that one delay may spend polling; below 200 µs the end is not rehearsed.
     #[new]

@@ -8,6 +8,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::arguments::not_pickled;
 use crate::timebase::{Timebase, given_or_default};
 
 type Borrowing<'t> = hairspring_time::Profile<'t, Host>;
@@ -40,6 +41,10 @@ impl Profile {
 
 #[pymethods]
 impl Profile {
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled("a Profile", "pass on the figures of its summary()"))
+    }
+
     /// A profile without spans. With `ordered`, each stamp waits for all earlier instructions of the CPU.
     #[new]
     #[pyo3(signature = (timebase = None, *, ordered = true))]

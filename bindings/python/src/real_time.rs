@@ -15,7 +15,7 @@ use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyTypeError, PyValueErr
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::arguments::{Seconds, Whole, either};
+use crate::arguments::{Seconds, Whole, either, not_pickled};
 
 /// The machine of all guards.
 static HOST: Host = Host;
@@ -66,6 +66,10 @@ fn named(policy: Policy) -> (String, u8) {
 
 #[pymethods]
 impl RealTime {
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled("a RealTime", "make one in the thread that needs it"))
+    }
+
     /// `policy` is 'fifo', 'rr' or 'other', `priority` 1 to 99, `cpu` the CPU to stay on, `slack` that of the kernel's timers,
     /// `idle` the longest time that a CPU may take to leave an idle state: 0 turns idle states off, on all CPUs of the machine.
     #[new]

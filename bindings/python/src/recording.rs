@@ -1,6 +1,8 @@
 //! What of a recording is proven, and where it lies: the Rust reader's judgement, for numpy to map.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use hairspring_record::RecordingVerdict;
 use hairspring_record::recording::{Files, Recording, RecordingError};
@@ -32,10 +34,29 @@ pub(crate) struct Contents {
     rate: Option<(u64, u64)>,
 }
 
-/// Opens a recording by the path of any of its members, and proves what no sync covers, or with `verify` everything.
+/// How often reading looks for signals.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Opens a recording by the path of any of its members, and proves what no sync covers, or with `verify` everything. A signal handler that
+/// raises ends it.
 #[pyfunction]
 pub(crate) fn read_recording(py: Python<'_>, paths: Vec<PathBuf>, verify: bool) -> PyResult<Contents> {
-    py.detach(|| contents(&paths, verify)).map_err(|error| match error {
+    let mut raised = None;
+    let read = py.detach(|| {
+        let mut looked = Instant::now();
+        contents(&paths, verify, &mut || {
+            if looked.elapsed() < LOOK {
+                return ControlFlow::Continue(());
+            }
+            looked = Instant::now();
+            raised = Python::attach(signals).err();
+            if raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    });
+    if let Some(raised) = raised {
+        return Err(raised);
+    }
+    read.map_err(|error| match error {
         RecordingError::NotFound(_) => PyFileNotFoundError::new_err(format!("failed to open the recording: {error}")),
         RecordingError::Store(error) => {
             let text = format!("failed to open the recording: {}", error.attempted);
@@ -45,7 +66,17 @@ pub(crate) fn read_recording(py: Python<'_>, paths: Vec<PathBuf>, verify: bool) 
     })
 }
 
-fn contents(paths: &[PathBuf], verify: bool) -> Result<Contents, RecordingError> {
+/// Lets Python handle its signals.
+fn signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
+/// `look` is called after each block that is read, and may break off.
+fn contents(
+    paths: &[PathBuf],
+    verify: bool,
+    look: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Contents, RecordingError> {
     let mut store = store::best(1, Ways::ALL);
     let recording = Recording::open_in(&mut *store, paths)?.whole()?;
     let believed = if recording.is_foreign() && !verify {
@@ -53,7 +84,7 @@ fn contents(paths: &[PathBuf], verify: bool) -> Result<Contents, RecordingError>
         let (blocks, faults) = (recording.blocks().to_vec(), recording.faults().to_vec());
         Proven { blocks, gaps: Vec::new(), verdict: RecordingVerdict::Incomplete, faults }
     } else {
-        prove(&mut *store, &recording, verify, &mut |_| {})?
+        prove(&mut *store, &recording, verify, &mut |_| look())?
     };
     let files: Vec<Files> = recording.members().iter().map(|member| Files::of(&member.base)).collect();
     let stretches = believed.stretches(&recording);

@@ -6,7 +6,7 @@ use hairspring_time::{Continuity, Host, Machine, Nanos, TimeSource};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arguments::{Seconds, Whole};
+use crate::arguments::{Seconds, Whole, not_pickled};
 use crate::instant::{Deadline, moment};
 use crate::report::Report;
 use crate::waiting;
@@ -79,6 +79,10 @@ pub(crate) fn delay_ns(py: Python<'_>, ns: Whole) -> PyResult<Report> {
 
 #[pymethods]
 impl Timebase {
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled("a Timebase", "calibrate one in the process that needs it"))
+    }
+
     /// Calibrates by sleeping 4 ms; the bound is then about 10 ppm.
     #[staticmethod]
     fn calibrate(py: Python<'_>) -> PyResult<Self> {
@@ -199,6 +203,10 @@ pub(crate) struct Refined(hairspring_time::Refined);
 
 #[pymethods]
 impl Refined {
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled("a Refined", "calibrate a time base in the process that needs one"))
+    }
+
     /// The successor.
     #[getter]
     fn timebase(&self) -> Timebase {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+
+use crate::arguments::not_pickled;
 use pyo3::types::{PyBool, PyTuple};
 
 /// The 32-bit words of a mapped file or device, each access one load or store; for reading only unless `writable` is said. Give `bytes`
@@ -54,6 +56,10 @@ fn failed(error: &hairspring_device::DeviceError) -> PyErr {
 
 #[pymethods]
 impl Window {
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(not_pickled("a Window", "open it in the process that needs it"))
+    }
+
     #[new]
     #[pyo3(signature = (path, *, writable = false, offset = 0, bytes = None))]
     fn new(path: PathBuf, writable: bool, offset: u64, bytes: Option<usize>) -> PyResult<Self> {

@@ -4,8 +4,11 @@ Symptom that these tests come from: a recording whose process was killed opened 
 been written. The length was taken from the size of the file, most of which was reserved space.
 """
 
+import copy
+import functools
 import json
 import os
+import pickle
 import signal
 import struct
 import subprocess
@@ -268,6 +271,43 @@ def test_a_document_of_another_kind_is_no_recording(tmp_path, document):
     (tmp_path / "other.sigmf-meta").write_text(json.dumps(document))
     with pytest.raises(ValueError, match="open the recording"):
         open_recording(tmp_path / "other")
+
+
+def test_a_recording_is_pickled_as_its_name(tmp_path):
+    rows = numpy.arange(32, dtype="<i2")
+    base = written(tmp_path, rows)
+    made = open_recording(os.path.relpath(base), verify=True)
+    text = pickle.dumps(made)
+    assert len(text) < 1000
+    for again in (pickle.loads(text), copy.copy(made), pickle.loads(pickle.dumps({"held": made}))["held"]):
+        assert (again.frames()[:, 0] == rows).all() and again.state == made.state
+    os.remove(f"{base}.sigmf-meta")
+    with pytest.raises(OSError):
+        pickle.loads(text)
+
+
+def test_a_signal_ends_reading_everything(tmp_path, monkeypatch):
+    """Symptom: Ctrl-C while a large recording was verified took effect when all was read."""
+    monkeypatch.setitem(globals(), "crc32c", functools.lru_cache(maxsize=4)(crc32c))
+    base = written(tmp_path, numpy.zeros(1 << 26, dtype="<i2"), per_block=1 << 15)
+
+    def timed(verify):
+        begun = time.monotonic()
+        verify()
+        return time.monotonic() - begun
+
+    def interrupted():
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        with pytest.raises(KeyboardInterrupt):
+            open_recording(base, verify=True)
+            time.sleep(1)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        whole = timed(lambda: open_recording(base, verify=True))
+        assert timed(interrupted) < whole * 0.7
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_without_numpy_it_says_what_to_do(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Time bases and delays: the promises, as they hold in Python."""
 
+import pickle
 import threading
 import time
 from statistics import median
@@ -81,6 +82,23 @@ def test_instants_have_a_difference_and_an_order():
     with pytest.raises(TypeError):
         later < 5
     assert f"epoch {earlier.epoch}" in repr(earlier)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_what_belongs_to_this_process_says_so_when_it_is_pickled(protocol):
+    base = Timebase.calibrate()
+    held = [base, base.instant(), base.refine(), LongDelay(), hairspring.Profile(), hairspring.RealTime()]
+    for thing in [*held, {"held": base}]:
+        with pytest.raises(TypeError, match="^cannot pickle an? [A-Z][A-Za-z]+: it holds on to this process; "):
+            pickle.dumps(thing, protocol)
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_reports_and_their_parts_are_not_pickled_into_something_else(protocol):
+    report = hairspring.delay(1e-6)
+    for thing in [report, report.verdict, hairspring.timebase().trust, hairspring.Profile().summary()]:
+        with pytest.raises(TypeError, match="cannot pickle"):
+            pickle.dumps(thing, protocol)
 
 
 def test_instants_of_different_epochs_have_no_difference_and_no_order():

@@ -217,6 +217,8 @@ pub enum RecordingError {
     MembersMissing(Vec<(usize, PathBuf)>, usize),
     /// It cannot be read for the reason given.
     Limit(String),
+    /// The caller cancelled the reading.
+    Cancelled,
 }
 
 impl From<StoreError> for RecordingError {
@@ -250,6 +252,7 @@ impl fmt::Display for RecordingError {
                 f.write_str(": name it as well, where it is now")
             }
             Self::Limit(why) => f.write_str(why),
+            Self::Cancelled => f.write_str("reading was cancelled"),
         }
     }
 }

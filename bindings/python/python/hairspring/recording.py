@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import warnings
@@ -37,6 +38,7 @@ class Recording:
         if not paths:
             raise TypeError("name a recording")
         contents = _hairspring.read_recording([Path(path) for path in paths], verify)
+        self._opened = [Path(path).absolute() for path in paths], verify
         #: What SigMF and the extension ``hairspring`` say of its first member; docs/recording-format.md. The other attributes say what is
         #: there.
         self.metadata: dict[str, Any] = json.loads(contents.meta.read_text(encoding="utf-8"))
@@ -57,6 +59,11 @@ class Recording:
         self._whole: Any = None
         #: What is missing, in order.
         self.gaps: list[Gap] = self._between() if contents.gaps is None else [Gap(*gap) for gap in contents.gaps]
+
+    def __reduce__(self) -> Any:
+        """Pickles how it was opened, not its samples: it is opened again from its files, and shows what they hold then."""
+        paths, verify = self._opened
+        return functools.partial(Recording, verify=verify), tuple(paths)
 
     @property
     def is_in_order(self) -> bool:

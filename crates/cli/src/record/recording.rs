@@ -49,7 +49,8 @@ pub(crate) fn refused(error: &RecordingError) -> Failure {
         RecordingError::Meta(..)
         | RecordingError::TooLarge(..)
         | RecordingError::MembersMissing(..)
-        | RecordingError::Limit(_) => unreadable(error.to_string()),
+        | RecordingError::Limit(_)
+        | RecordingError::Cancelled => unreadable(error.to_string()),
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) mod plan;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::ledger::{Ledger, RecordingVerdict};
@@ -104,7 +105,11 @@ pub fn recover(
              recover with --cut-journal"
         )));
     }
-    let plan = planned(store, &recording, options.all, progress)?;
+    let mut progress = |read| {
+        progress(read);
+        ControlFlow::Continue(())
+    };
+    let plan = planned(store, &recording, options.all, &mut progress)?;
     if plan.changes.is_empty() || options.dry_run {
         return Ok(plan.outcome(&recording));
     }
@@ -169,12 +174,12 @@ impl Proven {
 ///
 /// # Errors
 /// As for [`recover`], except for a journal that is damaged in its middle: records after the damage are not trusted, and a fault
-/// says so.
+/// says so. [`RecordingError::Cancelled`] if `progress`, which is called after each block, breaks off.
 pub fn prove(
     store: &mut dyn Store,
     recording: &Recording,
     all: bool,
-    progress: &mut dyn FnMut(ReadProgress),
+    progress: &mut dyn FnMut(ReadProgress) -> ControlFlow<()>,
 ) -> Result<Proven, RecordingError> {
     if !recording.missing_members().is_empty() {
         let of = recording.about().members.len();
@@ -193,7 +198,7 @@ fn planned(
     store: &mut dyn Store,
     recording: &Recording,
     all: bool,
-    progress: &mut dyn FnMut(ReadProgress),
+    progress: &mut dyn FnMut(ReadProgress) -> ControlFlow<()>,
 ) -> Result<Plan, RecordingError> {
     if !recording.members().iter().all(|member| frames_agree(recording.about(), member)) {
         return Err(RecordingError::Limit(format!(
@@ -210,7 +215,7 @@ fn bad_blocks(
     store: &mut dyn Store,
     recording: &Recording,
     all: bool,
-    progress: &mut dyn FnMut(ReadProgress),
+    progress: &mut dyn FnMut(ReadProgress) -> ControlFlow<()>,
 ) -> Result<Vec<u64>, RecordingError> {
     let blocks: Vec<_> = recording.blocks().iter().filter(|block| all || !block.durable).copied().collect();
     let total = Bytes(blocks.iter().map(|block| u64::from(block.length)).sum());
@@ -230,7 +235,9 @@ fn bad_blocks(
             }
         }
         done += u64::from(block.length);
-        progress(ReadProgress { done: Bytes(done), total });
+        if progress(ReadProgress { done: Bytes(done), total }).is_break() {
+            return Err(RecordingError::Cancelled);
+        }
     }
     Ok(bad)
 }

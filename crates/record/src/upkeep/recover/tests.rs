@@ -2,6 +2,7 @@
 //! one that was written, wherever the recovery itself was interrupted.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
@@ -130,7 +131,7 @@ fn check_proven(spec: &Spec, image: &Image, all: bool) -> (Proven, u64) {
     let disk = disk(image, Vec::new());
     let mut store = disk.store(8);
     let recording = Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens");
-    let proven = prove(&mut store, &recording, all, &mut |_| {}).expect("proven");
+    let proven = prove(&mut store, &recording, all, &mut |_| ControlFlow::Continue(())).expect("proven");
     drop(store);
     assert_eq!(disk.image_after_kill(0), *image, "nothing is changed");
     let (mut offered, mut next) = (0, Frames(0));
@@ -193,8 +194,21 @@ fn a_recording_of_which_a_member_is_missing_is_not_called_proven() {
     }
     let mut store = disk(&image, Vec::new()).store(8);
     let recording = Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens");
-    let refused = prove(&mut store, &recording, false, &mut |_| {});
+    let refused = prove(&mut store, &recording, false, &mut |_| ControlFlow::Continue(()));
     assert!(matches!(refused, Err(RecordingError::MembersMissing(..))), "{refused:?}");
+}
+
+#[test]
+fn a_proof_ends_at_the_block_after_which_its_caller_breaks_off() {
+    let spec = Spec::plain();
+    let mut store = disk(&spec.make(), Vec::new()).store(8);
+    let recording = Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens");
+    let mut blocks = 0;
+    let cancelled = prove(&mut store, &recording, true, &mut |_| {
+        blocks += 1;
+        if blocks == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!((cancelled, blocks), (Err(RecordingError::Cancelled), 2));
 }
 
 #[test]
