@@ -1705,7 +1705,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__sheet)
-            opts="-h --only --quick --thorough --cpu --priority --format --out --beside --dir --volume --redact --full --chapter --verbose --help"
+            opts="-h --only --quick --thorough --cpu --priority --format --out --beside --dir --volume --redact --full --chapter --verbose --one-process --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -85,6 +85,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l thorough
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l redact -d 'Leave out host name, paths, process names and command lines'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l full -d 'Show every chapter; on HTML pages, unfold them'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l verbose -d 'In text, show every fact and the id of every row; in a comparison, show every row'
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l one-process -d 'Take all rounds in this process, to learn what fresh ones add'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-if -d 'Fail if a ratio of medians is beyond a limit with 95 %, for instance \'clocks.read.now.later>1.2\'; may be repeated' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l only -d 'Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; with commas between' -r
@@ -161,7 +162,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l for -d 
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l allow -d 'Try settings beyond the program' -r -f -a "machine\t'Settings of the whole machine; each is restored behind its turn, and also after SIGKILL'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l turn -d 'Length of each turn' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l seed -d 'Decides the order of the turns, to repeat a run' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l for -d 'The job: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs. Of several requirements the strictest counts, and its median is what settings are judged by' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand watch" -l pid -d 'Process to watch, with the processes that it starts, until it ends or Ctrl-C comes' -r
