@@ -27,13 +27,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// It went well.
+// Success.
 #define HS_OK 0
 
-// A pointer that must not be NULL is, or one does not suit its type.
+// A pointer is NULL that must not be, or is not aligned for its type.
 #define HS_E_NULL -1
 
-// The handle is none: NULL, of another kind, or memory that holds none.
+// Not a handle of this kind: NULL, a handle of another kind, or other memory.
 #define HS_E_HANDLE -2
 
 // The handle has been freed.
@@ -51,7 +51,7 @@
 // The number is negative.
 #define HS_E_NEGATIVE -7
 
-// The number is outside its range; a delay of more than 100 days is taken for a mistake.
+// The number is outside its range; a delay of more than 100 days counts as a mistake.
 #define HS_E_RANGE -8
 
 // A delay of more than 100 ms is not polled; use a long delay.
@@ -69,7 +69,7 @@
 // A file could not be opened, read or mapped.
 #define HS_E_IO -13
 
-// A text is no UTF-8.
+// A text is not UTF-8.
 #define HS_E_TEXT -14
 
 // A file is not a sheet.
@@ -78,13 +78,13 @@
 // The command `hairspring` could not be run, or failed.
 #define HS_E_COMMAND -16
 
-// The window was opened for reading only.
+// The window is read-only.
 #define HS_E_READ_ONLY -17
 
 // A span was ended that had not begun.
 #define HS_E_ORDER -18
 
-// There is nothing under this name or number.
+// Nothing has this name or number.
 #define HS_E_NOT_FOUND -19
 
 // The system refused to restore a setting.
@@ -93,7 +93,7 @@
 // A bug in the library; please report it.
 #define HS_E_PANIC -99
 
-// Stands for a time that there is not: a figure that was not taken, a reading through a handle that is none.
+// Stands for an absent time: a figure that was not taken, or a reading through an invalid handle.
 #define HS_ABSENT_NS INT64_MIN
 
 // Time is taken from the CPU's counter.
@@ -111,13 +111,13 @@
 // A new epoch: the machine was suspended.
 #define HS_SUSPENDED 2
 
-// A new epoch: the kernel's clock and the counter have parted.
+// A new epoch: the kernel's clock and the counter have diverged.
 #define HS_STEPPED 3
 
 // A new epoch: the kernel no longer trusts the counter.
 #define HS_DISTRUSTED 4
 
-// Nothing happened that can be told.
+// No disturbance was detected.
 #define HS_VERDICT_CLEAN 0
 
 // The thread was moved to another CPU.
@@ -138,7 +138,7 @@
 // The hypervisor.
 #define HS_VERDICT_STOLEN 6
 
-// Something that left no trace.
+// A disturbance of unknown cause.
 #define HS_VERDICT_UNKNOWN 7
 
 // The thread was taken off its CPU, or handled a signal.
@@ -147,7 +147,7 @@
 // The kernel's clock did not run at the rate that the time base knows: refine it.
 #define HS_VERDICT_RERATED 9
 
-// Causes of gaps; `gaps` of a report has one entry for each, at the verdict's number less HS_VERDICT_INTERRUPTED.
+// The number of causes of gaps. `gaps` of a report has one entry for each, at the verdict's number minus HS_VERDICT_INTERRUPTED.
 #define HS_CAUSES 5
 
 // Leave the policy as it is.
@@ -174,7 +174,7 @@
 // The system refused it.
 #define HS_REFUSED 2
 
-// Delays that sleep first and poll last, and learn how late the kernel wakes the thread. One thread at a time.
+// Delays that sleep first and poll at the end, and learn how late the kernel wakes the thread. One thread at a time.
 typedef struct hs_long_delay hs_long_delay;
 
 // The spans of one piece of code. One thread at a time.
@@ -196,41 +196,41 @@ typedef struct hs_window hs_window;
 typedef struct hs_continuity {
     // HS_CONTINUED to HS_DISTRUSTED.
     int kind;
-    // How long the machine was suspended, or by how much the clocks have parted; else 0.
+    // How long the machine was suspended, or by how much the clocks have diverged; otherwise 0.
     int64_t by_ns;
 } hs_continuity;
 
-// What is known of the rate.
+// The calibrated rate.
 typedef struct hs_calibration {
-    // The rate of what time is taken from.
+    // The rate of the time source.
     double frequency_hz;
-    // How wrong it can be against the kernel's clock, in parts per million: a hard bound.
+    // The largest error against the kernel's clock in parts per million: a hard bound.
     double bound_ppm;
-    // How long it was measured.
+    // The length of the measurement.
     int64_t baseline_ns;
-    // How far CLOCK_MONOTONIC_RAW ran from CLOCK_MONOTONIC meanwhile, in parts per million.
+    // The rate of CLOCK_MONOTONIC_RAW against CLOCK_MONOTONIC, in parts per million.
     double discipline_ppm;
-    // What the first calibration took of the time,
+    // The wall time of the first calibration,
     int64_t wall_ns;
-    // and of the CPU.
+    // and its CPU time.
     int64_t cpu_ns;
-    // How far apart the counters of two CPUs are taken to be.
+    // The assumed largest distance between the counters of two CPUs.
     int64_t skew_ns;
     // The present epoch.
     uint32_t epoch;
 } hs_calibration;
 
-// Whether the counter is believed.
+// The verdict on the counter.
 typedef struct hs_trust {
-    // Whether the counter is used.
+    // Whether the counter is trusted and used.
     bool trusted;
-    // Whether this is a virtual machine, where time can be taken away unseen.
+    // Whether this is a virtual machine, where the hypervisor can take time away unseen.
     bool guest;
-    // HS_SOURCE_…: what time is taken from.
+    // HS_SOURCE_…: the time source.
     int source;
-    // How many reasons hs_timebase_reason() has.
+    // The number of reasons of hs_timebase_reason().
     uint32_t reasons;
-    // All of it in a line; lives as long as the time base.
+    // A summary in one line; lives as long as the time base.
     const char *text;
 } hs_trust;
 
@@ -238,37 +238,37 @@ typedef struct hs_trust {
 typedef struct hs_instant {
     // The reading of CLOCK_MONOTONIC (on Windows: of the performance counter) that it stands for.
     int64_t monotonic_ns;
-    // The unbroken stretch of the time base that it belongs to. Instants of different epochs have no difference.
+    // The epoch: the unbroken stretch of the scale to which it belongs. Instants of different epochs have no difference.
     uint32_t epoch;
 } hs_instant;
 
-// Stretches of one cause in which the thread did not run.
+// Gaps of one cause, in which the thread did not run.
 typedef struct hs_gaps {
-    // How many.
+    // How many gaps,
     uint32_t count;
-    // Their length in all,
+    // their total length,
     int64_t total_ns;
-    // and that of the longest.
+    // and the length of the longest.
     int64_t longest_ns;
 } hs_gaps;
 
-// What a delay did.
+// The report of a delay.
 typedef struct hs_report {
-    // What was asked for.
+    // The requested time.
     int64_t requested_ns;
     // How long it took.
     int64_t actual_ns;
-    // Actual less requested; negative only if a lead was asked for.
+    // Actual minus requested; negative only if a lead was set.
     int64_t late_ns;
     // Time asleep in the kernel.
     int64_t slept_ns;
     // Time spent polling.
     int64_t polled_ns;
-    // How long before the deadline the polling was meant to begin; 0 for a delay that polls throughout.
+    // How long before the deadline polling was planned to begin; 0 for a delay that polls throughout.
     int64_t window_ns;
-    // By how much the kernel woke the thread after the deadline.
+    // How late after the deadline the kernel woke the thread.
     int64_t overslept_ns;
-    // HS_VERDICT_…: the gravest of what disturbed it.
+    // HS_VERDICT_…: the gravest disturbance.
     int verdict;
     // The thread was moved to another CPU.
     bool migrated;
@@ -278,17 +278,17 @@ typedef struct hs_report {
     bool throttled;
     // The kernel's clock did not run at the rate that the time base knows: refine it.
     bool rerated;
-    // When the thread did not run, by cause: interrupted, interrupted or stolen, stolen, unknown, preempted.
+    // The gaps by cause: interrupted, interrupted or stolen, stolen, unknown, preempted.
     struct hs_gaps gaps[HS_CAUSES];
 } hs_report;
 
-// The figures of a profile; HS_ABSENT_NS where there is none yet.
+// The figures of a profile; HS_ABSENT_NS for a figure without samples.
 typedef struct hs_summary {
     // Spans in all, the first included.
     uint64_t count;
-    // The first span, which is longer, because caches are cold.
+    // The first span, which is longer because caches are cold.
     int64_t first_ns;
-    // The shortest of the rest,
+    // The shortest of the other spans,
     int64_t min_ns;
     // their median,
     int64_t median_ns;
@@ -296,7 +296,7 @@ typedef struct hs_summary {
     int64_t max_ns;
     // and their arithmetic mean.
     int64_t mean_ns;
-    // The median of what hs_profile_start() and hs_profile_stop() show with nothing between them; contained in every figure above.
+    // The median of an empty span between hs_profile_start() and hs_profile_stop(); every figure above contains it.
     int64_t call_cost_ns;
 } hs_summary;
 
@@ -337,31 +337,31 @@ typedef struct hs_grants {
     const char *refusal;
 } hs_grants;
 
-// What is in a sheet.
+// The contents of a sheet in numbers.
 typedef struct hs_contents {
-    // The host's name, or its CPU's where the name was left out, or "unknown"; lives as long as the sheet.
+    // The name of the host; its CPU if the name was left out; or "unknown". Lives as long as the sheet.
     const char *host;
     // Chapters.
     uint32_t chapters;
     // Rows,
     uint32_t rows;
-    // and how many of them are absent, with their reason.
+    // and how many of them are absent.
     uint32_t absent;
 } hs_contents;
 
-// A row of a sheet: a figure with its unit, its number of samples and their spread, or why there is none.
+// A row of a sheet: a figure with its unit, its number of samples and their spread, or the reason for its absence.
 typedef struct hs_row {
-    // Its id, as "delays.minimum.fifo.2us.late". This and the other texts live as long as the sheet.
+    // Its id, such as "delays.minimum.fifo.2us.late". This and the other texts live as long as the sheet.
     const char *id;
-    // What it is, for people.
+    // Its label, for people.
     const char *label;
-    // The unit of all numbers, as in the sheet's JSON: "ns", "bytes_per_s"; NULL where the figure is absent.
+    // The unit of all numbers, as in the sheet's JSON: "ns", "bytes_per_s"; NULL if the figure is absent.
     const char *unit;
-    // How the samples were taken: "stamp", "diff", "rate", "count", "derived"; NULL where the figure is absent.
+    // The method of the samples: "stamp", "diff", "rate", "count", "derived"; NULL if the figure is absent.
     const char *method;
-    // How many samples there are,
+    // The number of samples,
     uint64_t n;
-    // the least; NaN, as all that follow, where there are too few samples for it or the figure is absent.
+    // the minimum; this and the following are NaN if there are too few samples or the figure is absent.
     double min;
     // The first quartile,
     double q1;
@@ -371,11 +371,11 @@ typedef struct hs_row {
     double q3;
     // the 99th percentile,
     double p99;
-    // and the greatest.
+    // and the maximum.
     double max;
-    // Why the figure is absent; NULL where it is there.
+    // Why the figure is absent; NULL if it is present.
     const char *reason;
-    // What to do to get it; NULL where nothing helps, or it is there.
+    // How to get it; NULL if nothing helps or the figure is present.
     const char *remedy;
 } hs_row;
 
@@ -383,21 +383,21 @@ typedef struct hs_row {
 extern "C" {
 #endif // __cplusplus
 
-// What a code means, in a few words; never NULL. Lives as long as the process.
+// The meaning of a code in a few words; never NULL. Lives as long as the process.
 const char *hs_strerror(int code);
 
-// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for a number that is no code; never NULL. Lives as long as
-// the process.
+// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for an invalid code; never NULL. Lives as long as the
+// process.
 const char *hs_error_name(int code);
 
-// The whole sentence of the latest error in the calling thread, with the remedy; "" if there was none; never NULL. The next error in
-// this thread overwrites it; it goes with the thread.
+// The sentence of the latest error in the calling thread, with its remedy; "" if there was none; never NULL. The next error in
+// this thread overwrites it. It lives as long as the thread.
 const char *hs_last_error(void);
 
-// The version of the library, as "0.1.0". Lives as long as the process.
+// The version of the library, such as "0.1.0". Lives as long as the process.
 const char *hs_version(void);
 
-// Calibrates the counter against the kernel's clock: sleeps 4 to 5 ms. The bound is then about 10 ppm. Free the time base with
+// Calibrates the counter against the kernel's clock. Sleeps 4 to 5 ms; the bound is then about 10 ppm. Free the time base with
 // hs_timebase_free(). HS_E_CALIBRATION.
 int hs_calibrate(struct hs_timebase **timebase);
 
@@ -407,20 +407,20 @@ int hs_calibrate_to(double bound_ppm,
                     int64_t patience_ns,
                     struct hs_timebase **timebase);
 
-// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound, that continues the scale
-// without a step; both are freed apart. Takes some 20 us and opens a file; 4 to 5 ms where a new epoch begins. `continuity` may be
-// NULL.
+// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound. The successor continues
+// the scale without a step. Free each of the two. Takes some 20 us and opens a file; takes 4 to 5 ms if a new epoch begins.
+// `continuity` may be NULL.
 int hs_timebase_refine(const struct hs_timebase *timebase,
                        struct hs_timebase **successor,
                        struct hs_continuity *continuity);
 
-// Gives a time base back; long delays and profiles made from it go on. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+// Frees a time base; long delays and profiles made from it stay usable. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_timebase_free(struct hs_timebase *timebase);
 
 // What is known of the rate.
 int hs_timebase_calibration(const struct hs_timebase *timebase, struct hs_calibration *calibration);
 
-// Whether the counter is believed, and why.
+// The verdict on the counter, with its evidence.
 int hs_timebase_trust(const struct hs_timebase *timebase, struct hs_trust *trust);
 
 // One piece of evidence, from 0: "+ …" speaks for the counter, "- …" against it. Lives as long as the time base. HS_E_NOT_FOUND
@@ -429,17 +429,17 @@ int hs_timebase_reason(const struct hs_timebase *timebase,
                        uint32_t index,
                        const char **text);
 
-// How far an instant of this time base can be from the kernel's clock, in nanoseconds. HS_E_EPOCH.
+// The largest distance of an instant of this time base from the kernel's clock, in nanoseconds. HS_E_EPOCH.
 int hs_timebase_offset_bound_ns(const struct hs_timebase *timebase,
                                 const struct hs_instant *at,
                                 int64_t *offset_bound_ns);
 
-// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call there is. Real-time safe. HS_ABSENT_NS if the handle is none;
-// hs_last_error() says why. It knows no epoch: for differences across a suspend take hs_now().
+// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call. Real-time safe. HS_ABSENT_NS if the handle is invalid;
+// hs_last_error() says why. The result has no epoch, so use hs_now() for differences across a suspend.
 int64_t hs_now_ns(const struct hs_timebase *timebase);
 
-// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after the start of
-// the machine. NaN if the handle is none.
+// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after the start
+// of the machine. NaN if the handle is invalid.
 double hs_now_us(const struct hs_timebase *timebase);
 
 // The time now as an instant. Real-time safe.
@@ -453,18 +453,18 @@ int hs_difference_ns(const struct hs_instant *later,
                      const struct hs_instant *earlier,
                      int64_t *difference_ns);
 
-// The word for a verdict, as "clean"; "" for a number that is none; never NULL. Lives as long as the process.
+// The word for a verdict, such as "clean"; "" for an invalid number; never NULL. Lives as long as the process.
 const char *hs_verdict_name(int verdict);
 
-// Waits at least so long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From 20 us on the end
-// is confirmed by the kernel's clock; below that a change of the kernel's rate since the calibration can make it early by the change
-// times the request, 10 ns at 500 ppm. Real-time safe; uses
-// the whole CPU. `report` may be NULL. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+// Waits at least this long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From 20 us on, a
+// reading of the kernel's clock confirms the end. Below that, a change of the kernel's rate since the calibration can make the
+// delay early by the change times the request, 10 ns at 500 ppm. Real-time safe; uses the whole CPU. `report` may be NULL.
+// HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 int hs_delay_ns(const struct hs_timebase *timebase,
                 int64_t request_ns,
                 struct hs_report *report);
 
-// The same in microseconds (0 to 100,000), rounded up to a nanosecond. HS_E_NAN besides.
+// The same in microseconds (0 to 100,000), rounded up to a nanosecond. Also HS_E_NAN.
 int hs_delay_us(const struct hs_timebase *timebase, double request_us, struct hs_report *report);
 
 // Waits until an instant, at most 100 ms ahead, by polling; one that has passed returns at once, with its lateness. Real-time safe.
@@ -473,14 +473,14 @@ int hs_delay_until(const struct hs_timebase *timebase,
                    const struct hs_instant *deadline,
                    struct hs_report *report);
 
-// Waits at least so long, polling for at most `budget_ns` (0 or more); what is left then is slept out, and the report says so. With a
-// budget above 100 ms this is the way to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+// Waits at least this long and polls for at most `budget_ns` (0 or more). Then it sleeps for the rest, and the report says so.
+// Set a budget above 100 ms to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 int hs_delay_polling_ns(const struct hs_timebase *timebase,
                         int64_t request_ns,
                         int64_t budget_ns,
                         struct hs_report *report);
 
-// Makes a long delay, which learns how late the kernel wakes this thread: some 10 ms of short sleeps. Free it with
+// Makes a long delay. It learns how late the kernel wakes this thread, by some 10 ms of short sleeps. Free it with
 // hs_long_delay_free(); the time base may be freed before.
 int hs_long_delay_new(const struct hs_timebase *timebase,
                       struct hs_long_delay **long_delay);
@@ -488,56 +488,58 @@ int hs_long_delay_new(const struct hs_timebase *timebase,
 // Gives a long delay back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_long_delay_free(struct hs_long_delay *long_delay);
 
-// Waits at least so long (0 to 100 days) by the kernel's clock, asleep for all but the last stretch; without a lead never early.
+// Waits at least this long (0 to 100 days) by the kernel's clock. Sleeps, and polls only the end. Never early without a lead.
 // `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_ns(struct hs_long_delay *long_delay,
                      int64_t request_ns,
                      struct hs_report *report);
 
-// The same in microseconds, rounded up to a nanosecond. HS_E_NAN besides.
+// The same in microseconds, rounded up to a nanosecond. Also HS_E_NAN.
 int hs_long_delay_us(struct hs_long_delay *long_delay, double request_us, struct hs_report *report);
 
-// Waits until an instant of its time base (less the lead); one that has passed returns at once, with its lateness. HS_E_EPOCH,
-// HS_E_RANGE, HS_E_CANCELLED.
+// Waits until an instant of its time base (minus the lead). Returns at once, with the lateness, if the instant has passed.
+// HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_until(struct hs_long_delay *long_delay,
                         const struct hs_instant *deadline,
                         struct hs_report *report);
 
-// Finds the lead by which the median of delays of this length comes out exact as their caller sees them, and sets it: an average
-// around the target in place of a guaranteed minimum. The longer the thread has slept, the later it sees the end, so a lead is good
-// for its length. Takes 51 delays, above 20 ms as many as fit into a second, but at least 11. `lead_ns` may be NULL. HS_E_NEGATIVE,
-// HS_E_RANGE, HS_E_CANCELLED.
+// Finds the lead with which the median of delays of this length is exact for their caller, and sets it. Delays then lie around
+// the target instead of after it. After a longer sleep the thread sees the end later, so a lead is valid for its length only.
+// Takes 51 delays; above 20 ms as many as fit into a second, at least 11. `lead_ns` may be NULL. HS_E_NEGATIVE, HS_E_RANGE,
+// HS_E_CANCELLED.
 int hs_long_delay_tune(struct hs_long_delay *long_delay,
                        int64_t request_ns,
                        int64_t *lead_ns);
 
-// Ends every delay earlier by so much (0 or more): delays may then be early. 0 makes them guaranteed minima again. HS_E_NEGATIVE.
+// Ends every delay earlier by this lead (0 or more), so delays may be early. 0 makes them guaranteed minima again.
+// HS_E_NEGATIVE.
 int hs_long_delay_set_lead_ns(struct hs_long_delay *long_delay,
                               int64_t lead_ns);
 
-// The lead in force.
+// The present lead.
 int hs_long_delay_lead_ns(const struct hs_long_delay *long_delay, int64_t *lead_ns);
 
-// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns (what is outside is taken for the nearer of
-// them); until then it is half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
+// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns; values outside are clamped. The default is
+// half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
 int hs_long_delay_set_budget_ns(struct hs_long_delay *long_delay,
                                 int64_t budget_ns);
 
-// How long before its deadline a delay of this length would begin to poll now. HS_E_NEGATIVE.
+// How long before its deadline a delay of this length would now begin to poll. HS_E_NEGATIVE.
 int hs_long_delay_window_ns(const struct hs_long_delay *long_delay, int64_t request_ns, int64_t *window_ns);
 
-// Ends the delay that is under way, with HS_E_CANCELLED, and every one that begins until hs_long_delay_resume(). From any thread, or
-// from a signal handler: an error is its code alone, and hs_last_error() stays as it is. The delay ends at the next of its looks, at
-// most 100 ms later, or at once if a signal wakes its thread; one that polls already comes to its regular end. HS_E_HANDLE, HS_E_FREED.
+// Cancels the delay under way, and every delay until hs_long_delay_resume(), with HS_E_CANCELLED. May be called from any thread
+// or from a signal handler; it returns a code and leaves hs_last_error() as it is. The delay ends at most 100 ms later, or at
+// once if a signal wakes its thread. A delay that already polls ends regularly. HS_E_HANDLE, HS_E_FREED.
 int hs_long_delay_cancel(const struct hs_long_delay *long_delay);
 
-// Allows delays again after hs_long_delay_cancel(); from the same places.
+// Allows delays again after hs_long_delay_cancel(). May be called from any thread or from a signal handler.
 int hs_long_delay_resume(const struct hs_long_delay *long_delay);
 
-// Begins a delay of at least so long (0 to 100 days) that hs_long_delay_finish() ends, and returns shortly before its end, asleep until
-// then: 100 to 500 us, twice what the caller took the last times. Meanwhile the caller does for nothing what it is about to do, so that its
-// code is in the caches; `left_ns` says how long there is, 0 where nothing is to be done. It is counted from `since_ns`, a reading of
-// CLOCK_MONOTONIC; negative: from now. Such delays nest, 16 deep; of more the outermost is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+// Begins a delay of at least this long (0 to 100 days) that hs_long_delay_finish() ends. Sleeps, and returns shortly before the
+// end: 100 to 500 us, twice the time that the caller took recently. The caller then rehearses its next action without effect, so
+// that its code is in the caches. `left_ns` is the time left, 0 if there is no time to rehearse. The delay counts from
+// `since_ns`, a reading of CLOCK_MONOTONIC, or from now if that is negative. Such delays nest 16 deep; beyond that the outermost
+// is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_begin_ns(struct hs_long_delay *long_delay,
                            int64_t request_ns,
                            int64_t since_ns,
@@ -549,23 +551,23 @@ int hs_long_delay_begin_us(struct hs_long_delay *long_delay,
                            int64_t since_ns,
                            int64_t *left_ns);
 
-// The same until an instant of its time base. One that has passed returns at once. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
+// The same until an instant of its time base. Returns at once if the instant has passed. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_begin_until(struct hs_long_delay *long_delay,
                               const struct hs_instant *deadline,
                               int64_t *left_ns);
 
-// Ends the delay that hs_long_delay_begin_*() began last, and reports on the whole of it. HS_E_ORDER (none has begun).
+// Ends the delay that hs_long_delay_begin_*() began last, and reports on the whole delay. HS_E_ORDER (none has begun).
 int hs_long_delay_finish(struct hs_long_delay *long_delay,
                          struct hs_report *report);
 
-// Makes a profile without spans: allocates some 300 KiB and measures its own calls. `ordered` 0 lets the CPU move code across the
-// stamps, which is cheaper; else each stamp waits for every earlier instruction. Free it with hs_profile_free(); the time base may be
-// freed before.
+// Makes an empty profile: allocates some 300 KiB and measures the cost of its own calls. With `ordered` 0 the CPU may move code
+// across the stamps, which is cheaper; otherwise each stamp waits for every earlier instruction. Free it with hs_profile_free();
+// the time base may be freed before.
 int hs_profile_new(const struct hs_timebase *timebase,
                    int ordered,
                    struct hs_profile **profile);
 
-// Begins a span, within those that have begun: spans nest, 16 deep; of more than that the outermost is forgotten. Real-time safe.
+// Begins a span. Spans nest 16 deep; beyond that the outermost is forgotten. Real-time safe.
 int hs_profile_start(struct hs_profile *profile);
 
 // Ends the span that began last and records it. `span_ns` may be NULL. Real-time safe. HS_E_ORDER (none has begun).
@@ -575,7 +577,7 @@ int hs_profile_stop(struct hs_profile *profile,
 // The figures so far.
 int hs_profile_summary(const struct hs_profile *profile, struct hs_summary *summary);
 
-// Gives a profile back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+// Frees a profile. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_profile_free(struct hs_profile *profile);
 
 // Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
@@ -595,15 +597,15 @@ int hs_real_time_grants(const struct hs_real_time *real_time,
 // rest restored), HS_E_FREED.
 int hs_real_time_free(struct hs_real_time *real_time);
 
-// Maps a whole file as it is, up to a GiB: an ordinary one, or the memory of a PCI card (/sys/bus/pci/devices/…/resource0, enabled
-// before). Who writes to it writes to the file. `writable` 0 maps it for reading only. If the file is cut or the card goes, accesses
-// are HS_E_IO: on Linux a handler of SIGBUS sees to that, which the first window installs and which passes on what it does not know;
-// a process has 256 windows at most. On Windows nobody can cut a file that is mapped. HS_E_IO, HS_E_RANGE (shorter than a word).
+// Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card (/sys/bus/pci/devices/…/resource0).
+// Writes go to the file. With `writable` 0 the window is read-only. If the file is truncated or the card disappears, accesses
+// return HS_E_IO. On Linux a SIGBUS handler does that; the first window installs it, and it passes other faults on. A process
+// has at most 256 windows. On Windows nobody can truncate a mapped file. HS_E_IO, HS_E_RANGE (shorter than a word).
 int hs_window_open(const char *path,
                    int writable,
                    struct hs_window **window);
 
-// Its size, in whole words.
+// Its size in bytes; a multiple of the word.
 int hs_window_bytes(const struct hs_window *window, size_t *bytes);
 
 // Reads the word at an offset of bytes (a multiple of 4 within the window), by one load, in the byte order of the machine. Real-time
@@ -618,12 +620,13 @@ int hs_window_write_u32(const struct hs_window *window,
                         size_t offset_bytes,
                         uint32_t value);
 
-// Gives a window back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+// Frees a window. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_window_free(struct hs_window *window);
 
-// Takes a sheet of this machine, in a process of its own, which the caller's threads, memory and settings do not disturb: runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) and waits
-// for it, a minute or more. `only` has the beginnings of the ids of the rows to measure, with commas between them, or is NULL for all;
-// `quick` not 0 takes a quarter of the time. HS_E_COMMAND, HS_E_SHEET.
+// Takes a sheet of this machine. Runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) in a
+// process of its own, so that the caller's threads, memory and settings do not disturb it, and waits a minute or more. `only`
+// lists the prefixes of the ids to measure, separated by commas, or is NULL for all rows. A nonzero `quick` takes a quarter of
+// the time. HS_E_COMMAND, HS_E_SHEET.
 int hs_sheet_take(const char *only,
                   int quick,
                   struct hs_sheet **sheet);
@@ -631,7 +634,7 @@ int hs_sheet_take(const char *only,
 // Reads a sheet that was written as JSON. HS_E_IO, HS_E_TEXT, HS_E_SHEET.
 int hs_sheet_read(const char *path, struct hs_sheet **sheet);
 
-// The sheet as JSON, as it was written; lives as long as the sheet.
+// The JSON of the sheet, as written; lives as long as the sheet.
 int hs_sheet_json(const struct hs_sheet *sheet, const char **json);
 
 // What is in a sheet.
@@ -643,7 +646,7 @@ int hs_sheet_row(const struct hs_sheet *sheet, uint32_t index, struct hs_row *ro
 // The row with this id. An absent one is found, with its reason. HS_E_NOT_FOUND.
 int hs_sheet_find(const struct hs_sheet *sheet, const char *id, struct hs_row *row);
 
-// Gives a sheet back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+// Frees a sheet. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_sheet_free(struct hs_sheet *sheet);
 
 #ifdef __cplusplus

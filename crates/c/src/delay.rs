@@ -11,7 +11,7 @@ use crate::handle::Shared;
 use crate::pointer::{Place, micros, read};
 use crate::timebase::{hs_instant, hs_timebase};
 
-/// Nothing happened that can be told.
+/// No disturbance was detected.
 pub const HS_VERDICT_CLEAN: c_int = 0;
 /// The thread was moved to another CPU.
 pub const HS_VERDICT_MIGRATED: c_int = 1;
@@ -25,47 +25,47 @@ pub const HS_VERDICT_INTERRUPTED: c_int = 4;
 pub const HS_VERDICT_INTERRUPTED_OR_STOLEN: c_int = 5;
 /// The hypervisor.
 pub const HS_VERDICT_STOLEN: c_int = 6;
-/// Something that left no trace.
+/// A disturbance of unknown cause.
 pub const HS_VERDICT_UNKNOWN: c_int = 7;
 /// The thread was taken off its CPU, or handled a signal.
 pub const HS_VERDICT_PREEMPTED: c_int = 8;
 /// The kernel's clock did not run at the rate that the time base knows: refine it.
 pub const HS_VERDICT_RERATED: c_int = 9;
 
-/// Causes of gaps; `gaps` of a report has one entry for each, at the verdict's number less HS_VERDICT_INTERRUPTED.
+/// The number of causes of gaps. `gaps` of a report has one entry for each, at the verdict's number minus HS_VERDICT_INTERRUPTED.
 pub const HS_CAUSES: usize = 5;
 
-/// Stretches of one cause in which the thread did not run.
+/// Gaps of one cause, in which the thread did not run.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_gaps {
-    /// How many.
+    /// How many gaps,
     pub count: u32,
-    /// Their length in all,
+    /// their total length,
     pub total_ns: i64,
-    /// and that of the longest.
+    /// and the length of the longest.
     pub longest_ns: i64,
 }
 
-/// What a delay did.
+/// The report of a delay.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_report {
-    /// What was asked for.
+    /// The requested time.
     pub requested_ns: i64,
     /// How long it took.
     pub actual_ns: i64,
-    /// Actual less requested; negative only if a lead was asked for.
+    /// Actual minus requested; negative only if a lead was set.
     pub late_ns: i64,
     /// Time asleep in the kernel.
     pub slept_ns: i64,
     /// Time spent polling.
     pub polled_ns: i64,
-    /// How long before the deadline the polling was meant to begin; 0 for a delay that polls throughout.
+    /// How long before the deadline polling was planned to begin; 0 for a delay that polls throughout.
     pub window_ns: i64,
-    /// By how much the kernel woke the thread after the deadline.
+    /// How late after the deadline the kernel woke the thread.
     pub overslept_ns: i64,
-    /// HS_VERDICT_…: the gravest of what disturbed it.
+    /// HS_VERDICT_…: the gravest disturbance.
     pub verdict: c_int,
     /// The thread was moved to another CPU.
     pub migrated: bool,
@@ -75,7 +75,7 @@ pub struct hs_report {
     pub throttled: bool,
     /// The kernel's clock did not run at the rate that the time base knows: refine it.
     pub rerated: bool,
-    /// When the thread did not run, by cause: interrupted, interrupted or stolen, stolen, unknown, preempted.
+    /// The gaps by cause: interrupted, interrupted or stolen, stolen, unknown, preempted.
     pub gaps: [hs_gaps; HS_CAUSES],
 }
 
@@ -140,13 +140,13 @@ const WORDS: [&CStr; 10] = [
     c"rerated",
 ];
 
-/// The word for a verdict, as "clean"; "" for a number that is none; never NULL. Lives as long as the process.
+/// The word for a verdict, such as "clean"; "" for an invalid number; never NULL. Lives as long as the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_verdict_name(verdict: c_int) -> *const c_char {
     usize::try_from(verdict).ok().and_then(|number| WORDS.get(number)).map_or(c"", |word| *word).as_ptr()
 }
 
-/// Runs a delay on a time base and reports.
+/// Runs a delay on a time base and writes its report.
 #[inline(always)]
 fn poll(
     timebase: *const hs_timebase,
@@ -163,16 +163,16 @@ fn poll(
     })
 }
 
-/// Waits at least so long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From 20 us on the end
-/// is confirmed by the kernel's clock; below that a change of the kernel's rate since the calibration can make it early by the change
-/// times the request, 10 ns at 500 ppm. Real-time safe; uses
-/// the whole CPU. `report` may be NULL. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+/// Waits at least this long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From 20 us on, a
+/// reading of the kernel's clock confirms the end. Below that, a change of the kernel's rate since the calibration can make the
+/// delay early by the change times the request, 10 ns at 500 ppm. Real-time safe; uses the whole CPU. `report` may be NULL.
+/// HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_delay_ns(timebase: *const hs_timebase, request_ns: i64, report: *mut hs_report) -> c_int {
     poll(timebase, report, |timebase| Ok(timebase.delay(Nanos::new(request_ns))?))
 }
 
-/// The same in microseconds (0 to 100,000), rounded up to a nanosecond. HS_E_NAN besides.
+/// The same in microseconds (0 to 100,000), rounded up to a nanosecond. Also HS_E_NAN.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_delay_us(timebase: *const hs_timebase, request_us: f64, report: *mut hs_report) -> c_int {
     poll(timebase, report, |timebase| Ok(timebase.delay(micros(request_us)?)?))
@@ -189,8 +189,8 @@ pub extern "C" fn hs_delay_until(
     poll(timebase, report, |timebase| Ok(timebase.delay_until(read(deadline)?.on(timebase)?)?))
 }
 
-/// Waits at least so long, polling for at most `budget_ns` (0 or more); what is left then is slept out, and the report says so. With a
-/// budget above 100 ms this is the way to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+/// Waits at least this long and polls for at most `budget_ns` (0 or more). Then it sleeps for the rest, and the report says so.
+/// Set a budget above 100 ms to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_delay_polling_ns(
     timebase: *const hs_timebase,

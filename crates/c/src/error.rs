@@ -1,4 +1,4 @@
-//! Codes, their names and sentences, and the door through which every call goes.
+//! Error codes with their names and sentences, and the guard through which every call passes.
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 
@@ -7,11 +7,11 @@ use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-/// It went well.
+/// Success.
 pub const HS_OK: c_int = 0;
-/// A pointer that must not be NULL is, or one does not suit its type.
+/// A pointer is NULL that must not be, or is not aligned for its type.
 pub const HS_E_NULL: c_int = -1;
-/// The handle is none: NULL, of another kind, or memory that holds none.
+/// Not a handle of this kind: NULL, a handle of another kind, or other memory.
 pub const HS_E_HANDLE: c_int = -2;
 /// The handle has been freed.
 pub const HS_E_FREED: c_int = -3;
@@ -23,7 +23,7 @@ pub const HS_E_THREAD: c_int = -5;
 pub const HS_E_NAN: c_int = -6;
 /// The number is negative.
 pub const HS_E_NEGATIVE: c_int = -7;
-/// The number is outside its range; a delay of more than 100 days is taken for a mistake.
+/// The number is outside its range; a delay of more than 100 days counts as a mistake.
 pub const HS_E_RANGE: c_int = -8;
 /// A delay of more than 100 ms is not polled; use a long delay.
 pub const HS_E_TOO_LONG_TO_POLL: c_int = -9;
@@ -35,30 +35,30 @@ pub const HS_E_CANCELLED: c_int = -11;
 pub const HS_E_CALIBRATION: c_int = -12;
 /// A file could not be opened, read or mapped.
 pub const HS_E_IO: c_int = -13;
-/// A text is no UTF-8.
+/// A text is not UTF-8.
 pub const HS_E_TEXT: c_int = -14;
 /// A file is not a sheet.
 pub const HS_E_SHEET: c_int = -15;
 /// The command `hairspring` could not be run, or failed.
 pub const HS_E_COMMAND: c_int = -16;
-/// The window was opened for reading only.
+/// The window is read-only.
 pub const HS_E_READ_ONLY: c_int = -17;
 /// A span was ended that had not begun.
 pub const HS_E_ORDER: c_int = -18;
-/// There is nothing under this name or number.
+/// Nothing has this name or number.
 pub const HS_E_NOT_FOUND: c_int = -19;
 /// The system refused to restore a setting.
 pub const HS_E_REFUSED: c_int = -20;
 /// A bug in the library; please report it.
 pub const HS_E_PANIC: c_int = -99;
 
-/// Stands for a time that there is not: a figure that was not taken, a reading through a handle that is none.
+/// Stands for an absent time: a figure that was not taken, or a reading through an invalid handle.
 pub const HS_ABSENT_NS: i64 = i64::MIN;
 
 /// Code, name, meaning.
 const CODES: [(c_int, &CStr, &CStr); 22] = [
     (HS_OK, c"OK", c"no error"),
-    (HS_E_NULL, c"NULL", c"a pointer that is NULL or does not suit its type"),
+    (HS_E_NULL, c"NULL", c"a pointer that is NULL or not aligned for its type"),
     (HS_E_HANDLE, c"HANDLE", c"not a handle of this kind"),
     (HS_E_FREED, c"FREED", c"a handle that has been freed"),
     (HS_E_BUSY, c"BUSY", c"a handle in use by another thread"),
@@ -71,21 +71,21 @@ const CODES: [(c_int, &CStr, &CStr); 22] = [
     (HS_E_CANCELLED, c"CANCELLED", c"a delay that was cancelled"),
     (HS_E_CALIBRATION, c"CALIBRATION", c"a counter that cannot be calibrated"),
     (HS_E_IO, c"IO", c"a file that cannot be used"),
-    (HS_E_TEXT, c"TEXT", c"a text that is no UTF-8"),
-    (HS_E_SHEET, c"SHEET", c"a file that is no sheet"),
+    (HS_E_TEXT, c"TEXT", c"a text that is not UTF-8"),
+    (HS_E_SHEET, c"SHEET", c"a file that is not a sheet"),
     (HS_E_COMMAND, c"COMMAND", c"the command failed"),
-    (HS_E_READ_ONLY, c"READ_ONLY", c"a window for reading only"),
+    (HS_E_READ_ONLY, c"READ_ONLY", c"a read-only window"),
     (HS_E_ORDER, c"ORDER", c"a span that has not begun"),
     (HS_E_NOT_FOUND, c"NOT_FOUND", c"nothing under this name"),
     (HS_E_REFUSED, c"REFUSED", c"a setting that the system does not restore"),
     (HS_E_PANIC, c"PANIC", c"a bug in the library"),
 ];
 
-/// Room for a sentence with its NUL; a longer one is cut.
+/// Bytes for a sentence with its NUL; a longer sentence is cut.
 const SENTENCE_BYTES: usize = 1_024;
 
 thread_local! {
-    /// The latest sentence. Without a destructor, so that its address is good as long as the thread is there.
+    /// The latest sentence. It has no destructor, so its address stays valid as long as the thread lives.
     static LAST: Cell<[u8; SENTENCE_BYTES]> = const { Cell::new([0; SENTENCE_BYTES]) };
 }
 
@@ -101,12 +101,12 @@ impl Failure {
         Self { code, text: text.into() }
     }
 
-    /// The failure of a call of C that was made here, whose sentence is kept already.
+    /// The failure of a C function called from here, whose sentence is kept already.
     pub(crate) fn told(code: c_int) -> Self {
         Self { code, text: String::new() }
     }
 
-    /// Keeps the sentence for `hs_last_error`, and yields the code.
+    /// Keeps the sentence for `hs_last_error`, and returns the code.
     #[cold]
     pub(crate) fn tell(self) -> c_int {
         if self.text.is_empty() {
@@ -135,8 +135,8 @@ impl From<hairspring_time::DelayError> for Failure {
     }
 }
 
-/// Sees to it that a panic is told by `hs_last_error` and not printed: what a program prints is its own. The standard library that this
-/// concerns is that of libhairspring alone.
+/// Makes `hs_last_error` report a panic instead of printing it, because only the program decides what it prints. This concerns
+/// only libhairspring's own copy of the standard library.
 static QUIET: Once = Once::new();
 
 #[cold]
@@ -148,14 +148,14 @@ fn keep_panics_to_ourselves() {
     }));
 }
 
-/// Runs a call: its error and even a panic become a code.
+/// Runs a call and turns its error, or even its panic, into a code.
 #[inline]
 pub(crate) fn door(call: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    // The tests of this crate want to see theirs.
+    // The tests of this crate print their panics.
     if cfg!(not(test)) && !QUIET.is_completed() {
         QUIET.call_once(keep_panics_to_ourselves);
     }
-    // What a panic may leave half done lies behind a handle that stays busy, so nobody sees it.
+    // A handle that a panic left half changed stays busy, so nobody sees its state.
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => HS_OK,
         Ok(Err(failure)) => failure.tell(),
@@ -168,27 +168,27 @@ fn known(code: c_int) -> Option<&'static (c_int, &'static CStr, &'static CStr)> 
     CODES.iter().find(|(known, ..)| *known == code)
 }
 
-/// What a code means, in a few words; never NULL. Lives as long as the process.
+/// The meaning of a code in a few words; never NULL. Lives as long as the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_strerror(code: c_int) -> *const c_char {
     known(code).map_or(c"an unknown code", |(_, _, meaning)| *meaning).as_ptr()
 }
 
-/// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for a number that is no code; never NULL. Lives as long as
-/// the process.
+/// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for an invalid code; never NULL. Lives as long as the
+/// process.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_error_name(code: c_int) -> *const c_char {
     known(code).map_or(c"UNKNOWN", |(_, name, _)| *name).as_ptr()
 }
 
-/// The whole sentence of the latest error in the calling thread, with the remedy; "" if there was none; never NULL. The next error in
-/// this thread overwrites it; it goes with the thread.
+/// The sentence of the latest error in the calling thread, with its remedy; "" if there was none; never NULL. The next error in
+/// this thread overwrites it. It lives as long as the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_last_error() -> *const c_char {
     LAST.with(|last| last.as_ptr().cast_const().cast())
 }
 
-/// The version of the library, as "0.1.0". Lives as long as the process.
+/// The version of the library, such as "0.1.0". Lives as long as the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

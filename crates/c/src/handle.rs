@@ -1,4 +1,4 @@
-//! Handles: what a C caller holds, told apart by a word at their beginning.
+//! Handles: the pointers that a C caller holds. A word at the beginning of each identifies its kind.
 //!
 //! ```text
 //!   ┌───────────────┬─────────────────────┬────────┬──────────────────────┐
@@ -8,12 +8,12 @@
 //!     its end           one that comes then is refused, not kept waiting
 //! ```
 //!
-//! **Freed handles.** The memory of a handle outlives it: it goes to the end of a list, and is given back when [`REMEMBERED`] more
-//! have been freed. So its word can still be read and says `FREED`. A handle that was freed earlier than that cannot be told; using
-//! it is the caller's mistake, as with `free`.
+//! **Freed handles.** The memory of a freed handle stays allocated until [`REMEMBERED`] more have been freed. So its word can
+//! still be read and says `FREED`, and use after free is detected. Use of a handle that was freed earlier is not detected; that
+//! is the caller's mistake, as with `free`.
 //!
-//! **Why no lock.** A call that finds a handle in use returns an error at once: waiting would make the time of a delay that of
-//! another one. In the child of a fork nobody may be left who could unlock.
+//! **Why no lock.** A call that finds a handle in use returns an error at once, because waiting would add the time of one delay
+//! to another. And in the child of a fork the thread that holds a lock may not exist.
 
 #![expect(unsafe_code, reason = "handles are addresses that C holds")]
 
@@ -30,31 +30,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::error::{Failure, HS_E_BUSY, HS_E_FREED, HS_E_HANDLE};
 use users::Users;
 
-/// How many freed handles are remembered: 1,024 take less than a megabyte.
+/// The number of freed handles that stay allocated; 1,024 take less than a megabyte.
 const REMEMBERED: usize = 1_024;
-/// Tries to get the list of them, which nobody holds for longer than some 100 ns: some 10 us.
+/// Attempts to lock the list of them, about 10 us in all. Nobody holds the lock for longer than some 100 ns.
 const TRIES: usize = 1_000;
 /// The word of a handle that has been freed.
 const FREED: u64 = 0x6672_6565_645f_6873;
 
-/// A kind of handles. The type that implements it is the one that C knows by name and nothing else.
+/// A kind of handle. The type that implements it is opaque to C.
 pub(crate) trait Kind: 'static {
     /// What a handle owns. Any thread of C may use and free it.
     type Owned: Send;
     /// The word of the kind: eight letters.
     const WORD: u64;
-    /// What it is called in a sentence.
+    /// Its name in a sentence.
     const NAME: &'static str;
-    /// Whether what it owns goes at once when the handle is freed, or with its memory.
+    /// Whether its contents are dropped when the handle is freed, or with its memory.
     const GOES_AT_ONCE: bool = true;
 }
 
-/// A handle as it lies in memory.
+/// The layout of a handle in memory.
 #[repr(C)]
 pub(crate) struct Handle<K: Kind> {
     word: AtomicU64,
     users: Users,
-    /// For a word from outside to the call that is alone.
+    /// A word from another thread to the exclusive call.
     pub(crate) flag: AtomicBool,
     owned: UnsafeCell<ManuallyDrop<K::Owned>>,
 }
@@ -70,13 +70,13 @@ pub(crate) fn make<K: Kind>(owned: K::Owned) -> *mut K {
     Box::into_raw(Box::new(handle)).cast()
 }
 
-/// Finds the handle that C means, if it is one of this kind and alive.
+/// Finds the handle at a pointer from C, if it is of this kind and alive.
 #[inline(always)]
 pub(crate) fn find<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K>, Failure> {
     look(pointer).map_err(|code| stranger::<K>(pointer, code))
 }
 
-/// The same with nothing but a code for an error: neither allocates nor formats, so it may be called from a signal handler.
+/// The same with a bare code for an error. It neither allocates nor formats, so a signal handler may call it.
 #[inline(always)]
 pub(crate) fn look<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K>, c_int> {
     let handle = pointer.cast::<Handle<K>>();
@@ -109,7 +109,7 @@ fn busy<K: Kind>() -> Failure {
     Failure::new(HS_E_BUSY, format!("use a {}: another thread is using it; give each thread its own", K::NAME))
 }
 
-/// What a handle owns, for a call that changes nothing in it, without being counted: for kinds whose belongings stay as long as their
+/// The contents of a handle for a call that changes nothing and is not counted; for kinds whose contents live as long as their
 /// memory.
 #[inline(always)]
 pub(crate) fn peek<'a, K: Kind>(pointer: *const K) -> Result<&'a K::Owned, Failure>
@@ -122,7 +122,7 @@ where
     Ok(unsafe { &*handle.owned.get() })
 }
 
-/// A handle for as long as a call lasts that changes nothing in it.
+/// Shared access to a handle during a call that changes nothing in it.
 pub(crate) struct Shared<'a, K: Kind>(&'a Handle<K>);
 
 impl<'a, K: Kind> Shared<'a, K>
@@ -153,7 +153,7 @@ impl<K: Kind> Drop for Shared<'_, K> {
     }
 }
 
-/// A handle for as long as a call lasts that changes something in it.
+/// Exclusive access to a handle during a call that changes something in it.
 pub(crate) struct Alone<'a, K: Kind>(&'a Handle<K>);
 
 impl<'a, K: Kind> Alone<'a, K> {
@@ -189,13 +189,13 @@ impl<K: Kind> Drop for Alone<'_, K> {
     #[inline(always)]
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // After a panic nobody gets the handle any more.
+            // After a panic the handle stays locked for ever.
             self.0.users.end_alone();
         }
     }
 }
 
-/// Ends a handle. NULL is none and ends well, as with `free`.
+/// Frees a handle. NULL is allowed, as with `free`.
 pub(crate) fn free<K: Kind>(pointer: *mut K) -> Result<(), Failure> {
     if pointer.is_null() {
         return Ok(());
@@ -214,7 +214,7 @@ pub(crate) fn free<K: Kind>(pointer: *mut K) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A freed handle whose memory is kept.
+/// A freed handle whose memory stays allocated.
 struct Grave {
     memory: *mut (),
     fill: unsafe fn(*mut ()),
@@ -226,8 +226,8 @@ unsafe impl Send for Grave {}
 static GRAVES: Mutex<VecDeque<Grave>> = Mutex::new(VecDeque::new());
 
 fn bury(grave: Grave) {
-    // In the child of a fork the lock may be held by a thread that is not there, and at any time by one that is waiting for its CPU.
-    // Whoever cannot have it after some tries leaves the memory where it is.
+    // In the child of a fork the lock may be held by a thread that is not there, and at any time by one that is waiting for its
+    // CPU. After some failed attempts the memory is leaked.
     let tries = std::iter::repeat_with(|| {
         std::hint::spin_loop();
         GRAVES.try_lock().ok()

@@ -1,10 +1,10 @@
-//! `libhairspring`: the C interface, which the other languages stand on.
+//! `libhairspring`: the C interface, on which the other languages are built.
 //!
-//! Every function of `include/hairspring.h` is here, one file for each noun, with the text that the header repeats. What comes in
-//! is checked at the door; what goes wrong becomes a code and a sentence; nothing unwinds into the caller ([`error`]). Handles are
-//! told apart, counted and, after their end, remembered for a while ([`handle`]).
+//! Every function of `include/hairspring.h` is here, one file for each noun; the header repeats its documentation. Arguments are
+//! checked first. An error becomes a code and a sentence, and no panic unwinds into the caller ([`error`]). Handles carry their
+//! kind, count their users, and stay allocated for a while after they were freed ([`handle`]).
 //!
-//! No logic of time is here. Nothing below knows of C.
+//! This crate has no timing logic, and no crate below it knows about C.
 
 // In the order of the header.
 pub mod error;

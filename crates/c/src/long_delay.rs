@@ -18,12 +18,12 @@ use crate::pointer::{Place, micros, read};
 use crate::prepared::Prepared;
 use crate::timebase::{hs_instant, hs_timebase};
 
-/// Delays that sleep first and poll last, and learn how late the kernel wakes the thread. One thread at a time.
+/// Delays that sleep first and poll at the end, and learn how late the kernel wakes the thread. One thread at a time.
 pub struct hs_long_delay(());
 
 pub(crate) struct OwnedLongDelay {
-    /// Borrows from `timebase` and from the flag of the handle; declared first, so that it is dropped first. None only while it is
-    /// rebuilt.
+    /// Borrows from `timebase` and from the flag of the handle. Declared first, so that it is dropped first. `None` only while it
+    /// is rebuilt.
     delay: Option<LongDelay<'static, Host>>,
     timebase: Arc<Timebase<Host>>,
     prepared: Prepared,
@@ -41,7 +41,7 @@ impl OwnedLongDelay {
         self.delay.as_mut().ok_or_else(half_made)
     }
 
-    /// What a delay in two calls works with.
+    /// The state of a delay in two calls.
     fn parts(&mut self) -> Result<(&mut LongDelay<'static, Host>, &mut Prepared, &Timebase<Host>), Failure> {
         let Self { delay, prepared, timebase } = self;
         Ok((delay.as_mut().ok_or_else(half_made)?, prepared, timebase))
@@ -53,7 +53,7 @@ impl OwnedLongDelay {
         prepared.begin(delay, timebase, began, request)
     }
 
-    /// Passes it through one of its builders.
+    /// Applies one of its builder methods.
     fn rebuild(&mut self, build: impl FnOnce(LongDelay<'static, Host>) -> LongDelay<'static, Host>) {
         self.delay = self.delay.take().map(build);
     }
@@ -64,7 +64,7 @@ fn half_made() -> Failure {
     Failure::new(HS_E_PANIC, "use a long delay: a bug left it half made")
 }
 
-/// Makes a long delay, which learns how late the kernel wakes this thread: some 10 ms of short sleeps. Free it with
+/// Makes a long delay. It learns how late the kernel wakes this thread, by some 10 ms of short sleeps. Free it with
 /// hs_long_delay_free(); the time base may be freed before.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_new(timebase: *const hs_timebase, long_delay: *mut *mut hs_long_delay) -> c_int {
@@ -94,8 +94,8 @@ pub extern "C" fn hs_long_delay_free(long_delay: *mut hs_long_delay) -> c_int {
     door(|| free(long_delay))
 }
 
-/// Writes a report, if one is wanted. Not inlined, for it is done twice by the same code: before the end for nothing, so that it is in the
-/// caches after it.
+/// Writes a report, if requested. Not inlined, so that the rehearsal before the end and the real call run the same code, which is
+/// then in the caches.
 #[inline(never)]
 fn tell(report: &Report, place: Option<&Place<hs_report>>) {
     if let Some(place) = place {
@@ -103,7 +103,7 @@ fn tell(report: &Report, place: Option<&Place<hs_report>>) {
     }
 }
 
-/// What is told for nothing. Nothing can fail after it, so there is never an error for which a report has been written.
+/// The report of the rehearsal. Nothing can fail after it, so no failed call has written a report.
 fn rehearse(place: Option<&Place<hs_report>>) {
     let (none, verdict) = (Nanos::ZERO, Verdict::default());
     tell(
@@ -112,14 +112,14 @@ fn rehearse(place: Option<&Place<hs_report>>) {
     );
 }
 
-/// Runs a delay and reports.
+/// Runs a delay and writes its report.
 #[inline(always)]
 fn wait(
     long_delay: *mut hs_long_delay,
     report: *mut hs_report,
     delay: impl FnOnce(&mut OwnedLongDelay, Instant, Option<&Place<hs_report>>) -> Result<Report, Failure>,
 ) -> c_int {
-    // Before anything else, for after a rest the way from here to the delay takes a while.
+    // Read first, because after a rest the code up to the delay is slow.
     let began = Host.monotonic();
     door(|| {
         let place = Place::wanted(report)?;
@@ -129,7 +129,7 @@ fn wait(
     })
 }
 
-/// Waits at least so long (0 to 100 days) by the kernel's clock, asleep for all but the last stretch; without a lead never early.
+/// Waits at least this long (0 to 100 days) by the kernel's clock. Sleeps, and polls only the end. Never early without a lead.
 /// `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_ns(long_delay: *mut hs_long_delay, request_ns: i64, report: *mut hs_report) -> c_int {
@@ -138,7 +138,7 @@ pub extern "C" fn hs_long_delay_ns(long_delay: *mut hs_long_delay, request_ns: i
     })
 }
 
-/// The same in microseconds, rounded up to a nanosecond. HS_E_NAN besides.
+/// The same in microseconds, rounded up to a nanosecond. Also HS_E_NAN.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_us(long_delay: *mut hs_long_delay, request_us: f64, report: *mut hs_report) -> c_int {
     wait(long_delay, report, |owned, began, place| {
@@ -147,8 +147,8 @@ pub extern "C" fn hs_long_delay_us(long_delay: *mut hs_long_delay, request_us: f
     })
 }
 
-/// Waits until an instant of its time base (less the lead); one that has passed returns at once, with its lateness. HS_E_EPOCH,
-/// HS_E_RANGE, HS_E_CANCELLED.
+/// Waits until an instant of its time base (minus the lead). Returns at once, with the lateness, if the instant has passed.
+/// HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_until(
     long_delay: *mut hs_long_delay,
@@ -161,15 +161,15 @@ pub extern "C" fn hs_long_delay_until(
     })
 }
 
-/// Finds the lead by which the median of delays of this length comes out exact as their caller sees them, and sets it: an average
-/// around the target in place of a guaranteed minimum. The longer the thread has slept, the later it sees the end, so a lead is good
-/// for its length. Takes 51 delays, above 20 ms as many as fit into a second, but at least 11. `lead_ns` may be NULL. HS_E_NEGATIVE,
-/// HS_E_RANGE, HS_E_CANCELLED.
+/// Finds the lead with which the median of delays of this length is exact for their caller, and sets it. Delays then lie around
+/// the target instead of after it. After a longer sleep the thread sees the end later, so a lead is valid for its length only.
+/// Takes 51 delays; above 20 ms as many as fit into a second, at least 11. `lead_ns` may be NULL. HS_E_NEGATIVE, HS_E_RANGE,
+/// HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_tune(long_delay: *mut hs_long_delay, request_ns: i64, lead_ns: *mut i64) -> c_int {
     door(|| {
         let place = Place::wanted(lead_ns)?;
-        // By the very calls that C makes: what they cost is part of what it sees.
+        // Measured with the calls that C makes, because their cost is part of the result.
         let done = |code| if code == HS_OK { Ok(()) } else { Err(Failure::told(code)) };
         done(hs_long_delay_set_lead_ns(long_delay, 0))?;
         let mut report = MaybeUninit::uninit();
@@ -186,7 +186,8 @@ pub extern "C" fn hs_long_delay_tune(long_delay: *mut hs_long_delay, request_ns:
     })
 }
 
-/// Ends every delay earlier by so much (0 or more): delays may then be early. 0 makes them guaranteed minima again. HS_E_NEGATIVE.
+/// Ends every delay earlier by this lead (0 or more), so delays may be early. 0 makes them guaranteed minima again.
+/// HS_E_NEGATIVE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_set_lead_ns(long_delay: *mut hs_long_delay, lead_ns: i64) -> c_int {
     door(|| {
@@ -196,7 +197,7 @@ pub extern "C" fn hs_long_delay_set_lead_ns(long_delay: *mut hs_long_delay, lead
     })
 }
 
-/// The lead in force.
+/// The present lead.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_lead_ns(long_delay: *const hs_long_delay, lead_ns: *mut i64) -> c_int {
     door(|| {
@@ -206,8 +207,8 @@ pub extern "C" fn hs_long_delay_lead_ns(long_delay: *const hs_long_delay, lead_n
     })
 }
 
-/// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns (what is outside is taken for the nearer of
-/// them); until then it is half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
+/// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns; values outside are clamped. The default is
+/// half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_set_budget_ns(long_delay: *mut hs_long_delay, budget_ns: i64) -> c_int {
     door(|| {
@@ -217,7 +218,7 @@ pub extern "C" fn hs_long_delay_set_budget_ns(long_delay: *mut hs_long_delay, bu
     })
 }
 
-/// How long before its deadline a delay of this length would begin to poll now. HS_E_NEGATIVE.
+/// How long before its deadline a delay of this length would now begin to poll. HS_E_NEGATIVE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_window_ns(
     long_delay: *const hs_long_delay,
@@ -232,16 +233,16 @@ pub extern "C" fn hs_long_delay_window_ns(
     })
 }
 
-/// Ends the delay that is under way, with HS_E_CANCELLED, and every one that begins until hs_long_delay_resume(). From any thread, or
-/// from a signal handler: an error is its code alone, and hs_last_error() stays as it is. The delay ends at the next of its looks, at
-/// most 100 ms later, or at once if a signal wakes its thread; one that polls already comes to its regular end. HS_E_HANDLE, HS_E_FREED.
+/// Cancels the delay under way, and every delay until hs_long_delay_resume(), with HS_E_CANCELLED. May be called from any thread
+/// or from a signal handler; it returns a code and leaves hs_last_error() as it is. The delay ends at most 100 ms later, or at
+/// once if a signal wakes its thread. A delay that already polls ends regularly. HS_E_HANDLE, HS_E_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_cancel(long_delay: *const hs_long_delay) -> c_int {
-    // Without the door: nothing here can panic, and a signal handler has no place for more.
+    // Without the guard of other calls, because nothing here can panic and a signal handler may do no more.
     flag(long_delay, true)
 }
 
-/// Allows delays again after hs_long_delay_cancel(); from the same places.
+/// Allows delays again after hs_long_delay_cancel(). May be called from any thread or from a signal handler.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_resume(long_delay: *const hs_long_delay) -> c_int {
     flag(long_delay, false)
@@ -254,7 +255,7 @@ fn flag(long_delay: *const hs_long_delay, cancelled: bool) -> c_int {
             handle.flag.store(cancelled, Ordering::Relaxed);
             HS_OK
         }
-        // Without a sentence: what a handler interrupted may hold the allocator's lock.
+        // Without a sentence, because the interrupted code may hold the allocator's lock.
         Err(code) => code,
     }
 }
@@ -266,10 +267,11 @@ fn not_negative(ns: i64, what: &str) -> Result<Nanos, Failure> {
     Ok(Nanos::new(ns))
 }
 
-/// Begins a delay of at least so long (0 to 100 days) that hs_long_delay_finish() ends, and returns shortly before its end, asleep until
-/// then: 100 to 500 us, twice what the caller took the last times. Meanwhile the caller does for nothing what it is about to do, so that its
-/// code is in the caches; `left_ns` says how long there is, 0 where nothing is to be done. It is counted from `since_ns`, a reading of
-/// CLOCK_MONOTONIC; negative: from now. Such delays nest, 16 deep; of more the outermost is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+/// Begins a delay of at least this long (0 to 100 days) that hs_long_delay_finish() ends. Sleeps, and returns shortly before the
+/// end: 100 to 500 us, twice the time that the caller took recently. The caller then rehearses its next action without effect, so
+/// that its code is in the caches. `left_ns` is the time left, 0 if there is no time to rehearse. The delay counts from
+/// `since_ns`, a reading of CLOCK_MONOTONIC, or from now if that is negative. Such delays nest 16 deep; beyond that the outermost
+/// is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_begin_ns(
     long_delay: *mut hs_long_delay,
@@ -291,7 +293,7 @@ pub extern "C" fn hs_long_delay_begin_us(
     begin(long_delay, left_ns, |owned| owned.begin(since_ns, micros(request_us)?))
 }
 
-/// The same until an instant of its time base. One that has passed returns at once. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
+/// The same until an instant of its time base. Returns at once if the instant has passed. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_begin_until(
     long_delay: *mut hs_long_delay,
@@ -305,7 +307,7 @@ pub extern "C" fn hs_long_delay_begin_until(
     })
 }
 
-/// Ends the delay that hs_long_delay_begin_*() began last, and reports on the whole of it. HS_E_ORDER (none has begun).
+/// Ends the delay that hs_long_delay_begin_*() began last, and reports on the whole delay. HS_E_ORDER (none has begun).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_finish(long_delay: *mut hs_long_delay, report: *mut hs_report) -> c_int {
     let now = Host.monotonic();
@@ -320,7 +322,7 @@ pub extern "C" fn hs_long_delay_finish(long_delay: *mut hs_long_delay, report: *
     })
 }
 
-/// Begins a delay, and says how much of it is left.
+/// Begins a delay, and returns the time left.
 fn begin(
     long_delay: *mut hs_long_delay,
     left_ns: *mut i64,

@@ -1,7 +1,7 @@
-//! What a C caller hands in: places for results, structures to read, texts.
+//! Arguments of a C caller: places for results, structures to read, texts.
 //!
-//! A pointer from C can be checked for NULL and for its alignment, and that is all. That it points to what the header says is the
-//! caller's promise, on which the unsafe blocks here rest, and only these and those in `handle.rs`.
+//! A pointer from C can only be checked for NULL and for its alignment. The caller promises that it points to what the header
+//! states. The unsafe blocks here and in `handle.rs` rely on that promise; no others do.
 
 #![expect(unsafe_code, reason = "reads and writes where a C caller points")]
 
@@ -16,20 +16,20 @@ use crate::error::{Failure, HS_E_NAN, HS_E_NEGATIVE, HS_E_NULL, HS_E_RANGE, HS_E
 pub(crate) struct Place<T>(NonNull<T>);
 
 impl<T> Place<T> {
-    /// A place that must be given.
+    /// A required place.
     pub(crate) fn new(pointer: *mut T) -> Result<Self, Failure> {
         let suits = NonNull::new(pointer).filter(|pointer| pointer.is_aligned());
         suits
             .map(Self)
-            .ok_or_else(|| Failure::new(HS_E_NULL, "write a result: its place is NULL or does not suit its type"))
+            .ok_or_else(|| Failure::new(HS_E_NULL, "write a result: its place is NULL or not aligned for its type"))
     }
 
-    /// A place that may be NULL, for a result that is not wanted.
+    /// An optional place: NULL if the result is not wanted.
     pub(crate) fn wanted(pointer: *mut T) -> Result<Option<Self>, Failure> {
         if pointer.is_null() { Ok(None) } else { Self::new(pointer).map(Some) }
     }
 
-    /// What lies in the place, for a structure whose first field the caller sets.
+    /// Reads the place of a structure whose first field the caller sets.
     pub(crate) fn holds(&self) -> T
     where
         T: Numbers,
@@ -45,22 +45,22 @@ impl<T> Place<T> {
     }
 }
 
-/// A structure that any bytes make one of: plain numbers, and no `bool`, which has two values out of 256.
+/// A structure for which any bytes are valid: plain numbers, and no `bool`, which has only two valid values.
 ///
 /// # Safety
-/// It is so.
+/// Any bytes are a valid value of the type.
 pub(crate) unsafe trait Numbers: Copy {}
 
-/// Reads a structure that must be given.
+/// Reads a required structure.
 pub(crate) fn read<T: Numbers>(pointer: *const T) -> Result<T, Failure> {
     if pointer.is_null() || !pointer.is_aligned() {
-        return Err(Failure::new(HS_E_NULL, "read an argument: it is NULL or does not suit its type"));
+        return Err(Failure::new(HS_E_NULL, "read an argument: it is NULL or not aligned for its type"));
     }
     // SAFETY: not NULL and aligned; the header asks the caller for a structure of this size, and whatever is in it is one of this type.
     Ok(unsafe { *pointer })
 }
 
-/// Refuses a structure of another size than this library's: that of another header.
+/// Refuses a structure whose size differs from this library's, because it comes from another header.
 pub(crate) fn is_of_size<T>(what: &str, size_bytes: usize) -> Result<(), Failure> {
     if size_bytes == size_of::<T>() {
         return Ok(());
@@ -71,20 +71,20 @@ pub(crate) fn is_of_size<T>(what: &str, size_bytes: usize) -> Result<(), Failure
     Err(Failure::new(HS_E_RANGE, text))
 }
 
-/// Reads a text that must be given.
+/// Reads a required text.
 pub(crate) fn text<'a>(pointer: *const c_char) -> Result<&'a str, Failure> {
     let given = optional_text(pointer)?;
     given.ok_or_else(|| Failure::new(HS_E_NULL, "read a text: it is NULL"))
 }
 
-/// Reads a text that may be NULL.
+/// Reads an optional text, which may be NULL.
 pub(crate) fn optional_text<'a>(pointer: *const c_char) -> Result<Option<&'a str>, Failure> {
     if pointer.is_null() {
         return Ok(None);
     }
     // SAFETY: not NULL; the header asks the caller for a text that ends in a NUL and stays as it is during the call.
     let bytes = unsafe { CStr::from_ptr(pointer) };
-    let text = bytes.to_str().map_err(|_| Failure::new(HS_E_TEXT, "read a text: it is no UTF-8"))?;
+    let text = bytes.to_str().map_err(|_| Failure::new(HS_E_TEXT, "read a text: it is not UTF-8"))?;
     Ok(Some(text))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn micros(us: f64) -> Result<Nanos, Failure> {
     } else if us < 0.0 {
         Err(Failure::new(HS_E_NEGATIVE, format!("wait for {us} us: it is negative")))
     } else if ns >= i64::MAX as f64 {
-        Err(Failure::new(HS_E_RANGE, format!("wait for {us} us: more than 100 days is taken for a mistake")))
+        Err(Failure::new(HS_E_RANGE, format!("wait for {us} us: more than 100 days counts as a mistake")))
     } else {
         Ok(Nanos::new(ns as i64))
     }

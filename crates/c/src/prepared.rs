@@ -1,11 +1,12 @@
-//! A long delay in two calls, for callers that are slow after a rest: it begins, comes back a little before its end, and finishes.
+//! A long delay in two calls, for callers that are slow after a rest: the first returns shortly before the end, the second
+//! finishes.
 //!
 //! **Problem.** After some milliseconds asleep the code and data of an interpreter are cold in the caches, and its program would notice the
 //! end of a delay tens of microseconds late.
 //!
-//! **Solution.** The first call returns [`Prepared::ahead`] before the end. The caller does for nothing what it is about to do, and the
-//! second call polls the rest. How long the caller takes is learned: quickly that it takes longer, for then delays are late, and slowly
-//! that it does not.
+//! **Solution.** The first call returns [`Prepared::ahead`] before the end. The caller rehearses its next action without effect,
+//! and the second call polls the rest. The time that the caller needs is learned: an increase quickly, because it makes delays
+//! late, and a decrease slowly.
 //!
 //! **Why it is never early.** The second call returns when the kernel's clock reads at least the beginning plus the request less the lead,
 //! or for a deadline as `hs_delay_until`.
@@ -15,15 +16,16 @@ use hairspring_time::{Host, Instant, LongDelay, Nanos, Report, Timebase};
 
 use crate::error::{Failure, HS_E_ORDER};
 
-/// How long before the end the first call returns, at least and at most: twice what the caller takes, some 40 us where all is cold.
+/// Limits of the time before the end at which the first call returns. It is twice the time that the caller takes, some 40 us with
+/// cold caches.
 const AHEAD_LEAST: Nanos = Nanos::from_micros(100);
 const AHEAD_MOST: Nanos = Nanos::from_micros(500);
 
-/// What a long delay knows of its caller, and of the delays that have begun.
+/// The learned time of the caller, and the delays that have begun.
 #[derive(Default)]
 pub(crate) struct Prepared {
     takes: Nanos,
-    /// The latest last: what the caller does for nothing may be such a delay itself.
+    /// The latest comes last. Delays nest, because the rehearsed action may itself be such a delay.
     begun: Vec<Begun>,
 }
 
@@ -40,18 +42,18 @@ struct Begun {
     report: Report,
 }
 
-/// What is left of it.
+/// The rest of the delay.
 enum Goal {
-    /// The request less the lead, counted from a reading of the kernel's clock.
+    /// The request minus the lead, counted from a reading of the kernel's clock.
     Kernel(Instant),
-    /// Until the instant less the lead.
+    /// Until the instant minus the lead.
     Until(Instant),
     /// Nothing: there was no room for two calls, or the deadline had passed.
     Over,
 }
 
 impl Prepared {
-    /// Waits until shortly before the end of a delay that began then; how much of it is left.
+    /// Waits until shortly before the end of a delay that began at `began`. Returns the time left.
     pub(crate) fn begin(
         &mut self,
         delay: &mut LongDelay<'_, Host>,
@@ -100,7 +102,7 @@ impl Prepared {
             Goal::Over => return Ok(Report { requested: request, ..report }),
             Goal::Kernel(began) => {
                 let last = timebase.delay_since(began, request - lead)?;
-                // What it polled is counted from the beginning of the whole.
+                // The polled time counts from the beginning of the whole delay.
                 let polled = (last.actual - (now - began)).max(Nanos::ZERO);
                 (last.late - lead, last.slept, polled, last.verdict)
             }
@@ -115,7 +117,7 @@ impl Prepared {
         Ok(Report { requested: request, actual: request + late, late, slept, polled, window: report.window, verdict })
     }
 
-    /// Keeps what has begun; how much of it is left.
+    /// Notes a delay that has begun. Returns the time left.
     fn keep(&mut self, timebase: &Timebase<Host>, goal: Goal, request: Nanos, lead: Nanos, report: Report) -> Nanos {
         let back = Host.monotonic();
         let left = match &goal {

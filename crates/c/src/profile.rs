@@ -13,7 +13,7 @@ use crate::handle::{Alone, Kind, Shared, free, make};
 use crate::pointer::Place;
 use crate::timebase::hs_timebase;
 
-/// Pairs of calls from which their own cost is taken.
+/// The number of pairs of calls from which the cost of a pair is measured.
 const COST_PAIRS: usize = 101;
 
 /// Spans that may have begun within each other.
@@ -25,7 +25,7 @@ pub struct hs_profile(());
 pub(crate) struct OwnedProfile {
     /// Borrows from the time base; declared first, so that it is dropped first.
     profile: Profile<'static, Host>,
-    /// The spans that have begun, the latest last; room for them is there from the beginning.
+    /// The spans that have begun, the latest last; their room is allocated at the start.
     begun: Vec<Start>,
     cost: Nanos,
     _timebase: Arc<Timebase<Host>>,
@@ -37,15 +37,15 @@ impl Kind for hs_profile {
     const NAME: &'static str = "profile";
 }
 
-/// The figures of a profile; HS_ABSENT_NS where there is none yet.
+/// The figures of a profile; HS_ABSENT_NS for a figure without samples.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_summary {
     /// Spans in all, the first included.
     pub count: u64,
-    /// The first span, which is longer, because caches are cold.
+    /// The first span, which is longer because caches are cold.
     pub first_ns: i64,
-    /// The shortest of the rest,
+    /// The shortest of the other spans,
     pub min_ns: i64,
     /// their median,
     pub median_ns: i64,
@@ -53,13 +53,13 @@ pub struct hs_summary {
     pub max_ns: i64,
     /// and their arithmetic mean.
     pub mean_ns: i64,
-    /// The median of what hs_profile_start() and hs_profile_stop() show with nothing between them; contained in every figure above.
+    /// The median of an empty span between hs_profile_start() and hs_profile_stop(); every figure above contains it.
     pub call_cost_ns: i64,
 }
 
-/// Makes a profile without spans: allocates some 300 KiB and measures its own calls. `ordered` 0 lets the CPU move code across the
-/// stamps, which is cheaper; else each stamp waits for every earlier instruction. Free it with hs_profile_free(); the time base may be
-/// freed before.
+/// Makes an empty profile: allocates some 300 KiB and measures the cost of its own calls. With `ordered` 0 the CPU may move code
+/// across the stamps, which is cheaper; otherwise each stamp waits for every earlier instruction. Free it with hs_profile_free();
+/// the time base may be freed before.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, profile: *mut *mut hs_profile) -> c_int {
     door(|| {
@@ -87,7 +87,7 @@ pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, p
     })
 }
 
-/// Begins a span, within those that have begun: spans nest, 16 deep; of more than that the outermost is forgotten. Real-time safe.
+/// Begins a span. Spans nest 16 deep; beyond that the outermost is forgotten. Real-time safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_profile_start(profile: *mut hs_profile) -> c_int {
     door(|| {
@@ -138,7 +138,7 @@ pub extern "C" fn hs_profile_summary(profile: *const hs_profile, summary: *mut h
     })
 }
 
-/// Gives a profile back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+/// Frees a profile. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_profile_free(profile: *mut hs_profile) -> c_int {
     door(|| free(profile))

@@ -1,4 +1,4 @@
-//! Timing data sheets: taken by the command, read here, handed on as JSON.
+//! Timing data sheets: the command takes them, this file reads them.
 //!
 //! The command takes the sheet in a process of its own. In the caller's process the threads, the memory and the settings of the caller
 //! would be measured along with the machine, and some of its chapters start the command anyway; and the library stays small.
@@ -15,7 +15,7 @@ use crate::error::{Failure, HS_E_COMMAND, HS_E_IO, HS_E_NOT_FOUND, HS_E_SHEET, H
 use crate::handle::{Kind, Shared, free, make};
 use crate::pointer::{Place, optional_text, text};
 
-/// The variable that names the command, where it is not in PATH.
+/// The environment variable that names the command if it is not in PATH.
 const VARIABLE: &str = "HAIRSPRING";
 const COMMAND: &str = "hairspring";
 const REMEDY: &str = "install it, or name it in the environment variable HAIRSPRING";
@@ -39,13 +39,13 @@ struct OwnedRow {
     reason: Option<CString>,
     remedy: Option<CString>,
     n: u64,
-    /// Least, quartiles with the median between, 99th percentile, greatest.
+    /// Minimum, first quartile, median, third quartile, 99th percentile, maximum.
     numbers: [Option<f64>; 6],
 }
 
 impl OwnedRow {
     fn new(row: &Row) -> Self {
-        // JSON may write a NUL; nobody could read on behind it.
+        // JSON may contain a NUL, which would end the C text.
         let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
         let (id, label) = (text(&row.id), text(&row.label));
         match &row.value {
@@ -99,23 +99,24 @@ impl Kind for hs_sheet {
     const NAME: &'static str = "sheet";
 }
 
-/// What is in a sheet.
+/// The contents of a sheet in numbers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_contents {
-    /// The host's name, or its CPU's where the name was left out, or "unknown"; lives as long as the sheet.
+    /// The name of the host; its CPU if the name was left out; or "unknown". Lives as long as the sheet.
     pub host: *const c_char,
     /// Chapters.
     pub chapters: u32,
     /// Rows,
     pub rows: u32,
-    /// and how many of them are absent, with their reason.
+    /// and how many of them are absent.
     pub absent: u32,
 }
 
-/// Takes a sheet of this machine, in a process of its own, which the caller's threads, memory and settings do not disturb: runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) and waits
-/// for it, a minute or more. `only` has the beginnings of the ids of the rows to measure, with commas between them, or is NULL for all;
-/// `quick` not 0 takes a quarter of the time. HS_E_COMMAND, HS_E_SHEET.
+/// Takes a sheet of this machine. Runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) in a
+/// process of its own, so that the caller's threads, memory and settings do not disturb it, and waits a minute or more. `only`
+/// lists the prefixes of the ids to measure, separated by commas, or is NULL for all rows. A nonzero `quick` takes a quarter of
+/// the time. HS_E_COMMAND, HS_E_SHEET.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_sheet_take(only: *const c_char, quick: c_int, sheet: *mut *mut hs_sheet) -> c_int {
     door(|| {
@@ -124,7 +125,7 @@ pub extern "C" fn hs_sheet_take(only: *const c_char, quick: c_int, sheet: *mut *
         let mut command = Command::new(&program);
         command.args(["sheet", "--format", "json"]).args((quick != 0).then_some("--quick")).stdin(Stdio::null());
         if let Some(only) = optional_text(only)? {
-            // In one word, so that it cannot be taken for another option.
+            // As one word, so that it cannot be read as another option.
             command.arg(format!("--only={only}"));
         }
         let shown = program.to_string_lossy();
@@ -152,7 +153,7 @@ pub extern "C" fn hs_sheet_read(path: *const c_char, sheet: *mut *mut hs_sheet) 
     })
 }
 
-/// The sheet as JSON, as it was written; lives as long as the sheet.
+/// The JSON of the sheet, as written; lives as long as the sheet.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_sheet_json(sheet: *const hs_sheet, json: *mut *const c_char) -> c_int {
     door(|| {
@@ -180,21 +181,21 @@ pub extern "C" fn hs_sheet_contents(sheet: *const hs_sheet, contents: *mut hs_co
     })
 }
 
-/// A row of a sheet: a figure with its unit, its number of samples and their spread, or why there is none.
+/// A row of a sheet: a figure with its unit, its number of samples and their spread, or the reason for its absence.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_row {
-    /// Its id, as "delays.minimum.fifo.2us.late". This and the other texts live as long as the sheet.
+    /// Its id, such as "delays.minimum.fifo.2us.late". This and the other texts live as long as the sheet.
     pub id: *const c_char,
-    /// What it is, for people.
+    /// Its label, for people.
     pub label: *const c_char,
-    /// The unit of all numbers, as in the sheet's JSON: "ns", "bytes_per_s"; NULL where the figure is absent.
+    /// The unit of all numbers, as in the sheet's JSON: "ns", "bytes_per_s"; NULL if the figure is absent.
     pub unit: *const c_char,
-    /// How the samples were taken: "stamp", "diff", "rate", "count", "derived"; NULL where the figure is absent.
+    /// The method of the samples: "stamp", "diff", "rate", "count", "derived"; NULL if the figure is absent.
     pub method: *const c_char,
-    /// How many samples there are,
+    /// The number of samples,
     pub n: u64,
-    /// the least; NaN, as all that follow, where there are too few samples for it or the figure is absent.
+    /// the minimum; this and the following are NaN if there are too few samples or the figure is absent.
     pub min: f64,
     /// The first quartile,
     pub q1: f64,
@@ -204,11 +205,11 @@ pub struct hs_row {
     pub q3: f64,
     /// the 99th percentile,
     pub p99: f64,
-    /// and the greatest.
+    /// and the maximum.
     pub max: f64,
-    /// Why the figure is absent; NULL where it is there.
+    /// Why the figure is absent; NULL if it is present.
     pub reason: *const c_char,
-    /// What to do to get it; NULL where nothing helps, or it is there.
+    /// How to get it; NULL if nothing helps or the figure is present.
     pub remedy: *const c_char,
 }
 
@@ -240,19 +241,19 @@ fn missing(what: &str) -> Failure {
     Failure::new(HS_E_NOT_FOUND, format!("find {what}: the sheet has no such row"))
 }
 
-/// Gives a sheet back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+/// Frees a sheet. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_sheet_free(sheet: *mut hs_sheet) -> c_int {
     door(|| free(sheet))
 }
 
 fn parse(bytes: Vec<u8>) -> Result<OwnedSheet, Failure> {
-    let json = String::from_utf8(bytes).map_err(|_| Failure::new(HS_E_TEXT, "read a sheet: it is no UTF-8"))?;
+    let json = String::from_utf8(bytes).map_err(|_| Failure::new(HS_E_TEXT, "read a sheet: it is not UTF-8"))?;
     let sheet = render::from_json(&json).map_err(|error| Failure::new(HS_E_SHEET, error.to_string()))?;
     let facts = &sheet.conditions;
     let host = facts.value("host.name").or(facts.value("cpu.model")).unwrap_or("unknown");
     let host = CString::new(host).unwrap_or_default();
     let rows = sheet.rows().map(OwnedRow::new).collect();
-    // JSON has no NUL; the parser has seen to it.
+    // The parser refuses a NUL in JSON.
     Ok(OwnedSheet { json: CString::new(json).unwrap_or_default(), host, sheet, rows })
 }

@@ -25,7 +25,7 @@ pub const HS_CONTINUED: c_int = 0;
 pub const HS_RERATED: c_int = 1;
 /// A new epoch: the machine was suspended.
 pub const HS_SUSPENDED: c_int = 2;
-/// A new epoch: the kernel's clock and the counter have parted.
+/// A new epoch: the kernel's clock and the counter have diverged.
 pub const HS_STEPPED: c_int = 3;
 /// A new epoch: the kernel no longer trusts the counter.
 pub const HS_DISTRUSTED: c_int = 4;
@@ -43,7 +43,7 @@ impl Kind for hs_timebase {
     type Owned = OwnedTimebase;
     const WORD: u64 = u64::from_le_bytes(*b"timebase");
     const NAME: &'static str = "time base";
-    // So that hs_now_ns need not be counted.
+    // So that hs_now_ns need not count its use.
     const GOES_AT_ONCE: bool = false;
 }
 
@@ -53,45 +53,45 @@ impl Kind for hs_timebase {
 pub struct hs_instant {
     /// The reading of CLOCK_MONOTONIC (on Windows: of the performance counter) that it stands for.
     pub monotonic_ns: i64,
-    /// The unbroken stretch of the time base that it belongs to. Instants of different epochs have no difference.
+    /// The epoch: the unbroken stretch of the scale to which it belongs. Instants of different epochs have no difference.
     pub epoch: u32,
 }
 
-/// What is known of the rate.
+/// The calibrated rate.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_calibration {
-    /// The rate of what time is taken from.
+    /// The rate of the time source.
     pub frequency_hz: f64,
-    /// How wrong it can be against the kernel's clock, in parts per million: a hard bound.
+    /// The largest error against the kernel's clock in parts per million: a hard bound.
     pub bound_ppm: f64,
-    /// How long it was measured.
+    /// The length of the measurement.
     pub baseline_ns: i64,
-    /// How far CLOCK_MONOTONIC_RAW ran from CLOCK_MONOTONIC meanwhile, in parts per million.
+    /// The rate of CLOCK_MONOTONIC_RAW against CLOCK_MONOTONIC, in parts per million.
     pub discipline_ppm: f64,
-    /// What the first calibration took of the time,
+    /// The wall time of the first calibration,
     pub wall_ns: i64,
-    /// and of the CPU.
+    /// and its CPU time.
     pub cpu_ns: i64,
-    /// How far apart the counters of two CPUs are taken to be.
+    /// The assumed largest distance between the counters of two CPUs.
     pub skew_ns: i64,
     /// The present epoch.
     pub epoch: u32,
 }
 
-/// Whether the counter is believed.
+/// The verdict on the counter.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_trust {
-    /// Whether the counter is used.
+    /// Whether the counter is trusted and used.
     pub trusted: bool,
-    /// Whether this is a virtual machine, where time can be taken away unseen.
+    /// Whether this is a virtual machine, where the hypervisor can take time away unseen.
     pub guest: bool,
-    /// HS_SOURCE_…: what time is taken from.
+    /// HS_SOURCE_…: the time source.
     pub source: c_int,
-    /// How many reasons hs_timebase_reason() has.
+    /// The number of reasons of hs_timebase_reason().
     pub reasons: u32,
-    /// All of it in a line; lives as long as the time base.
+    /// A summary in one line; lives as long as the time base.
     pub text: *const c_char,
 }
 
@@ -101,7 +101,7 @@ pub struct hs_trust {
 pub struct hs_continuity {
     /// HS_CONTINUED to HS_DISTRUSTED.
     pub kind: c_int,
-    /// How long the machine was suspended, or by how much the clocks have parted; else 0.
+    /// How long the machine was suspended, or by how much the clocks have diverged; otherwise 0.
     pub by_ns: i64,
 }
 
@@ -113,7 +113,7 @@ impl hs_instant {
         Self { monotonic_ns: instant.as_monotonic().count(), epoch: instant.epoch().number() }
     }
 
-    /// The instant again, if it is of the present epoch of this time base.
+    /// Checks that an instant is of the present epoch of this time base.
     pub(crate) fn on(self, timebase: &Timebase<Host>) -> Result<Instant, Failure> {
         if self.epoch != timebase.epoch().number() {
             return Err(Failure::new(HS_E_EPOCH, "use an instant of another epoch: take it from this time base"));
@@ -140,7 +140,7 @@ fn calibrated(timebase: Result<Timebase<Host>, CalibrationError>) -> Result<*mut
     timebase.map(new_handle).map_err(|error| Failure::new(HS_E_CALIBRATION, error.to_string()))
 }
 
-/// Calibrates the counter against the kernel's clock: sleeps 4 to 5 ms. The bound is then about 10 ppm. Free the time base with
+/// Calibrates the counter against the kernel's clock. Sleeps 4 to 5 ms; the bound is then about 10 ppm. Free the time base with
 /// hs_timebase_free(). HS_E_CALIBRATION.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_calibrate(timebase: *mut *mut hs_timebase) -> c_int {
@@ -170,9 +170,9 @@ pub extern "C" fn hs_calibrate_to(bound_ppm: f64, patience_ns: i64, timebase: *m
     })
 }
 
-/// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound, that continues the scale
-/// without a step; both are freed apart. Takes some 20 us and opens a file; 4 to 5 ms where a new epoch begins. `continuity` may be
-/// NULL.
+/// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound. The successor continues
+/// the scale without a step. Free each of the two. Takes some 20 us and opens a file; takes 4 to 5 ms if a new epoch begins.
+/// `continuity` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_timebase_refine(
     timebase: *const hs_timebase,
@@ -197,7 +197,7 @@ pub extern "C" fn hs_timebase_refine(
     })
 }
 
-/// Gives a time base back; long delays and profiles made from it go on. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+/// Frees a time base; long delays and profiles made from it stay usable. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_timebase_free(timebase: *mut hs_timebase) -> c_int {
     door(|| free(timebase))
@@ -224,7 +224,7 @@ pub extern "C" fn hs_timebase_calibration(timebase: *const hs_timebase, calibrat
     })
 }
 
-/// Whether the counter is believed, and why.
+/// The verdict on the counter, with its evidence.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_timebase_trust(timebase: *const hs_timebase, trust: *mut hs_trust) -> c_int {
     door(|| {
@@ -259,7 +259,7 @@ pub extern "C" fn hs_timebase_reason(timebase: *const hs_timebase, index: u32, t
     })
 }
 
-/// How far an instant of this time base can be from the kernel's clock, in nanoseconds. HS_E_EPOCH.
+/// The largest distance of an instant of this time base from the kernel's clock, in nanoseconds. HS_E_EPOCH.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_timebase_offset_bound_ns(
     timebase: *const hs_timebase,
@@ -274,8 +274,8 @@ pub extern "C" fn hs_timebase_offset_bound_ns(
     })
 }
 
-/// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call there is. Real-time safe. HS_ABSENT_NS if the handle is none;
-/// hs_last_error() says why. It knows no epoch: for differences across a suspend take hs_now().
+/// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call. Real-time safe. HS_ABSENT_NS if the handle is invalid;
+/// hs_last_error() says why. The result has no epoch, so use hs_now() for differences across a suspend.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_now_ns(timebase: *const hs_timebase) -> i64 {
     match peek(timebase) {
@@ -287,8 +287,8 @@ pub extern "C" fn hs_now_ns(timebase: *const hs_timebase) -> i64 {
     }
 }
 
-/// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after the start of
-/// the machine. NaN if the handle is none.
+/// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after the start
+/// of the machine. NaN if the handle is invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_now_us(timebase: *const hs_timebase) -> f64 {
     match hs_now_ns(timebase) {

@@ -27,17 +27,17 @@ impl Kind for hs_window {
     const NAME: &'static str = "window";
 }
 
-/// Maps a whole file as it is, up to a GiB: an ordinary one, or the memory of a PCI card (/sys/bus/pci/devices/…/resource0, enabled
-/// before). Who writes to it writes to the file. `writable` 0 maps it for reading only. If the file is cut or the card goes, accesses
-/// are HS_E_IO: on Linux a handler of SIGBUS sees to that, which the first window installs and which passes on what it does not know;
-/// a process has 256 windows at most. On Windows nobody can cut a file that is mapped. HS_E_IO, HS_E_RANGE (shorter than a word).
+/// Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card (/sys/bus/pci/devices/…/resource0).
+/// Writes go to the file. With `writable` 0 the window is read-only. If the file is truncated or the card disappears, accesses
+/// return HS_E_IO. On Linux a SIGBUS handler does that; the first window installs it, and it passes other faults on. A process
+/// has at most 256 windows. On Windows nobody can truncate a mapped file. HS_E_IO, HS_E_RANGE (shorter than a word).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_window_open(path: *const c_char, writable: c_int, window: *mut *mut hs_window) -> c_int {
     door(|| {
         let place = Place::new(window)?;
         let path = text(path)?;
         let writable = writable != 0;
-        // Before it is opened, which for a pipe would be to wait for its other end.
+        // Checked before it is opened, because opening a pipe would wait for its other end.
         let metadata = std::fs::metadata(path);
         if metadata.map_err(|error| Failure::new(HS_E_IO, format!("map {path}: {error}")))?.len() < WORD as u64 {
             let text =
@@ -49,7 +49,7 @@ pub extern "C" fn hs_window_open(path: *const c_char, writable: c_int, window: *
     })
 }
 
-/// Its size, in whole words.
+/// Its size in bytes; a multiple of the word.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_window_bytes(window: *const hs_window, bytes: *mut usize) -> c_int {
     door(|| {
@@ -63,7 +63,7 @@ pub extern "C" fn hs_window_bytes(window: *const hs_window, bytes: *mut usize) -
 /// safe. HS_E_RANGE, HS_E_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_window_read_u32(window: *const hs_window, offset_bytes: usize, value: *mut u32) -> c_int {
-    // Without the door: nothing here panics, and a word may cost no more than the access.
+    // Without the guard of other calls, because nothing here panics and a word must cost no more than the access.
     let read = || {
         let place = Place::new(value)?;
         let window = Shared::of(window)?;
@@ -81,14 +81,14 @@ pub extern "C" fn hs_window_write_u32(window: *const hs_window, offset_bytes: us
         let window = Shared::of(window)?;
         let offset = window.within(offset_bytes)?;
         if !window.writable {
-            return Err(Failure::new(HS_E_READ_ONLY, "write a word: the window was opened for reading only"));
+            return Err(Failure::new(HS_E_READ_ONLY, "write a word: the window is read-only"));
         }
         window.mapped.write(offset, value)
     };
     write().map_or_else(Failure::tell, |()| HS_OK)
 }
 
-/// Gives a window back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
+/// Frees a window. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_window_free(window: *mut hs_window) -> c_int {
     door(|| free(window))

@@ -1,16 +1,16 @@
-//! [`Users`]: how many calls use a handle, or that one has it for itself, or that it is gone. All that keeps two threads of C
-//! from using what a handle owns at the same time.
+//! [`Users`]: counts the calls that use a handle; also marks exclusive use, and that the handle was freed. It is the only
+//! protection of a handle's contents against two threads of C.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// One call has the handle for itself.
+/// One call uses the handle exclusively.
 const ALONE: u32 = 1 << 31;
 /// The handle has been freed: no call gets it.
 const GONE: u32 = 3 << 30;
-/// The most calls at a time. Far below `ALONE`, because calls that are being refused add themselves for a moment, too.
+/// The most calls at a time. Far below `ALONE`, because a refused call also adds itself for a moment.
 const MOST: u32 = 1 << 30;
 
 pub(super) struct Users(AtomicU32);
@@ -20,7 +20,7 @@ impl Users {
         Self(AtomicU32::new(0))
     }
 
-    /// Counts a call that changes nothing. False: a call is alone, or the handle is gone.
+    /// Begins shared use. `false` if the handle is used exclusively or was freed.
     #[inline(always)]
     pub(super) fn share(&self) -> bool {
         // Acquire pairs with the Release in `end_alone`.
@@ -32,14 +32,14 @@ impl Users {
         false
     }
 
-    /// That call is over.
+    /// Ends that use.
     #[inline(always)]
     pub(super) fn end_share(&self) {
         // Release pairs with the Acquire of whoever is alone next.
         self.0.fetch_sub(1, Ordering::Release);
     }
 
-    /// Takes the handle for one call. False: it is used, or gone.
+    /// Begins exclusive use. `false` if the handle is in use or was freed.
     #[inline(always)]
     pub(super) fn be_alone(&self) -> bool {
         // Acquire pairs with the Release of the calls before; Relaxed, because a refusal reads nothing of them.
@@ -54,7 +54,7 @@ impl Users {
         self.0.fetch_sub(ALONE, Ordering::Release);
     }
 
-    /// Takes the handle for ever. False: it is used, or gone already.
+    /// Marks the handle as freed. `false` if it is in use or was freed already.
     pub(super) fn go(&self) -> bool {
         // As in `be_alone`.
         self.0.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed).is_ok()

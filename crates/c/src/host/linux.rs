@@ -1,4 +1,4 @@
-//! Linux: the window of the device crate, which outlives a file that is cut.
+//! Linux: maps files by the window of the device crate, which survives a truncated file.
 
 use std::path::Path;
 

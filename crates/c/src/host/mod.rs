@@ -1,7 +1,7 @@
-//! What differs from one system to the next: how a file is mapped, and what becomes of it when the file is cut.
+//! The parts that differ between systems: how a file is mapped, and what happens when it is truncated.
 //!
-//! Equal names in both files: `Mapped`, with `open`, `bytes`, `read` and `write`. Who calls them has seen that the word lies in the file,
-//! and writes only to what was opened for writing.
+//! Both files have `Mapped` with `open`, `bytes`, `read` and `write`. The caller makes sure that the word lies in the file, and
+//! writes only if the file was opened for writing.
 
 #[cfg(target_os = "linux")]
 mod linux;

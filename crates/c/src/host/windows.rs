@@ -1,4 +1,4 @@
-//! Windows: a file that is mapped cannot be cut there, so that its words stay.
+//! Windows: maps files. A mapped file cannot be truncated there, so its words stay valid.
 
 #![expect(unsafe_code, reason = "loads and stores of mapped words")]
 
