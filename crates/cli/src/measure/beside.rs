@@ -7,10 +7,17 @@
 //! The id of a historic transfer may name a disk set, as in `transfer.disk.write.1mib.direct.1.raid0_4.rate`. Its row is paired
 //! with the same transfer of this sheet, under the historic id.
 
-use hairspring_sheet::{ComparedSheets, Row, Sheet};
+use hairspring_sheet::{CompareTerms, ComparedSheets, Row, Sheet, TextStyle, compare, render};
 
 /// The effort that a transcribed sheet states.
 const HISTORIC: &str = "historic";
+
+/// A sheet beside another, as text.
+pub(crate) fn rendered(other: Sheet, own: Sheet, style: &TextStyle) -> String {
+    let side = |name: &str, sheet: Sheet| ComparedSheets { name: name.to_owned(), sheets: vec![sheet] };
+    let sides = [side("the other sheet", other), side("this sheet", own)];
+    render::comparison(&compare(&sides, &CompareTerms::default()), style)
+}
 
 /// Both sheets, with equal ids for the rows of a pair. This sheet keeps only paired rows: a historic sheet has few rows, and all of
 /// this sheet has been shown already.

@@ -228,10 +228,3 @@ fn checked(arguments: &Arguments, gates: &[ComparisonGate], comparison: &Compari
         GateOutcome::Holds | GateOutcome::Undecided => Exit::Success,
     }
 }
-
-/// A sheet beside another, as text.
-pub(crate) fn rendered(other: Sheet, own: Sheet, style: &TextStyle) -> String {
-    let side = |name: &str, sheet: Sheet| ComparedSheets { name: name.to_owned(), sheets: vec![sheet] };
-    let sides = [side("the other sheet", other), side("this sheet", own)];
-    render::comparison(&compare(&sides, &CompareTerms::default()), style)
-}

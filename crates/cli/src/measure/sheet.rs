@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::DiskArguments;
 use crate::interrupt;
 use crate::measure::progress::ProgressLine;
-use crate::measure::{beside, compare, historic};
+use crate::measure::{beside, historic};
 use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
 
@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut text = rendered(arguments, &sheet, format, &style);
     if let Some(other) = &beside {
         let (other, own) = beside::paired(other, &sheet);
-        text.push_str(&compare::rendered(other, own, &TextStyle { verbose: true, ..style }));
+        text.push_str(&beside::rendered(other, own, &TextStyle { verbose: true, ..style }));
     }
     match file {
         Some(file) => file.finish(&text)?,

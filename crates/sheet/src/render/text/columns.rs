@@ -2,8 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::page::{flush_right, padded};
-use super::table::INDENT;
+use super::page::{INDENT, flush_right, padded};
 use crate::render::Quantity;
 use crate::render::quantity::{binary, centre, count, spread, statistic};
 use crate::{Figure, Method};

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::page::{Ink, Page, flush_right, padded, wrap};
+use super::page::{INDENT, Ink, Page, flush_right, padded, wrap};
 use crate::render::quantity::{centre, grouped};
 use crate::{Figure, Row, Table};
 
@@ -13,7 +13,6 @@ const COLUMN_LEAST: usize = 11;
 const COLUMN_MOST: usize = 18;
 /// The width of the numbers of samples.
 const N_WIDTH: usize = 9;
-const INDENT: usize = 2;
 
 /// Whether these tables are shown side by side: several, with the same rows and no diagrams, that fit.
 pub(super) fn suits(tables: &[Table], width: usize) -> bool {

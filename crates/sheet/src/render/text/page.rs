@@ -7,6 +7,9 @@ const WIDTH_MIN: usize = 60;
 /// The widest page; beyond it the eye loses the line.
 const WIDTH_MAX: usize = 160;
 
+/// The indent of rows below the heading of their table.
+pub(super) const INDENT: usize = 2;
+
 /// How a piece of a line is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {

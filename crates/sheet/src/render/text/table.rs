@@ -3,15 +3,13 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::columns::{Column, Widths, cell, layout, widths};
-use super::page::{Ink, Page, flush_right, padded, wrap};
+use super::page::{INDENT, Ink, Page, flush_right, padded, wrap};
 use super::timeline;
 use crate::render::absences::{Absence, Group};
 use crate::render::bins::sparkline;
 use crate::render::quantity;
 use crate::{Absent, Figure, Row, Table};
 
-/// The indent of rows below the heading of their table.
-pub(super) const INDENT: usize = 2;
 /// Of so many tables the rows are named that are absent for one reason; `verbose` names all.
 const GROUPS_MOST: usize = 4;
 /// A table of single values is read across; its labels need not be closer to them than this.

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::page::{Ink, Page, clean, flush_right, wrap};
+use super::page::{INDENT, Ink, Page, clean, flush_right, wrap};
 use crate::render::timeline::{self, Layout, Manner, Metrics};
 use crate::{Diagram, Table};
 
@@ -11,7 +11,6 @@ const METRICS: Metrics = Metrics { width: UnicodeWidthStr::width, event: 1, gap:
 const WIDTH_MAX: usize = 96;
 /// Between the names of the lanes and the drawing.
 const GAP: usize = 2;
-const INDENT: usize = 2;
 /// What the line is made of, below the drawing.
 const LINES: &str = "━ its own code · ┄ on the way to the next";
 
