@@ -146,10 +146,16 @@ fn ns(value: f64) -> String {
     quantity(value, Unit::Ns).to_string()
 }
 
+/// From this factor on it costs something that a thread sleeps.
+const ASLEEP_LEAST: f64 = 1.2;
+
 /// A sleeping thread reacts much later than a polling one.
 fn idle(sheet: &Sheet) -> Option<(f64, Finding)> {
     let (asleep, polled) = (median(sheet, REACT_ASLEEP)?, median(sheet, REACT_POLLED)?);
     let factor = asleep / polled.max(1.0);
+    if factor < ASLEEP_LEAST {
+        return None;
+    }
     let held = sheet.conditions.value("limits.cpu_dma_latency").unwrap_or("unknown");
     let tried: Vec<String> = [(IDLE_REACT, "event → action"), (IDLE_LOOP, "lateness of a loop of 1 kHz")]
         .into_iter()
@@ -166,7 +172,7 @@ fn idle(sheet: &Sheet) -> Option<(f64, Finding)> {
             "A sleeping thread reacts after {}, a polling one after {}: {:.0} % is waking up.",
             ns(asleep),
             ns(polled),
-            (1.0 - polled / asleep).max(0.0) * 100.0
+            (1.0 - polled / asleep) * 100.0
         ),
         rows: vec![REACT_ASLEEP.to_owned(), REACT_POLLED.to_owned()],
         remedy: "hairspring run --set idle=off -- CMD (costs power)".to_owned(),
@@ -355,6 +361,19 @@ mod tests {
         for finding in &summary.findings {
             assert!(finding.rows.iter().all(|row| figure(&sheet, row).is_some()), "{finding:?}");
         }
+    }
+
+    #[test]
+    fn a_polling_thread_that_reacts_no_sooner_is_no_finding() {
+        let mut sheet = real();
+        let asleep = median(&sheet, REACT_ASLEEP).expect("a figure");
+        for row in sheet.chapters.iter_mut().flat_map(|chapter| &mut chapter.tables).flat_map(|table| &mut table.rows) {
+            if let (REACT_POLLED, Value::Figure(figure)) = (row.id.as_str(), &mut row.value) {
+                figure.median = Some(asleep * 1.5);
+            }
+        }
+        let findings = summarize(&sheet).findings;
+        assert!(findings.iter().all(|finding| !finding.text.contains("waking up")), "{findings:#?}");
     }
 
     #[test]

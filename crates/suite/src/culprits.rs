@@ -67,7 +67,11 @@ pub(crate) fn declare<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M
     );
     let wakeups = rows(probes, table, "late wake-up under SCHED_FIFO", |_| true);
     let slots: Vec<Slot> = gaps.slots().chain([cost]).chain(wakeups.slots()).collect();
-    probes.several_on_host(Setting::Class(Class::Other), slots.clone(), move |context, timebase| {
+    probes.several(Setting::Class(Class::Other), slots.clone(), move |context| {
+        let Some(timebase) = &context.host_timebase() else {
+            let why = Absent::new("a simulated machine has no kernel to read from", "take the sheet on a real machine");
+            return context.absent_all(slots, &why);
+        };
         if context.turns(1) == 0 {
             return context.elsewhere(slots);
         }

@@ -192,7 +192,7 @@ mod tests {
         assert!(matches!("record 1MB/s for 10min".parse(), Ok(JobNeed::Record(_))));
         for (text, at, why) in [
             ("record", "", "400MB/s"),
-            ("record 400 for 2h", "400", "400MB/s"),
+            ("record 400 for 2h", "400 for", "400MB/s"),
             ("record 0MB/s for 2h", "0MB/s", "above zero"),
             ("record 4MB/s 2h", "2h", "for 2h"),
             ("record 4MB/s for 2h into /data", "into", "to /data"),

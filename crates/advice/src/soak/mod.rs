@@ -10,11 +10,14 @@
 //! Jobs of one soak take turns of a few seconds on one CPU, so that each is watched for its part of the time. After each block the caller
 //! gets the soak as it stands, to write it down: whatever ends the program then costs the block that had begun, and nothing else.
 //!
+//! Who took the time of the worst cases is read from the kernel's records, which are on meanwhile; without permission a note says so.
+//!
 //! Without a miss in a time T there are at most 3/T misses, with 95 % confidence: the answer is valid at any moment, and gets sharper.
 
 mod extremes;
 mod sheet;
 mod tally;
+mod watcher;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,6 +33,7 @@ pub use sheet::{ASKED, soak_id, soak_sheet};
 pub use tally::{BLOCKS_MOST, CASES_MOST, SoakBlock, SoakTally, WorstCase};
 
 use crate::job::{AnswerKind, Evidence, JobAnswer, Requirement};
+use watcher::{Watcher, case};
 
 /// One thing to watch, and what is asked of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +88,9 @@ pub struct Soak {
 
 /// The length of a turn.
 const TURN: Nanos = Nanos::from_secs(5);
+/// What is said where the kernel's records were on.
+const WATCHED: &str = "The kernel's records of this CPU were on all the time, to name who took the time of the worst cases: they make each \
+                       interrupt and each change of tasks a little longer, and so the figures somewhat worse than without.";
 /// A first run that is not counted, and that shows whether the policy is permitted.
 const WARM_UP: Nanos = Nanos::from_millis(20);
 
@@ -129,6 +136,10 @@ impl Soak {
         request.block = request.block.max(longest(&request) * (20 * request.jobs.len() as i64));
         let limits = |job: &SoakJob| SoakTally::new(job.asked.iter().map(|(_, requirement)| requirement.limit));
         let stolen = |cpu| Host.cpu_counters(cpu).map_or(Nanos::ZERO, |counters| counters.steal);
+        let mut watcher = Watcher::open(request.cpu, timebase.trust().guest).map_err(|untraced| untraced.to_string());
+        if watcher.is_ok() {
+            notes.push(WATCHED.to_owned());
+        }
         let stolen_before = stolen(request.cpu);
         let start = Host.monotonic();
         let mut soak = Self {
@@ -149,9 +160,9 @@ impl Soak {
         while !interrupted.load(Ordering::Relaxed) && !soak.complete {
             let at = Host.monotonic() - start;
             let end = start + (at + soak.request.block).min(soak.request.span);
-            let observed = turns(&soak.request, end, &timebase, interrupted)?;
-            for (tally, observed) in soak.tallies.iter_mut().zip(&observed) {
-                tally.enter(at, observed, &mut case);
+            let observed = turns(&soak.request, end, &timebase, &mut watcher, interrupted)?;
+            for (tally, (observed, cases)) in soak.tallies.iter_mut().zip(observed) {
+                tally.enter(at, &observed, cases);
             }
             let (now, span) = (Host.monotonic(), Host.monotonic() - loads_since);
             soak.load_rates(loads, span);
@@ -209,9 +220,10 @@ fn turns(
     request: &SoakRequest,
     end: Instant,
     timebase: &Timebase<Host>,
+    watcher: &mut Result<Watcher, String>,
     interrupted: &AtomicBool,
-) -> Result<Vec<Observed>, Absent> {
-    let mut observed = vec![Observed::default(); request.jobs.len()];
+) -> Result<Vec<(Observed, Vec<WorstCase>)>, Absent> {
+    let mut observed = vec![(Observed::default(), Vec::new()); request.jobs.len()];
     let turn =
         TURN.min(Nanos::new(request.block.count() / request.jobs.len().max(1) as i64)).max(longest(request) * 10);
     let mut place = 0;
@@ -222,10 +234,13 @@ fn turns(
         }
         let one = run_of(&request.jobs[place], request.cpu, request.priority, left.min(turn));
         let one = one.observe(timebase, interrupted)?;
-        let of = &mut observed[place];
+        let (of, cases) = &mut observed[place];
+        cases.extend(match watcher {
+            Ok(watcher) => watcher.cases(request.jobs[place].workload, &one.worst),
+            Err(why) => one.worst.iter().map(|(value, ended)| case(*value, *ended, Err(why.clone()))).collect(),
+        });
         of.values.extend(one.values);
         of.watched += one.watched;
-        of.worst.extend(one.worst);
         place = (place + 1) % request.jobs.len();
     }
 }
@@ -268,13 +283,6 @@ fn warm_up(
     notes
         .push(format!("SCHED_FIFO was refused, so this is watched as an ordinary program: {}{remedy}.", absent.reason));
     Ok(())
-}
-
-/// A worst case with its time of day. The one place where its culprit is to be named.
-fn case(value: Nanos, ended: Instant) -> WorstCase {
-    let ago = Host.monotonic().as_monotonic() - ended.as_monotonic();
-    let when = timestamp(Host.read(Clock::Realtime) - ago);
-    WorstCase { value, ended, when, culprit: Err("this build does not watch the kernel".to_owned()) }
 }
 
 /// What is to be said of a time base that had to begin anew.

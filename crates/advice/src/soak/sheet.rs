@@ -240,15 +240,14 @@ mod tests {
             // Exponential lateness has Gumbel maxima.
             let values: Vec<f64> = (0..1000).map(|_| (10_000.0 - 5_000.0 * (1.0 - rng.f64()).ln()).round()).collect();
             let greatest = values.iter().copied().fold(0.0, f64::max);
-            let worst = vec![(Nanos::new(greatest as i64), Instant::from_monotonic(Nanos::ZERO))];
-            let observed = Observed { values, watched: Nanos::from_secs(60), worst };
-            let mut case = |value, ended| WorstCase {
-                value,
-                ended,
+            let case = WorstCase {
+                value: Nanos::new(greatest as i64),
+                ended: Instant::from_monotonic(Nanos::ZERO),
                 when: "2026-11-22T18:48:05Z".to_owned(),
                 culprit: culprit.clone(),
             };
-            tally.enter(Nanos::from_secs(60) * i64::from(block), &observed, &mut case);
+            let observed = Observed { values, watched: Nanos::from_secs(60), ..Observed::default() };
+            tally.enter(Nanos::from_secs(60) * i64::from(block), &observed, vec![case]);
         }
         let second = Nanos::from_secs(1);
         Soak {

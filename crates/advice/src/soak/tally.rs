@@ -66,8 +66,8 @@ impl SoakTally {
         self.blocks[..full.min(self.blocks.len())].iter().map(|block| block.greatest.count() as f64).collect()
     }
 
-    /// Enters what a block has brought.
-    pub fn enter(&mut self, at: Nanos, observed: &Observed, case: &mut dyn FnMut(Nanos, Instant) -> WorstCase) {
+    /// Enters what a block has brought, with its worst cases in any order.
+    pub fn enter(&mut self, at: Nanos, observed: &Observed, cases: Vec<WorstCase>) {
         let mut values: Vec<f64> = observed.values.iter().copied().filter(|value| value.is_finite()).collect();
         values.sort_unstable_by(f64::total_cmp);
         let mut histogram = Histogram::from_sorted(&values);
@@ -97,13 +97,9 @@ impl SoakTally {
             self.blocks = self.blocks.chunks(2).map(joined).collect();
             (self.each, self.filled) = (self.each * 2, self.each * 2);
         }
-        for (value, ended) in &observed.worst {
-            if self.worst.len() < CASES_MOST || self.worst.last().is_some_and(|least| *value > least.value) {
-                let place = self.worst.partition_point(|other| other.value >= *value);
-                self.worst.insert(place, case(*value, *ended));
-                self.worst.truncate(CASES_MOST);
-            }
-        }
+        self.worst.extend(cases);
+        self.worst.sort_by_key(|case| std::cmp::Reverse(case.value));
+        self.worst.truncate(CASES_MOST);
     }
 
     /// The greatest event.
@@ -169,8 +165,10 @@ mod tests {
     fn tally(limits: &[i64], blocks: &[Vec<f64>]) -> SoakTally {
         let mut tally = SoakTally::new(limits.iter().map(|limit| Nanos::new(*limit)));
         for (number, values) in blocks.iter().enumerate() {
-            let mut case = |value, ended| WorstCase { value, ended, when: String::new(), culprit: Err(String::new()) };
-            tally.enter(Nanos::from_secs(number as i64), &observed(values.clone()), &mut case);
+            let observed = observed(values.clone());
+            let case = |&(value, ended)| WorstCase { value, ended, when: String::new(), culprit: Err(String::new()) };
+            let cases = observed.worst.iter().map(case).collect();
+            tally.enter(Nanos::from_secs(number as i64), &observed, cases);
         }
         tally
     }

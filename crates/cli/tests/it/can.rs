@@ -66,7 +66,8 @@ fn a_recording_is_planned_and_watched_and_leaves_nothing() {
     assert!(codes.contains(&(answer["answer"].as_str().unwrap_or_default(), exit)), "{exit}: {answer}");
     let (exit, answer) = ask("1MB/s for 2h", &["--watch", "1s"]);
     assert_eq!((exit, &answer["answer"]), (11, &"not shown".into()), "{answer}");
-    assert!(answer["record"]["would_decide"]["watch_ns"].as_i64() > Some(6 * 3_600_000_000_000), "{answer}");
+    // Three times as long as the recording, all but exactly.
+    assert!(answer["record"]["would_decide"]["watch_ns"].as_i64() > Some(21_500_000_000_000), "{answer}");
     // No folder has the room, which is known without writing a byte.
     let (exit, answer) = ask("90GB/s for 8760h", &[]);
     assert_eq!((exit, &answer["record"]["evidence"]), (10, &serde_json::Value::Null), "{answer}");
@@ -111,7 +112,7 @@ fn idle_states_that_cannot_be_tried_are_named_with_the_reason() {
     let output = Command::new("unshare").args(["--mount", "sh", "-c", script, HAIRSPRING]).output().expect("it starts");
     let says = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 0, "{says}{}", stderr(&output));
-    assert!(says.contains("not tried: idle=off (") && says.contains("run it as root"), "{says}");
+    assert!(says.contains("not tried: idle=off, for ") && says.contains("run it as root"), "{says}");
     assert!(!says.contains("With idle=off"), "{says}");
 }
 

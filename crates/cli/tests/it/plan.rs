@@ -115,7 +115,7 @@ fn a_topology_file_is_read_and_its_faults_have_line_and_column() {
     let plan = planned(&[CARD, "--topology", name]);
     assert_eq!((&plan["verdict"], &plan["limiting"]["segment"]), (&"exceeds".into(), &"slot".into()));
     std::fs::write(&file, good.replace("\"on\": \"slot\"", "\"on\": \"slit\"")).expect("there is room");
-    refused(&[CARD, "--topology", name], "mine.json: line 5, column 46: there is no segment 'slit'");
+    refused(&[CARD, "--topology", name], "mine.json: line 5, column 46: no segment 'slit' comes before this one");
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn what_cannot_be_set_is_refused_before_anything_runs() {
 
 /// A shell that says when it runs, and then waits.
 fn start(set: &str, script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
-    let mut command = hairspring(&["run", "--quiet", "--set", set, "--allow", "machine", "--", "sh", "-c", script]);
+    // A shell cannot trap a signal that was ignored when it began, as SIGHUP is under nohup.
+    let shell = ["env", "--default-signal=HUP", "sh", "-c", script];
+    let mut command = hairspring(&[&["run", "--quiet", "--set", set, "--allow", "machine", "--"][..], &shell].concat());
     let mut child = command.stdout(Stdio::piped()).spawn().expect("started");
     let mut said = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();

@@ -104,7 +104,7 @@ fn notes(page: &mut Markup, notes: &[Note]) {
             NoteKind::Remark => ("note", "Note"),
         };
         let remedy = note.remedy.as_deref().map_or(String::new(), remedy);
-        page.add(format_args!("<p class=\"{class}\"><b>{kind}</b> {}{remedy}</p>\n", escaped(&note.text)));
+        page.add(format_args!("<p class=\"{class}\"><b>{kind}</b> {}{remedy}</p>\n", prose(&note.text)));
     }
 }
 
@@ -125,9 +125,22 @@ fn absent(absent: &Absent) -> String {
 /// The same with another word, for something that is there in part.
 fn missing(what: &str, absent: &Absent) -> String {
     let remedy = absent.remedy.as_deref().map_or(String::new(), remedy);
-    format!("<span class=\"absent\"><b>{what}</b> {}</span>{remedy}", escaped(&absent.reason))
+    format!("<span class=\"absent\"><b>{what}</b> {}</span>{remedy}", prose(&absent.reason))
 }
 
 fn remedy(remedy: &str) -> String {
-    format!("<span class=\"remedy\">→ {}</span>", escaped(remedy))
+    format!("<span class=\"remedy\">→ {}</span>", prose(remedy))
+}
+
+/// A sentence in which commands stand between backticks.
+fn prose(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return escaped(text);
+    }
+    let part = |(place, part): (usize, &&str)| match place % 2 {
+        0 => escaped(part),
+        _ => format!("<code>{}</code>", escaped(part)),
+    };
+    parts.iter().enumerate().map(part).collect()
 }

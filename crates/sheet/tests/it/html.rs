@@ -119,3 +119,13 @@ fn every_element_that_is_opened_is_closed() {
     }
     assert!(open.is_empty(), "{open:?}");
 }
+
+#[test]
+fn a_command_between_backticks_looks_like_one() {
+    let mut sheet = example::sheet();
+    sheet.notes.push(example::note(NoteKind::Warning, "Run `a <b>` first; `c` next.", Some("`d`")));
+    sheet.notes.push(example::note(NoteKind::Warning, "One ` alone stays.", None));
+    let page = html(&sheet);
+    assert!(page.contains("Run <code>a &lt;b&gt;</code> first; <code>c</code> next."), "{page}");
+    assert!(page.contains("→ <code>d</code>") && page.contains("One ` alone stays."), "{page}");
+}

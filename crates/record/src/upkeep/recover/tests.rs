@@ -181,7 +181,7 @@ fn a_file_that_was_cut_is_not_complete_whatever_its_metadata_say() {
         image.put(&path, &bytes[..length as usize]);
         let (proven, offered) = check_proven(&spec, &image, false);
         assert_eq!((proven.verdict, offered), (RecordingVerdict::Incomplete, length / 4096 * 4096));
-        assert!(proven.faults.iter().any(|fault| fault.contains("behind the end")), "{:?}", proven.faults);
+        assert!(proven.faults.iter().any(|fault| fault.contains("after the end")), "{:?}", proven.faults);
     }
 }
 

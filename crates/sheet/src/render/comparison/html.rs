@@ -85,7 +85,9 @@ fn side(page: &mut Markup, comparison: &Comparison, other: usize, grounds: Groun
         }
         page.add(format_args!("</tbody>\n</table></div>\n"));
     }
-    page.add(format_args!("<h3>Ratios with their 95 % intervals</h3>\n"));
+    if with_side(comparison, other).any(|(_, against)| against.ratio.is_some()) {
+        page.add(format_args!("<h3>Ratios with their 95 % intervals</h3>\n"));
+    }
     let mut chapters: Vec<&str> = Vec::new();
     for row in &comparison.rows {
         if !chapters.contains(&chapter(&row.id)) {

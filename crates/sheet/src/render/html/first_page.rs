@@ -1,6 +1,6 @@
 //! The first page: characteristics, findings and what was not measured, above the chapters.
 
-use super::Markup;
+use super::{Markup, prose};
 use crate::render::quantity;
 use crate::render::svg::escaped;
 use crate::{Characteristic, SheetSummary, Unit};
@@ -21,9 +21,9 @@ pub(super) fn first_page(page: &mut Markup, summary: &SheetSummary) {
             let rows: Vec<String> = finding.rows.iter().map(|row| link(row, row)).collect();
             page.add(format_args!(
                 "<li><p>{} <small>{}</small></p><p class=\"remedy\">→ {}: <b>{}</b></p></li>\n",
-                escaped(&finding.text),
+                prose(&finding.text),
                 rows.join(", "),
-                escaped(&finding.remedy),
+                prose(&finding.remedy),
                 escaped(&finding.effect)
             ));
         }
@@ -37,7 +37,7 @@ pub(super) fn first_page(page: &mut Markup, summary: &SheetSummary) {
                 "<li>{} ({} rows): {}{remedy}</li>\n",
                 escaped(&reason.what),
                 reason.rows,
-                escaped(&reason.reason)
+                prose(&reason.reason)
             ));
         }
         page.add(format_args!("</ul>\n"));

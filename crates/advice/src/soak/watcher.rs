@@ -1,0 +1,106 @@
+//! [`Watcher`]: who took the time of the worst cases of a turn, from the kernel's records of the CPU that the jobs run on.
+
+use hairspring_culprit::host::{Tracer, TracerSettings, Untraced, own_thread};
+use hairspring_culprit::{CpuHistory, LostTime, Terms, Wanted, blame};
+use hairspring_machine::{Clock, Cpu, Host, Instant, Machine, Nanos};
+use hairspring_suite::timestamp;
+use hairspring_suite::workload::Workload;
+use hairspring_time::{GAP_LEAST, POLL_MOST, RealTime};
+
+use super::WorstCase;
+
+/// Of the kernel's ring. The records of a turn fit, beside a load of disks and networks.
+const RING_BYTES: usize = 16 << 20;
+/// What the watcher does first, to learn how long this machine takes to deliver an interrupt: so long it polls, and so often it sleeps.
+const POLLED: Nanos = Nanos::from_millis(200);
+const SLEEPS: usize = 100;
+const PERIOD: Nanos = Nanos::from_millis(1);
+
+/// Reads the kernel's records of one CPU. They are on from [`open`](Self::open) until it is dropped, which takes the kernel up to a second.
+pub(super) struct Watcher {
+    tracer: Tracer,
+    history: CpuHistory,
+    terms: Terms,
+}
+
+impl Watcher {
+    /// Begins to read. Blocks for about half a second; the calling thread's CPU is as before when it returns.
+    pub(super) fn open(cpu: Cpu, guest: bool) -> Result<Self, Untraced> {
+        let settings =
+            TracerSettings { ring_bytes: RING_BYTES, rare_vectors: !guest, ..TracerSettings::of_cpus([cpu]) };
+        let _pinned = RealTime { cpu: Some(cpu), ..RealTime::default() }.apply(&Host);
+        let mut tracer = Tracer::open(&settings)?;
+        tracer.self_test()?;
+        let terms = if guest { Terms::guest() } else { Terms::bare_metal() };
+        let mut watcher = Self { tracer, history: CpuHistory::new(), terms };
+        let lost = usual_losses();
+        watcher.drain();
+        watcher.terms = watcher.terms.learned(&lost, &watcher.history);
+        Ok(watcher)
+    }
+
+    /// Says who took the time of these values, each with the time at which it ended. They are of a turn of the calling thread that has
+    /// just ended; records from before are forgotten.
+    pub(super) fn cases(&mut self, workload: Workload, worst: &[(Nanos, Instant)]) -> Vec<WorstCase> {
+        let until = self.drain();
+        let wanted = match workload {
+            Workload::Gaps => Wanted::Run,
+            Workload::Delay(request) if request <= POLL_MOST => Wanted::Run,
+            Workload::Loop(_) | Workload::Delay(_) | Workload::Reaction(_) => Wanted::Wake,
+        };
+        let name = |&(value, ended): &(Nanos, Instant)| {
+            let to = ended.as_monotonic();
+            let blame =
+                blame(&LostTime { thread: own_thread(), from: to - value, to, wanted }, &self.history, &self.terms);
+            case(value, ended, said(&blame))
+        };
+        let cases = worst.iter().map(name).collect();
+        self.history.forget_before(until);
+        cases
+    }
+
+    fn drain(&mut self) -> Nanos {
+        let history = &mut self.history;
+        let until = self.tracer.drain(|_, record| history.push(record));
+        history.known_until(until);
+        until
+    }
+}
+
+/// A worst case with its time of day.
+pub(super) fn case(value: Nanos, ended: Instant, culprit: Result<String, String>) -> WorstCase {
+    let ago = Host.monotonic().as_monotonic() - ended.as_monotonic();
+    WorstCase { value, ended, when: timestamp(Host.read(Clock::Realtime) - ago), culprit }
+}
+
+/// Who took the most, and how much of it if it was not all.
+fn said(blame: &hairspring_culprit::Blame) -> Result<String, String> {
+    let chief = blame.chief().ok_or("no time was lost")?;
+    if !chief.culprit.is_named() {
+        return Err(chief.culprit.to_string());
+    }
+    let percent = 100.0 * chief.time.count() as f64 / blame.time().count() as f64;
+    Ok(if percent < 99.5 { format!("{} ({percent:.0} % of it)", chief.culprit) } else { chief.culprit.to_string() })
+}
+
+/// What an ordinary thread loses by polling and by sleeping.
+fn usual_losses() -> Vec<LostTime> {
+    let thread = own_thread();
+    let now = || Host.monotonic().as_monotonic();
+    let mut lost = Vec::new();
+    let mut before = now();
+    let end = before + POLLED;
+    while before < end {
+        let to = now();
+        if to - before >= GAP_LEAST {
+            lost.push(LostTime { thread, from: before, to, wanted: Wanted::Run });
+        }
+        before = to;
+    }
+    for _ in 0..SLEEPS {
+        let due = Host.monotonic() + PERIOD;
+        Host.sleep_until(due);
+        lost.push(LostTime { thread, from: due.as_monotonic(), to: now(), wanted: Wanted::Wake });
+    }
+    lost
+}
