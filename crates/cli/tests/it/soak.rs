@@ -61,11 +61,10 @@ fn a_soak_ends_in_a_sheet_that_every_command_takes() {
     let (sheet, file) = (json_file(&file), file.display().to_string());
     let worst = sheet["chapters"][0]["tables"][1]["rows"].as_array().expect("the worst cases");
     let unnamed = worst.iter().filter(|row| row["label"].as_str().expect("text").ends_with("not attributed")).count();
-    if code(&run(&["watch", "--quiet", "--", "true"])) == 0 {
-        assert!(unnamed < worst.len() && said.contains("records of this CPU were on"), "{worst:?} {said}");
-    } else {
-        assert!(unnamed == worst.len() && said.contains("who took the time is not said of every case: "), "{said}");
-    }
+    // Without permission nobody is named, and beside other tests the kernel may lose records; each case without a name has its reason.
+    let why = said.contains("who took the time is not said of every case: ");
+    assert!((unnamed == 0) != why, "{worst:?} {said}");
+    assert!(why || said.contains("records of this CPU were on"), "{said}");
     assert_eq!((&sheet["schema"], &sheet["taken"]["interrupted"]), (&"hairspring.sheet/1".into(), &false.into()));
     let events = row(&sheet, "soak.loop.1ms.other.late")["figure"]["n"].as_u64();
     assert!(events > Some(100), "{events:?}");

@@ -113,8 +113,10 @@ fn a_process_that_runs_is_watched_until_the_time_has_passed() {
     if !may_watch(test) {
         return;
     }
-    let mut sleeper =
-        Command::new("sh").args(["-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.2; done"]).spawn().expect("it starts");
+    let mut sleeper = Command::new("sh")
+        .args(["-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); sleep 0.02; done"])
+        .spawn()
+        .expect("it starts");
     let output = run(&["watch", "--pid", &sleeper.id().to_string(), "--for", "700ms", "--format", "json", "--quiet"]);
     drop(sleeper.kill());
     drop(sleeper.wait());

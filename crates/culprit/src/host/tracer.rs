@@ -175,6 +175,10 @@ impl Tracer {
             KernelEvent::Switch { from, to, .. } if from.pid == own || to.pid == own => records.push(record.at),
             _ => {}
         });
+        if records.is_empty() {
+            let reason = format!("the kernel wrote no record of {SELF_TEST_SLEEPS} own sleeps on this CPU");
+            return Err(Untraced { reason, remedy: None });
+        }
         let inside = |(from, to): &(Nanos, Nanos)| records.iter().filter(|&at| at >= from && at <= to).count() >= 2;
         let found = sleeps.iter().filter(|sleep| inside(sleep)).count();
         if found < SELF_TEST_SLEEPS {
