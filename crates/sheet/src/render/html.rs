@@ -135,7 +135,7 @@ fn remedy(remedy: &str) -> String {
 /// A sentence in which commands stand between backticks.
 fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escaped(text);
     }
     let part = |(place, part): (usize, &&str)| match place % 2 {
