@@ -23,7 +23,7 @@ pub(crate) const PAGE: Page = Page {
     name: "sheet",
     examples: &[
         Example {
-            does: "Measure everything that needs no device and no disk; takes about two minutes",
+            does: "Measure everything that needs no device and no disk; takes about a minute and a half",
             line: "hairspring sheet",
         },
         Example {
