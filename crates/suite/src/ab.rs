@@ -4,8 +4,8 @@
 //! machine did between them.
 //! Solution: in each round each chapter is measured by both builds, seconds apart, in fresh processes; which is first changes in balanced
 //! random blocks (AB BA). What is compared are the differences inside these pairs. Code that neither build contains is measured before
-//! and after each process ([`sentinels`]): a pair in which it moved is void, which is decided before any figure is looked at, and
-//! is measured again at the end.
+//! and after each process ([`sentinels`]): a pair in which it moved is void, which is decided after the last round and before any figure is
+//! looked at, and is measured again at the end.
 //! Conditions: the number of rounds is fixed beforehand, and nobody looks at figures while they are taken. One program is one layout of code:
 //! what its layout does belongs to the build.
 
@@ -31,7 +31,7 @@ use crate::sheet_run::{SheetError, choose_cpu, timestamp};
 use builds::Builds;
 pub use error::AbError;
 use pairs::{rows, sentinel_rows, stands_out};
-use sentinels::{Limits, SIGHTINGS, Sentinels, Sighting};
+use sentinels::{Limits, Sentinels, Sighting};
 
 /// Rounds of the first stage of [`AbRequest::confirm`].
 const SCREEN_ROUNDS: u32 = 5;
@@ -96,21 +96,20 @@ pub fn take_ab(
     let timebase = Timebase::calibrate(Host).map_err(SheetError::from)?;
     let mut arms = Builds::new(request, cpu, Sentinels::new(timebase, cpu), interrupted)?;
     let declared = common(&arms.declared, request)?;
-    let limits = Limits::of(&(0..SIGHTINGS).map(|_| arms.look()).collect::<Vec<_>>());
     let builds = request.baseline.len();
-    let mut course = Course { interrupted, progress, began: began.as_monotonic(), limits, builds };
+    let mut course = Course { interrupted, progress, began: began.as_monotonic(), builds };
     let mut random = Random::seeded(request.seed);
     let arms_count = if request.null { 3 } else { 2 };
     let mut screened = None;
     let mut wanted = declared.clone();
     if request.confirm {
-        let turns = course.turns(&mut arms, &wanted, arms_count, SCREEN_ROUNDS, &mut random);
+        let (turns, _) = course.turns(&mut arms, &wanted, arms_count, SCREEN_ROUNDS, &mut random);
         let rows = rows(&wanted, &turns, 1);
         screened = Some(rows.len());
         let stands_out: BTreeSet<String> = rows.into_iter().filter(stands_out).map(|row| row.id).collect();
         wanted = kept(&wanted, |id| stands_out.contains(id));
     }
-    let turns = course.turns(&mut arms, &wanted, arms_count, request.rounds, &mut random);
+    let (turns, limits) = course.turns(&mut arms, &wanted, arms_count, request.rounds, &mut random);
     // Relaxed: a plain flag, nothing else is handed over with it.
     let stopped = interrupted.load(Ordering::Relaxed);
     let taken = Taken {
@@ -202,6 +201,7 @@ struct Turn {
     order: Vec<usize>,
     /// Before the first, between, and after the last.
     sightings: Vec<Sighting>,
+    /// Whether the machine moved, which is known after the last round.
     void: bool,
     /// What each arm found, by arm.
     parts: Vec<Option<RoundPart>>,
@@ -213,13 +213,12 @@ struct Course<'c> {
     progress: &'c mut dyn FnMut(SheetProgress<'_>),
     /// On `CLOCK_MONOTONIC`.
     began: Nanos,
-    limits: Limits,
     /// How many builds a side has.
     builds: usize,
 }
 
 impl Course<'_> {
-    /// An uncounted turn of each chapter, then all rounds, then the void ones once more.
+    /// An uncounted turn of each chapter, then all rounds, then the void ones once more. Comes with what made them void.
     fn turns(
         &mut self,
         arms: &mut dyn Arms,
@@ -227,7 +226,7 @@ impl Course<'_> {
         count: usize,
         rounds: u32,
         random: &mut Random,
-    ) -> Vec<Turn> {
+    ) -> (Vec<Turn>, Limits) {
         let ids: Vec<Vec<String>> = chapters.iter().map(|chapter| ids(chapter).map(str::to_owned).collect()).collect();
         // Each build is first as often as its counterpart.
         let mut blocks: Vec<Option<Vec<usize>>> = vec![None; chapters.len() * self.builds];
@@ -235,8 +234,8 @@ impl Course<'_> {
         let block = |chapter: usize, round: u32| chapter * builds + round as usize % builds;
         let all = (rounds as usize + 1) * chapters.len();
         let (mut turns, mut done): (Vec<Turn>, usize) = (Vec::new(), 0);
-        let mut again: Vec<(u32, usize)> = Vec::new();
-        for counted in std::iter::once(None).chain((0..rounds).map(Some)) {
+        let mut complete = true;
+        'rounds: for counted in std::iter::once(None).chain((0..rounds).map(Some)) {
             for chapter in random.order(chapters.len()) {
                 let what = match counted {
                     None => "warm-up".to_owned(),
@@ -250,22 +249,29 @@ impl Course<'_> {
                 };
                 let turn = self.turn(arms, chapter, &asked, order, (&what, done as f64 / all as f64));
                 done += 1;
-                let Some(turn) = turn else { return turns };
-                if counted.is_some() {
-                    again.extend(turn.void.then_some((round, chapter)));
-                    turns.push(turn);
-                }
+                let Some(turn) = turn else {
+                    complete = false;
+                    break 'rounds;
+                };
+                turns.extend(counted.map(|_| turn));
             }
         }
+        let limits = Limits::of(turns.iter().map(|turn| turn.sightings.as_slice()));
+        for turn in &mut turns {
+            turn.void = limits.moved(&turn.sightings);
+        }
+        let again = turns.iter().filter(|turn| turn.void && complete);
+        let again: Vec<(u32, usize)> = again.map(|turn| (turn.round, turn.chapter)).collect();
         let void = again.len();
         for (number, (round, chapter)) in again.into_iter().enumerate() {
             let asked = Asked { rows: &ids[chapter], round, rounds, padding: random.below(PADDING_MOST) };
             let order = next(&mut blocks[block(chapter, round)], count, random);
             let what = format!("again, {} of {void} that were disturbed", number + 1);
-            let Some(turn) = self.turn(arms, chapter, &asked, order, (&what, 1.0)) else { break };
+            let Some(mut turn) = self.turn(arms, chapter, &asked, order, (&what, 1.0)) else { break };
+            turn.void = limits.moved(&turn.sightings);
             turns.push(turn);
         }
-        turns
+        (turns, limits)
     }
 
     /// One turn; `None` if it was interrupted.
@@ -294,8 +300,7 @@ impl Course<'_> {
             }
             sightings.push(arms.look());
         }
-        let void = self.limits.moved(&sightings);
-        Some(Turn { round: asked.round, chapter, order, sightings, void, parts })
+        Some(Turn { round: asked.round, chapter, order, sightings, void: false, parts })
     }
 }
 
@@ -467,9 +472,8 @@ mod tests {
             None => Box::leak(Box::new(AtomicBool::new(false))),
         };
         let mut silent = |_: SheetProgress<'_>| {};
-        let limits = Limits::of(&[]);
-        let mut course = Course { interrupted: flag, progress: &mut silent, began: Nanos::ZERO, limits, builds: 1 };
-        course.turns(scripted, &declared(20), arms, rounds, &mut Random::seeded(seed))
+        let mut course = Course { interrupted: flag, progress: &mut silent, began: Nanos::ZERO, builds: 1 };
+        course.turns(scripted, &declared(20), arms, rounds, &mut Random::seeded(seed)).0
     }
 
     /// The share of rows whose pairs tell a change at 5 %.

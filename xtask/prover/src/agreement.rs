@@ -35,6 +35,8 @@ const SIGNS_LEAST: f64 = 0.01;
 /// Rows whose rounds vary by no more are quiet, and those whose rounds vary by more are noisy.
 const QUIET: f64 = 0.03;
 const NOISY: f64 = 0.1;
+/// A row is called quiet only if this part of its rounds is counted: few rounds are alike by chance.
+const COUNTED_LEAST: f64 = 0.8;
 /// The changes, and which share of the quiet rows must be found.
 const CHANGES: [(f64, f64); 5] = [(0.02, 0.0), (0.05, 0.0), (0.1, 0.65), (0.2, 0.8), (0.5, 0.8)];
 /// The share of intervals that hold the true change.
@@ -471,7 +473,8 @@ fn change(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), Str
                 continue;
             }
             let truth = if is_rate(row) { 1.0 / (1.0 + change) } else { 1.0 + change };
-            let is_quiet = varies(row.pairs.iter().filter_map(|pair| pair.baseline).collect()) <= QUIET;
+            let counted: Vec<f64> = row.pairs.iter().filter(|p| !p.void).filter_map(|pair| pair.baseline).collect();
+            let is_quiet = counted.len() as f64 >= f64::from(terms.rounds) * COUNTED_LEAST && varies(counted) <= QUIET;
             of.judged += 1;
             of.quiet += usize::from(is_quiet);
             of.found += usize::from(is_quiet && differs);

@@ -50,7 +50,8 @@ pub struct Interleaved {
     /// What the driver itself measured beside each round: code that neither build contains. Ids begin with `sentinels.`; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sentinels: Vec<InterleavedRow>,
-    /// By the id of a sentinel, the change beyond which it makes a pair void, as a fraction. It was set before the first pair.
+    /// By the id of a sentinel, the change beyond which it makes a pair void, as a fraction. It was set after the last round, before any figure
+    /// was looked at.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, f64>,
     /// The same rows for a copy of the baseline in place of the other build; empty without a third arm.
