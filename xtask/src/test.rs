@@ -51,15 +51,16 @@ struct Together {
 const TOGETHER: [Together; 3] = [
     // Waits for downloads.
     Together { lane: &["setup"], beside: &["lint", "doc"], share: Share::Equal },
-    // A third of the tests' time is sleep. What they leave is for the optimised build, and no more, for some look at the clock.
+    // A third of the tests' time is sleep. What they leave is for the optimised build and a type check, and no more, for some look
+    // at the clock.
     Together {
-        lane: &["tests", "unchecked", "aarch64", "qemu", "windows"],
-        beside: &["command"],
+        lane: &["tests", "unchecked", "qemu", "windows"],
+        beside: &["command", "aarch64"],
         share: Share::Leftover,
     },
     Together {
-        lane: &["html", "readme", "book"],
-        beside: &["examples", "c", "tcl", "install", "python", "shapes", "lab", "peers"],
+        lane: &["html", "readme", "book", "lab"],
+        beside: &["examples", "c", "tcl", "install", "python", "shapes", "peers"],
         share: Share::Equal,
     },
 ];

@@ -206,7 +206,8 @@ fn stolen(sheet: &Sheet) -> Option<(f64, Finding)> {
     let named = match &culprit {
         Some((id, who, share)) => {
             rows.push((*id).to_owned());
-            format!("; {:.0} % of it took: {who}", share * 100.0)
+            let people = sheet.row(id).map_or(who.as_str(), |row| row.label.trim_end_matches(", share"));
+            format!("; {people} took {:.0} % of it", share * 100.0)
         }
         None => format!(" ({cause})"),
     };
@@ -394,13 +395,13 @@ mod tests {
         let mut sheet = real();
         let row = |kind: &str, share: f64| hairspring_sheet::Row {
             id: format!("{CULPRITS}{kind}.share"),
-            label: String::new(),
+            label: format!("another {kind}, share"),
             value: Value::Figure(Figure::single(Unit::Ratio, hairspring_sheet::Method::Derived, share)),
         };
         sheet.chapters[0].tables[0].rows.extend([row("timer", 0.2), row("task", 0.7), row("hypervisor", 0.1)]);
         let findings = summarize(&sheet).findings;
         let finding = findings.iter().find(|finding| finding.text.contains("to gaps")).expect("time was lost");
-        assert!(finding.text.ends_with("; 70 % of it took: task."), "{finding:#?}");
+        assert!(finding.text.ends_with("; another task took 70 % of it."), "{finding:#?}");
         assert!(finding.remedy.contains("policy=fifo"), "{finding:#?}");
         assert_eq!(finding.rows[2], "disturbance.culprits.task.share");
     }
