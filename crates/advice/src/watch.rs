@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hairspring_culprit::{
     CpuHistory, KernelEvent, KernelRecord, KernelTask, LeftAs, LostTime, Share, Tally, Terms, Wanted, blame,
 };
-use hairspring_machine::{Cpu, Nanos};
+use hairspring_machine::{Cpu, Instant, Nanos};
 use hairspring_sheet::Histogram;
 
 /// What is known of the threads of a program.
@@ -45,8 +45,8 @@ pub struct WatchedThread {
     pub preemptions: Spans,
     runs: bool,
     /// When it was woken, or when it lost which CPU, if it has not run since.
-    woken: Option<Nanos>,
-    preempted: Option<(Nanos, Cpu)>,
+    woken: Option<Instant>,
+    preempted: Option<(Instant, Cpu)>,
 }
 
 /// Spans of time, with their distribution.
@@ -97,7 +97,7 @@ impl ThreadWatch {
     pub fn take(
         &mut self,
         records: impl IntoIterator<Item = (Cpu, KernelRecord)>,
-        until: Nanos,
+        until: Instant,
         threads: &BTreeSet<u32>,
     ) {
         self.waiting.extend(records);
@@ -155,7 +155,7 @@ impl ThreadWatch {
     }
 
     /// A thread has a CPU: the case that ends so, and the CPU whose history tells of it.
-    fn runs(&mut self, cpu: Cpu, at: Nanos, task: &KernelTask) -> Option<(Cpu, LostTime)> {
+    fn runs(&mut self, cpu: Cpu, at: Instant, task: &KernelTask) -> Option<(Cpu, LostTime)> {
         let thread = self.threads.entry(task.pid).or_default();
         thread.name = task.name();
         thread.runs = true;
@@ -225,6 +225,10 @@ mod tests {
         Nanos::from_micros(at)
     }
 
+    fn at_us(at: i64) -> Instant {
+        Instant::BOOT + us(at)
+    }
+
     fn task(pid: u32) -> KernelTask {
         match pid {
             0 => KernelTask::new(0, "swapper/1", 120),
@@ -234,11 +238,11 @@ mod tests {
     }
 
     fn switch(at: i64, from: u32, left_as: LeftAs, to: u32) -> (Cpu, KernelRecord) {
-        (CPU, KernelRecord { at: us(at), event: KernelEvent::Switch { from: task(from), left_as, to: task(to) } })
+        (CPU, KernelRecord { at: at_us(at), event: KernelEvent::Switch { from: task(from), left_as, to: task(to) } })
     }
 
     fn waking(at: i64, cpu: Cpu) -> (Cpu, KernelRecord) {
-        (cpu, KernelRecord { at: us(at), event: KernelEvent::Waking { pid: 7 } })
+        (cpu, KernelRecord { at: at_us(at), event: KernelEvent::Waking { pid: 7 } })
     }
 
     /// A job that is woken while a hog runs, and that the hog preempts.
@@ -259,7 +263,7 @@ mod tests {
     fn watched(parts: &[(Vec<(Cpu, KernelRecord)>, i64)]) -> ThreadWatch {
         let mut watch = ThreadWatch::new(false);
         for (records, until) in parts {
-            watch.take(records.clone(), us(*until), &BTreeSet::from([7]));
+            watch.take(records.clone(), at_us(*until), &BTreeSet::from([7]));
         }
         watch
     }
@@ -305,7 +309,7 @@ mod tests {
                 .iter()
                 .map(|&until| {
                     // A ring that was looked at later has some records more.
-                    let late = us(until + early);
+                    let late = at_us(until + early);
                     let rest = left.split_off(left.partition_point(|(_, record)| record.at <= late));
                     (std::mem::replace(&mut left, rest), until)
                 })

@@ -11,7 +11,7 @@
 //! 6. What begins within the last moments of a gap after such a theft was delivered when the theft was over: it belongs to the theft.
 //! 7. If an interrupt of a guest took more than ten times what it usually does, the rest was the hypervisor's.
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::culprit::{Culprit, WhyUnexplained};
 use crate::history::{CpuHistory, Occupant};
@@ -23,9 +23,9 @@ pub struct LostTime {
     /// The thread.
     pub thread: u32,
     /// The last moment at which it is known to have run, or at which it should have run.
-    pub from: Nanos,
+    pub from: Instant,
     /// The first moment at which it ran again.
-    pub to: Nanos,
+    pub to: Instant,
     /// What it wanted.
     pub wanted: Wanted,
 }
@@ -77,7 +77,7 @@ impl Terms {
         let (mut deliveries, mut ways_back, mut ways_out) = (Vec::new(), Vec::new(), Vec::new());
         for lost in lost {
             let occupants = history.occupants(lost.from, lost.to);
-            let own = |place: &(Nanos, Nanos, Occupant)| match &place.2 {
+            let own = |place: &(Instant, Instant, Occupant)| match &place.2 {
                 Occupant::Task(task) if task.pid == lost.thread => Some(place.1 - place.0),
                 _ => None,
             };
@@ -126,9 +126,9 @@ pub struct Blame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlamePart {
     /// Its beginning.
-    pub from: Nanos,
+    pub from: Instant,
     /// Its end.
-    pub to: Nanos,
+    pub to: Instant,
     /// Who took it.
     pub culprit: Culprit,
 }
@@ -221,7 +221,12 @@ fn unknown(occupant: &Occupant) -> Option<WhyUnexplained> {
 }
 
 /// Whether the thread gave the CPU away by its own will after its fault.
-fn waited_after(fault: Nanos, occupants: &[(Nanos, Nanos, Occupant)], lost: &LostTime, history: &CpuHistory) -> bool {
+fn waited_after(
+    fault: Instant,
+    occupants: &[(Instant, Instant, Occupant)],
+    lost: &LostTime,
+    history: &CpuHistory,
+) -> bool {
     occupants.iter().any(|(from, _, occupant)| {
         let other = matches!(occupant, Occupant::Task(task) | Occupant::Worker(task, _) if task.pid != lost.thread);
         other && *from > fault && history.away(lost.thread, *from).is_some_and(|away| away.left_as == LeftAs::Blocked)
@@ -229,7 +234,7 @@ fn waited_after(fault: Nanos, occupants: &[(Nanos, Nanos, Occupant)], lost: &Los
 }
 
 /// Steps 2 and 3.
-fn of_occupant(occupant: Occupant, at: Nanos, lost: &LostTime, history: &CpuHistory) -> Stretch {
+fn of_occupant(occupant: Occupant, at: Instant, lost: &LostTime, history: &CpuHistory) -> Stretch {
     match occupant {
         Occupant::Task(task) | Occupant::Worker(task, _) if task.pid == lost.thread => Stretch::Own,
         Occupant::Task(task) if task.is_worker() => of_other(task, Culprit::Worker(task, None), at, lost, history),
@@ -242,7 +247,7 @@ fn of_occupant(occupant: Occupant, at: Nanos, lost: &LostTime, history: &CpuHist
 }
 
 /// Step 2.
-fn of_other(task: KernelTask, culprit: Culprit, at: Nanos, lost: &LostTime, history: &CpuHistory) -> Stretch {
+fn of_other(task: KernelTask, culprit: Culprit, at: Instant, lost: &LostTime, history: &CpuHistory) -> Stretch {
     let away = history.away(lost.thread, at);
     Stretch::Of(match (away, lost.wanted) {
         (Some(away), _) if away.left_as == LeftAs::Runnable && away.cpu_was_idle => Culprit::Throttling,
@@ -255,7 +260,7 @@ fn of_other(task: KernelTask, culprit: Culprit, at: Nanos, lost: &LostTime, hist
 
 /// Steps 4 and 5: who takes the stretches in which the thread itself had the CPU.
 fn settle(
-    stretches: &[(Nanos, Nanos, Stretch)],
+    stretches: &[(Instant, Instant, Stretch)],
     lost: &LostTime,
     history: &CpuHistory,
     terms: &Terms,

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::culprit::WhyUnexplained;
 use crate::record::{Context, KernelEvent, KernelRecord, KernelTask, LeftAs};
@@ -27,11 +27,11 @@ pub struct CpuHistory {
     spans: VecDeque<Span>,
     /// The span that is not over yet.
     current: Occupant,
-    since: Nanos,
+    since: Instant,
     /// Time of the latest record.
-    latest: Nanos,
+    latest: Instant,
     /// Up to where the history is known: the latest record, or later if the ring was empty later.
-    until: Nanos,
+    until: Instant,
     /// The task that has the CPU; none while that is unknown.
     task: Option<KernelTask>,
     why_unknown: WhyUnexplained,
@@ -41,8 +41,8 @@ pub struct CpuHistory {
     /// What kernel workers work on.
     work: BTreeMap<u32, Option<Arc<str>>>,
     switches: VecDeque<SwitchMark>,
-    faults: VecDeque<(Nanos, u32)>,
-    frequencies: VecDeque<Nanos>,
+    faults: VecDeque<(Instant, u32)>,
+    frequencies: VecDeque<Instant>,
     usual: BTreeMap<Context, Vec<Nanos>>,
 }
 
@@ -64,15 +64,15 @@ pub enum Occupant {
 /// A stretch of time with one occupant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Span {
-    from: Nanos,
-    to: Nanos,
+    from: Instant,
+    to: Instant,
     occupant: Occupant,
 }
 
 /// A change of tasks.
 #[derive(Clone, Copy, Debug)]
 struct SwitchMark {
-    at: Nanos,
+    at: Instant,
     from: u32,
     left_as: LeftAs,
     to: u32,
@@ -95,7 +95,7 @@ impl Default for CpuHistory {
 impl CpuHistory {
     /// A history that knows nothing yet.
     pub fn new() -> Self {
-        let beginning = Nanos::new(i64::MIN);
+        let beginning = Instant::from_monotonic(Nanos::new(i64::MIN));
         Self {
             spans: VecDeque::new(),
             current: Occupant::Unknown(WhyUnexplained::NotCovered),
@@ -145,12 +145,12 @@ impl CpuHistory {
     }
 
     /// Says that there were no records after the latest one up to this time.
-    pub fn known_until(&mut self, at: Nanos) {
+    pub fn known_until(&mut self, at: Instant) {
         self.until = self.until.max(at);
     }
 
     /// Forgets what was before. Time lost before then is unexplained from now on.
-    pub fn forget_before(&mut self, at: Nanos) {
+    pub fn forget_before(&mut self, at: Instant) {
         while self.spans.front().is_some_and(|span| span.to <= at) {
             self.spans.pop_front();
         }
@@ -166,7 +166,7 @@ impl CpuHistory {
     }
 
     /// Who had the CPU from then to then, in order and without a hole.
-    pub fn occupants(&self, from: Nanos, to: Nanos) -> Vec<(Nanos, Nanos, Occupant)> {
+    pub fn occupants(&self, from: Instant, to: Instant) -> Vec<(Instant, Instant, Occupant)> {
         let first = self.spans.partition_point(|span| span.to <= from);
         let known = self.spans.range(first..).map(|span| (span.from, span.to, span.occupant.clone()));
         let open = (self.since, self.until, self.current.clone());
@@ -193,7 +193,7 @@ impl CpuHistory {
     }
 
     /// How a thread that does not have the CPU at this time came to lose it; none if the history has not seen it leave.
-    pub(crate) fn away(&self, thread: u32, at: Nanos) -> Option<Away> {
+    pub(crate) fn away(&self, thread: u32, at: Instant) -> Option<Away> {
         let after = self.switches.partition_point(|mark| mark.at <= at);
         let left = self.switches.range(..after).rposition(|mark| mark.from == thread)?;
         let back = self.switches.range(left + 1..).position(|mark| mark.to == thread);
@@ -203,13 +203,13 @@ impl CpuHistory {
     }
 
     /// The thread's first page fault in this stretch.
-    pub(crate) fn fault(&self, thread: u32, from: Nanos, to: Nanos) -> Option<Nanos> {
+    pub(crate) fn fault(&self, thread: u32, from: Instant, to: Instant) -> Option<Instant> {
         let first = self.faults.partition_point(|fault| fault.0 < from);
         self.faults.range(first..).take_while(|fault| fault.0 < to).find(|fault| fault.1 == thread).map(|fault| fault.0)
     }
 
     /// Whether the frequency changed in this stretch.
-    pub(crate) fn frequency_changed(&self, from: Nanos, to: Nanos) -> bool {
+    pub(crate) fn frequency_changed(&self, from: Instant, to: Instant) -> bool {
         let first = self.frequencies.partition_point(|&at| at < from);
         self.frequencies.get(first).is_some_and(|&at| at < to)
     }
@@ -222,7 +222,7 @@ impl CpuHistory {
         Some(*sorted.select_nth_unstable(middle).1)
     }
 
-    fn switch(&mut self, at: Nanos, from: u32, to: KernelTask) {
+    fn switch(&mut self, at: Instant, from: u32, to: KernelTask) {
         if !self.contexts.is_empty() {
             let contexts = std::mem::take(&mut self.contexts);
             if contexts.iter().all(|context| matches!(context, Context::Softirq(_))) {
@@ -251,7 +251,7 @@ impl CpuHistory {
     }
 
     /// A non-maskable interrupt writes one record, at its end.
-    fn nmi(&mut self, at: Nanos, length: Nanos) {
+    fn nmi(&mut self, at: Instant, length: Nanos) {
         if self.task.is_none() {
             return;
         }
@@ -274,7 +274,7 @@ impl CpuHistory {
     }
 
     /// Begins a new span if somebody else has the CPU now.
-    fn change(&mut self, at: Nanos) {
+    fn change(&mut self, at: Instant) {
         let next = match (self.task, self.contexts.last()) {
             (None, _) => Occupant::Unknown(self.why_unknown),
             (Some(_), Some(context)) => Occupant::Context(context.clone()),
@@ -290,7 +290,7 @@ impl CpuHistory {
     }
 
     /// Enters what the current occupant had up to now.
-    fn close(&mut self, at: Nanos) {
+    fn close(&mut self, at: Instant) {
         if at <= self.since {
             return;
         }

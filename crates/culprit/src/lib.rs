@@ -29,20 +29,21 @@
 //! # Example
 //! ```
 //! use hairspring_culprit::{CpuHistory, Culprit, KernelEvent, KernelRecord, KernelTask, LeftAs, LostTime, Terms, Wanted, blame};
-//! use hairspring_machine::Nanos;
+//! use hairspring_machine::{Instant, Nanos};
 //!
 //! let poller = KernelTask::new(100, "poller", 120);
 //! let other = KernelTask::new(200, "backup", 120);
+//! let us = |at| Instant::BOOT + Nanos::from_micros(at);
 //! let mut history = CpuHistory::new();
 //! let switch = |at, from, to| KernelRecord {
-//!     at: Nanos::from_micros(at),
+//!     at: us(at),
 //!     event: KernelEvent::Switch { from, left_as: LeftAs::Runnable, to },
 //! };
 //! history.push(switch(0, other, poller));
 //! history.push(switch(100, poller, other));
 //! history.push(switch(150, other, poller));
-//! history.known_until(Nanos::from_micros(200));
-//! let lost = LostTime { thread: 100, from: Nanos::from_micros(99), to: Nanos::from_micros(151), wanted: Wanted::Run };
+//! history.known_until(us(200));
+//! let lost = LostTime { thread: 100, from: us(99), to: us(151), wanted: Wanted::Run };
 //! let blame = blame(&lost, &history, &Terms::guest());
 //! assert_eq!(blame.chief().map(|share| share.culprit.to_string()), Some("task backup, pid 200, nice 0".to_owned()));
 //! ```

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 /// One record of the kernel on one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelRecord {
     /// When, on `CLOCK_MONOTONIC`.
-    pub at: Nanos,
+    pub at: Instant,
     /// What.
     pub event: KernelEvent,
 }

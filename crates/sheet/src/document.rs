@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, Conditions, Diagram, Figure, Series, SheetSummary};
+use crate::{Absent, Conditions, Diagram, Figure, Incident, Series, SheetSummary};
 
 /// The version of the JSON form.
 pub const SCHEMA: &str = "hairspring.sheet/1";
@@ -76,6 +76,10 @@ pub struct Chapter {
     pub tables: Vec<Table>,
     /// Its plots.
     pub series: Vec<Series>,
+    /// The worst gaps and late wake-ups, with who had the CPU from moment to moment; missing where there are none, as in sheets of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<Incident>,
     /// Remarks below the tables.
     pub notes: Vec<Note>,
 }

@@ -18,6 +18,7 @@ mod drift;
 mod figure;
 mod gate;
 mod histogram;
+mod incident;
 mod overlay;
 pub mod render;
 mod row_pattern;
@@ -40,6 +41,7 @@ pub use drift::{DRIFT_LEVEL, DRIFT_SHEETS_MIN, Drift, DriftChange, DriftError, D
 pub use figure::{Absent, Centre, Figure, FigureRound, LARGEST, Method, Unit};
 pub use gate::{ComparisonGate, GateError, GateFinding, GateOutcome, GateReport};
 pub use histogram::{Bucket, Histogram};
+pub use incident::{INCIDENT_THREAD, Incident, IncidentKind, IncidentSpan};
 pub use overlay::{KINDS_MAX, MARKERS_MAX, Overlaid, Overlay, OverlayError};
 pub use render::TextStyle;
 pub use row_pattern::RowPattern;

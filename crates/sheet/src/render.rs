@@ -7,6 +7,7 @@ mod bins;
 mod comparison;
 mod drift;
 mod html;
+mod incident;
 mod json;
 mod markdown;
 mod quantity;

@@ -441,6 +441,7 @@ mod tests {
                 interrupted: false,
                 rows,
                 series: Vec::new(),
+                incidents: Vec::new(),
                 notes: Vec::new(),
                 head: Vec::new(),
             })

@@ -4,17 +4,22 @@
 //! difference to those without says what the watching costs. Closing the tracepoints takes the kernel up to a second, so that
 //! one round of the sheet does it for all.
 
+mod incident;
+
 use std::collections::BTreeMap;
 
-use hairspring_culprit::host::{Tracer, TracerSettings, Untraced, own_thread};
+use hairspring_culprit::host::{Tracer, TracerSettings, Untraced};
 use hairspring_culprit::{
-    Blame, CpuHistory, CulpritKind, KernelEvent, KernelRecord, LostTime, Tally, Terms, Wanted, blame,
+    Blame, CpuHistory, Culprit, CulpritKind, KernelEvent, KernelRecord, LostTime, Tally, Terms, Toll, blame,
 };
 use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_sheet::statistics::t_interval;
 use hairspring_sheet::{Absent, Method, Unit};
-use hairspring_time::{GAP_LEAST, RealTime, Timebase};
+use hairspring_time::{RealTime, Timebase};
 
+use incident::incident;
+
+use crate::losses::{polled, slept};
 use crate::probe::{
     Class, Context, Probes, Reading, Row, SAMPLES_MOST, Setting, Slot, TableSlot, Taken, policy_refused,
 };
@@ -26,8 +31,10 @@ const WAKEUP_SHARE: f64 = 0.06;
 const BLOCK: Nanos = Nanos::from_millis(50);
 /// From one wake-up to the next.
 const PERIOD: Nanos = Nanos::from_millis(1);
-/// Culprits that are named below the tables, and gaps.
+/// Culprits that are named below the tables.
 const NAMED: usize = 5;
+/// Gaps that are kept with all that happened in them, and so many late wake-ups.
+const INCIDENTS: usize = 5;
 
 /// The rows of one table.
 struct Culprits {
@@ -197,16 +204,12 @@ impl Watching {
                 if with && !self.resume(machine) {
                     return pairs;
                 }
-                let gaps = poll_block(machine);
-                if with {
-                    self.pause();
-                }
-                let lost: Nanos = gaps.iter().map(|(from, to)| *to - *from).sum();
+                let gaps = polled(BLOCK, SAMPLES_MOST);
+                let lost: Nanos = gaps.iter().map(|gap| gap.to - gap.from).sum();
                 pair[usize::from(!with)] = lost.count() as f64 / BLOCK.count() as f64;
                 if with {
-                    let thread = own_thread();
-                    let lost = |(from, to)| LostTime { thread, from, to, wanted: Wanted::Run };
-                    self.lost.extend(gaps.into_iter().map(lost));
+                    self.pause();
+                    self.lost.extend(gaps);
                     self.watched += BLOCK;
                 }
             }
@@ -226,34 +229,20 @@ impl Watching {
         if let Some(absent) = policy_refused(&guard) {
             return Err(absent);
         }
-        (self.lost, self.watched) = (Vec::new(), Nanos::ZERO);
         if !self.resume(machine) {
             return Err(Absent::final_("the kernel did not go on with its records"));
         }
         let span = Nanos::new((context.effort.chapter_budget().count() as f64 * WAKEUP_SHARE) as i64);
         let begin = machine.monotonic();
-        let (thread, mut next) = (own_thread(), begin + PERIOD);
-        while next < begin + span && !context.stopped() {
-            machine.sleep_until(next);
-            let now = machine.monotonic();
-            self.lost.push(LostTime {
-                thread,
-                from: next.as_monotonic(),
-                to: now.as_monotonic(),
-                wanted: Wanted::Wake,
-            });
-            while next <= now {
-                next += PERIOD;
-            }
-        }
-        self.watched = (machine.monotonic().as_monotonic() - begin.as_monotonic()).max(Nanos::ZERO);
+        self.lost = slept(PERIOD, span, || context.stopped());
+        self.watched = machine.monotonic() - begin;
         self.pause();
         Ok(())
     }
 
     /// Goes on with records. The history knows from the next change of tasks on, which this makes.
     fn resume(&mut self, machine: &Host) -> bool {
-        let hole = KernelRecord { at: machine.monotonic().as_monotonic(), event: KernelEvent::Lost };
+        let hole = KernelRecord { at: machine.monotonic(), event: KernelEvent::Lost };
         self.history.push(hole);
         let resumed = self.tracer.resume().is_ok();
         machine.sleep_until(machine.monotonic() + Nanos::from_micros(1));
@@ -296,38 +285,20 @@ impl Watching {
         } else {
             context.absent(rows.named, Absent::final_(format!("no such event in {}", self.watched)));
         }
-        if let Some(text) = who(what, &tally) {
+        let redact = context.redact;
+        let told = |culprit: &Culprit| told(culprit, redact);
+        if let Some(text) = who(what, &tally, told) {
             context.remark(text);
         }
         blames.sort_by_key(|blame| std::cmp::Reverse(blame.time()));
-        if !blames.is_empty() {
-            let worst: Vec<String> = blames.iter().take(NAMED).map(told).collect();
-            context.remark(format!("The longest {what}: {}.", worst.join("; ")));
-        }
+        let worst = blames.iter().filter(|blame| blame.time() > Nanos::ZERO).take(INCIDENTS);
+        context.incidents.extend(worst.map(|blame| incident(blame, &self.history, context.cpu, told)));
         context.remark(format!(
             "Of {what} an interrupt's delivery counts up to {}, the way back from it up to {}, that from another task up to {}: twice what is \
              usual on this machine. What is longer was taken from below the kernel.",
             terms.delivery, terms.way_back, terms.way_out
         ));
     }
-}
-
-/// One block of polling: the gaps, by the kernel's clock.
-fn poll_block(machine: &Host) -> Vec<(Nanos, Nanos)> {
-    // Touched once, so that no page fault falls into the block.
-    let mut gaps = vec![(Nanos::ZERO, Nanos::ZERO); SAMPLES_MOST];
-    gaps.clear();
-    let read = || machine.monotonic().as_monotonic();
-    let end = read() + BLOCK;
-    let mut before = read();
-    while before < end {
-        let now = read();
-        if now - before >= GAP_LEAST && gaps.len() < SAMPLES_MOST {
-            gaps.push((before, now));
-        }
-        before = now;
-    }
-    gaps
 }
 
 /// What each kind of culprit took of one gap.
@@ -340,22 +311,22 @@ fn by_kind(blame: &Blame) -> BTreeMap<CulpritKind, Nanos> {
 }
 
 /// The greatest culprits of all, by name.
-fn who(what: &str, tally: &Tally) -> Option<String> {
+fn who(what: &str, tally: &Tally, told: impl Fn(&Culprit) -> String) -> Option<String> {
     let whole = tally.whole().total.count();
-    let named = |(culprit, toll): &(&hairspring_culprit::Culprit, hairspring_culprit::Toll)| {
+    let named = |(culprit, toll): &(&Culprit, Toll)| {
         let percent = 100.0 * toll.total.count() as f64 / whole as f64;
-        format!("{culprit} ({percent:.1} %, {} {what}, at most {})", toll.gaps, toll.longest)
+        format!("{} ({percent:.1} %, {} {what}, at most {})", told(culprit), toll.gaps, toll.longest)
     };
     let names: Vec<String> = tally.culprits().iter().take(NAMED).map(named).collect();
     (whole > 0).then(|| format!("Who took the time of {what}: {}.", names.join("; ")))
 }
 
-/// A gap in words: its length and who had it.
-fn told(blame: &Blame) -> String {
-    let shares = blame.shares();
-    let names: Vec<String> = shares.iter().take(3).map(|share| format!("{} {}", share.time, share.culprit)).collect();
-    let more = if shares.len() > names.len() { ", …" } else { "" };
-    format!("{} ({}{more})", blame.time(), names.join(", "))
+/// A culprit by its name; another program without one if names are left out.
+fn told(culprit: &Culprit, redact: bool) -> String {
+    match culprit {
+        Culprit::Task(task) if redact => format!("another task, {}", task.scheduling()),
+        _ => culprit.to_string(),
+    }
 }
 
 /// What the records themselves cost, from pairs of blocks with and without.

@@ -37,6 +37,8 @@ mod host;
 mod idle;
 #[cfg(target_os = "linux")]
 pub mod load;
+#[cfg(target_os = "linux")]
+pub mod losses;
 mod merge;
 mod probe;
 #[cfg(target_os = "linux")]
@@ -60,4 +62,4 @@ pub use probe::{
     select, similar_ids,
 };
 pub use round::process::{COMMAND, serve as serve_round};
-pub use sheet_run::{SheetError, SheetRequest, take_sheet, timestamp};
+pub use sheet_run::{SheetError, SheetRequest, take_sheet, time_of_day, timestamp};

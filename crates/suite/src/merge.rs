@@ -59,6 +59,7 @@ pub(crate) fn chapter(declared: &ChapterDeclaration, parts: &[&RoundPart], takin
         intro: declared.intro.to_string(),
         tables: declared.tables.iter().map(&mut table).collect(),
         series: series(parts),
+        incidents: parts.iter().flat_map(|part| part.incidents.clone()).collect(),
         notes: notes(&parts.iter().map(|part| part.notes.as_slice()).collect::<Vec<_>>()),
     }
 }
@@ -336,6 +337,7 @@ mod tests {
             interrupted: false,
             rows,
             series: Vec::new(),
+            incidents: Vec::new(),
             notes: Vec::new(),
             head: Vec::new(),
         }

@@ -10,7 +10,7 @@
 pub(crate) mod process;
 
 use hairspring_machine::{Cpu, Machine, Nanos};
-use hairspring_sheet::{Absent, Note, Series};
+use hairspring_sheet::{Absent, Incident, Note, Series};
 use hairspring_time::Timebase;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,9 @@ pub(crate) struct RoundRequest {
     /// What the sheet's own time base stands on, so that no round has to calibrate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) anchors: Option<String>,
+    /// Whether to leave out names that identify the machine and its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) redact: bool,
     /// For tests of comparisons: by how many nanoseconds each event of these rows are lengthened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) spin: Vec<(String, f64)>,
@@ -63,6 +66,7 @@ impl RoundRequest {
             seed: request.seed.wrapping_add(u64::from(round)),
             disks: request.disks.as_ref().map(SentDisks::of),
             anchors: None,
+            redact: request.redact,
             spin: Vec::new(),
         }
     }
@@ -83,6 +87,8 @@ pub(crate) struct RoundPart {
     pub(crate) interrupted: bool,
     pub(crate) rows: Vec<(String, Found)>,
     pub(crate) series: Vec<Series>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) incidents: Vec<Incident>,
     pub(crate) notes: Vec<Note>,
     /// What must be read before any figure.
     pub(crate) head: Vec<Note>,
@@ -141,8 +147,10 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
         program: measuring.program.map(std::path::Path::to_owned),
         rows: Rows::default(),
         series: Vec::new(),
+        incidents: Vec::new(),
         notes: Vec::new(),
         head: Vec::new(),
+        redact: request.redact,
         spin: request.spin.iter().cloned().collect(),
         done: Nanos::ZERO,
         total: Nanos::ZERO,
@@ -174,6 +182,7 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
             interrupted,
             rows: found.collect(),
             series: std::mem::take(&mut context.series),
+            incidents: std::mem::take(&mut context.incidents),
             notes: std::mem::take(&mut context.notes),
             head: std::mem::take(&mut context.head),
         });

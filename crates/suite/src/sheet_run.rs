@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Clock, Cpu, CpuSet, Host, Machine, Nanos, Policy};
+use hairspring_machine::{Clock, Cpu, CpuSet, Host, Instant, Machine, Nanos, Policy};
 use hairspring_sheet::{Build, Note, NoteKind, SCHEMA, Sheet, Taken};
 use hairspring_time::{CalibrationError, RealTime, Timebase};
 
@@ -358,6 +358,13 @@ fn head_notes<M: Machine + Clone + Sync>(timebase: &Timebase<M>, priority: u8, c
 pub fn timestamp(realtime: Nanos) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(realtime.count()))
         .map_or_else(|_| "unknown".to_owned(), |time| format!("{time:.0}"))
+}
+
+/// The time of day of a reading of `CLOCK_MONOTONIC`, RFC 3339 in UTC with milliseconds.
+pub fn time_of_day(at: Instant) -> String {
+    let realtime = Host.read(Clock::Realtime) - (Host.monotonic() - at);
+    jiff::Timestamp::from_nanosecond(i128::from(realtime.count()))
+        .map_or_else(|_| "unknown".to_owned(), |time| format!("{time:.3}"))
 }
 
 /// While a process measures, whoever waits for it keeps off its CPU. Ends when dropped.

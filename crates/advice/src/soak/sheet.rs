@@ -72,6 +72,7 @@ fn chapter(soak: &Soak) -> Chapter {
             .to_owned(),
         tables: Vec::new(),
         series: Vec::new(),
+        incidents: Vec::new(),
         notes: Vec::new(),
     };
     for (job, tally) in soak.request.jobs.iter().zip(&soak.tallies) {

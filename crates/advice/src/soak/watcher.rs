@@ -2,10 +2,11 @@
 
 use hairspring_culprit::host::{Tracer, TracerSettings, Untraced, own_thread};
 use hairspring_culprit::{CpuHistory, LostTime, Terms, Wanted, blame};
-use hairspring_machine::{Clock, Cpu, Host, Instant, Machine, Nanos};
-use hairspring_suite::timestamp;
+use hairspring_machine::{Cpu, Host, Instant, Nanos};
+use hairspring_suite::losses::{polled, slept};
+use hairspring_suite::time_of_day;
 use hairspring_suite::workload::Workload;
-use hairspring_time::{GAP_LEAST, POLL_MOST, RealTime};
+use hairspring_time::{POLL_MOST, RealTime};
 
 use super::WorstCase;
 
@@ -13,7 +14,8 @@ use super::WorstCase;
 const RING_BYTES: usize = 16 << 20;
 /// What the watcher does first, to learn how long this machine takes to deliver an interrupt: so long it polls, and so often it sleeps.
 const POLLED: Nanos = Nanos::from_millis(200);
-const SLEEPS: usize = 100;
+const SLEEPS: i64 = 100;
+const GAPS_MOST: usize = 20_000;
 const PERIOD: Nanos = Nanos::from_millis(1);
 
 /// Reads the kernel's records of one CPU. They are on from [`open`](Self::open) until it is dropped, which takes the kernel up to a second.
@@ -33,7 +35,8 @@ impl Watcher {
         tracer.self_test()?;
         let terms = if guest { Terms::guest() } else { Terms::bare_metal() };
         let mut watcher = Self { tracer, history: CpuHistory::new(), terms };
-        let lost = usual_losses();
+        let mut lost = polled(POLLED, GAPS_MOST);
+        lost.extend(slept(PERIOD, PERIOD * SLEEPS, || false));
         watcher.drain();
         watcher.terms = watcher.terms.learned(&lost, &watcher.history);
         Ok(watcher)
@@ -49,9 +52,8 @@ impl Watcher {
             Workload::Loop(_) | Workload::Delay(_) | Workload::Reaction(_) => Wanted::Wake,
         };
         let name = |&(value, ended): &(Nanos, Instant)| {
-            let to = ended.as_monotonic();
-            let blame =
-                blame(&LostTime { thread: own_thread(), from: to - value, to, wanted }, &self.history, &self.terms);
+            let lost = LostTime { thread: own_thread(), from: ended - value, to: ended, wanted };
+            let blame = blame(&lost, &self.history, &self.terms);
             case(value, ended, said(&blame))
         };
         let cases = worst.iter().map(name).collect();
@@ -59,7 +61,7 @@ impl Watcher {
         cases
     }
 
-    fn drain(&mut self) -> Nanos {
+    fn drain(&mut self) -> Instant {
         let history = &mut self.history;
         let until = self.tracer.drain(|_, record| history.push(record));
         history.known_until(until);
@@ -69,8 +71,7 @@ impl Watcher {
 
 /// A worst case with its time of day.
 pub(super) fn case(value: Nanos, ended: Instant, culprit: Result<String, String>) -> WorstCase {
-    let ago = Host.monotonic().as_monotonic() - ended.as_monotonic();
-    WorstCase { value, ended, when: timestamp(Host.read(Clock::Realtime) - ago), culprit }
+    WorstCase { value, ended, when: time_of_day(ended), culprit }
 }
 
 /// Who took the most, and how much of it if it was not all.
@@ -81,26 +82,4 @@ fn said(blame: &hairspring_culprit::Blame) -> Result<String, String> {
     }
     let percent = 100.0 * chief.time.count() as f64 / blame.time().count() as f64;
     Ok(if percent < 99.5 { format!("{} ({percent:.0} % of it)", chief.culprit) } else { chief.culprit.to_string() })
-}
-
-/// What an ordinary thread loses by polling and by sleeping.
-fn usual_losses() -> Vec<LostTime> {
-    let thread = own_thread();
-    let now = || Host.monotonic().as_monotonic();
-    let mut lost = Vec::new();
-    let mut before = now();
-    let end = before + POLLED;
-    while before < end {
-        let to = now();
-        if to - before >= GAP_LEAST {
-            lost.push(LostTime { thread, from: before, to, wanted: Wanted::Run });
-        }
-        before = to;
-    }
-    for _ in 0..SLEEPS {
-        let due = Host.monotonic() + PERIOD;
-        Host.sleep_until(due);
-        lost.push(LostTime { thread, from: due.as_monotonic(), to: now(), wanted: Wanted::Wake });
-    }
-    lost
 }

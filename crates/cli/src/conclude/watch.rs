@@ -10,8 +10,8 @@ use clap::Args;
 use hairspring_advice::watch::{Spans, ThreadWatch, WatchedCase};
 use hairspring_culprit::host::{Tracer, TracerSettings};
 use hairspring_culprit::{Tally, Wanted};
-use hairspring_machine::{Clock, Host, Machine, Nanos};
-use hairspring_suite::timestamp;
+use hairspring_machine::{Host, Machine, Nanos};
+use hairspring_suite::time_of_day;
 use serde_json::{Value, json};
 use signal_hook::iterator::Signals;
 
@@ -217,11 +217,6 @@ fn told(case: &WatchedCase) -> String {
     format!("{} {what}: {}", case.name, who.join(", "))
 }
 
-/// The time of day of a reading of `CLOCK_MONOTONIC`.
-fn when(at: Nanos) -> String {
-    timestamp(Host.read(Clock::Realtime) - (Host.monotonic().as_monotonic() - at))
-}
-
 fn quantile(spans: &Spans, share: f64) -> Nanos {
     let at_most = spans.histogram.at_most(share).map_or(Nanos::ZERO, |ns| Nanos::new(ns as i64));
     at_most.min(spans.worst)
@@ -266,7 +261,7 @@ fn text(watched: &Watched, width: usize) -> String {
     }
     if !watch.worst.is_empty() {
         text.push_str("\nThe longest\n");
-        let rows: Vec<_> = watch.worst.iter().map(|case| vec![when(case.lost.to), told(case)]).collect();
+        let rows: Vec<_> = watch.worst.iter().map(|case| vec![time_of_day(case.lost.to), told(case)]).collect();
         text.push_str(&table(&[("time", Side::Left), ("what", Side::Left)], &rows, width));
     }
     text.push('\n');
@@ -333,7 +328,7 @@ fn as_json(watched: &Watched) -> String {
             "thread": case.lost.thread,
             "name": case.name,
             "kind": if case.lost.wanted == Wanted::Wake { "wakeup" } else { "preemption" },
-            "ended": when(case.lost.to),
+            "ended": time_of_day(case.lost.to),
             "length_ns": (case.lost.to - case.lost.from).count(),
             "shares": shares.collect::<Vec<_>>(),
         })

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos, Policy};
+use hairspring_machine::{Cpu, CpuSet, Host, Instant, Machine, Nanos, Policy};
 
 use super::tests::{now, skip};
 use super::{Tracer, TracerSettings, own_thread};
@@ -24,8 +24,8 @@ const UNDISTURBED: Nanos = Nanos::from_micros(5);
 
 /// A stretch that the provoker took for certain, and who that is.
 struct Truth {
-    from: Nanos,
-    to: Nanos,
+    from: Instant,
+    to: Instant,
 }
 
 fn cpu() -> Cpu {
@@ -37,7 +37,7 @@ fn pin(cpu: Cpu) {
 }
 
 /// Spins until then; none if anything came in between.
-fn spin(until: Nanos) -> Option<Truth> {
+fn spin(until: Instant) -> Option<Truth> {
     let from = now();
     let (mut latest, mut alone) = (from, true);
     while latest < until {

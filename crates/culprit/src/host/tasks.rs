@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hairspring_machine::{Cpu, Nanos};
+use hairspring_machine::{Cpu, Instant};
 
 use crate::record::{KernelEvent, KernelRecord, KernelTask, LeftAs};
 
@@ -45,7 +45,7 @@ impl Tasks {
     }
 
     /// The record that the tracepoint should have written for this change; none if it has.
-    pub(crate) fn missed(&self, cpu: Cpu, at: Nanos, out: SwitchOut) -> Option<KernelRecord> {
+    pub(crate) fn missed(&self, cpu: Cpu, at: Instant, out: SwitchOut) -> Option<KernelRecord> {
         let latest = self.latest.get(&cpu);
         let from = match latest {
             // A thread that ends has lost its number here already.
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn only_a_change_that_the_tracepoint_missed_is_filled_in_and_with_the_names_that_are_known() {
         let (a, b) = (KernelTask::new(1, "a", 120), KernelTask::new(2, "b", 98));
-        let (at, cpu) = (Nanos::new(5), Cpu(1));
+        let (at, cpu) = (Instant::BOOT, Cpu(1));
         let mut tasks = Tasks::default();
         let event = KernelEvent::Switch { from: a, left_as: LeftAs::Blocked, to: b };
         tasks.note(cpu, &KernelRecord { at, event });

@@ -3,8 +3,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use hairspring_machine::{Cpu, Nanos};
-use rustix::time::{ClockId, clock_gettime};
+use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos};
 
 use super::{Tracer, TracerSettings, Untraced, own_thread};
 use crate::{CpuHistory, KernelEvent, LostTime, Terms, Wanted, blame};
@@ -13,9 +12,8 @@ pub(super) fn skip(test: &str, reason: &str) {
     let _ = writeln!(std::io::stderr(), "test-skip: {test}: {reason}");
 }
 
-pub(super) fn now() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
-    Nanos::from_secs(time.tv_sec) + Nanos::new(time.tv_nsec)
+pub(super) fn now() -> Instant {
+    Host.monotonic()
 }
 
 /// Pins the thread to the CPU on which it runs, and opens a tracer there.
@@ -50,7 +48,7 @@ fn an_own_sleep_is_blamed_on_the_own_call_and_records_come_in_order() {
     let from = now();
     std::thread::sleep(Duration::from_millis(20));
     let to = now();
-    let (mut history, mut latest) = (CpuHistory::new(), Nanos::ZERO);
+    let (mut history, mut latest) = (CpuHistory::new(), Instant::BOOT);
     let until = tracer.drain(|_, record| {
         if record.event != KernelEvent::Lost {
             // The kernel's clock for records may step back by less than a microsecond when it is adjusted.

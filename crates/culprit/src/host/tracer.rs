@@ -7,10 +7,9 @@
 use std::io;
 use std::time::Duration;
 
-use hairspring_machine::{Cpu, Nanos};
+use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos};
 use perf_event::events::Tracepoint as TracepointEvent;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::output::redirect;
 use super::symbols::Symbols;
@@ -129,10 +128,10 @@ impl Tracer {
 
     /// Hands out all records since the last time, CPU by CPU, each CPU's in their order. Returns the time up to which records were
     /// complete when the rings were looked at: what a history is [known until](crate::CpuHistory::known_until).
-    pub fn drain(&mut self, mut take: impl FnMut(Cpu, KernelRecord)) -> Nanos {
+    pub fn drain(&mut self, mut take: impl FnMut(Cpu, KernelRecord)) -> Instant {
         let until = now();
         for ring in &mut self.rings {
-            let mut latest = Nanos::new(i64::MIN);
+            let mut latest = Instant::from_monotonic(Nanos::new(i64::MIN));
             while let Some(record) = ring.ring.next_record() {
                 let bytes = record.to_contiguous();
                 let event = match record.ty() {
@@ -179,7 +178,7 @@ impl Tracer {
             let reason = format!("the kernel wrote no record of {SELF_TEST_SLEEPS} own sleeps on this CPU");
             return Err(Untraced { reason, remedy: None });
         }
-        let inside = |(from, to): &(Nanos, Nanos)| records.iter().filter(|&at| at >= from && at <= to).count() >= 2;
+        let inside = |(from, to): &(Instant, Instant)| records.iter().filter(|&at| at >= from && at <= to).count() >= 2;
         let found = sleeps.iter().filter(|sleep| inside(sleep)).count();
         if found < SELF_TEST_SLEEPS {
             return Err(Untraced {
@@ -266,13 +265,13 @@ fn sampled(counter: Counter, id: u16, cpu: Cpu, ring_bytes: usize) -> io::Result
 }
 
 /// Time and raw bytes of a sample: `u32 pid, tid; u64 time; u32 size; char raw[size]`.
-fn sample(bytes: &[u8]) -> Option<(Nanos, &[u8])> {
+fn sample(bytes: &[u8]) -> Option<(Instant, &[u8])> {
     let size = usize::try_from(word(bytes, 16)?).ok()?;
     Some((time(bytes, 8)?, bytes.get(20..20 + size)?))
 }
 
 /// A change of tasks as the task that leaves writes it: `u32 next_pid, next_tid; u32 pid, tid; u64 time`.
-fn switch_out(misc: u16, bytes: &[u8]) -> Option<(Nanos, SwitchOut)> {
+fn switch_out(misc: u16, bytes: &[u8]) -> Option<(Instant, SwitchOut)> {
     const OUT: u16 = 1 << 13;
     const PREEMPTED: u16 = 1 << 14;
     let out = SwitchOut { from: word(bytes, 12)?, to: word(bytes, 4)?, preempted: misc & PREEMPTED != 0 };
@@ -283,9 +282,9 @@ fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(offset..offset + 4)?.try_into().ok()?))
 }
 
-fn time(bytes: &[u8], offset: usize) -> Option<Nanos> {
+fn time(bytes: &[u8], offset: usize) -> Option<Instant> {
     let at = u64::from_ne_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?);
-    Some(Nanos::new(i64::try_from(at).ok()?))
+    Some(Instant::from_monotonic(Nanos::new(i64::try_from(at).ok()?)))
 }
 
 /// The number of the calling thread, as [`LostTime`](crate::LostTime) wants it.
@@ -294,9 +293,8 @@ pub fn own_thread() -> u32 {
 }
 
 /// `CLOCK_MONOTONIC` now.
-fn now() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
-    Nanos::from_secs(time.tv_sec) + Nanos::new(time.tv_nsec)
+fn now() -> Instant {
+    Host.monotonic()
 }
 
 /// `0-3,8,10-11`.

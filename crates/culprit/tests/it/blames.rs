@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use hairspring_culprit::{Context, CpuHistory, KernelEvent, LeftAs, LostTime, Softirq, Terms, Vector, Wanted};
-use hairspring_machine::Nanos;
+use hairspring_machine::Instant;
 
-use crate::script::{POLLER, RCU, Script, TIMER, check, disk, us};
+use crate::script::{POLLER, RCU, Script, TIMER, at_us, check, disk, us};
 
 #[test]
 fn an_interrupt_takes_its_own_time_and_that_of_its_delivery() {
@@ -48,8 +48,8 @@ fn an_interrupt_that_works_for_long_after_a_theft_is_blamed_for_its_work_only() 
 fn a_gap_without_any_record_is_the_hypervisors_and_on_bare_metal_the_firmwares() {
     let mut script = Script::new();
     check(&script.clone().blame(10.0, 60.0, Wanted::Run), &[(50.0, "hypervisor")]);
-    script.history.known_until(us(1e3));
-    let lost = LostTime { thread: POLLER, from: us(10.0), to: us(60.0), wanted: Wanted::Run };
+    script.history.known_until(at_us(1e3));
+    let lost = LostTime { thread: POLLER, from: at_us(10.0), to: at_us(60.0), wanted: Wanted::Run };
     check(&hairspring_culprit::blame(&lost, &script.history, &Terms::bare_metal()), &[(50.0, "firmware or hardware")]);
 }
 
@@ -179,8 +179,8 @@ fn stamps_of_another_clock_explain_nothing_rather_than_the_wrong_thing() {
     let script = Script::new().span(1_000_011.0, 1_000_014.0, TIMER);
     check(&script.clone().blame(-990.0, -980.0, Wanted::Run), &[(10.0, "unexplained: outside of the records")]);
     let mut history = script.history.clone();
-    history.known_until(us(1_000_100.0));
-    let late = LostTime { thread: POLLER, from: us(2e6), to: us(2e6 + 5.0), wanted: Wanted::Run };
+    history.known_until(at_us(1_000_100.0));
+    let late = LostTime { thread: POLLER, from: at_us(2e6), to: at_us(2e6 + 5.0), wanted: Wanted::Run };
     check(
         &hairspring_culprit::blame(&late, &history, &Terms::guest()),
         &[(5.0, "unexplained: outside of the records")],
@@ -211,14 +211,14 @@ fn a_machine_that_delivers_slowly_is_learned_and_its_thefts_are_still_seen() {
     for turn in 0..20 {
         let at = 1_000.0 * f64::from(turn) + 10.0;
         script = script.span(at + 9.0, at + 19.0, TIMER);
-        lost.push(LostTime { thread: POLLER, from: us(at), to: us(at + 20.0), wanted: Wanted::Run });
+        lost.push(LostTime { thread: POLLER, from: at_us(at), to: at_us(at + 20.0), wanted: Wanted::Run });
     }
     let mut script = script.span(50_100.0, 50_110.0, TIMER);
-    script.history.known_until(us(60_000.0));
+    script.history.known_until(at_us(60_000.0));
     let terms = Terms::guest().learned(&lost, &script.history);
     assert_eq!((terms.delivery, terms.way_back), (us(18.0), us(2.0)));
     check(&hairspring_culprit::blame(&lost[3], &script.history, &terms), &[(20.0, "timer interrupt")]);
-    let theft = LostTime { thread: POLLER, from: us(50_000.0), to: us(50_111.0), wanted: Wanted::Run };
+    let theft = LostTime { thread: POLLER, from: at_us(50_000.0), to: at_us(50_111.0), wanted: Wanted::Run };
     check(&hairspring_culprit::blame(&theft, &script.history, &terms), &[(111.0, "hypervisor")]);
     assert_eq!(Terms::guest().learned(&lost[..5], &script.history), Terms::guest(), "too few");
 }
@@ -226,14 +226,14 @@ fn a_machine_that_delivers_slowly_is_learned_and_its_thefts_are_still_seen() {
 #[test]
 fn what_was_forgotten_is_unexplained() {
     let mut script = Script::new().span(11.0, 14.0, TIMER).span(111.0, 114.0, TIMER);
-    script.history.forget_before(us(100.0));
+    script.history.forget_before(at_us(100.0));
     check(&script.clone().blame(10.0, 14.5, Wanted::Run), &[(4.5, "unexplained: outside of the records")]);
     check(&script.blame(110.0, 114.5, Wanted::Run), &[(4.5, "timer interrupt")]);
 }
 
 #[test]
 fn a_history_that_knows_nothing_names_nobody() {
-    let lost = LostTime { thread: POLLER, from: Nanos::ZERO, to: us(5.0), wanted: Wanted::Run };
+    let lost = LostTime { thread: POLLER, from: Instant::BOOT, to: at_us(5.0), wanted: Wanted::Run };
     let blame = hairspring_culprit::blame(&lost, &CpuHistory::new(), &Terms::guest());
     check(&blame, &[(5.0, "unexplained: outside of the records")]);
 }

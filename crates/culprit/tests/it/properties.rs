@@ -1,7 +1,7 @@
 //! What holds for any records and any gap.
 
 use hairspring_culprit::{CpuHistory, KernelEvent, KernelRecord, LeftAs, LostTime, Tally, Terms, Wanted, blame};
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 use proptest::prelude::*;
 
 use crate::script::{POLLER, RCU, TIMER, disk, task};
@@ -26,13 +26,17 @@ fn event() -> impl Strategy<Value = KernelEvent> {
     ]
 }
 
+fn at_ns(at: i64) -> Instant {
+    Instant::BOOT + Nanos::new(at)
+}
+
 /// Records 0 to 200 ns apart.
 fn records() -> impl Strategy<Value = Vec<KernelRecord>> {
     prop::collection::vec((0_i64..200, event()), 0..60).prop_map(|steps| {
         let mut at = 0;
         let next = |(step, event)| {
             at += step;
-            KernelRecord { at: Nanos::new(at), event }
+            KernelRecord { at: at_ns(at), event }
         };
         steps.into_iter().map(next).collect()
     })
@@ -41,15 +45,15 @@ fn records() -> impl Strategy<Value = Vec<KernelRecord>> {
 fn history(records: &[KernelRecord]) -> CpuHistory {
     let mut history = CpuHistory::new();
     records.iter().for_each(|record| history.push(record.clone()));
-    history.known_until(Nanos::new(13_000));
+    history.known_until(at_ns(13_000));
     history
 }
 
 fn gap() -> impl Strategy<Value = LostTime> {
     (0_i64..12_000, 0_i64..3_000, any::<bool>()).prop_map(|(from, length, runs)| LostTime {
         thread: POLLER,
-        from: Nanos::new(from),
-        to: Nanos::new(from + length),
+        from: at_ns(from),
+        to: at_ns(from + length),
         wanted: if runs { Wanted::Run } else { Wanted::Wake },
     })
 }

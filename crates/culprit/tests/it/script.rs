@@ -6,13 +6,18 @@ use hairspring_culprit::{
     Blame, Context, CpuHistory, KernelEvent, KernelRecord, KernelTask, LeftAs, LostTime, Softirq, Terms, Vector,
     Wanted, blame,
 };
-use hairspring_machine::Nanos;
+use hairspring_machine::{Instant, Nanos};
 
 pub(crate) const POLLER: u32 = 100;
 
 /// Times of scripts are in microseconds.
 pub(crate) fn us(micros: f64) -> Nanos {
     Nanos::new((micros * 1e3).round() as i64)
+}
+
+/// So many microseconds from the begin.
+pub(crate) fn at_us(micros: f64) -> Instant {
+    Instant::BOOT + us(micros)
 }
 
 pub(crate) fn task(pid: u32) -> KernelTask {
@@ -46,7 +51,7 @@ impl Script {
     }
 
     pub(crate) fn push(mut self, at: f64, event: KernelEvent) -> Self {
-        self.history.push(KernelRecord { at: us(at), event });
+        self.history.push(KernelRecord { at: at_us(at), event });
         self
     }
 
@@ -60,8 +65,8 @@ impl Script {
 
     /// The blame for a stretch in which the poller wanted this.
     pub(crate) fn blame(mut self, from: f64, to: f64, wanted: Wanted) -> Blame {
-        self.history.known_until(us(to + 1e6));
-        blame(&LostTime { thread: POLLER, from: us(from), to: us(to), wanted }, &self.history, &Terms::guest())
+        self.history.known_until(at_us(to + 1e6));
+        blame(&LostTime { thread: POLLER, from: at_us(from), to: at_us(to), wanted }, &self.history, &Terms::guest())
     }
 }
 

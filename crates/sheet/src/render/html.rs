@@ -6,6 +6,7 @@
 mod chapter;
 mod conditions;
 mod first_page;
+mod incidents;
 mod timeline;
 
 use std::fmt::Write;

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::absences::{absences, has_figures};
+use super::incident;
 use super::quantity;
 use super::quantity::{binary, centre, count, statistic};
 use super::timeline;
@@ -98,8 +99,21 @@ fn chapter(out: &mut String, chapter: &Chapter) {
     for series in &chapter.series {
         self::series(out, series);
     }
+    incidents(out, chapter);
     absent(out, chapter);
     notes(out, &chapter.notes);
+}
+
+/// The worst gaps and late wake-ups, a line for each.
+fn incidents(out: &mut String, chapter: &Chapter) {
+    for (heading, incidents) in incident::groups(chapter) {
+        write(out, format_args!("### {heading}\n\n"));
+        for one in incidents {
+            let [length, place, story] = [incident::length(one), incident::place(one), incident::story(one)];
+            write(out, format_args!("- **{length}** on {}: {}\n", escaped(&place), escaped(&story)));
+        }
+        out.push('\n');
+    }
 }
 
 /// What is absent, one line for each reason, with the ids of the rows.

@@ -3,12 +3,14 @@
 //! are a file of their own, with its own.
 
 mod histogram;
+mod incident;
 mod markup;
 mod overlay;
 mod plot;
 mod timeline;
 
 pub(crate) use histogram::{distribution, marks, small};
+pub(crate) use incident::{incident, names_width as incident_names_width};
 pub(crate) use markup::{coordinate, escaped, marker};
 pub use overlay::overlays;
 pub(crate) use plot::{plot, styles};

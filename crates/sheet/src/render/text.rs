@@ -6,6 +6,7 @@
 mod columns;
 mod conditions;
 mod first_page;
+mod incidents;
 mod matrix;
 mod page;
 mod plot;
@@ -13,7 +14,7 @@ mod table;
 mod timeline;
 
 pub use first_page::first_page;
-pub(crate) use page::{Ink, Page, clean, flush_right, padded};
+pub(crate) use page::{Ink, Page, clean, cut, flush_right, padded};
 pub(crate) use timeline::drawing;
 
 use super::absences::{absences, has_figures};
@@ -66,6 +67,7 @@ fn chapter(page: &mut Page, chapter: &Chapter, verbose: bool) {
         page.blank();
         plot::plot(page, series);
     }
+    incidents::incidents(page, chapter);
     let absences = absences(chapter);
     if !absences.is_empty() {
         page.blank();

@@ -2,8 +2,8 @@
 //! all reproducible.
 
 use hairspring_sheet::{
-    Absent, Axis, Build, Chapter, Conditions, FactValue, Figure, Method, Note, NoteKind, Point, Row, SCHEMA, Series,
-    SeriesLine, Sheet, SheetFact, Table, Taken, ThreadRow, Unit, Value,
+    Absent, Axis, Build, Chapter, Conditions, FactValue, Figure, Incident, IncidentKind, IncidentSpan, Method, Note,
+    NoteKind, Point, Row, SCHEMA, Series, SeriesLine, Sheet, SheetFact, Table, Taken, ThreadRow, Unit, Value,
 };
 
 /// The whole sheet.
@@ -71,7 +71,7 @@ fn table(id: &str, title: &str, rows: Vec<Row>) -> Table {
 
 fn chapter(id: &str, title: &str, intro: &str, tables: Vec<Table>) -> Chapter {
     let (id, title, intro) = (id.to_owned(), title.to_owned(), intro.to_owned());
-    Chapter { id, title, intro, tables, series: Vec::new(), notes: Vec::new() }
+    Chapter { id, title, intro, tables, series: Vec::new(), incidents: Vec::new(), notes: Vec::new() }
 }
 
 pub(crate) fn note(kind: NoteKind, text: &str, remedy: Option<&str>) -> Note {
@@ -311,7 +311,50 @@ fn disturbance() -> Chapter {
         "23 of 20,000 rounds could not be told apart: interrupted or stolen.",
         None,
     ));
+    chapter.incidents = vec![gap(), late_wakeup()];
     chapter
+}
+
+fn span(from_ns: i64, to_ns: i64, who: &str, kind: &str) -> IncidentSpan {
+    let concluded = kind == "hypervisor";
+    IncidentSpan { from_ns, to_ns, who: who.to_owned(), kind: kind.to_owned(), concluded }
+}
+
+/// A polling loop that a hypervisor and then the timer interrupted.
+pub(crate) fn gap() -> Incident {
+    Incident {
+        kind: IncidentKind::Gap,
+        began: "2025-03-08T09:27:10.042Z".to_owned(),
+        cpu: 1,
+        length_ns: 2_310_000,
+        spans: vec![
+            span(-577_500, 0, "the thread itself", "thread"),
+            span(0, 2_290_000, "hypervisor", "hypervisor"),
+            span(2_290_000, 2_301_000, "timer interrupt", "timer"),
+            span(2_301_000, 2_310_000, "softirq TIMER", "softirq"),
+            span(2_310_000, 2_500_000, "the thread itself", "thread"),
+            span(2_500_000, 2_503_000, "interrupt 27, eth0-rx-0", "interrupt"),
+            span(2_503_000, 2_887_500, "the thread itself", "thread"),
+        ],
+        left_out: 0,
+    }
+}
+
+/// A thread that another task and a name like markup kept waiting.
+pub(crate) fn late_wakeup() -> Incident {
+    Incident {
+        kind: IncidentKind::Wakeup,
+        began: "2025-03-08T09:27:11.500Z".to_owned(),
+        cpu: 0,
+        length_ns: 48_000,
+        spans: vec![
+            span(-12_000, -2_000, "nobody: the CPU was idle", "idle"),
+            span(-2_000, 40_000, "task <script>alert(1), pid 4711, nice 0", "task"),
+            span(40_000, 48_000, "the thread's own system call", "own_call"),
+            span(48_000, 60_000, "the thread itself", "thread"),
+        ],
+        left_out: 3,
+    }
 }
 
 fn memory() -> Chapter {

@@ -56,6 +56,13 @@ fn nothing_in_the_sheet_can_become_markup() {
                 figure.caveats.push(NASTY.to_owned());
             }
         }
+        for incident in &mut chapter.incidents {
+            NASTY.clone_into(&mut incident.began);
+            for span in &mut incident.spans {
+                NASTY.clone_into(&mut span.who);
+                NASTY.clone_into(&mut span.kind);
+            }
+        }
         for table in &mut chapter.tables {
             table.rows.push(example::absent(NASTY, NASTY, Absent::new(NASTY, NASTY)));
             NASTY.clone_into(&mut table.id);

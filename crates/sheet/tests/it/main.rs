@@ -9,6 +9,7 @@ mod drift;
 mod example;
 mod gate;
 mod html;
+mod incident;
 mod json;
 
 mod markdown;

@@ -128,6 +128,7 @@ impl Arms for Builds<'_> {
             priority: self.request.priority,
             seed: self.request.seed,
             disks: None,
+            redact: false,
             spin: if arm == 1 { self.request.spin.clone() } else { Vec::new() },
         };
         let builds = &self.programs[arm];

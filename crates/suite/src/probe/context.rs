@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos, Policy};
-use hairspring_sheet::{Absent, Method, Note, NoteKind, Series};
+use hairspring_sheet::{Absent, Incident, Method, Note, NoteKind, Series};
 use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
 use serde::{Deserialize, Serialize};
 
@@ -119,9 +119,13 @@ pub(crate) struct Context<'c, M: Machine> {
     /// The rows of the chapter.
     pub(crate) rows: Rows,
     pub(crate) series: Vec<Series>,
+    /// The worst gaps and late wake-ups.
+    pub(crate) incidents: Vec<Incident>,
     pub(crate) notes: Vec<Note>,
     /// What must be read before any figure.
     pub(crate) head: Vec<Note>,
+    /// Whether names that identify the machine and its place are left out.
+    pub(crate) redact: bool,
     /// By how many nanoseconds each event of these rows is lengthened, to test comparisons.
     pub(crate) spin: BTreeMap<String, f64>,
     /// Planned time of the round: before this chapter, and in all.
@@ -174,8 +178,10 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
             progress,
             rows: Rows::default(),
             series: Vec::new(),
+            incidents: Vec::new(),
             notes: Vec::new(),
             head: Vec::new(),
+            redact: false,
             spin: BTreeMap::new(),
             done: Nanos::ZERO,
             total: Nanos::ZERO,

@@ -1,6 +1,6 @@
 //! A chapter: its tables with a distribution beside each row, its plots, the larger distributions.
 
-use super::{Markup, absent, notes, timeline};
+use super::{Markup, absent, incidents, notes, timeline};
 use crate::render::absences::has_figures;
 use crate::render::bins::Range;
 use crate::render::quantity;
@@ -50,6 +50,7 @@ pub(super) fn chapter(page: &mut Markup, chapter: &Chapter, open: bool) {
     for series in &chapter.series {
         self::series(page, series);
     }
+    incidents::incidents(page, chapter);
     if chapter.id == DISTRIBUTIONS_OF {
         chapter.tables.iter().flat_map(|t| &t.rows).for_each(|row| distribution(page, row));
     }

@@ -165,7 +165,7 @@ pub(crate) fn clean(text: &str) -> String {
 }
 
 /// At most `width` columns of the text; what was cut off shows as `…`.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
