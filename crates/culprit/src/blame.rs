@@ -2,8 +2,9 @@
 //!
 //! The steps, numbered in the code:
 //! 1. Time in which the history is unknown has no culprit, and then the whole gap has none.
-//! 2. While another task had the CPU, that task took the time, if the thread could have run. If the CPU was idle meanwhile, the kernel
-//!    throttled the thread. If the thread waited by its own will, it was its own call.
+//! 2. While another task had the CPU, that task took the time, if the thread could have run. If the CPU was idle meanwhile and the thread came
+//!    back to it, the kernel throttled the thread; if the thread did not come back, the kernel moved it to another CPU. From the moment at
+//!    which the kernel's task for that ran, the move took the time, whatever ran here. If the thread waited by its own will, it was its own call.
 //! 3. An interrupt or softirq took the time in which it was the innermost.
 //! 4. Time in which the thread itself had the CPU, as the kernel sees it: after a page fault it belongs to the fault. A stretch beside an
 //!    interrupt that is not longer than the delivery of one belongs to that interrupt.
@@ -14,7 +15,7 @@
 use hairspring_machine::{Instant, Nanos};
 
 use crate::culprit::{Culprit, WhyUnexplained};
-use crate::history::{CpuHistory, Occupant};
+use crate::history::{Away, CpuHistory, Occupant};
 use crate::record::{Context, KernelTask, LeftAs};
 
 /// Time that a thread wanted and did not have.
@@ -190,8 +191,14 @@ pub fn blame(lost: &LostTime, history: &CpuHistory, terms: &Terms) -> Blame {
     }
     let fault = history.fault(lost.thread, lost.from, lost.to);
     let major = fault.is_some_and(|fault| waited_after(fault, &occupants, lost, history));
+    let moved = history.moved(lost.thread, lost.from, lost.to);
     let mut stretches = Vec::new();
     for (from, to, occupant) in occupants {
+        if moved.is_some_and(|moved| from >= moved) {
+            // What happens on the CPU from which the thread was taken is nothing to the thread.
+            stretches.push((from, to, Stretch::Of(Culprit::Migration)));
+            continue;
+        }
         match (of_occupant(occupant, from, lost, history), fault) {
             // Step 4, the fault. It may lie inside the stretch.
             (Stretch::Own, Some(fault)) if fault < to => {
@@ -229,7 +236,9 @@ fn waited_after(
 ) -> bool {
     occupants.iter().any(|(from, _, occupant)| {
         let other = matches!(occupant, Occupant::Task(task) | Occupant::Worker(task, _) if task.pid != lost.thread);
-        other && *from > fault && history.away(lost.thread, *from).is_some_and(|away| away.left_as == LeftAs::Blocked)
+        other
+            && *from > fault
+            && history.away(lost.thread, *from, lost.to).is_some_and(|away| away.left_as == LeftAs::Blocked)
     })
 }
 
@@ -248,9 +257,13 @@ fn of_occupant(occupant: Occupant, at: Instant, lost: &LostTime, history: &CpuHi
 
 /// Step 2.
 fn of_other(task: KernelTask, culprit: Culprit, at: Instant, lost: &LostTime, history: &CpuHistory) -> Stretch {
-    let away = history.away(lost.thread, at);
+    let away = history.away(lost.thread, at, lost.to);
+    // A thread that slept when the time began to count did not leave this CPU as one that could run, whatever it did there before.
+    let could_run =
+        |away: &Away| away.left_as == LeftAs::Runnable && (lost.wanted == Wanted::Run || away.since >= lost.from);
     Stretch::Of(match (away, lost.wanted) {
-        (Some(away), _) if away.left_as == LeftAs::Runnable && away.cpu_was_idle => Culprit::Throttling,
+        (Some(away), _) if could_run(&away) && away.came_back && away.cpu_was_idle => Culprit::Throttling,
+        (Some(away), _) if could_run(&away) && !away.came_back && task.is_idle() => Culprit::Migration,
         (Some(away), Wanted::Run) if away.left_as == LeftAs::Blocked => Culprit::OwnCall,
         (_, Wanted::Wake) if task.is_idle() => Culprit::IdleExit,
         (None, Wanted::Run) if task.is_idle() => Culprit::OwnCall,

@@ -25,6 +25,8 @@ pub enum Culprit {
     OwnCall,
     /// The kernel kept the thread from running though its CPU was free: a limit of its group, or of real-time threads.
     Throttling,
+    /// The kernel moved the thread to another CPU.
+    Migration,
     /// The CPU came out of an idle state. On a guest this includes the host's waking of the virtual CPU.
     IdleExit,
     /// The CPU's frequency changed.
@@ -61,6 +63,7 @@ pub enum CulpritKind {
     PageFault,
     OwnCall,
     Throttling,
+    Migration,
     IdleExit,
     Frequency,
     Hypervisor,
@@ -70,7 +73,7 @@ pub enum CulpritKind {
 
 impl CulpritKind {
     /// All kinds, in the order of tables.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Timer,
         Self::Interrupt,
         Self::FunctionCall,
@@ -82,6 +85,7 @@ impl CulpritKind {
         Self::PageFault,
         Self::OwnCall,
         Self::Throttling,
+        Self::Migration,
         Self::IdleExit,
         Self::Frequency,
         Self::Hypervisor,
@@ -103,6 +107,7 @@ impl CulpritKind {
             Self::PageFault => "page_fault",
             Self::OwnCall => "own_call",
             Self::Throttling => "throttling",
+            Self::Migration => "migration",
             Self::IdleExit => "idle_exit",
             Self::Frequency => "frequency",
             Self::Hypervisor => "hypervisor",
@@ -125,6 +130,7 @@ impl CulpritKind {
             Self::PageFault => "page fault",
             Self::OwnCall => "the thread's own call",
             Self::Throttling => "throttling",
+            Self::Migration => "migration",
             Self::IdleExit => "idle exit",
             Self::Frequency => "frequency change",
             Self::Hypervisor => "hypervisor",
@@ -152,6 +158,7 @@ impl Culprit {
             Self::PageFault { .. } => CulpritKind::PageFault,
             Self::OwnCall => CulpritKind::OwnCall,
             Self::Throttling => CulpritKind::Throttling,
+            Self::Migration => CulpritKind::Migration,
             Self::IdleExit => CulpritKind::IdleExit,
             Self::Frequency => CulpritKind::Frequency,
             Self::Hypervisor => CulpritKind::Hypervisor,
@@ -180,6 +187,7 @@ impl fmt::Display for Culprit {
             Self::PageFault { major: true } => f.write_str("page fault that waited for a disk"),
             Self::OwnCall => f.write_str("the thread's own system call"),
             Self::Throttling => f.write_str("throttling"),
+            Self::Migration => f.write_str("migration to another CPU"),
             Self::IdleExit => f.write_str("exit from an idle state"),
             Self::Frequency => f.write_str("frequency change"),
             Self::Hypervisor => f.write_str("hypervisor"),

@@ -76,14 +76,20 @@ struct SwitchMark {
     from: u32,
     left_as: LeftAs,
     to: u32,
+    /// Whether that is the kernel's task that moves others to other CPUs.
+    moves: bool,
 }
 
 /// A thread's time away from its CPU.
 pub(crate) struct Away {
+    /// When it left.
+    pub(crate) since: Instant,
     /// Why it left.
     pub(crate) left_as: LeftAs,
     /// Whether the CPU was idle in between, so that nobody stood in the thread's way.
     pub(crate) cpu_was_idle: bool,
+    /// Whether it came back. If it ran again without that, it did so on another CPU.
+    pub(crate) came_back: bool,
 }
 
 impl Default for CpuHistory {
@@ -120,7 +126,13 @@ impl CpuHistory {
         match record.event {
             KernelEvent::Switch { from, left_as, to } => {
                 self.switch(at, from.pid, to);
-                self.switches.push_back(SwitchMark { at, from: from.pid, left_as, to: to.pid });
+                self.switches.push_back(SwitchMark {
+                    at,
+                    from: from.pid,
+                    left_as,
+                    to: to.pid,
+                    moves: to.moves_tasks(),
+                });
             }
             KernelEvent::Enter(context) => {
                 if self.task.is_some() {
@@ -192,14 +204,27 @@ impl CpuHistory {
         parts
     }
 
-    /// How a thread that does not have the CPU at this time came to lose it; none if the history has not seen it leave.
-    pub(crate) fn away(&self, thread: u32, at: Instant) -> Option<Away> {
+    /// How a thread that does not have the CPU at this time, and that runs again at `until`, came to lose it; none if the history has not
+    /// seen it leave.
+    pub(crate) fn away(&self, thread: u32, at: Instant, until: Instant) -> Option<Away> {
         let after = self.switches.partition_point(|mark| mark.at <= at);
         let left = self.switches.range(..after).rposition(|mark| mark.from == thread)?;
-        let back = self.switches.range(left + 1..).position(|mark| mark.to == thread);
-        let end = back.map_or(self.switches.len(), |distance| left + 1 + distance);
+        let known = self.switches.partition_point(|mark| mark.at <= until).max(after);
+        let back = self.switches.range(left + 1..known).position(|mark| mark.to == thread);
+        let end = back.map_or(known, |distance| left + 1 + distance);
         let cpu_was_idle = self.switches.range(left..end).any(|mark| mark.to == 0);
-        Some(Away { left_as: self.switches[left].left_as, cpu_was_idle })
+        let SwitchMark { at: since, left_as, .. } = self.switches[left];
+        Some(Away { since, left_as, cpu_was_idle, came_back: back.is_some() })
+    }
+
+    /// When the kernel took the thread away to another CPU, between these times; none if it did not, or the thread came back.
+    pub(crate) fn moved(&self, thread: u32, from: Instant, until: Instant) -> Option<Instant> {
+        let first = self.switches.partition_point(|mark| mark.at < from);
+        let after = self.switches.partition_point(|mark| mark.at <= until).max(first);
+        let left = first + self.switches.range(first..after).rposition(|mark| mark.from == thread)?;
+        let mut later = self.switches.range(left..after);
+        let moved = later.clone().find(|mark| mark.moves)?;
+        later.all(|mark| mark.to != thread).then_some(moved.at)
     }
 
     /// The thread's first page fault in this stretch.

@@ -212,6 +212,11 @@ impl KernelTask {
         self.name.starts_with(b"kworker/")
     }
 
+    /// Whether it is the kernel's task that moves running tasks from its CPU to others.
+    pub fn moves_tasks(&self) -> bool {
+        self.name.starts_with(b"migration/")
+    }
+
     /// Its policy and priority as people write them. The kernel's records do not tell FIFO from round-robin.
     pub fn scheduling(&self) -> String {
         match self.priority {

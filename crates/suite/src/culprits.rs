@@ -56,7 +56,8 @@ pub(crate) fn declare<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M
         "blocks of 50 ms with and without the kernel's records, in turns, in one round of the sheet; gaps of 1 µs and more",
     );
     let gaps = rows(probes, table, "gap of a polling loop under SCHED_OTHER", |kind| {
-        !matches!(kind, CulpritKind::IdleExit | CulpritKind::Frequency)
+        // The thread is pinned.
+        !matches!(kind, CulpritKind::IdleExit | CulpritKind::Frequency | CulpritKind::Migration)
     });
     let cost = Row::new(
         "watching",
@@ -72,7 +73,7 @@ pub(crate) fn declare<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M
         "Who made wake-ups late, SCHED_FIFO",
         "all of the lateness of every wake-up of a period of 1 ms; in one round of the sheet",
     );
-    let wakeups = rows(probes, table, "late wake-up under SCHED_FIFO", |_| true);
+    let wakeups = rows(probes, table, "late wake-up under SCHED_FIFO", |kind| kind != CulpritKind::Migration);
     let slots: Vec<Slot> = gaps.slots().chain([cost]).chain(wakeups.slots()).collect();
     probes.several(Setting::Class(Class::Other), slots.clone(), move |context| {
         let Some(timebase) = &context.host_timebase() else {
@@ -153,6 +154,7 @@ fn meaning(kind: CulpritKind) -> &'static str {
         CulpritKind::PageFault => "the thread touched memory that was not there",
         CulpritKind::OwnCall => "the thread was in a call of its own, or on its way out of one",
         CulpritKind::Throttling => "the thread could have run and its CPU was idle",
+        CulpritKind::Migration => "the kernel moved the thread to another CPU",
         CulpritKind::IdleExit => {
             "the CPU had nothing to do and took this long to begin again; on a guest the host's part is in it"
         }

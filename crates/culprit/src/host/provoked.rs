@@ -1,181 +1,265 @@
 //! Culprits provoked on purpose: each test knows the truth from stamps of its own, and holds the blame against it.
 //!
-//! A stretch that was disturbed by anybody else is left out by the provoker's own stamps, before any blame is looked at. Tests that need a
-//! permission which this process lacks say so and are skipped.
+//! A stretch that was disturbed by anybody else is left out by the provoker's own stamps, before any blame is looked at. Where that
+//! is nearly all of them the test is skipped, and so are tests that need a permission which this process lacks; each says so.
+//! `HAIRSPRING_PROOF` multiplies the number of provocations.
 
-use std::hint::black_box;
+mod interrupts;
+mod limits;
+mod rivals;
+
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hairspring_machine::{Cpu, CpuSet, Host, Instant, Machine, Nanos, Policy};
 
 use super::tests::{now, skip};
 use super::{Tracer, TracerSettings, own_thread};
-use crate::{CpuHistory, Culprit, CulpritKind, LostTime, Tally, Terms, Wanted, blame};
+use crate::{CpuHistory, Culprit, LostTime, Tally, Terms, Wanted, blame};
 
 /// Of the time that was provoked, this part must have the right name.
 const RIGHT_LEAST: f64 = 0.99;
-/// How often a rival runs; bounds the time in which a real-time thread takes a CPU to 200 µs each 10 ms.
-const RIVALRIES: usize = 60;
-const RIVALRY: Nanos = Nanos::from_micros(200);
-const BETWEEN: Nanos = Nanos::from_millis(10);
-/// A provoker whose own stamps lie further apart was disturbed itself.
-const UNDISTURBED: Nanos = Nanos::from_micros(5);
+/// A gap in a polling loop that is shorter is none.
+const GAP_LEAST: Nanos = Nanos::new(700);
+/// A gap this many times as long as they usually are was lengthened by somebody else.
+const LENGTHENED: i64 = 2;
+/// From one look at the clock to the next, at most.
+const LOOK: Nanos = Nanos::from_micros(1);
+/// What a provocation does may end so long after the provoker has heard of its end.
+const SOON: Nanos = Nanos::from_micros(50);
+/// Provocations in a row, and the time from one to the next.
+const BATCH: usize = 400;
+const BETWEEN: Nanos = Nanos::from_millis(1);
+/// Between two rows.
+const PAUSE: Duration = Duration::from_millis(60);
+/// As many gaps as are kept.
+const GAPS_MOST: usize = 200_000;
+/// A provoker that takes longer has failed.
+const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// A stretch that the provoker took for certain, and who that is.
-struct Truth {
+/// One provocation at a time, for two would disturb each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A stretch of time: one that was lost, or one in which a provocation fell.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
     from: Instant,
     to: Instant,
 }
 
+/// The calling thread on its CPU, with the kernel's records of that CPU.
+struct Watched {
+    tracer: Tracer,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Watched {
+    /// Puts the thread on this CPU under this policy and begins to read; none, with the reason told, if this process may not.
+    fn open(test: &str, cpu: Cpu, policy: Policy) -> Option<Self> {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        pin(cpu);
+        let tracer = Tracer::open(&TracerSettings { rare_vectors: false, ..TracerSettings::of_cpus([cpu]) });
+        let set = Host.set_policy(policy).map_err(|refused| refused.to_string());
+        match tracer.map_err(|untraced| untraced.reason).and_then(|tracer| set.map(|()| tracer)) {
+            Ok(tracer) => {
+                // A change of tasks, from which on the history knows.
+                std::thread::sleep(Duration::from_millis(1));
+                Some(Self { tracer, _alone: alone })
+            }
+            Err(why) => {
+                skip(test, &why);
+                None
+            }
+        }
+    }
+
+    /// The history of the CPU up to now.
+    fn history(&mut self) -> CpuHistory {
+        let mut history = CpuHistory::new();
+        let until = self.tracer.drain(|_, record| history.push(record));
+        history.known_until(until);
+        history
+    }
+}
+
+/// The CPU of the calling thread.
 fn cpu() -> Cpu {
     Cpu(u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0))
 }
 
+/// Another CPU, from which something can be done to this one; none, with the reason told, if there is only one.
+fn other(test: &str, cpu: Cpu) -> Option<Cpu> {
+    let other = Host.affinity().0.into_iter().find(|&other| other != cpu);
+    if other.is_none() {
+        skip(test, "it takes a second CPU");
+    }
+    other
+}
+
 fn pin(cpu: Cpu) {
-    Host.set_affinity(&CpuSet(vec![cpu])).expect("a thread may be pinned where it runs");
+    Host.set_affinity(&CpuSet(vec![cpu])).expect("a thread may be pinned to a CPU of its own");
 }
 
-/// Spins until then; none if anything came in between.
-fn spin(until: Instant) -> Option<Truth> {
-    let from = now();
-    let (mut latest, mut alone) = (from, true);
-    while latest < until {
+/// How often something is provoked: so often in an ordinary run, and as many times more in a proof.
+fn times(ordinary: usize) -> usize {
+    let more: Option<usize> = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse().ok());
+    ordinary * more.unwrap_or(1)
+}
+
+/// Polls until this holds. Returns the gaps.
+fn poll(done: impl Fn(Instant) -> bool) -> Vec<Stretch> {
+    // Touched once, so that no page fault falls into the loop.
+    let mut gaps = vec![Stretch { from: now(), to: now() }; GAPS_MOST];
+    gaps.clear();
+    let mut before = now();
+    let end = before + PATIENCE;
+    loop {
         let at = now();
-        alone &= at - latest <= UNDISTURBED;
-        latest = at;
-    }
-    alone.then_some(Truth { from, to: latest })
-}
-
-/// What was blamed on the right culprit, of all, and the kinds of the rest.
-fn judge(test: &str, history: &CpuHistory, thread: u32, truths: &[Truth], right: impl Fn(&Culprit) -> bool) {
-    let (mut named, mut all, mut tally) = (Nanos::ZERO, Nanos::ZERO, Tally::new());
-    for truth in truths {
-        let lost = LostTime { thread, from: truth.from, to: truth.to, wanted: Wanted::Run };
-        let blame = blame(&lost, history, &Terms::guest());
-        all += blame.time();
-        named += blame.shares().iter().filter(|share| right(&share.culprit)).map(|share| share.time).sum();
-        tally.add(&blame);
-    }
-    let part = named.count() as f64 / all.count().max(1) as f64;
-    let _ = writeln!(std::io::stdout(), "figure: {test}, part with the right name: {part:.5}");
-    let _ = writeln!(std::io::stdout(), "figure: {test}, provoked ms: {:.3}", all.count() as f64 / 1e6);
-    let culprits: Vec<_> =
-        tally.culprits().into_iter().map(|(culprit, toll)| format!("{culprit}: {}", toll.total)).collect();
-    assert!(part >= RIGHT_LEAST, "{test}: {part} of {all} in {} stretches: {culprits:#?}", truths.len());
-}
-
-/// A rival of this policy takes the CPU from a polling thread.
-#[track_caller]
-fn rival(test: &str, policy: Policy) {
-    let cpu = cpu();
-    pin(cpu);
-    let Some(mut tracer) = open(test, cpu) else { return };
-    let done = AtomicBool::new(false);
-    let (rival, truths) = std::thread::scope(|scope| {
-        let rival = scope.spawn(|| {
-            let host = Host;
-            pin(cpu);
-            let refused = host.set_policy(policy).err();
-            let mut truths = Vec::new();
-            let mut next = host.monotonic();
-            for _ in 0..RIVALRIES {
-                next += BETWEEN;
-                host.sleep_until(next);
-                truths.extend(spin(now() + RIVALRY));
-            }
-            done.store(true, Ordering::Release);
-            (own_thread(), truths, refused)
-        });
-        while !done.load(Ordering::Acquire) {
-            black_box(now());
+        if at - before >= GAP_LEAST && gaps.len() < GAPS_MOST {
+            gaps.push(Stretch { from: before, to: at });
         }
-        let (rival, truths, refused) = rival.join().expect("the rival ends");
-        (rival, if refused.is_some() { Vec::new() } else { truths })
-    });
-    let history = drained(&mut tracer);
-    let truths = explained(&history, truths);
-    if truths.len() < RIVALRIES / 4 {
-        return skip(test, "the machine was too busy, or the policy was refused");
+        before = at;
+        if done(at) || at >= end {
+            return gaps;
+        }
     }
-    judge(test, &history, own_thread(), &truths, |culprit| matches!(culprit, Culprit::Task(task) if task.pid == rival));
+}
+
+/// Polls while another thread, on this CPU, does something again and again, 1 ms apart. Returns the gaps, and the stretch that each call took.
+fn provoke(from: Cpu, mut deed: impl FnMut() + Send) -> (Vec<Stretch>, Vec<Stretch>) {
+    let (mut gaps, mut provocations) = (Vec::new(), Vec::new());
+    for _ in 0..times(1) {
+        let (done, ready) = (AtomicBool::new(false), Barrier::new(2));
+        std::thread::scope(|scope| {
+            let provoker = scope.spawn(|| {
+                pin(from);
+                // Before the poller, whose policy this thread has inherited. A refusal shows as provocations that come late.
+                let _ = Host.set_policy(Policy::Fifo(2));
+                ready.wait();
+                let stretches = repeated(&mut deed);
+                done.store(true, Ordering::Release);
+                stretches
+            });
+            // This thread's CPU was the other one's, too, until then.
+            ready.wait();
+            gaps.extend(poll(|_| done.load(Ordering::Acquire)));
+            provocations.extend(provoker.join().expect("the provoker ends"));
+        });
+        // A real-time thread that always polled would be throttled.
+        std::thread::sleep(PAUSE);
+    }
+    (gaps, provocations)
+}
+
+fn repeated(deed: &mut impl FnMut()) -> Vec<Stretch> {
+    let mut next = Host.monotonic();
+    let stamped = (0..BATCH).map(|_| {
+        next += BETWEEN;
+        Host.sleep_until(next);
+        let from = now();
+        deed();
+        Stretch { from, to: now() }
+    });
+    stamped.collect()
+}
+
+/// The gaps that were provoked for certain: each begins with its provocation and ends with it, is the only one there, and is not much longer
+/// than they usually are.
+fn certain(provocations: &[Stretch], gaps: &[Stretch]) -> Vec<Stretch> {
+    let only = |provocation: &Stretch| {
+        let first = gaps.partition_point(|gap| gap.to <= provocation.from);
+        match gaps[first..].iter().take_while(|gap| gap.from < provocation.to).collect::<Vec<_>>()[..] {
+            [gap] if gap.from + LOOK >= provocation.from && gap.to <= provocation.to + SOON => Some(*gap),
+            _ => None,
+        }
+    };
+    let mut certain: Vec<Stretch> = provocations.iter().filter_map(only).collect();
+    let mut lengths: Vec<Nanos> = certain.iter().map(|gap| gap.to - gap.from).collect();
+    lengths.sort_unstable();
+    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(Nanos::ZERO);
+    certain.retain(|gap| gap.to - gap.from <= usual * LENGTHENED);
+    certain
 }
 
 /// Those about which the kernel lost no record.
-fn explained(history: &CpuHistory, truths: Vec<Truth>) -> Vec<Truth> {
-    let known = |truth: &Truth| {
-        let occupants = history.occupants(truth.from, truth.to);
+fn explained(history: &CpuHistory, stretches: Vec<Stretch>) -> Vec<Stretch> {
+    let known = |stretch: &Stretch| {
+        let occupants = history.occupants(stretch.from, stretch.to);
         !occupants.iter().any(|(_, _, occupant)| matches!(occupant, crate::Occupant::Unknown(_)))
     };
-    truths.into_iter().filter(known).collect()
+    stretches.into_iter().filter(known).collect()
 }
 
-fn open(test: &str, cpu: Cpu) -> Option<Tracer> {
-    match Tracer::open(&TracerSettings { rare_vectors: false, ..TracerSettings::of_cpus([cpu]) }) {
-        Ok(tracer) => {
-            // A change of tasks, from which on the history knows.
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            Some(tracer)
-        }
-        Err(untraced) => {
-            skip(test, &untraced.reason);
-            None
-        }
+/// What this machine is, with what its gaps teach.
+fn terms(gaps: &[Stretch], history: &CpuHistory) -> Terms {
+    let terms = if Host.counter_evidence().hypervisor.is_some() { Terms::guest() } else { Terms::bare_metal() };
+    let lost: Vec<LostTime> = gaps.iter().map(lost).collect();
+    terms.learned(&lost, history)
+}
+
+fn lost(gap: &Stretch) -> LostTime {
+    LostTime { thread: own_thread(), from: gap.from, to: gap.to, wanted: Wanted::Run }
+}
+
+fn say(figure: &str, value: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stdout(), "figure: {figure}: {value}");
+}
+
+/// What a provocation must be blamed on.
+struct Right<R, N> {
+    /// Everything that it makes the kernel do, each with its own name.
+    all: R,
+    /// What it is about, which has its part of each.
+    named: N,
+}
+
+/// Holds the blame for stretches that were provoked against the truth. `of` is how often it was provoked.
+#[track_caller]
+fn judge<R, N>(test: &str, history: &CpuHistory, terms: &Terms, provoked: &[Stretch], of: usize, right: &Right<R, N>)
+where
+    R: Fn(&Culprit) -> bool,
+    N: Fn(&Culprit) -> bool,
+{
+    let (mut rightly, mut all, mut named, mut tally) = (Nanos::ZERO, Nanos::ZERO, 0, Tally::new());
+    for stretch in provoked {
+        let blame = blame(&lost(stretch), history, terms);
+        let shares = blame.shares();
+        all += blame.time();
+        rightly += shares.iter().filter(|share| (right.all)(&share.culprit)).map(|share| share.time).sum();
+        named += usize::from(shares.iter().any(|share| (right.named)(&share.culprit)));
+        tally.add(&blame);
     }
+    let part = |time: Nanos| time.count() as f64 / all.count().max(1) as f64;
+    let (rightly, named) = (part(rightly), named as f64 / provoked.len().max(1) as f64);
+    let culprits: Vec<_> = tally
+        .culprits()
+        .into_iter()
+        .map(|(culprit, toll)| format!("{culprit} {:.2} %", 100.0 * part(toll.total)))
+        .collect();
+    say(&format!("{test}, part with the right name"), format!("{rightly:.5}"));
+    let undisturbed = format!("{:.3} ms in {} of {of} provocations", all.count() as f64 / 1e6, provoked.len());
+    say(&format!("{test}, undisturbed"), undisturbed);
+    say(&format!("{test}, by name"), culprits.iter().take(4).map(String::as_str).collect::<Vec<_>>().join("; "));
+    assert!(rightly >= RIGHT_LEAST, "{test}: {rightly} of {all} in {} stretches: {culprits:#?}", provoked.len());
+    assert!(named >= RIGHT_LEAST, "{test}: it has its part in {named} of {}: {culprits:#?}", provoked.len());
 }
 
-fn drained(tracer: &mut Tracer) -> CpuHistory {
-    let mut history = CpuHistory::new();
-    let until = tracer.drain(|_, record| history.push(record));
-    history.known_until(until);
-    history
-}
-
-#[test]
-fn a_real_time_rival_is_blamed_by_name() {
-    rival("a_real_time_rival_is_blamed_by_name", Policy::Fifo(1));
-}
-
-#[test]
-fn a_rival_in_round_robin_is_blamed_by_name() {
-    rival("a_rival_in_round_robin_is_blamed_by_name", Policy::RoundRobin(1));
-}
-
-#[test]
-fn an_ordinary_rival_is_blamed_by_name() {
-    rival("an_ordinary_rival_is_blamed_by_name", Policy::Other);
-}
-
-#[test]
-fn page_faults_are_blamed_on_the_memory() {
-    const TEST: &str = "page_faults_are_blamed_on_the_memory";
-    const PAGES: usize = 4_000;
-    let cpu = cpu();
-    pin(cpu);
-    let Some(mut tracer) = open(TEST, cpu) else { return };
-    let mut memory = vec![0_u8; PAGES * 4096];
-    let mut truths = Vec::new();
-    for page in memory.chunks_mut(4096) {
-        let from = now();
-        page[0] = 1;
-        let to = now();
-        // A page that was there costs less; a touch during which somebody else ran says nothing of pages.
-        if to - from > Nanos::from_micros(1) {
-            truths.push(Truth { from, to });
-        }
+/// A provocation by another CPU, from the gaps that it made; skipped if others disturbed nearly all of them.
+#[track_caller]
+fn judge_gaps<R, N>(test: &str, history: &CpuHistory, gaps: &[Stretch], provocations: &[Stretch], right: &Right<R, N>)
+where
+    R: Fn(&Culprit) -> bool,
+    N: Fn(&Culprit) -> bool,
+{
+    let provoked = explained(history, certain(provocations, gaps));
+    if provoked.len() < provocations.len() / 4 {
+        return skip(test, &busy(provoked.len(), provocations.len()));
     }
-    black_box(&memory);
-    let history = drained(&mut tracer);
-    let alone = |truth: &Truth| {
-        history
-            .occupants(truth.from, truth.to)
-            .iter()
-            .all(|(_, _, occupant)| matches!(occupant, crate::Occupant::Task(task) if task.pid == own_thread()))
-    };
-    let faults: Vec<Truth> = explained(&history, truths).into_iter().filter(alone).collect();
-    if faults.is_empty() {
-        return skip(TEST, "the system has given the memory without a fault");
-    }
-    judge(TEST, &history, own_thread(), &faults, |culprit| culprit.kind() == CulpritKind::PageFault);
+    judge(test, history, &terms(gaps, history), &provoked, provocations.len(), right);
+}
+
+fn busy(undisturbed: usize, of: usize) -> String {
+    format!("the machine was too busy: {undisturbed} of {of} provocations were undisturbed")
 }

@@ -1,8 +1,10 @@
 //! [`Tasks`]: changes of tasks that the tracepoint has missed.
 //!
 //! The kernel drops a tracepoint's record without a word if it believes that the same task is already inside one. There are kernels on
-//! which some task stays in that state, and none of its records is ever written. Changes of tasks also have records of another form,
-//! which do not go that way. They lack names, so they stand in only where the tracepoint was silent.
+//! which some task stays in that state, and none of its records is ever written. That can be the idle task of a CPU; then every gap there
+//! would be misunderstood. Changes of tasks also have records of another form, which the task that leaves writes and once more the one that
+//! comes. They lack names, so they stand in only where the tracepoint was silent. Of a task that is silent in all of them the next one tells,
+//! but not why it left: it counts as one that waits.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,7 +27,7 @@ pub(crate) struct Tasks {
 
 /// A change of tasks without names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SwitchOut {
+pub(crate) struct Change {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) preempted: bool,
@@ -45,18 +47,18 @@ impl Tasks {
     }
 
     /// The record that the tracepoint should have written for this change; none if it has.
-    pub(crate) fn missed(&self, cpu: Cpu, at: Instant, out: SwitchOut) -> Option<KernelRecord> {
+    pub(crate) fn missed(&self, cpu: Cpu, at: Instant, change: Change) -> Option<KernelRecord> {
         let latest = self.latest.get(&cpu);
         let from = match latest {
             // A thread that ends has lost its number here already.
-            Some(latest) if out.from == NO_NUMBER && latest.1 == out.to => return None,
-            Some(latest) if out.from == NO_NUMBER => latest.1,
-            Some(&latest) if latest == (out.from, out.to) => return None,
-            _ => out.from,
+            Some(latest) if change.from == NO_NUMBER && latest.1 == change.to => return None,
+            Some(latest) if change.from == NO_NUMBER => latest.1,
+            Some(&latest) if latest == (change.from, change.to) => return None,
+            _ => change.from,
         };
         let task = |pid| self.known.get(&pid).copied().unwrap_or_else(|| KernelTask::new(pid, "?", 120));
-        let left_as = if out.preempted { LeftAs::Runnable } else { LeftAs::Blocked };
-        Some(KernelRecord { at, event: KernelEvent::Switch { from: task(from), left_as, to: task(out.to) } })
+        let left_as = if change.preempted { LeftAs::Runnable } else { LeftAs::Blocked };
+        Some(KernelRecord { at, event: KernelEvent::Switch { from: task(from), left_as, to: task(change.to) } })
     }
 }
 
@@ -65,18 +67,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_task_that_writes_nothing_at_all_is_told_of_by_the_next_one() {
+        let (idle, poller) = (KernelTask::new(0, "swapper/1", 120), KernelTask::new(7, "poller", 120));
+        let (at, cpu) = (Instant::BOOT, Cpu(1));
+        let mut tasks = Tasks::default();
+        let event = KernelEvent::Switch { from: poller, left_as: LeftAs::Blocked, to: idle };
+        tasks.note(cpu, &KernelRecord { at, event });
+        let comes = Change { from: 0, to: 7, preempted: false };
+        let event = KernelEvent::Switch { from: idle, left_as: LeftAs::Blocked, to: poller };
+        let told = KernelRecord { at, event };
+        assert_eq!(tasks.missed(cpu, at, comes), Some(told.clone()));
+        tasks.note(cpu, &told);
+        assert_eq!(tasks.missed(cpu, at, comes), None, "both have told");
+    }
+
+    #[test]
     fn only_a_change_that_the_tracepoint_missed_is_filled_in_and_with_the_names_that_are_known() {
         let (a, b) = (KernelTask::new(1, "a", 120), KernelTask::new(2, "b", 98));
         let (at, cpu) = (Instant::BOOT, Cpu(1));
         let mut tasks = Tasks::default();
         let event = KernelEvent::Switch { from: a, left_as: LeftAs::Blocked, to: b };
         tasks.note(cpu, &KernelRecord { at, event });
-        assert_eq!(tasks.missed(cpu, at, SwitchOut { from: 1, to: 2, preempted: false }), None);
-        assert_eq!(tasks.missed(cpu, at, SwitchOut { from: NO_NUMBER, to: 2, preempted: false }), None, "an end");
+        assert_eq!(tasks.missed(cpu, at, Change { from: 1, to: 2, preempted: false }), None);
+        assert_eq!(tasks.missed(cpu, at, Change { from: NO_NUMBER, to: 2, preempted: false }), None, "an end");
         let event = KernelEvent::Switch { from: b, left_as: LeftAs::Runnable, to: a };
-        assert_eq!(
-            tasks.missed(cpu, at, SwitchOut { from: 2, to: 1, preempted: true }),
-            Some(KernelRecord { at, event })
-        );
+        assert_eq!(tasks.missed(cpu, at, Change { from: 2, to: 1, preempted: true }), Some(KernelRecord { at, event }));
     }
 }

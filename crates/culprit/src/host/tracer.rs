@@ -13,7 +13,7 @@ use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 
 use super::output::redirect;
 use super::symbols::Symbols;
-use super::tasks::{SwitchOut, Tasks};
+use super::tasks::{Change, Tasks};
 use super::tracefs::Tracefs;
 use super::untraced::Untraced;
 use crate::format::{Decoder, Format, SWITCH as SCHED_SWITCH, tracepoints};
@@ -140,7 +140,7 @@ impl Tracer {
                         Some(KernelRecord { at, event })
                     }),
                     SWITCH => {
-                        switch_out(record.misc(), &bytes).and_then(|(at, out)| self.tasks.missed(ring.cpu, at, out))
+                        change(record.misc(), &bytes).and_then(|(at, change)| self.tasks.missed(ring.cpu, at, change))
                     }
                     LOST | LOST_SAMPLES => Some(KernelRecord { at: latest, event: KernelEvent::Lost }),
                     _ => None,
@@ -270,12 +270,13 @@ fn sample(bytes: &[u8]) -> Option<(Instant, &[u8])> {
     Some((time(bytes, 8)?, bytes.get(20..20 + size)?))
 }
 
-/// A change of tasks as the task that leaves writes it: `u32 next_pid, next_tid; u32 pid, tid; u64 time`.
-fn switch_out(misc: u16, bytes: &[u8]) -> Option<(Instant, SwitchOut)> {
+/// A change of tasks, as the task that leaves writes it and again the one that comes: `u32 other_pid, other_tid; u32 pid, tid; u64 time`.
+fn change(misc: u16, bytes: &[u8]) -> Option<(Instant, Change)> {
     const OUT: u16 = 1 << 13;
     const PREEMPTED: u16 = 1 << 14;
-    let out = SwitchOut { from: word(bytes, 12)?, to: word(bytes, 4)?, preempted: misc & PREEMPTED != 0 };
-    (misc & OUT != 0).then_some((time(bytes, 16)?, out))
+    let (other, own) = (word(bytes, 4)?, word(bytes, 12)?);
+    let (from, to) = if misc & OUT != 0 { (own, other) } else { (other, own) };
+    Some((time(bytes, 16)?, Change { from, to, preempted: misc & PREEMPTED != 0 }))
 }
 
 fn word(bytes: &[u8], offset: usize) -> Option<u32> {

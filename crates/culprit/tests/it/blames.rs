@@ -92,6 +92,34 @@ fn a_runnable_thread_beside_an_idle_cpu_is_throttled_also_while_others_run() {
 }
 
 #[test]
+fn a_thread_that_does_not_come_back_was_moved_and_not_throttled() {
+    // The CPU is idle behind it: that is nothing to the thread, which runs on another one.
+    let script = Script::new()
+        .switch(10.0, POLLER, LeftAs::Runnable, 400)
+        .switch(14.0, 400, LeftAs::Blocked, 0)
+        .switch(90.0, 0, LeftAs::Runnable, 200);
+    check(&script.blame(10.0, 30.0, Wanted::Run), &[(20.0, "migration to another CPU")]);
+    // Nor is what others do on the CPU that it has left.
+    let script = Script::new()
+        .switch(10.0, POLLER, LeftAs::Runnable, 400)
+        .switch(14.0, 400, LeftAs::Blocked, 200)
+        .span(20.0, 25.0, TIMER);
+    check(&script.blame(10.0, 30.0, Wanted::Run), &[(20.0, "migration to another CPU")]);
+    // A rival that keeps the CPU until then is to blame, whatever the CPU does later.
+    let script = Script::new().switch(10.0, POLLER, LeftAs::Runnable, 201).switch(50.0, 201, LeftAs::Blocked, 0);
+    check(&script.blame(10.0, 50.0, Wanted::Run), &[(40.0, "task rival, pid 201, real time 1")]);
+}
+
+#[test]
+fn a_wake_up_on_a_cpu_from_which_the_thread_was_moved_is_not_throttling() {
+    let script = Script::new()
+        .switch(10.0, POLLER, LeftAs::Runnable, 400)
+        .switch(14.0, 400, LeftAs::Blocked, 0)
+        .switch(90.0, 0, LeftAs::Runnable, POLLER);
+    check(&script.blame(50.0, 90.0, Wanted::Wake), &[(40.0, "exit from an idle state")]);
+}
+
+#[test]
 fn a_thread_that_waits_by_its_own_will_is_its_own_culprit() {
     let script = Script::new().switch(10.0, POLLER, LeftAs::Blocked, 0).switch(90.0, 0, LeftAs::Runnable, POLLER);
     check(&script.blame(10.0, 90.0, Wanted::Run), &[(80.0, "the thread's own system call")]);

@@ -26,6 +26,7 @@ pub(crate) fn task(pid: u32) -> KernelTask {
         POLLER => KernelTask::new(POLLER, "poller", 120),
         200 => KernelTask::new(200, "backup", 120),
         201 => KernelTask::new(201, "rival", 98),
+        400 => KernelTask::new(400, "migration/1", 0),
         300 => KernelTask::new(300, "kworker/1:2", 120),
         _ => KernelTask::new(pid, "other", 120),
     }
