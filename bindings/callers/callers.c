@@ -1,13 +1,14 @@
-// What calls from C cost: callers-c FILE CALLS [pointer]
+// Measures the cost of calls from C: callers-c FILE CALLS [pointer]
 //
-// FILE (8 KiB) is mapped; the first word of its first page is read, that of its second written, so that either first access maps its page. CALLS is the number of calls of each kind, in all. With `pointer`
-// every call goes through a pointer to its function, as it does from a program that loads the library at run time.
+// FILE (8 KiB) is mapped; the program reads the first word of its first page and writes that of its second, so each first access
+// maps a page. CALLS is the total number of calls of each kind. With `pointer` the program calls each function through a pointer,
+// as programs do that load the library at run time.
 //
-// Prints one JSON object. `first_ns` is the first call of its kind in this process, between two readings of clock_gettime (on Windows
-// of QueryPerformanceCounter, in its steps of 100 ns), whose own cost is in it: `stamp_ns`, the median of two readings with nothing
-// between them. `later_ns` are samples: `now`, `word_read` and `word_write` take less than a stamp, so one sample is a block of calls
-// between two stamps, divided by their number (`block`); of `delay_1us` one sample is one call between two readings of hs_now_ns.
-// Nothing is subtracted from any of them.
+// Prints one JSON object. `first_ns` is the first call of its kind in this process, between two readings of clock_gettime (on
+// Windows of QueryPerformanceCounter, in steps of 100 ns). It includes the cost of a reading: `stamp_ns`, the median of two
+// readings with nothing between them. `later_ns` are samples. `now`, `word_read` and `word_write` take less than a stamp, so one
+// sample is a block of calls between two stamps, divided by their number (`block`). For `delay_1us` one sample is one call
+// between two readings of hs_now_ns. No overhead is subtracted.
 #define _GNU_SOURCE
 #include <hairspring.h>
 #include <inttypes.h>
@@ -115,12 +116,12 @@ int main(int count, char **arguments)
     double *later_ns = malloc((size_t)calls * sizeof *later_ns);
     if (!later_ns)
         return 1;
-    memset(later_ns, 1, (size_t)calls * sizeof *later_ns); // So that no page of it is touched first in a measurement.
+    memset(later_ns, 1, (size_t)calls * sizeof *later_ns); // Touches each page now, so that no measurement includes a page fault.
     TRY(hs_calibrate(&timebase));
     TRY(hs_window_open(arguments[1], 1, &window));
     printf("{\"language\":\"%s\",\"stamp_ns\":%" PRId64, pointer ? "c_pointer" : LANGUAGE, stamp_cost_ns());
     if (pointer) {
-        // Volatile, so that the compiler cannot know where they point.
+        // Volatile, so that the compiler cannot resolve the pointers.
         int64_t (*volatile now)(const hs_timebase *) = hs_now_ns;
         int (*volatile delay)(const hs_timebase *, int64_t, hs_report *) = hs_delay_ns;
         int (*volatile read)(const hs_window *, size_t, uint32_t *) = hs_window_read_u32;

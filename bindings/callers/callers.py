@@ -1,11 +1,12 @@
-"""What calls from Python cost: callers.py FILE CALLS prints one JSON object.
+"""Measures the cost of calls from Python: callers.py FILE CALLS prints one JSON object.
 
-FILE (8 KiB) is mapped; the first word of its first page is read, that of its second written, so that either first access maps its page. CALLS is the number of calls of each kind, in all.
+FILE (8 KiB) is mapped; the program reads the first word of its first page and writes that of its second, so each first access maps a page.
+CALLS is the total number of calls of each kind.
 
-`first_ns` is the first call of its kind in this process, between two readings of time.monotonic_ns(), whose own cost is in it: `stamp_ns`,
-the median of two readings with nothing between them. `later_ns` are samples: `now`, `word_read` and `word_write` are cheaper than a stamp,
-so one sample is a block of calls in a loop between two stamps, divided by their number (`block`); of `delay_1us` one sample is one call
-between two readings of now_ns(). Nothing is subtracted from any of them.
+`first_ns` is the first call of its kind in this process, between two readings of time.monotonic_ns(). It includes the cost of a reading:
+`stamp_ns`, the median of two readings with nothing between them. `later_ns` are samples. `now`, `word_read` and `word_write` take less than
+a stamp, so one sample is a block of calls in a loop between two stamps, divided by their number (`block`). For `delay_1us` one sample is
+one call between two readings of now_ns(). No overhead is subtracted.
 """
 
 import json
@@ -39,7 +40,7 @@ def in_blocks(loop, calls, call, *arguments) -> dict:
     return {"block": BLOCK, "first_ns": first, "later_ns": [loop(call, *arguments) / BLOCK for _ in range(blocks)]}
 
 
-# A loop for each number of arguments, so that none is unpacked within it.
+# One loop for each number of arguments, so that no loop unpacks arguments.
 def loop_0(call) -> int:
     rounds = range(BLOCK)
     before = monotonic_ns()

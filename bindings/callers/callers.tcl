@@ -1,11 +1,11 @@
-# What calls from Tcl cost: callers.tcl FILE CALLS
+# Measures the cost of calls from Tcl: callers.tcl FILE CALLS
 #
-# FILE (4 bytes or more) is mapped, and its first word read and written. CALLS is the number of calls of each kind, in all.
+# FILE (4 bytes or more) is mapped, and its first word read and written. CALLS is the total number of calls of each kind.
 #
-# Prints one JSON object, as callers.c does. `first_ns` is the first call of its kind in this process, inside a span of a profile, whose
-# own two calls are in it: `stamp_ns`, the median of a span with nothing in it. `later_ns` are samples: of `now`, `word_read` and
-# `word_write` a block of calls, ten in each round of a compiled loop, between two stamps and divided by their number (`block`); of
-# `delay_1us` one call between two stamps. Nothing is subtracted from any of them.
+# Prints one JSON object, as callers.c does. `first_ns` is the first call of its kind in this process, inside a span of a profile.
+# It includes the cost of the span's two calls: `stamp_ns`, the median of an empty span. `later_ns` are samples. For `now`,
+# `word_read` and `word_write` a sample is a block of calls, ten in each round of a compiled loop, between two stamps and divided
+# by their number (`block`). For `delay_1us` it is one call between two stamps. No overhead is subtracted.
 package require hairspring
 
 if {$argc != 2 || ![string is integer -strict [lindex $argv 1]] || [lindex $argv 1] <= 0} {
@@ -14,7 +14,7 @@ if {$argc != 2 || ![string is integer -strict [lindex $argv 1]] || [lindex $argv
 }
 lassign $argv path calls
 
-# A procedure that makes one kind of call, `number` times between two stamps, and yields the nanoseconds of one.
+# Makes a procedure that does one kind of call `number` times between two stamps and returns the nanoseconds of one call.
 proc measuring {name number call} {
     if {$number == 1} {
         set body "set before \[\$timebase now_ns\]\n$call\n"

@@ -1,4 +1,4 @@
-//! Notes what the module is built from: compiler and flags. They stand in the conditions of every sheet.
+//! Records the compiler and flags of the build, which every sheet lists in its conditions.
 
 use std::env;
 use std::process::Command;

@@ -14,11 +14,11 @@ use crate::disks;
 use crate::findings::{Findings, check, refused, text};
 use crate::{kernel, shell};
 
-/// The card that a driver is attached to by hand, and the one that `comedi_test` has made for itself.
+/// The card that the test attaches a driver to, and the card that `comedi_test` creates.
 const PORT_CARD: &str = "/dev/comedi0";
 const WAVES: &str = "/dev/comedi1";
 const PORT_AT: i32 = 0x378;
-/// Of a recording of the waves: two seconds.
+/// Frames of a recording of the waves: two seconds.
 const FRAMES: u64 = 20_000;
 // Subdevices of comedi_parport.
 const DATA: u32 = 0;
@@ -36,10 +36,10 @@ fn open(subdevice: u32, outputs: Lines, safe: Lines) -> Result<Comedi, String> {
 pub(crate) fn digital(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u32 = 32;
     refused(open(DATA, Lines(0xff), Lines(0)), "a card without a driver", "comedi driver")?;
-    // Two drivers cannot have the same ports.
+    // Two drivers cannot use the same ports.
     shell::run("rmmod ppdev; rmmod parport_pc")?;
     kernel::attach(Path::new(PORT_CARD), "comedi_parport", PORT_AT).map_err(text)?;
-    // The data lines change direction together: one that is an output makes all of them outputs.
+    // The data lines change direction together: one output makes all of them outputs.
     let mut one = open(DATA, Lines(0b100), Lines(0))?;
     check(one.output_lines() == Lines(0xff), || format!("the outputs are {}", one.output_lines()))?;
     for lines in [Lines(0b100), Lines(0)] {
@@ -77,7 +77,7 @@ fn inputs(period: Nanos, frames: u64) -> Inputs {
     Inputs { subdevice: 0, channels: vec![0, 1], range: 0, period, frames: Some(Frames(frames)), buffer: None }
 }
 
-/// A sawtooth and a square wave, recorded and read back: every frame is there, in order, and what it must be.
+/// Records a sawtooth and a square wave and reads them back: every frame is present, in order, with the right values.
 pub(crate) fn recording(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let source = AnalogInput::open(Path::new(WAVES), &inputs(Nanos::from_micros(100), FRAMES)).map_err(text)?;
     let target = PathBuf::from("/tmp/waves");
@@ -87,7 +87,7 @@ pub(crate) fn recording(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     waves(&target, findings)
 }
 
-/// The same by the command.
+/// The same with the command `hairspring record`.
 pub(crate) fn command(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let target = PathBuf::from("/tmp/command");
     let card = format!("{}:{WAVES},2ch,10kS/s", AnalogCard::NAME);
@@ -108,7 +108,7 @@ pub(crate) fn command(_lab: &Lab, findings: &mut Findings) -> Result<(), String>
     waves(&target, findings)
 }
 
-/// What was recorded is whole, and the two waves that the card makes.
+/// The recording is complete, and its frames are the two waves of the card.
 fn waves(target: &Path, findings: &mut Findings) -> Result<(), String> {
     /// The waves repeat after 100 ms.
     const PERIOD: usize = 1_000;
@@ -120,7 +120,7 @@ fn waves(target: &Path, findings: &mut Findings) -> Result<(), String> {
     let (sawtooth, square) = (channel(0), channel(1));
     check(sawtooth.len() as u64 == FRAMES, || format!("{} frames", sawtooth.len()))?;
     for (name, wave) in [("sawtooth", &sawtooth), ("square", &square)] {
-        // A frame that is missing anywhere shifts what comes after it.
+        // A missing frame shifts all frames after it.
         let differs = (PERIOD..wave.len()).find(|at| wave[*at] != wave[*at - PERIOD]);
         check(differs.is_none(), || format!("the {name} does not repeat itself at frame {differs:?}"))?;
     }
@@ -138,7 +138,7 @@ fn waves(target: &Path, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// A buffer that nobody empties in time: the recording says that it is not whole, and has no hole in it.
+/// A buffer that is not emptied in time: the recording says that it is incomplete, and its frames have no gap.
 pub(crate) fn overflow(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     use hairspring_ring::End;
     use hairspring_ring::{Memory, ring};
@@ -171,7 +171,7 @@ pub(crate) fn overflow(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     Ok(())
 }
 
-/// Inputs that are not there.
+/// Inputs that do not exist.
 pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let open = |path: &str, inputs: &Inputs| AnalogInput::open(Path::new(path), inputs);
     let usual = inputs(Nanos::from_micros(100), 10);

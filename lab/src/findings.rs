@@ -1,14 +1,14 @@
-//! [`Findings`]: what a test found, as the host is told.
+//! [`Findings`]: the results of a test, as it sends them to the host.
 //!
-//! `exact` is what must be the same in every run on every machine: counts and verdicts. `measured` is what depends on the machine:
-//! times. `captured` is what the host must find in the file of the parallel port, in order.
+//! `exact` holds values that must be the same in every run on every machine: counts and verdicts. `measured` holds times, which
+//! depend on the machine. `captured` holds the bytes that the host must find in the file of the parallel port, in order.
 
 use std::time::Duration;
 
 use hairspring_time::Nanos;
 use serde_json::{Map, Value, json};
 
-/// What a test found.
+/// The results of a test.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     exact: Map<String, Value>,
@@ -18,7 +18,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// What must always be so.
+    /// A value that must be the same in every run.
     pub(crate) fn exact(&mut self, name: &str, value: impl Into<Value>) {
         self.exact.insert(name.to_owned(), value.into());
     }
@@ -37,27 +37,27 @@ impl Findings {
         self.measured.insert(name.to_owned(), spread);
     }
 
-    /// What may differ from run to run, in words.
+    /// A text that may differ from run to run.
     pub(crate) fn note(&mut self, name: &str, text: String) {
         self.measured.insert(name.to_owned(), text.into());
     }
 
-    /// One more byte that the parallel port must have taken.
+    /// The next byte that the host must find in the file of the parallel port.
     pub(crate) fn captured(&mut self, byte: u8) {
         self.captured.push(byte);
     }
 
-    /// The sheet that was taken, for the host.
+    /// The sheet, for the host.
     pub(crate) fn sheet(&mut self, sheet: Value) {
         self.sheet = Some(sheet);
     }
 
-    /// The sheet goes on a line of its own.
+    /// The sheet goes into a separate line.
     pub(crate) fn take_sheet(&mut self) -> Option<Value> {
         self.sheet.take()
     }
 
-    /// The line for the host.
+    /// The JSON line for the host.
     pub(crate) fn line(&self, name: &str, ended: &Result<(), String>, took: Duration) -> Value {
         json!({
             "test": name,
@@ -76,7 +76,7 @@ pub(crate) fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), Str
     if holds { Ok(()) } else { Err(why()) }
 }
 
-/// The text of an error, which must have this in it.
+/// Requires an error whose text contains the hint; returns the text.
 pub(crate) fn refused<T>(result: Result<T, impl std::fmt::Display>, what: &str, hint: &str) -> Result<(), String> {
     match result {
         Ok(_) => Err(format!("{what} was not refused")),

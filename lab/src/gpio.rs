@@ -1,5 +1,5 @@
-//! Lines of a GPIO chip: the PL061 of QEMU's board, whose outputs 4 and 5 the host leads to inputs: 4 to 0 and 1 (in this order), 5 to 2. The
-//! host notes each change of an output, and compares.
+//! Lines of a GPIO chip: the PL061 of QEMU's board, whose outputs 4 and 5 the host connects with inputs: 4 with 0 and 1 (in this
+//! order), 5 with 2. The host records each change of an output, and compares.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -30,15 +30,15 @@ fn next(edges: &mut GpioEdges) -> Result<GpioEdge, String> {
     edges.next(PATIENCE).map_err(text)?.ok_or_else(|| "an edge did not come".to_owned())
 }
 
-/// What the host must note when an output changes.
+/// The changes of outputs that the host must record.
 fn noted(findings: &mut Findings, line: u8, is_high: bool) {
     findings.captured(line << 1 | u8::from(is_high));
 }
 
-/// Patterns on the outputs, each change of which the host sees, and what comes back on the inputs.
+/// Writes patterns to the outputs. The host sees each change, and the inputs follow.
 pub(crate) fn lines(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const OUTPUTS: [u8; 3] = [4, 6, 7];
-    // The order of the device's lines is that of the list.
+    // The lines of the device have the order of the list.
     let mut device = open(&OUTPUTS.map(u32::from), &[1, 0])?;
     device.init().map_err(text)?;
     let mut before = 0;
@@ -58,7 +58,7 @@ pub(crate) fn lines(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
             device.borrow_mut().read().is_ok_and(|read| read == expected)
         })?;
     }
-    // A mask leaves the others as they are.
+    // Lines outside the mask keep their levels.
     device.write(Lines(0b100), Lines(u32::MAX)).map_err(text)?;
     noted(findings, 7, true);
     device.make_safe().map_err(text)?;
@@ -67,7 +67,7 @@ pub(crate) fn lines(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// Each edge comes once, in order, with a stamp of the kernel's from when it happened.
+/// Each edge arrives once, in order, with the kernel's time stamp.
 pub(crate) fn edges(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u32 = 100;
     let (mut device, mut edges) = (open(&[4], &[])?, watch(0, 0)?);
@@ -95,7 +95,7 @@ pub(crate) fn edges(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// Edges that nobody reads in time are thrown away by the kernel, and counted: none is missing from the account.
+/// The kernel discards edges that are not read in time; the source counts them, so that kept and lost edges add up.
 pub(crate) fn overflow(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u32 = 40;
     const KEPT: u32 = 4;
@@ -104,7 +104,7 @@ pub(crate) fn overflow(_lab: &Lab, findings: &mut Findings) -> Result<(), String
         let rising = number % 2 == 1;
         device.write(Lines(1), Lines(u32::from(rising))).map_err(text)?;
         noted(findings, 4, rising);
-        // The host sets this line behind the other one.
+        // The host sets this line after the other one.
         next(&mut read)?;
     }
     let (mut kept, mut last) = (0_u64, 0);
@@ -135,7 +135,7 @@ pub(crate) fn unit(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let action = move |activation: &mut Activation<'_, '_, Host>| {
         is_high = !is_high;
         activation.device(|device| device.write(Lines(1), Lines(u32::from(is_high))))?;
-        // The other side may have given up.
+        // The receiver may have given up.
         let _ = tell.send(activation.event().sequence);
         Ok(())
     };
@@ -144,7 +144,7 @@ pub(crate) fn unit(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let mut raised = Vec::with_capacity(COUNT as usize);
     let ran = units::ran(unit, log, &stop, &served, |wait| {
         for number in 1..=COUNT {
-            // So that the unit sleeps.
+            // Gives the unit time to fall asleep.
             std::thread::sleep(std::time::Duration::from_millis(1));
             raised.push(lab.timebase.now());
             raiser.write(Lines(1), Lines(1)).map_err(text)?;
@@ -159,7 +159,7 @@ pub(crate) fn unit(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     units::judge(&ran, &raised, Stamped::Kernel, true, findings)
 }
 
-/// Lines that cannot be had.
+/// Lines that are in use or do not exist are refused.
 pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let (taken, watched) = (open(&[4], &[])?, watch(0, 0)?);
     refused(open(&[4], &[]), "an output in use", "somebody else uses it")?;
@@ -169,13 +169,13 @@ pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     let none = Gpio::open(Path::new("/dev/gpiochip9"), &[0], &[], Lines(0));
     refused(none, "a chip that is not there", "No such file")?;
     drop((taken, watched));
-    // Given back, so they can be had again.
+    // Once released, the lines can be opened again.
     open(&[4], &[0])?;
     findings.exact("refusals", 5);
     Ok(())
 }
 
-/// A chip that goes while its lines are used.
+/// A chip that is removed while its lines are in use.
 pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const DRIVER: &str = "/sys/bus/amba/drivers/pl061_gpio";
     let (mut device, mut edges) = (open(&[4], &[1])?, watch(0, 0)?);
@@ -186,7 +186,7 @@ pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String
     let mut source = Interrupts::new(InterruptLine::Gpio(watch(2, 0)?, None), "line 2", &lab.timebase, &stop);
     let waited = std::thread::scope(|scope| {
         let waiting = scope.spawn(move || source.wait());
-        // So that it sleeps.
+        // Gives the thread time to fall asleep.
         std::thread::sleep(std::time::Duration::from_millis(20));
         let unplugged = shell::write(format!("{DRIVER}/unbind"), chip);
         unplugged.map(|()| waiting.join())

@@ -1,5 +1,5 @@
-//! Calls of the kernel that need structures of C: the device mapper's, which makes disks that fail; comedi's, which attaches a driver; a
-//! page of memory with its physical address.
+//! System calls that need structures of C: the device mapper makes disks that fail, comedi attaches a driver, and a page of
+//! memory is locked at its physical address.
 
 #![expect(unsafe_code, reason = "ioctl, mmap and mlock")]
 
@@ -20,7 +20,7 @@ const NAME_AT: usize = 48;
 const CREATE: u8 = 3;
 const SUSPEND: u8 = 6;
 const LOAD: u8 = 9;
-/// Flags: suspend; without waiting for what is under way, or for the file system.
+/// Flags: suspend, without waiting for pending I/O or for the file system.
 const SUSPENDED: u32 = 1 << 1;
 const SKIP_LOCK: u32 = 1 << 10;
 const NO_FLUSH: u32 = 1 << 11;
@@ -41,7 +41,7 @@ impl Mapped {
         Ok(mapped)
     }
 
-    /// Replaces what stands behind it, while it is used. What is under way goes to the new one.
+    /// Replaces the target while the disk is in use. Pending I/O goes to the new target.
     pub(crate) fn replace(&self, sectors: u64, target: &str, parameters: &str) -> io::Result<()> {
         self.call(LOAD, 0, Some((sectors, target, parameters)))?;
         self.call(SUSPEND, SUSPENDED | SKIP_LOCK | NO_FLUSH, None)?;
@@ -95,7 +95,7 @@ pub(crate) fn attach(card: &Path, driver: &str, port: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sets modem control lines of a terminal beside whoever else has it open.
+/// Sets modem control lines of a terminal that others may have open.
 pub(crate) fn modem_set(port: &Path, lines: libc::c_int) -> io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(port)?;
     // SAFETY: the kernel reads one number, which lives until the call returns.
@@ -103,7 +103,7 @@ pub(crate) fn modem_set(port: &Path, lines: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A page of memory that stays where it is.
+/// A locked page of memory, whose physical address does not change.
 pub(crate) struct FixedPage {
     address: NonNull<u32>,
     physical: u64,
@@ -112,7 +112,7 @@ pub(crate) struct FixedPage {
 const PAGE: usize = 4096;
 
 impl FixedPage {
-    /// Gets one, and asks where it lies.
+    /// Locks a page, and asks the kernel for its physical address.
     pub(crate) fn new() -> io::Result<Self> {
         let (access, flags) = (
             libc::PROT_READ | libc::PROT_WRITE,
@@ -129,12 +129,12 @@ impl FixedPage {
         File::open("/proc/self/pagemap")?.read_exact_at(&mut entry, (address as usize / PAGE * 8) as u64)?;
         let frame = u64::from_ne_bytes(entry) & ((1 << 55) - 1);
         if frame == 0 {
-            return Err(io::Error::other("the kernel does not tell where a page lies"));
+            return Err(io::Error::other("the kernel does not tell the physical address of a page"));
         }
         Ok(Self { address: words, physical: frame * PAGE as u64 })
     }
 
-    /// Where a device finds it.
+    /// The physical address, for a device.
     pub(crate) fn physical(&self) -> u64 {
         self.physical
     }

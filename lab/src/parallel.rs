@@ -1,4 +1,4 @@
-//! The parallel port of the PC, of which QEMU writes each byte that is strobed into a file of the host.
+//! The parallel port of the PC. QEMU writes each strobed byte into a file on the host.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::findings::{Findings, check, refused, text};
 
 pub(crate) const PORT: &str = "/dev/parport0";
 const DATA: Lines = Lines(0xff);
-/// nStrobe. What takes data takes them when it goes down.
+/// nStrobe. The receiver takes the data at its falling edge.
 const STROBE: Lines = Lines(0x100);
 /// nInit high: the printer is not being reset.
 pub(crate) const SAFE: Lines = Lines(0x400);
@@ -21,10 +21,10 @@ fn open() -> Result<Parport, String> {
     Parport::open(Path::new(PORT), SAFE).map_err(text)
 }
 
-/// No pulse is shorter than asked, and the other side takes each exactly once, with the data that were there.
+/// No pulse is shorter than requested, and the receiver takes each byte exactly once, with the right data.
 pub(crate) fn pulses(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let mut port = open()?;
-    // The safe state strobes once: the line was high.
+    // The safe state strobes once, because the line was high before.
     findings.captured(0);
     let mut over = Vec::new();
     for number in 0..PULSES {
@@ -41,12 +41,12 @@ pub(crate) fn pulses(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// Each strobe is acknowledged with an interrupt, which is counted.
+/// Each strobe raises one interrupt, and the test counts them.
 pub(crate) fn interrupts(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u32 = 20;
     let mut port = open()?;
     findings.captured(0);
-    // Whatever came before.
+    // Discards earlier interrupts.
     port.wait_interrupt(Nanos::from_millis(100)).map_err(text)?;
     port.read().map_err(text)?;
     let quiet = port.wait_interrupt(Nanos::from_millis(20)).map_err(text)?;
@@ -56,7 +56,7 @@ pub(crate) fn interrupts(_lab: &Lab, findings: &mut Findings) -> Result<(), Stri
         port.write(DATA, Lines(byte)).map_err(text)?;
         port.write(STROBE, STROBE).map_err(text)?;
         came += port.wait_interrupt(Nanos::from_secs(5)).map_err(text)?;
-        // QEMU's port takes its interrupt back when the status is read.
+        // QEMU's port clears its interrupt when the status is read.
         port.read().map_err(text)?;
         port.write(STROBE, Lines(0)).map_err(text)?;
         findings.captured(byte as u8);
@@ -65,7 +65,7 @@ pub(crate) fn interrupts(_lab: &Lab, findings: &mut Findings) -> Result<(), Stri
     check(came == COUNT, || format!("{came} interrupts for {COUNT} strobes"))
 }
 
-/// A port in use, and one that is not there.
+/// Refuses a port in use, and one that does not exist.
 pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let first = open()?;
     findings.captured(0);
@@ -73,9 +73,9 @@ pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     drop(first);
     refused(Parport::open(Path::new("/dev/parport7"), SAFE), "a port that is not there", "No such file")?;
     refused(Parport::open(Path::new("/init"), SAFE), "a file", "no character device")?;
-    // Who only listens strobes nothing.
+    // A reader does not strobe.
     drop(Parport::listen(Path::new(PORT)).map_err(text)?);
-    // Given back, so it can be had again.
+    // Once released, the port can be opened again.
     open()?;
     findings.captured(0);
     findings.exact("refusals", 3);

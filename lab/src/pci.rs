@@ -1,4 +1,4 @@
-//! QEMU's `edu` card: registers, a computer of factorials, DMA, and an interrupt.
+//! QEMU's `edu` card: registers, computation of factorials, DMA, and an interrupt.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
@@ -15,7 +15,7 @@ use crate::kernel::FixedPage;
 use crate::shell;
 
 const NUMBERS: (&str, &str) = ("0x1234", "0x11e8");
-// Registers, by QEMU's description of the card.
+// Registers, from QEMU's description of the card.
 const IDENTITY: usize = 0x00;
 const INVERTER: usize = 0x04;
 const FACTORIAL: usize = 0x08;
@@ -27,15 +27,15 @@ const DMA_SOURCE: usize = 0x80;
 const DMA_TARGET: usize = 0x88;
 const DMA_COUNT: usize = 0x90;
 const DMA_COMMAND: usize = 0x98;
-/// Where the card's own memory begins, for its DMA.
+/// The address of the card's own memory, for its DMA.
 const BUFFER: u32 = 0x40000;
 const COMPUTING: u32 = 1;
 const TO_CARD: u32 = 0b01;
 const FROM_CARD: u32 = 0b11;
-/// The card works asynchronously; QEMU's DMA takes 100 ms.
+/// Time limit of a command: the card works asynchronously, and QEMU's DMA takes 100 ms.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The card's address, as sysfs has it.
+/// The card's address in sysfs.
 pub(crate) fn card() -> Result<String, String> {
     for folder in shell::list("/sys/bus/pci/devices")? {
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default().trim().to_owned();
@@ -62,7 +62,7 @@ fn wait_while(window: &PciWindow, register: usize, bit: u32) -> Result<(), Strin
     Ok(())
 }
 
-/// Words are read and written one at a time, and what an access costs.
+/// Reads and writes single words, and measures the cost of an access.
 pub(crate) fn words(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: usize = 2000;
     let window = window()?;
@@ -78,7 +78,7 @@ pub(crate) fn words(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
         writes.push(lab.timebase.nanos(between.since(begun)));
         reads.push(lab.timebase.nanos(ended.since(between)));
     }
-    // All ones is a value like any other while the card is there.
+    // All ones is an ordinary value while the card is present.
     window.write(INVERTER, 0).map_err(text)?;
     check(window.read(INVERTER) == Ok(u32::MAX), || "a word of all ones was taken for a card that is gone".to_owned())?;
     findings.exact("accesses", 2 * COUNT);
@@ -94,7 +94,7 @@ pub(crate) fn words(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     refused(PciWindow::open(&card, 5), "a window that the card has not", "No such file")
 }
 
-/// The card computes.
+/// The card computes factorials.
 pub(crate) fn factorial(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let window = window()?;
     for (number, expected) in [(1, 1), (5, 120), (10, 3_628_800), (12, 479_001_600)] {
@@ -132,7 +132,7 @@ pub(crate) fn dma(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     check(wrong == 0, || format!("{wrong} of {WORDS} words came back wrong"))
 }
 
-/// Lets the card reach the memory.
+/// Allows the card to access memory.
 fn master(card: &str) -> Result<(), String> {
     let path = Path::new("/sys/bus/pci/devices").join(card).join("config");
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(text)?;
@@ -142,7 +142,7 @@ fn master(card: &str) -> Result<(), String> {
     file.write_all_at(&command, 4).map_err(text)
 }
 
-/// The file of the card's interrupt, once the driver has it.
+/// The file of the card's interrupt, once the driver is bound.
 pub(crate) fn interrupt(card: &str) -> Result<PciInterrupt, String> {
     let uio = PathBuf::from("/dev/uio0");
     if !uio.exists() {
@@ -152,7 +152,7 @@ pub(crate) fn interrupt(card: &str) -> Result<PciInterrupt, String> {
     PciInterrupt::open(&uio, card).map_err(text)
 }
 
-/// From the store that raises the interrupt to the thread that waits for it. None is lost, none doubled.
+/// Measures the time from the store that raises an interrupt to the waiting thread. No interrupt is lost or doubled.
 pub(crate) fn interrupts(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: usize = 200;
     let card = card()?;
@@ -173,14 +173,14 @@ pub(crate) fn interrupts(lab: &Lab, findings: &mut Findings) -> Result<(), Strin
                 window.write(INTERRUPT_ACKNOWLEDGE, status).map_err(text)?;
                 interrupt.enable().map_err(text)?;
                 woken.push((stamp, status));
-                // The other side may have given up.
+                // The receiver may have given up.
                 let _ = tell.send(());
             }
             Ok::<_, String>(woken)
         });
         let mut raised = Vec::with_capacity(COUNT);
         for number in 0..COUNT {
-            // So that the handler sleeps.
+            // Gives the handler time to fall asleep.
             std::thread::sleep(Duration::from_millis(1));
             raised.push(lab.timebase.stamp_ordered());
             raising.write(INTERRUPT_RAISE, number as u32 + 1).map_err(text)?;
@@ -212,7 +212,7 @@ fn slot(card: &str) -> Result<PathBuf, String> {
     Err(format!("the card {card} has no slot that can be switched off"))
 }
 
-/// A card that is removed while it is used is an error at its lines, its words and its interrupt, and no end of the process.
+/// Removing a card in use gives errors at its lines, words and interrupt, and does not kill the process.
 pub(crate) fn unplugged(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let card = card()?;
     let window = window()?;
@@ -224,7 +224,7 @@ pub(crate) fn unplugged(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
         let waiter = scope.spawn(move || interrupt.wait(Nanos::from_secs(10)));
         let remover = scope.spawn(move || {
             std::thread::sleep(Duration::from_millis(200));
-            // Power off: the card leaves the bus, as one that is pulled out.
+            // Power off: the card leaves the bus, as if pulled out.
             shell::write(slot, "0")
         });
         let begun = Instant::now();
@@ -240,7 +240,7 @@ pub(crate) fn unplugged(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     })?;
     refused(ended, "a card that was removed", "gone or unplugged")?;
     refused(waited, "the interrupt of a card that was removed", "gone or unplugged")?;
-    // Nobody has asked this one yet; the lines know already.
+    // This window has not been accessed yet; the lines have seen the removal already.
     refused(window.read(IDENTITY), "another window of it", "gone or unplugged")?;
     refused(lines.make_safe(), "its safe state", "gone or unplugged")?;
     refused(written.make_safe(), "the safe state of lines that were only written", "gone or unplugged")?;

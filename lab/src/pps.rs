@@ -1,5 +1,5 @@
-//! Pulses of a clock, as the kernel's `pps_parport` stamps them: each is an interrupt of the parallel port. QEMU's raises one whenever it
-//! is told that a strobe is over, which is done past the driver that has the port.
+//! Pulses of a clock, stamped by the kernel's `pps_parport`: each is an interrupt of the parallel port. QEMU's port raises one at
+//! the end of each strobe. The test strobes through I/O ports, bypassing the driver that owns the port.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,10 +17,10 @@ use crate::shell;
 use crate::units::Registers;
 
 const PULSES: &str = "/dev/pps0";
-/// Time and number of the last pulse, as the kernel tells anybody: `1577836800.000000000#7`.
+/// Time and number of the last pulse, as sysfs shows them: `1577836800.000000000#7`.
 const LAST: &str = "/sys/class/pps/pps0/assert";
 
-/// Who gives the pulses.
+/// Gives the pulses.
 struct Clock(Registers);
 
 impl Clock {
@@ -30,13 +30,13 @@ impl Clock {
         Ok(Self(registers))
     }
 
-    /// One pulse; when it was given. Comes back when the kernel has counted it.
+    /// Gives one pulse and returns its time, once the kernel has counted it.
     fn pulse(&self, lab: &Lab) -> Result<Instant, String> {
         let before = counted()?;
         let at = lab.timebase.now();
         self.0.write(Registers::CONTROL, self.0.strobed & !Registers::STROBE)?;
         shell::wait_until("a pulse was not counted", || counted().is_ok_and(|count| count == before + 1))?;
-        // QEMU's port takes its interrupt back.
+        // Clears the interrupt of QEMU's port.
         self.0.read(Registers::STATUS).map_err(text)?;
         Ok(at)
     }
@@ -47,29 +47,29 @@ fn counted() -> Result<u32, String> {
     last.trim().rsplit_once('#').and_then(|(_, number)| number.parse().ok()).ok_or(format!("the last pulse is {last}"))
 }
 
-/// Each pulse is one event with the kernel's stamp; pulses that nobody waited for are counted as missed; a stop is seen.
+/// Each pulse is one event with the kernel's stamp; pulses without a waiter are counted as missed; a stop ends the wait.
 pub(crate) fn pulses(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u64 = 20;
     let stop = Stop::new().map_err(text)?;
     let open = |path: &str| Pps::open(Path::new(path), &lab.timebase, &stop);
     refused(open(PULSES), "a source without a driver", "load the driver that stamps the pulses")?;
     refused(open("/dev/parport0"), "a port", "load the driver that stamps the pulses")?;
-    // The driver takes the port before it has a place for pulses, and QEMU interrupts whoever takes it while interrupts are allowed:
-    // the kernel would die of it.
+    // The driver claims the port before it can store pulses, and QEMU interrupts at each claim while interrupts are allowed,
+    // which would crash the kernel.
     let registers = Registers::open()?;
     registers.write(Registers::CONTROL, registers.strobed & !(Registers::STROBE | Registers::ALLOW))?;
     registers.read(Registers::STATUS).map_err(text)?;
     shell::run("insmod /modules/pps_parport.ko clear_wait=0")?;
     shell::wait_for(PULSES)?;
     let clock = Clock::new()?;
-    // What came before it was opened is none of its events.
+    // Pulses from before the opening are not events of this source.
     clock.pulse(lab)?;
     let (mut source, mut other) = (open(PULSES).map_err(text)?, open(PULSES).map_err(text)?);
     let (mut to_stamp, mut to_wake) = (Vec::new(), Vec::new());
     for number in 1..=COUNT {
         let (waiting, given) = std::thread::scope(|scope| {
             let waiting = scope.spawn(|| source.wait());
-            // So that it sleeps.
+            // Gives the thread time to fall asleep.
             std::thread::sleep(Duration::from_millis(2));
             let given = clock.pulse(lab);
             (waiting.join(), given)
@@ -84,11 +84,11 @@ pub(crate) fn pulses(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
         to_stamp.push(stamp);
         to_wake.push(wake);
     }
-    // Two clocks that the kernel keeps in step lie between the two: not to the nanosecond, but never by a millisecond.
+    // The two stamps come from two clocks that the kernel synchronizes to less than a millisecond.
     let early = to_stamp.iter().filter(|span| **span < Nanos::from_millis(-1)).count();
     check(early == 0, || format!("{early} pulses were stamped before they were given: {to_stamp:?}"))?;
     let all = other.wait().map_err(text)?.ok_or("it ended")?;
-    check((all.sequence, all.missed) == (COUNT, COUNT - 1), || format!("who did not wait: {all:?}"))?;
+    check((all.sequence, all.missed) == (COUNT, COUNT - 1), || format!("without a waiter: {all:?}"))?;
     let stopped = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| source.wait());
         std::thread::sleep(Duration::from_millis(20));
@@ -104,7 +104,7 @@ pub(crate) fn pulses(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// The sheet has figures of the reaction to pulses where there are some.
+/// The sheet has figures for the reaction to pulses if a source of pulses exists.
 pub(crate) fn sheet(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let clock = Clock::new()?;
     let (done, said) = (AtomicBool::new(false), |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned());
@@ -130,7 +130,7 @@ pub(crate) fn sheet(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     check(figures(&sheet).len() == 5, || format!("the figures are {:?}", figures(&sheet)))
 }
 
-/// The rows of the source that have a figure of some pulses.
+/// The rows of the source that have figures.
 fn figures(sheet: &Value) -> Vec<String> {
     match sheet {
         Value::Object(object) => {
@@ -146,16 +146,16 @@ fn figures(sheet: &Value) -> Vec<String> {
     }
 }
 
-/// A device that goes while a thread waits for it is an error that says so.
+/// Removing a device while a thread waits for it gives an error that says so.
 pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let stop = Stop::new().map_err(text)?;
     let mut source = Pps::open(Path::new(PULSES), &lab.timebase, &stop).map_err(text)?;
     let port = shell::list("/sys/bus/pnp/drivers/parport_pc")?;
     let port = port.iter().filter_map(|path| path.file_name()?.to_str()).find(|name| name.contains(':'));
-    let port = port.ok_or("the port is no device of its own")?;
+    let port = port.ok_or("the port is not a separate device")?;
     let waited = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            // QEMU's port interrupts once more when interrupts are forbidden.
+            // QEMU's port raises one more interrupt when interrupts are disabled.
             let mut more = 2;
             loop {
                 more -= 1;

@@ -17,10 +17,10 @@ const RTS: Lines = Lines(0b10);
 const CTS: Lines = Lines(0b0001);
 const DSR: Lines = Lines(0b0010);
 
-/// The inputs that the port's own loop connects with outputs of ours. Its DCD is connected with what lets the port interrupt.
+/// The inputs that the port's loopback connects with outputs. It also connects DCD with the line that enables interrupts.
 const LOOPED: Lines = Lines(0b0111);
 
-/// Each output arrives at its input and at no other: the port's own loop connects DTR with DSR and RTS with CTS.
+/// Each output reaches its input and no other: the port's loopback connects DTR with DSR and RTS with CTS.
 pub(crate) fn lines(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let mut port = Serial::open(Path::new(PORT), Lines(0)).map_err(text)?;
     loop_back(PORT)?;
@@ -32,7 +32,7 @@ pub(crate) fn lines(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
         check(read == expected, || format!("outputs {outputs} were read as {read}, not as {expected}"))?;
     }
     port.write(Lines(0b11), DTR).map_err(text)?;
-    // Only what is in the mask changes.
+    // Only lines in the mask change.
     port.write(RTS, Lines(u32::MAX)).map_err(text)?;
     check(port.read().is_ok_and(|read| read.0 & LOOPED.0 == 0b11), || {
         "a write changed a line that was not in its mask".to_owned()
@@ -48,7 +48,7 @@ pub(crate) fn lines(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     port.make_safe().map_err(text)?;
     check(port.read().is_ok_and(|read| read.0 & LOOPED.0 == 0), || "the safe state is not there".to_owned())?;
     drop(port);
-    // The safe state outlasts the port that is closed.
+    // The safe state remains after the port is closed.
     for (safe, dtr, rts) in [(DTR, true, false), (Lines(0), false, false), (Lines(0b11), true, true)] {
         drop(Serial::open(Path::new(PORT), safe).map_err(text)?);
         let ports = std::fs::read_to_string("/proc/tty/driver/serial").map_err(text)?;
@@ -60,7 +60,7 @@ pub(crate) fn lines(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     refused(Serial::open(Path::new("/dev/null"), Lines(0)), "no port", "serial:/dev/ttyS0")
 }
 
-/// A port that goes in the middle of a train is an error that says so.
+/// Removing a port in the middle of a pulse train gives an error that says so.
 pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let mut port = Serial::open(Path::new(PORT), Lines(0)).map_err(text)?;
     let device = std::fs::read_link("/sys/class/tty/ttyS1/device").map_err(text)?;
@@ -79,7 +79,7 @@ pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String
     refused(train, "a train on a port that was unplugged", "gone or unplugged")
 }
 
-/// Sets the port's loop, which Linux has as one more modem control line.
+/// Sets the port's loopback, which Linux offers as one more modem control line.
 fn loop_back(port: &str) -> Result<(), String> {
     const LOOP: libc::c_int = 0x8000;
     crate::kernel::modem_set(Path::new(port), LOOP).map_err(|error| format!("failed to loop {port} back: {error}"))

@@ -1,4 +1,5 @@
-//! The timing data sheet of the virtual machine, which the first program (`lab/init`) has had the command take before it loaded any driver.
+//! The timing data sheet of the virtual machine, which the first program (`lab/init`) takes with the command before it loads any
+//! driver.
 
 use std::fs::read_to_string;
 
@@ -11,7 +12,7 @@ const SHEET: &str = "/tmp/sheet.json";
 const SAID: &str = "/tmp/sheet.said";
 const STATUS: &str = "/tmp/sheet.status";
 
-/// It was taken, and it is JSON. Whether it is a sheet is for the host to say.
+/// The sheet exists and is JSON. The host checks its contents.
 pub(crate) fn quick(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let read = |path: &str| read_to_string(path).map_err(|error| format!("failed to read {path}: {error}"));
     let (status, said) = (read(STATUS)?, read(SAID)?);

@@ -1,13 +1,13 @@
-//! What the tests have the machine's shell do: modules, mounts, files of the kernel.
+//! Shell commands of the tests: modules, mounts, files of the kernel.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long a file of the kernel may take to appear or to go.
+/// How long a file of the kernel may take to appear or to disappear.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Runs a script that must succeed; what it said.
+/// Runs a script that must succeed, and returns its output.
 pub(crate) fn run(script: &str) -> Result<String, String> {
     let output = Command::new("/bin/sh").args(["-ec", script]).output();
     let output = output.map_err(|error| format!("failed to start the shell: {error}"))?;
@@ -15,13 +15,13 @@ pub(crate) fn run(script: &str) -> Result<String, String> {
     if output.status.success() { Ok(said) } else { Err(format!("'{script}' ended with {}: {said}", output.status)) }
 }
 
-/// Writes into a file of the kernel.
+/// Writes to a file of the kernel.
 pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> Result<(), String> {
     let path = path.as_ref();
     std::fs::write(path, text).map_err(|error| format!("failed to write '{text}' to {}: {error}", path.display()))
 }
 
-/// Waits until a file is there.
+/// Waits until a file exists.
 pub(crate) fn wait_for(path: &str) -> Result<(), String> {
     wait_until(&format!("{path} did not appear"), || Path::new(path).exists())
 }

@@ -1,7 +1,7 @@
 //! A [`SchedulingUnit`] whose events are interrupts of real drivers: from the card's line to the action that serves it.
 //!
-//! Each interrupt must become one activation: none may be lost, none doubled, and the account must hold. Whoever raises them is
-//! another thread, which waits for each to be served, so that two never merge on the way.
+//! Each interrupt must become one activation: none may be lost or doubled, and the counts must add up. Another thread raises the
+//! interrupts and waits until each is served, so that two never merge.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
@@ -19,22 +19,22 @@ use crate::Lab;
 use crate::findings::{Findings, check, text};
 use crate::{parallel, pci, shell};
 
-/// How long an activation may keep its raiser waiting.
+/// How long an activation may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// So long nothing may come when nothing was raised.
+/// How long the test checks that no interrupt arrives unless one is raised.
 const QUIET: Duration = Duration::from_millis(20);
-/// A driver's count has no time in it: the event is stamped when the thread has it.
+/// The driver only counts interrupts: the thread stamps the event when it wakes up.
 const BY_WAKE: Stamped = Stamped::Wake;
 /// Room for the stages of all activations.
 pub(crate) const RING: usize = 1024;
 
-/// What a unit has left behind when it has ended.
+/// Results of a unit.
 pub(crate) struct Ran {
     counts: Counts,
     stages: Vec<Stages>,
 }
 
-/// Runs a unit in a thread of its own until `raise` is done, which gets the numbers of the activations as they are served.
+/// Runs a unit in its own thread until `raise` returns; `raise` receives the number of each activation when it is served.
 pub(crate) fn ran<'a, 'd>(
     mut unit: SchedulingUnit<'a, 'd, Host>,
     log: StageLog,
@@ -50,18 +50,18 @@ pub(crate) fn ran<'a, 'd>(
             Err(_) => Err(format!("interrupt {number} released nothing")),
         };
         let raised = raise(&wait);
-        // So that one too many comes before the end.
+        // Gives a surplus interrupt time to arrive before the end.
         std::thread::sleep(QUIET);
         stop.set();
         let ended = thread.join().map_err(|_| "the unit panicked".to_owned())?;
-        // Why the unit failed says more than that nobody answered.
+        // The unit's own error says more than a missing answer.
         let counts = ended.map_err(text)?;
         raised?;
         Ok(Ran { counts, stages: log.collect() })
     })
 }
 
-/// Every interrupt was acted upon, in order, and each activation went through its stages in theirs.
+/// Every interrupt led to one action, in order, and each activation passed its stages in order.
 pub(crate) fn judge(
     ran: &Ran,
     raised: &[Instant],
@@ -71,7 +71,7 @@ pub(crate) fn judge(
 ) -> Result<(), String> {
     let (count, Ran { counts, stages }) = (raised.len() as u64, ran);
     check(counts.holds(), || format!("the account does not hold: {counts:?}"))?;
-    // Who raises the next one may be faster than the end of an action.
+    // The next interrupt may come before the end of an action.
     let overrun = counts.overrun;
     let expected = Counts { events: count, activations: count, overrun, ..Counts::default() };
     check(*counts == expected, || format!("{count} were raised: {counts:?}"))?;
@@ -100,8 +100,8 @@ pub(crate) fn judge(
     Ok(())
 }
 
-/// Interrupts of the card, which the action serves through a device that has a lock. Every other one is raised by the action itself,
-/// behind its acknowledgement: the card asks for it while it is forbidden, and it must come when it is allowed again.
+/// Interrupts of the card, which the action serves through a device with a lock. The action itself raises every other interrupt,
+/// after its acknowledgement and while interrupts are masked; it must arrive once they are unmasked.
 pub(crate) fn uio(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u32 = 200;
     let card = pci::card()?;
@@ -125,7 +125,7 @@ pub(crate) fn uio(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
             let said = format!("activation {sequence} found the status {status}");
             return Err(DeviceError { attempted: "serve the card".to_owned(), said, remedy: "look at the source" });
         }
-        // The other side may have given up.
+        // The receiver may have given up.
         let _ = tell.send(sequence);
         if sequence % 2 == 1 {
             let _ = tell_raised.send(activation.timebase().now());
@@ -137,7 +137,7 @@ pub(crate) fn uio(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let mut raised = Vec::with_capacity(COUNT as usize);
     let ran = ran(unit, log, &stop, &served, |wait| {
         for number in (1..=COUNT).step_by(2) {
-            // So that the unit sleeps.
+            // Gives the unit time to fall asleep.
             std::thread::sleep(Duration::from_millis(1));
             raised.push(lab.timebase.now());
             from_here.write(pci::INTERRUPT_RAISE, number).map_err(text)?;
@@ -148,15 +148,15 @@ pub(crate) fn uio(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
         Ok(())
     })?;
     judge(&ran, &raised, BY_WAKE, true, findings)?;
-    // Those that the action raised had come before it ended.
+    // The interrupts that the action raised arrived before it ended.
     let from_action: Vec<bool> = ran.stages.iter().skip(1).step_by(2).map(|stage| stage.overrun).collect();
     check(from_action.len() == COUNT as usize / 2 && !from_action.contains(&false), || format!("{:?}", ran.counts))
 }
 
-/// An interrupt that came before anybody waited is handed out once. To allow the next before this one is served would double it, for
-/// the card still asks for it.
+/// An interrupt from before the wait is delivered once. Unmasking before it is served would double it, because the card still
+/// asserts it.
 fn unserved(lab: &Lab, card: &str) -> Result<(), String> {
-    /// How many the kernel has counted.
+    /// The kernel's count of interrupts.
     fn counted() -> Result<u32, String> {
         let count = std::fs::read_to_string("/sys/class/uio/uio0/event").map_err(text)?;
         count.trim().parse().map_err(text)
@@ -174,7 +174,7 @@ fn unserved(lab: &Lab, card: &str) -> Result<(), String> {
     let new = counted()? - before;
     check(event.is_some_and(|event| (event.sequence, event.missed) == (1, 0)), || format!("{event:?}"))?;
     check(new == 1, || format!("{new} interrupts where one was raised before anybody waited"))?;
-    // What follows must find the card as if nothing had been: allowed to interrupt, and silent.
+    // Leaves the card as found for the next test: interrupts unmasked, and none pending.
     std::thread::scope(|scope| {
         let waiting = scope.spawn(move || source.wait());
         std::thread::sleep(QUIET);
@@ -184,7 +184,7 @@ fn unserved(lab: &Lab, card: &str) -> Result<(), String> {
     })
 }
 
-/// The parallel port as whoever is connected to it sees it: its registers, past the driver that has it.
+/// The registers of the parallel port, accessed beside the driver that owns it.
 pub(crate) struct Registers {
     file: File,
     /// The control register, with the strobe active.
@@ -196,7 +196,7 @@ impl Registers {
     pub(crate) const STATUS: u64 = 0x379;
     pub(crate) const CONTROL: u64 = 0x37a;
     pub(crate) const STROBE: u8 = 1;
-    /// Lets the port interrupt.
+    /// Enables the port's interrupt.
     pub(crate) const ALLOW: u8 = 0x10;
 
     pub(crate) fn open() -> Result<Self, String> {
@@ -217,12 +217,13 @@ impl Registers {
     }
 }
 
-/// Interrupts of the parallel port. Its driver is the unit's; who strobes, and who reads the status, which takes QEMU's interrupt back, goes past it.
+/// Interrupts of the parallel port. The unit owns the driver; strobes, and reads of the status, which clear QEMU's interrupt,
+/// bypass it.
 pub(crate) fn parport(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u8 = 100;
     let mut port = Parport::open(Path::new(parallel::PORT), parallel::SAFE).map_err(text)?;
     findings.captured(0);
-    // Whatever came before.
+    // Discards earlier interrupts.
     port.wait_interrupt(Nanos::from_millis(100)).map_err(text)?;
     port.read().map_err(text)?;
     let (registers, status) = (Registers::open()?, Registers::open()?);
@@ -247,7 +248,7 @@ pub(crate) fn parport(lab: &Lab, findings: &mut Findings) -> Result<(), String> 
             std::thread::sleep(Duration::from_millis(1));
             registers.write(Registers::DATA, number)?;
             raised.push(lab.timebase.now());
-            // The end of the strobe is acknowledged; its beginning takes the byte.
+            // QEMU takes the byte at the beginning of the strobe and interrupts at its end.
             registers.write(Registers::CONTROL, registers.strobed & !Registers::STROBE)?;
             wait(number.into())?;
             registers.write(Registers::CONTROL, registers.strobed)?;

@@ -1,5 +1,5 @@
-//! [`Apt`]: the distribution's archive with package lists, cache and downloads of one's own, and with arm64 among the architectures, so
-//! that the system's configuration stays as it is.
+//! [`Apt`]: apt with its own package lists, cache and downloads, and with arm64 among the architectures, so that the system's
+//! configuration does not change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::test::needs;
 
-/// Runs a command that must succeed and yields what it said.
+/// Runs a command that must succeed and returns its output.
 pub(crate) type Must<'a> = &'a mut dyn FnMut(&mut Command) -> Result<String, String>;
 
 /// apt in a folder.
@@ -28,7 +28,7 @@ impl Apt {
             format!("Dir::State::Lists={}", lists.display()),
             format!("Dir::Cache={}", cache.display()),
             format!("APT::Architectures::={native}"),
-            // The folder is ours; apt's download user has no way into it.
+            // apt's download user has no access to this folder.
             format!("APT::Sandbox::User={}", if needs::is_root() { "root" } else { "" }),
         ];
         if native != "arm64" {
@@ -46,7 +46,7 @@ impl Apt {
         must(command.args(arguments).current_dir(&self.downloads))
     }
 
-    /// The packages that were downloaded.
+    /// The downloaded packages.
     pub(crate) fn downloaded(&self) -> Result<Vec<PathBuf>, String> {
         let entries = fs::read_dir(&self.downloads)
             .map_err(|error| format!("list the downloads in {}: {error}", self.downloads.display()))?;

@@ -1,8 +1,9 @@
 //! `cargo xtask book`: builds the book of `docs/` into `target/book`, as a folder that a browser opens without a web server.
 //!
-//! MkDocs builds it, strictly: a page without a place, a link or an anchor that leads nowhere and an example file that is missing are
-//! errors. Links are checked in what was built, too, so that those of the theme, of included files and in raw HTML count. A link to
-//! another site is not followed. `cargo xtask test --setup` installs MkDocs, in the versions that `bindings/python/requirements.txt` pins.
+//! MkDocs builds it in strict mode: a page that the navigation lacks, a broken link or anchor, and a missing example file are
+//! errors. The task also checks the links of the built pages, so that those of the theme, of included files and in raw HTML
+//! count. It does not follow links to other sites. `cargo xtask test --setup` installs MkDocs, in the versions that
+//! `bindings/python/requirements.txt` pins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,21 +13,21 @@ use std::process::Command;
 use crate::test::needs::{self, Need};
 use crate::workspace::Workspace;
 
-/// Where the book is built.
+/// The folder of the built book.
 pub(crate) fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target.join("book")
 }
 
-/// What builds it.
+/// The program that builds it.
 pub(crate) fn build(workspace: &Workspace) -> Command {
     let mut command = Command::new(needs::python(workspace));
     command.args(["-m", "mkdocs", "build", "--strict", "--clean", "--site-dir"]).arg(folder(workspace));
-    // The theme's word on its own future is no fault of a page.
+    // Silences the theme's announcement about its own future, which is not an error of a page.
     command.current_dir(&workspace.root).env("NO_MKDOCS_2_WARNING", "1").env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 
-/// Builds the book and says where it is.
+/// Builds the book and prints its path.
 pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
     if let Some(missing) = Need::Book.missing(workspace) {
         return Err(format!("build the book: {missing}"));
@@ -41,7 +42,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
     Ok(lost.is_empty())
 }
 
-/// The links that lead nowhere, as `page: link`.
+/// The broken links, as `page: link`.
 pub(crate) fn lost_links(site: &Path) -> Result<Vec<String>, String> {
     let mut pages = BTreeMap::new();
     let mut files = BTreeSet::new();
@@ -56,7 +57,7 @@ pub(crate) fn lost_links(site: &Path) -> Result<Vec<String>, String> {
             let target = if address.is_empty() { page.clone() } else { resolve(page, address) };
             followed += 1;
             let target = if files.contains(&target) { target } else { target.join("index.html") };
-            // A page that was not built from Markdown has no anchors that we know of.
+            // The anchors of a page that was not built from Markdown are unknown.
             let there = anchors.get(&target).is_none_or(|known| anchor.is_empty() || known.contains(anchor));
             if !files.contains(&target) || !there {
                 lost.push(format!("{}: {link}", page.display()));
@@ -80,7 +81,7 @@ fn collect(
             continue;
         }
         let below = path.strip_prefix(site).unwrap_or(&path).to_owned();
-        // The page for addresses that are not there has links from the root of a web server.
+        // The page for error 404 has links from the root of a web server.
         if path.extension().is_some_and(|ending| ending == "html") && below != Path::new("404.html") {
             pages.insert(below.clone(), fs::read_to_string(&path)?);
         }
@@ -99,13 +100,13 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a page's links can point at.
+/// The anchors of a page.
 fn ids(text: &str) -> BTreeSet<&str> {
     let values = [" id=\"", " name=\""].into_iter().flat_map(|name| text.split(name).skip(1));
     values.filter_map(|rest| rest.split('"').next()).collect()
 }
 
-/// Where a relative address leads from a page.
+/// Resolves a relative address on a page.
 fn resolve(page: &Path, address: &str) -> PathBuf {
     let mut path = page.parent().unwrap_or(Path::new("")).to_owned();
     for part in Path::new(address).components() {

@@ -1,8 +1,8 @@
-//! A child process with a time limit, its own process group, a log file and a sign of life.
+//! A child process with a time limit, its own process group, a log file and progress messages.
 //!
-//! Promises: `run` returns within a second of the limit; when the limit is over or the user interrupts, the
-//! child *and whatever it started* are killed; the log holds everything both of its streams said.
-//! The child has no standard input: nothing here may wait for a person.
+//! Promises: `run` returns within a second of the limit; when the limit is over or the user interrupts, the child *and all of its
+//! descendants* are killed; the log holds both of its output streams. The child has no standard input: no task may wait for a
+//! person.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How often a running child is looked at.
+/// How often a running child is checked.
 const POLL: Duration = Duration::from_millis(20);
-/// How often a running child is mentioned, so that nobody takes a long build for a hang.
+/// How often a progress message appears, so that a long build does not look like a hang.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
-/// How much of a log's end is worth repeating in a report.
+/// How many lines of a log's end a report repeats.
 const TAIL_LINES: usize = 40;
 
-/// What became of a child.
+/// Result of a child.
 pub(crate) struct Ended {
     pub(crate) how: Ending,
     /// Both streams in the order they were written.
@@ -61,12 +61,12 @@ impl fmt::Display for Ending {
     }
 }
 
-/// How much of the CPUs a child gets when others want them, too.
+/// The share of the CPUs that a child gets in competition with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// As much as the others.
+    /// An equal share.
     Equal,
-    /// What they leave.
+    /// Only idle time.
     Leftover,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn run(label: &str, command: &mut Command, limit: Duration, log: &Pat
     run_with(label, command, limit, log, Share::Equal)
 }
 
-/// The same with a share of the CPUs.
+/// As `run`, with a share of the CPUs.
 pub(crate) fn run_with(label: &str, command: &mut Command, limit: Duration, log: &Path, share: Share) -> Ended {
     let begun = Instant::now();
     let how = match start(command, log, share) {
@@ -94,14 +94,14 @@ pub(crate) fn tail(text: &str) -> String {
     note + &lines[skipped..].join("\n")
 }
 
-/// True once the user pressed Ctrl-C or something asked us to terminate. Children are in process groups of
-/// their own and do not see the terminal's signal, so ending them is up to us.
+/// True once the user pressed Ctrl-C or another process sent SIGTERM. Children are in their own process groups and do not receive
+/// the terminal's signal, so this process must end them.
 pub(crate) fn interrupted() -> bool {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     let flag = FLAG.get_or_init(|| {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // Without a handler Ctrl-C ends us at once and leaves the child to its limit: worse, not wrong.
+            // Without a handler Ctrl-C ends this process at once, and the child runs until its limit: tolerable.
             let _ = signal_hook::flag::register(signal, Arc::clone(&flag));
         }
         flag
@@ -119,7 +119,7 @@ fn start(command: &mut Command, log: &Path, share: Share) -> std::io::Result<Chi
     // The clone shares the file offset, so the streams follow each other instead of overwriting.
     let child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0).spawn()?;
     if share == Share::Leftover {
-        // It is only slower for the others if this fails.
+        // If this fails, the other lane is only slower.
         let _ = rustix::process::setpriority_process(Some(pid(&child)), 19);
     }
     Ok(child)
@@ -151,9 +151,9 @@ fn wait(label: &str, child: &mut Child, begun: Instant, limit: Duration, log: &P
     }
 }
 
-/// Kills the child and everything it started, and takes its exit status off the kernel.
+/// Kills the child and its descendants, and reaps it.
 fn end_group(child: &mut Child) {
-    // It fails only when the whole group has just ended, which is what is wanted.
+    // Fails only when the whole group has already ended.
     let _ = rustix::process::kill_process_group(pid(child), rustix::process::Signal::KILL);
     let _ = child.wait();
 }
@@ -197,8 +197,8 @@ mod tests {
         let (ended, _folder) = shell("sleep 300 & echo $!; wait", Duration::from_millis(300));
         assert_eq!(ended.how, Ending::TimedOut(Duration::from_millis(300)));
         let grandchild = ended.output.trim();
-        // A killed process may stay as a zombie until init collects it, and dying takes a moment; what counts is
-        // that it does not go on for its 300 s.
+        // A killed process may remain a zombie until init reaps it, and dying takes a moment. The test requires that it does not
+        // run for its 300 s.
         let runs = || {
             let state = fs::read_to_string(format!("/proc/{grandchild}/stat")).unwrap_or_default();
             !(state.is_empty() || state.contains(") Z"))

@@ -1,7 +1,7 @@
 //! `cargo xtask deb`: a Debian package of what `cargo xtask install` installs, under `/usr`.
 //!
-//! It is made by dpkg-deb alone: the layout is that of the installation, and what it needs is the C library that it was linked
-//! against, of at least this machine's version.
+//! Only dpkg-deb is needed to make it. The layout is that of the installation, and it depends on the C library of at least this
+//! machine's version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// Where it is installed to.
 pub(crate) const PREFIX: &str = "/usr";
 
-/// Builds, packs, and says where the package lies.
+/// Builds and packs, and prints the path of the package.
 pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
     let (command, archive) = install::build(workspace)?;
     let package = pack(workspace, command, archive, &workspace.target.join("debian"))?;
@@ -22,7 +22,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Packs what was built into a package in this folder, which is made anew.
+/// Packs the built files into a package in this folder, which is recreated.
 pub(crate) fn pack(
     workspace: &Workspace,
     command: PathBuf,
@@ -53,7 +53,7 @@ pub(crate) fn pack(
     );
     let about = root.join("DEBIAN");
     fs::create_dir_all(&about).map_err(|error| format!("create {}: {error}", about.display()))?;
-    // New libraries are found at once.
+    // Makes the loader find the new library at once.
     for (name, text) in [("control", control.as_str()), ("triggers", "activate-noawait ldconfig\n")] {
         fs::write(about.join(name), text).map_err(|error| format!("write {name}: {error}"))?;
     }

@@ -1,8 +1,8 @@
 //! `cargo xtask flags`: the chapter *Reaction* by optimisation level of the whole program, side by side (FESA's latency note, figures
 //! 4 to 6).
 //!
-//! Every level is built with the same other settings and into a folder of its own. Each is then compared with level 0 by `hairspring ab`,
-//! which measures the two in turns and says what may be said of each row.
+//! Every level is built with otherwise equal settings into its own folder. `hairspring ab` then compares each with level 0: it
+//! measures the two in turns and judges each row.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::workspace::Workspace;
 
-/// What `opt-level` can be; all are compared with the first.
+/// Values of `opt-level`; all are compared with the first.
 const LEVELS: [&str; 6] = ["0", "1", "2", "3", "s", "z"];
 /// The build that conducts the comparisons.
 const CONDUCTOR: usize = 3;
-/// Settings of all builds beside the level: without these, the last steps of each take minutes and hide nothing.
+/// Settings of all builds beside the level. Without them the last steps of each build take minutes longer and show nothing more.
 const SETTINGS: [(&str, &str); 2] =
     [("CARGO_PROFILE_RELEASE_LTO", "false"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
 
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     only: String,
 }
 
-/// What is said of each row, by level without the first.
+/// The verdict on each row, by level without the first.
 type Verdicts = BTreeMap<String, Vec<String>>;
 
 /// Builds, measures, and prints a table.
@@ -68,7 +68,7 @@ fn build(workspace: &Workspace, level: &str) -> Result<PathBuf, String> {
 fn compare(conductor: &Path, of: [&PathBuf; 2], arguments: &Arguments, pairs: &Path) -> Result<Value, String> {
     let mut ab = Command::new(conductor);
     ab.arg("ab").args(of).args(["--quick", "--only", &arguments.only, "--rounds", &arguments.rounds.to_string()]);
-    // Whatever its code: with too many void pairs there are no verdicts, and the table says so.
+    // The exit code is ignored: with too many void pairs there are no verdicts, and the table says so.
     let ended = ab.arg("--out").arg(pairs).stdout(Stdio::null()).status();
     ended.map_err(|error| format!("run hairspring ab: {error}"))?;
     let said = Command::new(conductor).arg("compare").arg(pairs).args(["--format", "json"]).output();
@@ -77,7 +77,7 @@ fn compare(conductor: &Path, of: [&PathBuf; 2], arguments: &Arguments, pairs: &P
         .map_err(|error| format!("read the verdicts: {error}: {}", String::from_utf8_lossy(&said.stderr).trim()))
 }
 
-/// What is said of each row that both programs have a figure for: the ratio, and whether it differs.
+/// The verdict on each row with figures of both programs: the ratio, and whether it differs.
 fn rows(compared: &Value) -> impl Iterator<Item = (String, String)> {
     let rows = compared["rows"].as_array().cloned().unwrap_or_default();
     rows.into_iter().filter_map(|row| {

@@ -1,7 +1,7 @@
 //! `cargo xtask gen`: the files that are generated: from invocations of the command itself, the C header by cbindgen, and pages of the book.
 //!
-//! A fact lives in one place: the help, the registry of probes, the schema, the functions for C. What is printed from it is
-//! committed, so that it can be read without building, and `--check` compares it, so that it cannot go stale.
+//! A fact lives in one place: the help, the registry of probes, the schema, the functions for C. The generated files are
+//! committed, so that people can read them without building, and `--check` compares them, so that they cannot go stale.
 
 mod c_pages;
 mod commands;
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Compare instead of writing, and fail on a difference
     #[arg(long)]
     check: bool,
-    /// Only what is made from files of the repository, without building the command
+    /// Only files that are made from files of the repository, without building the command
     #[arg(long)]
     pages: bool,
 }
@@ -42,7 +42,7 @@ enum Program {
     Hairspring,
     /// The generator of headers, which reads the sources.
     Cbindgen,
-    /// A page that is put together here, from files of the repository.
+    /// A page that this task makes from files of the repository.
     Page(fn(&Path, &[&str]) -> Result<String, String>),
 }
 
@@ -100,12 +100,12 @@ const GENERATED: &[Generated] = &[
 /// The folder of the manual pages: one for the command as a whole, and one for each of its commands.
 pub(crate) const MANUAL: &str = "docs/man";
 
-/// True for a file that this task writes.
+/// Whether this task writes the file.
 pub(crate) fn is_generated(path: &str) -> bool {
     GENERATED.iter().any(|generated| generated.path == path) || path.starts_with(&format!("{MANUAL}/"))
 }
 
-/// Writes or compares; `Ok(true)` when everything is current afterwards.
+/// Writes or compares; `Ok(true)` when all files are current afterwards.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
     if !arguments.pages {
         let built = workspace.cargo(&["build", "--release", "-p", "hairspring-cli"]).status();
@@ -119,7 +119,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         println!("{} of {} generated files and folders are current", tally.passed, GENERATED.len() + 1);
         return Ok(tally.succeeded());
     }
-    // The manual comes first: a page of the book is made of it.
+    // The manual comes first, because a page of the book is made from it.
     if !arguments.pages {
         let pages = manuals(workspace)?;
         for page in &pages {
@@ -166,7 +166,7 @@ impl commands::Manual {
     }
 }
 
-/// Compares each file with what the built command prints now; one case each.
+/// Compares each file with the current output of the built command; one case each.
 pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
     let mut tally = Tally::default();
     for generated in GENERATED {
@@ -192,7 +192,7 @@ pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
     tally
 }
 
-/// The pages that are committed are these and no others.
+/// Fails if the committed pages are not exactly these.
 fn compare_manual(workspace: &Workspace, pages: &[commands::Manual]) -> Result<(), String> {
     let committed = committed_manual(workspace);
     if let Some(extra) = committed.iter().find(|path| pages.iter().all(|page| page.path() != **path)) {
@@ -232,13 +232,13 @@ fn manuals(workspace: &Workspace) -> Result<Vec<commands::Manual>, String> {
     std::iter::once(Ok(whole)).chain(names.iter().map(|name| manual(name))).collect()
 }
 
-/// What a program prints, wherever and by whomever it is run.
+/// The output of a program, independent of user and folder.
 fn printed(workspace: &Workspace, program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let said = format!("run {} {}", program.display(), arguments.join(" "));
     let output = Command::new(program)
         .args(arguments)
         .current_dir(&workspace.root)
-        // The text must not depend on who runs it where.
+        // The text must not depend on the user, the folder or the terminal.
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
         .env("LC_ALL", "C.UTF-8")

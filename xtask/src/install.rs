@@ -1,8 +1,8 @@
 //! `cargo xtask install`: command, library, header, pkg-config file, manual pages, completions, Tcl package, under one prefix.
 //!
-//! Everything is built in release mode first. What lies at a place already is replaced as a whole, so that a program that uses it goes on
-//! with the old one. `DESTDIR` in the environment is put before every path that is written to, and before none that is written into a
-//! file: that is how packages are made. What this machine lacks the tools for is left out and named.
+//! The task first builds everything in release mode. It replaces existing files atomically, so that a running program keeps the
+//! old one. `DESTDIR` in the environment precedes every path that is written to, but no path inside a file; packagers need that.
+//! Parts whose tools this machine lacks are left out and named.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,26 +20,26 @@ pub(crate) struct Arguments {
     prefix: PathBuf,
 }
 
-/// What is installed from, and where to.
+/// Sources and destination of an installation.
 pub(crate) struct Parts {
-    /// The built command; none where only the libraries are of interest.
+    /// The built command; none to install only the libraries.
     pub(crate) command: Option<PathBuf>,
     /// The built static library.
     pub(crate) archive: PathBuf,
-    /// The prefix as programs will see it.
+    /// The prefix that programs use at run time.
     pub(crate) prefix: PathBuf,
-    /// What is put before it while installing.
+    /// The folder before the prefix while installing.
     pub(crate) destination: Option<PathBuf>,
 }
 
-/// What was installed, and what was left out.
+/// The installed files, and the parts that were left out.
 #[derive(Default)]
 pub(crate) struct Installed {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) left_out: Vec<String>,
 }
 
-/// Builds, installs, and says what.
+/// Builds and installs, and lists the files.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
     let prefix = std::path::absolute(&arguments.prefix).map_err(|error| format!("find the prefix: {error}"))?;
     let (command, archive) = build(workspace)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
 pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, PathBuf), String> {
     for build in [
         &["build", "--release", "-p", "hairspring-cli"][..],
-        // Without the library for `cargo build`, which would be optimised a second time.
+        // Without the dynamic library of `cargo build`, which would be optimised a second time.
         &["rustc", "--release", "-p", "hairspring-c", "--crate-type", "staticlib"],
     ] {
         let status = workspace.cargo(build).status();
@@ -80,7 +80,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(PathBuf, PathBuf), String>
     Ok((workspace.release_binary("hairspring"), workspace.release_binary("libhairspring.a")))
 }
 
-/// Puts everything where it belongs.
+/// Installs all parts.
 pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed, String> {
     let mut site = Site { workspace, parts, installed: Installed::default() };
     if let Some(command) = &parts.command {
@@ -109,7 +109,7 @@ pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed,
     Ok(site.installed)
 }
 
-/// The place that is being filled.
+/// The destination.
 struct Site<'a> {
     workspace: &'a Workspace,
     parts: &'a Parts,
@@ -117,7 +117,7 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Where a path below the prefix is written to.
+    /// The path to write to for a path below the prefix.
     fn path(&self, below: &str) -> PathBuf {
         let path = self.parts.prefix.join(below);
         match &self.parts.destination {
@@ -132,7 +132,7 @@ impl Site<'_> {
         Ok(folder)
     }
 
-    /// Writes a file beside its place and renames it, so that nobody finds half of it or has the old one change under him.
+    /// Writes a temporary file and renames it, so that no program sees half a file or a change of the file that it uses.
     fn write(&mut self, bytes: &[u8], below: &str, mode: u32) -> Result<(), String> {
         let (folder, _) = below.rsplit_once('/').unwrap_or(("", below));
         self.folder(folder)?;
@@ -159,7 +159,7 @@ impl Site<'_> {
         Ok(text.replace("@PREFIX@", &prefix).replace("@VERSION@", library::version()))
     }
 
-    /// A C compiler that finds the header and the library here, and makes what finds the library from there.
+    /// A C compiler that finds the header and library here and makes programs that find the library under the prefix.
     fn compiler(&self, from_there: &str) -> Command {
         let mut compiler = library::compiler();
         compiler.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]);
@@ -177,7 +177,7 @@ impl Site<'_> {
         self.copy(&self.workspace.root.join("bindings/callers/callers.tcl"), "libexec/hairspring/callers.tcl", 0o644)
     }
 
-    /// The Tcl package, where there is what an extension is compiled with.
+    /// The Tcl package, if the tools to compile an extension are installed.
     fn tcl(&mut self) -> Result<(), String> {
         let ask = |what: &[&str]| library::run(Command::new("pkg-config").args(what).arg("tcl"));
         let (Ok(flags), Ok(version)) = (ask(&["--cflags", "--libs"]), ask(&["--modversion"])) else {
@@ -199,7 +199,7 @@ impl Site<'_> {
     }
 }
 
-/// The oldest Tcl that a package built with this version suits; newer ones of the same major number it suits, too.
+/// The oldest Tcl that can load a package built with this version; newer ones of the same major version can, too.
 fn oldest_tcl(version: &str) -> &str {
     match version.trim().split('.').next().unwrap_or_default() {
         "8" => "8.6",

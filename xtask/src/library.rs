@@ -1,7 +1,8 @@
-//! `libhairspring` as programs get it: from the static library that Cargo builds, linked with its SONAME and versions of symbols.
+//! `libhairspring` as it is installed: linked from Cargo's static library, with a SONAME and versions of symbols.
 //!
-//! Cargo's own shared library has neither: the compiler hands the linker a list of symbols without versions, with which another one
-//! cannot be combined. So the C compiler links the static library once more, whole, and exports what `crates/c/hairspring.map` says.
+//! Cargo's own shared library has neither: the compiler passes the linker a list of symbols without versions, which cannot be
+//! combined with another list. So the C compiler links the whole static library once more and exports the symbols of
+//! `crates/c/hairspring.map`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +15,15 @@ pub(crate) const FOLDER: &str = "crates/c";
 /// The header, which `cargo xtask gen` writes.
 pub(crate) const HEADER: &str = "crates/c/include/hairspring.h";
 
-/// Number of the interface in the SONAME: another one whenever a program has to be compiled anew.
+/// Version of the interface in the SONAME: it changes whenever programs must be recompiled.
 const INTERFACE: u32 = 0;
 
-/// The name that programs are linked to, and that of the file.
+/// The name that programs link to, and the file's name.
 pub(crate) fn soname() -> String {
     format!("libhairspring.so.{INTERFACE}")
 }
 
-/// The C compiler, by the name that everybody's build tools know it under.
+/// The C compiler, from the usual environment variable.
 pub(crate) fn compiler() -> Command {
     Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
 }
@@ -32,7 +33,7 @@ pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Links the shared library into a folder, with the two names by which linkers and loaders look for it.
+/// Links the shared library into a folder, with the two names that linkers and loaders look for.
 pub(crate) fn link_shared(workspace: &Workspace, archive: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
     let file = folder.join(format!("libhairspring.so.{}", version()));
     let mut command = compiler();
@@ -41,7 +42,7 @@ pub(crate) fn link_shared(workspace: &Workspace, archive: &Path, folder: &Path) 
     command.arg(format!("-Wl,--version-script={}", workspace.root.join(FOLDER).join("hairspring.map").display()));
     command.arg(format!("-Wl,-soname,{}", soname()));
     command.args(["-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,relro,-z,now,-z,defs"]);
-    // Who unloads it keeps it: the handler of SIGBUS that a window installs stays in the process.
+    // Makes unloading a no-op, because a window's SIGBUS handler stays in the process.
     command.arg("-Wl,-z,nodelete");
     command.args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc"]);
     run(&mut command)?;
@@ -57,7 +58,7 @@ pub(crate) fn link_shared(workspace: &Workspace, archive: &Path, folder: &Path) 
     Ok(files)
 }
 
-/// Runs a command that must succeed, and yields what it printed.
+/// Runs a command that must succeed, and returns its output.
 pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let said: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();

@@ -1,8 +1,8 @@
 //! `cargo xtask lint`: the invariants of ARCHITECTURE.md as searches over all files of the repository.
 //!
-//! Each check is one file, a function from [`Repository`] to violations, and has a test with a snippet it must
-//! catch and one it must leave alone. Rust files are searched with their comments and strings blanked out
-//! (`source.rs`), so that talking about a thing is not doing it.
+//! Each check is one function from [`Repository`] to violations, with a test of a snippet that it must report and one that it
+//! must accept. Rust files are searched with their comments and strings blanked out (`source.rs`), so that a mention in a comment
+//! is not a violation.
 
 mod book;
 mod effects;
@@ -27,7 +27,7 @@ pub(crate) struct Violation {
     pub(crate) path: String,
     /// From 1; 0 when the whole file is meant.
     pub(crate) line: usize,
-    /// What is wrong and what to do.
+    /// What is wrong, and what to do about it.
     pub(crate) what: String,
 }
 
@@ -40,15 +40,15 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything the checks look at.
+/// The files that the checks examine.
 pub(crate) struct Repository {
     /// All Rust files.
     sources: Vec<Source>,
     /// All text files, the Rust files among them, with their text.
     texts: Vec<(String, String)>,
-    /// ARCHITECTURE.md with the ledgers, empty when there is none.
+    /// The text of ARCHITECTURE.md with the ledgers; empty if it is missing.
     architecture: String,
-    /// Package, its folder and what it depends on.
+    /// Packages with their folders and dependencies.
     packages: Vec<(String, String, Vec<String>)>,
 }
 
@@ -64,8 +64,8 @@ const CHECKS: &[Check] = &[
     Check { name: "invariant 4, libraries have no effects of their own", find: effects::find },
     Check { name: "invariant 5, crates depend downwards", find: layers::find },
     Check { name: "invariant 9, no two public types share a name", find: type_names::find },
-    Check { name: "files open with what they are for", find: text::openings },
-    Check { name: "nothing is left unfinished or switched off", find: text::unfinished },
+    Check { name: "files open with their purpose", find: text::openings },
+    Check { name: "no code is unfinished, no test is switched off", find: text::unfinished },
     Check { name: "no path of one particular machine", find: text::places },
     Check { name: "files are short enough to read", find: text::lengths },
     Check { name: "ARCHITECTURE.md names files that exist", find: book::named_files },
@@ -73,7 +73,7 @@ const CHECKS: &[Check] = &[
     Check { name: "code on pages is that of examples which run", find: book::examples },
 ];
 
-/// Prints all violations; `Ok(true)` when there are none.
+/// Prints all violations; `Ok(true)` if there are none.
 pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
     let tally = check_repository(&Repository::load(workspace)?, "lint");
     print!("{}", tally.details());
@@ -81,7 +81,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
     Ok(tally.succeeded())
 }
 
-/// The same as a step of the test run: one case for each check.
+/// The lint as a step of the test run: one case for each check.
 pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
     match Repository::load(workspace) {
         Ok(repository) => check_repository(&repository, name),
@@ -92,7 +92,7 @@ pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
 fn check_repository(repository: &Repository, name: &str) -> Tally {
     let mut tally = Tally::default();
     if repository.sources.is_empty() {
-        // Checks that look at nothing hold for every reason but the right one.
+        // A check without files to examine would pass for the wrong reason.
         return Tally::fail(name, "there is no Rust file to look at", "");
     }
     for check in CHECKS {
@@ -113,7 +113,7 @@ impl Repository {
         let mut files = Vec::new();
         for path in workspace.files()? {
             let bytes = std::fs::read(workspace.root.join(&path)).map_err(|error| format!("read {path}: {error}"))?;
-            // What is not UTF-8 is a picture or a recording, not text.
+            // A file that is not UTF-8 is a picture or a recording.
             if let Ok(text) = String::from_utf8(bytes) {
                 files.push((path, text));
             }

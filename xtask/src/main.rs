@@ -1,4 +1,4 @@
-//! `cargo xtask`: everything that is done to the repository rather than by the product.
+//! `cargo xtask`: the tasks of the repository: checks, generated files, installation, proofs.
 //!
 //! Each subcommand is one file; this one is the table of contents. It is meant for a Linux machine with the
 //! toolchain that `rust-version` in the root manifest names.
@@ -37,11 +37,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run every check there is and end with one line: N passed, N failed, N skipped
+    /// Run all checks and end with one line: N passed, N failed, N skipped
     Test(test::Arguments),
     /// Check the invariants of ARCHITECTURE.md over all tracked files
     Lint,
-    /// Measure the chapter Reaction with the program built at every optimisation level, side by side
+    /// Measure the chapter Reaction with builds of every optimisation level, side by side
     Flags(flags::Arguments),
     /// Build the book of docs/ into target/book
     Book,
@@ -51,7 +51,7 @@ enum Task {
     Install(install::Arguments),
     /// Make a Debian package of what `install` installs, under the target directory
     Deb,
-    /// Test the drivers against the kernel's real ones, in a virtual machine
+    /// Test the drivers with the kernel's real ones, in a virtual machine
     Lab(lab::Arguments),
     /// Measure other people's clocks and sleeps beside ours, in one run, as ratios
     Peers(peers::Arguments),

@@ -1,4 +1,5 @@
-//! `cargo xtask peers`: builds the program of the peers, which only this task needs, tests what reads their output, and runs it.
+//! `cargo xtask peers`: builds the program of the peers, which only this task needs, tests the parsers of the peers' output, and
+//! runs the program.
 
 use std::process::Stdio;
 

@@ -1,8 +1,8 @@
-//! The expected shapes of the examples: the same ten in every language, each printing the same keys in the same order, with the same
+//! The expected output of the examples. Every language has the same ten, which print the same keys in the same order, with equal
 //! values where the machine allows.
 //!
-//! `bindings/shapes.toml` has a section for each example, and in it a line for each line of its output: the key, what kind of value follows
-//! it, and for numbers what holds between them. A key that ends in `late_ns` has no negative value: a delay is never early.
+//! `bindings/shapes.toml` has a section for each example with a line for each line of output: the key, the kind of its value, and
+//! relations between numbers. A key that ends in `late_ns` is never negative, because a delay is never early.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub(crate) fn read(workspace: &Workspace) -> Result<Vec<Shape>, String> {
     if shapes.is_empty() { Err(format!("find a shape in {FILE}")) } else { Ok(shapes) }
 }
 
-/// The few forms of TOML that the file uses: sections, and keys with a text.
+/// Parses the subset of TOML that the file uses: sections, and keys with a text.
 fn parse(text: &str) -> Result<Vec<Shape>, String> {
     let mut shapes: Vec<Shape> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -41,7 +41,7 @@ fn parse(text: &str) -> Result<Vec<Shape>, String> {
 }
 
 impl Shape {
-    /// Whether an example's output has this shape; if not, what does not suit.
+    /// Checks an example's output against its shape; the error says what differs.
     pub(crate) fn check(&self, output: &str) -> Result<(), String> {
         let mut lines = output.lines();
         let mut numbers = BTreeMap::new();
@@ -66,7 +66,7 @@ impl Shape {
     }
 }
 
-/// What stands before the relations.
+/// The kind before the relations.
 fn kind_of(kind: &str) -> &str {
     if kind.starts_with("is ") { kind } else { kind.split(", ").next().unwrap_or(kind) }
 }
@@ -88,7 +88,7 @@ fn suits(value: &str, kind: &str) -> Result<(), String> {
     if good { Ok(()) } else { Err(format!("{value:?} is no {kind}")) }
 }
 
-/// Whether a number relates to a sum of numbers and keys as it should. All are far below 2⁵³, so that the sums are exact.
+/// Checks a relation between a number and a sum of numbers and keys. All are far below 2⁵³, so the sums are exact.
 fn holds(key: &str, relation: &str, numbers: &BTreeMap<&str, f64>) -> Result<(), String> {
     let unclear = || format!("read {FILE}: {key}: {relation:?} is no relation of numbers that are there");
     let mut words = relation.split(' ');

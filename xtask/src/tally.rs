@@ -1,7 +1,7 @@
-//! What the checks came to: how many passed, which failed and why, which were skipped and why.
+//! Outcomes of the checks: how many passed, which failed and why, which were skipped and why.
 //!
-//! A skip carries whether this machine could have run the check. On a CI machine (`CI=true`) such a skip is
-//! turned into a failure, so that a check cannot fall out of the run unnoticed.
+//! A skip says whether this machine could have run the check. On a CI machine (`CI=true`) such a skip becomes a failure, so that
+//! no check drops out unnoticed.
 
 /// Outcomes of one step, or of all of them.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Tally {
 pub(crate) struct Failure {
     pub(crate) name: String,
     pub(crate) why: String,
-    /// The end of the log, or empty when `why` says everything.
+    /// The end of the log; empty if `why` is sufficient.
     pub(crate) tail: String,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Failure {
 pub(crate) struct Skip {
     pub(crate) name: String,
     pub(crate) reason: String,
-    /// True when this machine could have run it, had it been set up.
+    /// Whether this machine could run it after a setup.
     pub(crate) could_run: bool,
 }
 
@@ -54,7 +54,7 @@ impl Tally {
         self.skips.extend(other.skips);
     }
 
-    /// In CI a skip that this machine could have run is a failure.
+    /// In CI, a skip of a check that this machine could run is a failure.
     pub(crate) fn hold_to_ci(&mut self) {
         let (avoidable, fair): (Vec<Skip>, Vec<Skip>) = self.skips.drain(..).partition(|skip| skip.could_run);
         self.skips = fair;

@@ -1,9 +1,9 @@
-//! `cargo xtask test`: every check there is, in one or two lanes, and one closing line.
+//! `cargo xtask test`: runs all checks, in one or two lanes, and prints one closing line.
 //!
-//! A step is data: its name, what it needs, its time limit and how it runs. All steps run, whatever became of the
-//! ones before. What cannot run is skipped with its reason and the remedy, and counted. The last line of the
-//! output is `N passed, N failed, N skipped`, where the single test cases count one each and every other check
-//! counts one; before it stand the reasons of all skips and the ends of all failures' logs.
+//! A step is data: its name, what it needs, its time limit and how it runs. All steps run, even after a failure. A step that
+//! cannot run is skipped with the reason and the remedy, and counted. The last line of the output is `N passed, N failed, N
+//! skipped`, where each test case and each other check counts as one. Before it come the reasons of all skips and the ends of the
+//! logs of all failures.
 
 pub(crate) mod aarch64;
 mod api;
@@ -28,31 +28,31 @@ use crate::tally::Tally;
 use crate::workspace::Workspace;
 use steps::{Run, STEPS, Step};
 
-/// The whole run is to end within this time on two cores with an empty target directory; one that took longer says so.
+/// The intended time of a whole run on two cores with an empty target directory; a longer run says so.
 const MEANT: Duration = Duration::from_secs(20 * 60);
 
-/// What has not begun by then fails: a check that was left out for lack of time is not a check that passed. More than twice what is
-/// meant, for a host that is shared with others may be as much slower on a bad day.
+/// A step that has not begun by then fails, because a check that was left out has not passed. More than twice the intended time,
+/// because a shared host may be that much slower.
 const WHOLE_RUN: Duration = Duration::from_secs(45 * 60);
 
-/// Optimised builds do without optimisation at link time here: it takes as long as all the rest of the build, and changes nothing that
-/// is checked. The proofs and the peers are built with it.
+/// Optimised builds skip link-time optimisation here: it takes as long as the rest of the build, and does not affect the checks.
+/// The proofs and the peers are built with it.
 const RELEASE: [(&str, &str); 2] =
     [("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
 
-/// Steps that follow each other in the table and run in two lanes, because those of one leave CPUs idle.
+/// Consecutive steps of the table that run in two lanes, because the steps of one lane leave CPUs idle.
 struct Together {
     lane: &'static [&'static str],
     beside: &'static [&'static str],
-    /// What the second lane gets.
+    /// The share of the second lane.
     share: Share,
 }
 
 const TOGETHER: [Together; 3] = [
-    // Waits for downloads.
+    // This lane waits for downloads.
     Together { lane: &["setup"], beside: &["lint", "doc"], share: Share::Equal },
-    // A third of the tests' time is sleep. What they leave is for the optimised build and a type check, and no more, for some look
-    // at the clock.
+    // A third of the tests' time is sleep. The optimised build and a type check get only idle time, because some tests check the
+    // clock.
     Together {
         lane: &["tests", "unchecked", "qemu", "windows"],
         beside: &["command", "aarch64"],
@@ -66,7 +66,7 @@ const TOGETHER: [Together; 3] = [
 ];
 
 impl Together {
-    /// How many of these steps are of this group, from the first on; none if the first is of none.
+    /// How many steps from the first on belong to its group; zero if the first belongs to none.
     fn of(steps: &[&Step]) -> Option<(&'static Together, usize)> {
         let has = |group: &Together, step: &Step| group.lane.iter().chain(group.beside).any(|name| *name == step.name);
         let group = TOGETHER.iter().find(|group| has(group, steps[0]))?;
@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     list: bool,
 }
 
-/// What a step may ask for while it runs.
+/// The context of a running step.
 pub(crate) struct Context<'a> {
     pub(crate) workspace: &'a Workspace,
     begun: Instant,
@@ -97,7 +97,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// What is left for one more child: the step's own limit, or less when the whole run is nearly over.
+    /// Time for one more child: the step's own limit, or less when the whole run nears its end.
     pub(crate) fn limit(&self) -> Duration {
         self.limit.min(WHOLE_RUN.saturating_sub(self.begun.elapsed()))
     }
@@ -120,7 +120,7 @@ impl Context<'_> {
     }
 }
 
-/// Runs the steps; `Ok(true)` when nothing failed.
+/// Runs the steps; `Ok(true)` if none failed.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
     let chosen = choose(&arguments.only)?;
     if arguments.list {
@@ -160,8 +160,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     Ok(total.succeeded())
 }
 
-/// The steps named, in the order of the table; all of them when none is. The build of the command comes along with
-/// those that run it, so that none of them looks at yesterday's.
+/// The steps named, in the order of the table; all of them when none is. Steps that run the command include its build, so that
+/// they never test an old one.
 fn choose(only: &[String]) -> Result<Vec<&'static Step>, String> {
     if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
         return Err(format!("find a step named {unknown}; --list names them"));
@@ -212,7 +212,7 @@ fn attempt(workspace: &Workspace, step: &Step, begun: Instant, share: Share) -> 
         }
         Run::Call(call) => call(&context, step.name),
     };
-    // A step that checked nothing has not passed; it says so instead of adding zero to each column.
+    // A step without any check has not passed, so it counts as skipped.
     if tally.passed == 0 && tally.failures.is_empty() && tally.skips.is_empty() {
         return Tally::skip(step.name, "there is nothing to check yet", false);
     }

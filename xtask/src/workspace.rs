@@ -1,6 +1,6 @@
-//! The repository as the tasks see it: its root, its target directory, its packages and its files.
+//! The repository for the tasks: its root, its target directory, its packages and its files.
 //!
-//! Everything here comes from `cargo metadata` and `git ls-files`, so that no list of crates is kept by hand.
+//! All data come from `cargo metadata` and `git ls-files`, so that no list of crates is kept by hand.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The checkout that `cargo xtask` was started in.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
-    /// Cargo's target directory, wherever the environment or a configuration put it.
+    /// Cargo's target directory, from the environment or a configuration.
     pub(crate) target: PathBuf,
     pub(crate) packages: Vec<Package>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// Its folder relative to the root, with `/` as the separator.
     pub(crate) folder: String,
-    /// Names of the packages its manifest asks for, of every kind.
+    /// Names of all dependencies in its manifest.
     pub(crate) dependencies: Vec<String>,
     /// Names of its example targets.
     pub(crate) examples: Vec<String>,
@@ -60,8 +60,8 @@ impl Workspace {
         Some(Workspace { root, target, packages })
     }
 
-    /// Every file git tracks or would track, relative to the root. A file that is not added yet is looked at
-    /// too: a check that only fails after `git add` comes too late.
+    /// Every file that git tracks or would track, relative to the root. It includes files that are not added yet: a check that
+    /// fails only after `git add` comes too late.
     pub(crate) fn files(&self) -> Result<Vec<String>, String> {
         let output = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -79,17 +79,17 @@ impl Workspace {
         Ok(files)
     }
 
-    /// A folder for what the tasks themselves leave behind; it goes with `cargo clean`.
+    /// A folder for the tasks' own files; `cargo clean` removes it.
     pub(crate) fn scratch(&self, name: &str) -> PathBuf {
         self.target.join("xtask").join(name)
     }
 
-    /// Where `cargo build --release -p hairspring-cli` puts the command.
+    /// The path of the command after `cargo build --release -p hairspring-cli`.
     pub(crate) fn release_binary(&self, name: &str) -> PathBuf {
         self.target.join("release").join(name)
     }
 
-    /// A command of Cargo's, run from the root.
+    /// A Cargo command, run from the root.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = cargo();
         command.args(arguments).current_dir(&self.root);
@@ -97,7 +97,7 @@ impl Workspace {
     }
 }
 
-/// The Cargo that started us, so that a toolchain chosen on the command line is kept.
+/// The Cargo that started this task, so that a toolchain chosen on the command line stays in use.
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
 }

@@ -1,4 +1,4 @@
-"""Calibrates a time base and says how far it can be believed."""
+"""Calibrates a time base and says how far to trust it."""
 
 from hairspring import Timebase
 

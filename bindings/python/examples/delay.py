@@ -1,4 +1,4 @@
-"""Waits 50 µs by polling: never early, and it says how late."""
+"""Waits 50 µs by polling; never early, and reports how late."""
 
 import hairspring
 

@@ -1,4 +1,4 @@
-"""Reads a sheet and says what is in it: python read_sheet.py [sheet.json]."""
+"""Reads a sheet and summarizes it: python read_sheet.py [sheet.json]."""
 
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""Opens a shutter for 100 ms, reads a light meter in the middle, and waits out the exact rest.
+"""Opens a shutter for 100 ms, reads a light meter in the middle, and waits exactly for the rest.
 
 The shutter is a word of a mapped file, as it would be one of a card; the meter takes 20 ms.
 """
@@ -25,7 +25,7 @@ with tempfile.NamedTemporaryFile() as card:
             rest = long.delay_until_ns(up_ns + ASKED_NS)
             over_ns = timebase.now_ns()
         finally:
-            # Whatever happens, it does not stay open.
+            # Closes the shutter also after an error.
             lines.write(0, 0)
 print(f"asked_ns {ASKED_NS}")
 print(f"measured_exp_time_ns {over_ns - up_ns}")

@@ -1,4 +1,4 @@
-//! Times as Python gives them: seconds as any real number, nanoseconds as whole numbers; nothing else, and no booleans.
+//! Times as Python passes them: seconds as any real number, nanoseconds as whole numbers. Booleans and texts are refused.
 
 use hairspring_machine::Instant;
 use hairspring_time::{DelayError, Host, Machine, Nanos};
@@ -6,21 +6,22 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
-/// What a product of a float and 10⁹ can be wrong by, relative to itself, with room.
+/// Relative error of a float multiplied by 10⁹, with a margin.
 const ROUNDING: f64 = 1e-15;
 
-/// Why an object stays in its process, and what to do instead.
+/// The error for an object that cannot be pickled, with what to do instead.
 pub(crate) fn not_pickled(what: &str, instead: &str) -> PyErr {
     PyTypeError::new_err(format!("cannot pickle {what}: it holds on to this process; {instead}"))
 }
 
-/// A span in seconds, rounded up to a nanosecond, for a wait must not be shorter than asked.
+/// A span in seconds, rounded up to a nanosecond, because a wait must not be shorter than requested.
 pub(crate) struct Seconds(pub(crate) Nanos);
 
 /// A span in nanoseconds.
 pub(crate) struct Whole(pub(crate) Nanos);
 
-/// A span that is counted from when the call came in, by the kernel's clock: after a rest the way from here to the delay takes a while.
+/// A span counted from the entry of the call, by the kernel's clock: with cold caches it takes microseconds from here to the
+/// delay.
 pub(crate) struct FromNow<T> {
     pub(crate) began: Instant,
     pub(crate) span: T,
@@ -52,12 +53,12 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         refuse_others(object, "nanoseconds must be a whole number")?;
-        // What is no int but can be used as one has `__index__`; a float has not.
+        // A type that can stand for an int has `__index__`; a float has none.
         Ok(Self(Nanos::new(object.extract::<i64>()?)))
     }
 }
 
-/// A boolean is an int to Python, but no time; and a text is none either, whatever it says.
+/// Refuses a boolean, which is an int to Python, and a text.
 fn refuse_others(object: Borrowed<'_, '_, PyAny>, wanted: &str) -> PyResult<()> {
     if object.is_exact_instance_of::<PyInt>() {
         return Ok(());
@@ -75,7 +76,7 @@ fn seconds(seconds: f64) -> PyResult<Nanos> {
     }
     let exact = seconds * 1e9;
     let nearest = exact.round();
-    // 1e-5 s are 10 µs although the product is a trifle more.
+    // 1e-5 s are 10 µs although the product is slightly more.
     let nanos = if (exact - nearest).abs() <= exact.abs() * ROUNDING { nearest } else { exact.ceil() };
     if nanos.abs() < i64::MAX as f64 {
         Ok(Nanos::new(nanos as i64))
@@ -84,7 +85,7 @@ fn seconds(seconds: f64) -> PyResult<Nanos> {
     }
 }
 
-/// One of two ways to say a span, or neither.
+/// A span given in seconds or in nanoseconds, or not given.
 pub(crate) fn either(name: &str, seconds: Option<Seconds>, whole: Option<Whole>) -> PyResult<Option<Nanos>> {
     let span = match (seconds, whole) {
         (Some(_), Some(_)) => {
@@ -99,7 +100,7 @@ pub(crate) fn either(name: &str, seconds: Option<Seconds>, whole: Option<Whole>)
     Ok(Some(span))
 }
 
-/// A delay that was refused.
+/// The exception for a delay that was refused.
 pub(crate) fn refused(error: DelayError) -> PyErr {
     PyValueError::new_err(format!("failed to {error}"))
 }

@@ -1,4 +1,4 @@
-//! [`Instant`]: a moment that knows its epoch, so that a difference across a suspend is an error and not a number.
+//! [`Instant`]: a point in time with its epoch, so that a difference across a suspend is an error and not a wrong number.
 
 use std::cmp::Ordering;
 
@@ -9,8 +9,8 @@ use pyo3::pyclass::CompareOp;
 
 use crate::arguments::{Seconds, Whole, not_pickled};
 
-/// A moment of a time base, as its instant() gives it. `later - earlier` is nanoseconds; instants of different epochs (a suspend or a step
-/// of the clock lies between them) have no difference and no order, which is a ValueError.
+/// A point in time of a time base, read by its instant(). `later - earlier` is nanoseconds. Instants of different epochs (with a
+/// suspend or a step of the clock between them) have no difference and no order: ValueError.
 #[pyclass(frozen, from_py_object, module = "hairspring")]
 #[derive(Clone, Copy)]
 pub(crate) struct Instant(pub(crate) hairspring_time::Instant);
@@ -27,19 +27,19 @@ impl Instant {
         Err(not_pickled("an Instant", "pass on its monotonic_ns, and say on which computer it was read"))
     }
 
-    /// The reading of CLOCK_MONOTONIC that it stands for, in nanoseconds.
+    /// The reading of CLOCK_MONOTONIC at this instant, in nanoseconds.
     #[getter]
     fn monotonic_ns(&self) -> i64 {
         self.0.as_monotonic().count()
     }
 
-    /// The unbroken stretch of the time base that it belongs to.
+    /// The number of its epoch: a period without a suspend or a step of the clock.
     #[getter]
     fn epoch(&self) -> u32 {
         self.0.epoch().number()
     }
 
-    /// The moment so many nanoseconds later.
+    /// The instant so many nanoseconds later.
     fn plus_ns(&self, ns: Whole) -> Self {
         Self(self.0 + ns.0)
     }
@@ -68,7 +68,7 @@ impl Instant {
     }
 }
 
-/// A deadline: an instant, or a number of seconds on the scale of CLOCK_MONOTONIC, which knows no epoch.
+/// A deadline: an instant, or a number of seconds on the scale of CLOCK_MONOTONIC, without an epoch.
 pub(crate) enum Deadline {
     Instant(hairspring_time::Instant),
     At(Nanos),
@@ -86,7 +86,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Deadline {
 }
 
 impl Deadline {
-    /// The moment that it means on a time base.
+    /// The deadline as an instant of a time base.
     pub(crate) fn on(self, timebase: &hairspring_time::Timebase) -> hairspring_time::Instant {
         match self {
             Self::Instant(instant) => instant,
@@ -95,7 +95,7 @@ impl Deadline {
     }
 }
 
-/// The moment of a time base's scale that a number stands for.
+/// The instant of a time base for a number on its scale.
 pub(crate) fn moment(timebase: &hairspring_time::Timebase, at: Nanos) -> hairspring_time::Instant {
     hairspring_time::Instant::of_epoch(timebase.epoch(), at)
 }

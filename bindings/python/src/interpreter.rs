@@ -1,14 +1,14 @@
-//! Which interpreter of the process imports the module: the main one, or none.
+//! Lets only the main interpreter of the process import the module.
 //!
-//! Types and the default time base live as long as the process, in static places. They must not outlive the interpreter that they belong
-//! to, and only the main one stays to the end. So another is refused, and the main one is served, whoever came first.
+//! Types and the default time base are static and live as long as the process. They must not outlive their interpreter, and only
+//! the main interpreter lasts as long as the process. So every other interpreter is refused, even if it imports first.
 
 #![expect(unsafe_code, reason = "the limited API tells the number of an interpreter to C only")]
 
 use pyo3::exceptions::PyImportError;
 use pyo3::{PyErr, PyResult, Python, ffi};
 
-/// The number of the main interpreter: the first that a process makes. Numbers, unlike addresses, are not used again.
+/// The id of the main interpreter, the first of a process. Unlike addresses, ids are not reused.
 const MAIN: i64 = 0;
 
 /// Refuses every interpreter but the main one.
@@ -18,8 +18,8 @@ pub(crate) fn admit(py: Python<'_>) -> PyResult<()> {
     match number {
         MAIN => Ok(()),
         -1 => Err(PyErr::fetch(py)),
-        _ => {
-            Err(PyImportError::new_err("hairspring is for the main interpreter of a process, and this is another one"))
-        }
+        _ => Err(PyImportError::new_err(
+            "hairspring can be imported by the main interpreter of a process only, and this is another one",
+        )),
     }
 }

@@ -1,12 +1,13 @@
 //! `hairspring._hairspring`: the compiled part of the Python package `hairspring`.
 //!
-//! It translates: arguments to times, reports to objects, errors to exceptions. What waits and what measures is in the crates below.
-//! The package in `python/hairspring` is what people import; this module is private to it.
+//! It translates arguments to times, reports to objects and errors to exceptions. Other crates wait and measure. People import
+//! the package in `python/hairspring`; this module is private to it.
 //!
-//! **The interpreter's lock.** Whatever waits longer than `waiting::HELD_MOST` gives it up meanwhile. Python takes signals in the main
-//! thread between two of its instructions, so a long wait looks for them every 0.15 s at least.
+//! **GIL.** A call that waits longer than `waiting::HELD_MOST` releases the GIL meanwhile. Python handles signals in the main
+//! thread between two of its instructions, so a long wait checks for them at least every 0.15 s.
 //!
-//! **Interpreters.** The main one of the process; others get an `ImportError`. A Python without a lock turns it on for this module.
+//! **Interpreters.** Only the main interpreter of the process; others get an `ImportError`. A free-threaded Python turns the GIL
+//! on for this module.
 
 mod arguments;
 mod instant;
@@ -21,8 +22,8 @@ mod timebase;
 mod waiting;
 mod window;
 
-/// The compiled part of the package `hairspring`; import that one.
-// `gil_used`: what the handles share is guarded by locks of their own, but nobody has run it without Python's.
+/// The compiled part of the package `hairspring`; import `hairspring` instead.
+// `gil_used`: locks guard the state that handles share, but no test has run without the GIL.
 #[pyo3::pymodule(gil_used = true)]
 mod _hairspring {
     use pyo3::prelude::*;
@@ -54,8 +55,8 @@ mod _hairspring {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::interpreter::admit(module.py())?;
-        // What a program prints is its own: a panic is told by the exception that it becomes. The standard library whose hook this is
-        // belongs to this module alone.
+        // The module prints nothing: a panic becomes an exception, which tells it. This module has its own copy of the standard
+        // library, so the hook affects no other.
         std::panic::set_hook(Box::new(|_| ()));
         Ok(())
     }

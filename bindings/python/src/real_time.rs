@@ -1,8 +1,8 @@
-//! [`RealTime`]: scheduling choices for the calling thread, for as long as a `with` block.
+//! [`RealTime`]: real-time settings of the calling thread, in force during a `with` block.
 //!
-//! The guard that gives everything back belongs to the thread that it was made on, so it stays in that thread's storage; the
-//! Python object, which any thread may hold, only knows its number and its thread. Blocks can end in any order. A thread that ends
-//! gives back what it has left in force; any thread may leave its blocks then.
+//! The guard that restores the settings belongs to the thread that made it, so it stays in thread-local storage. The Python
+//! object, which any thread may hold, knows only the guard's number and thread. Blocks can end in any order. A thread that ends
+//! restores its settings; then any thread may leave its blocks.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -19,14 +19,14 @@ use crate::arguments::{Seconds, Whole, either, not_pickled};
 
 /// The machine of all guards.
 static HOST: Host = Host;
-/// Tells one entry into a block from another.
+/// The next guard's number: each entry into a block has one of its own.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static IN_FORCE: RefCell<Vec<(u64, RealTimeGuard<'static, Host>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What to ask of the system for the calling thread, in force within a `with` block. A refusal is told, not raised.
+/// Real-time settings of the calling thread, in force during a `with` block. A refusal is reported, not raised.
 #[pyclass(frozen, module = "hairspring")]
 pub(crate) struct RealTime {
     wishes: hairspring_time::RealTime,
@@ -35,7 +35,7 @@ pub(crate) struct RealTime {
 
 #[derive(Default)]
 struct State {
-    /// The number of the guard, and its thread.
+    /// The guard's number, and its thread.
     entry: Option<(u64, Owner)>,
     grants: Vec<Grant>,
 }
@@ -70,7 +70,7 @@ impl RealTime {
         Err(not_pickled("a RealTime", "make one in the thread that needs it"))
     }
 
-    /// `policy` is 'fifo', 'rr' or 'other', `priority` 1 to 99, `cpu` the CPU to stay on, `slack` that of the kernel's timers,
+    /// `policy` is 'fifo', 'rr' or 'other', `priority` 1 to 99, `cpu` the CPU to stay on, `slack` the timer slack of the kernel,
     /// `idle` the longest time that a CPU may take to leave an idle state: 0 turns idle states off, on all CPUs of the machine.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -101,7 +101,7 @@ impl RealTime {
                 return Err(PyRuntimeError::new_err("this RealTime is in force already; make one for each block"));
             }
             let settings = HOST.thread_settings().ok_or_else(|| PyRuntimeError::new_err("this thread is ending"))?;
-            // Relaxed: a number like no other is all that is asked of it.
+            // Relaxed: only uniqueness matters.
             let entry = NEXT.fetch_add(1, Ordering::Relaxed);
             let guard = slf.wishes.apply(&HOST);
             state.grants = guard.grants().iter().map(|grant| Grant(grant.clone())).collect();
@@ -111,7 +111,7 @@ impl RealTime {
         Ok(slf)
     }
 
-    /// Gives back what was granted. What the system does not restore comes as a `RuntimeWarning`.
+    /// Restores the settings. If the system refuses to restore one, issues a `RuntimeWarning`.
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +132,7 @@ impl RealTime {
         Ok(())
     }
 
-    /// What was asked for and what came of it; empty before the block.
+    /// The settings that were asked for, and whether each was granted; empty before the block.
     #[getter]
     fn grants(&self) -> Vec<Grant> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).grants.clone()
@@ -171,7 +171,7 @@ fn number(cpu: &Bound<'_, PyAny>) -> PyResult<Cpu> {
     cpu.extract::<u32>().map(Cpu)
 }
 
-/// One setting and its fate.
+/// One setting, and whether the system granted it.
 #[pyclass(frozen, eq, from_py_object, module = "hairspring")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Grant(hairspring_time::Grant);

@@ -1,4 +1,4 @@
-//! What of a recording is proven, and where it lies: the Rust reader's judgement, for numpy to map.
+//! Which samples of a recording are proven, and where they lie, so that numpy can map them. The Rust reader judges.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -13,32 +13,32 @@ use hairspring_ring::{Gap, Layout};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// A recording as journals and checksums bear it out.
+/// A recording as journals and checksums prove it.
 #[pyclass(frozen, get_all, module = "hairspring")]
 pub(crate) struct Contents {
     /// The data file of each member, the metadata of the first.
     data: Vec<PathBuf>,
     meta: PathBuf,
-    /// Where the frames lie, in the order of the stream: member, offset in its data file, bytes, number of the first frame.
+    /// Pieces of the stream in order: member, offset in its data file, bytes, number of the first frame.
     stretches: Vec<(usize, u64, u64, u64)>,
-    /// What is missing, in order: number of the first frame, how many, why. None of a recording of another program.
+    /// Gaps in order: number of the first frame, how many frames, cause. None for a recording of another program.
     gaps: Option<Vec<(u64, u64, &'static str)>>,
     /// Why it is not in order.
     faults: Vec<String>,
     state: &'static str,
     container: String,
     channels: u32,
-    /// The smallest piece of a file: bytes, and frames in it.
+    /// The smallest unit of a file: its bytes and its frames.
     grain: (u64, u64),
-    /// Frames in so many seconds.
+    /// The sample rate as a fraction: frames, and the seconds that they take.
     rate: Option<(u64, u64)>,
 }
 
-/// How often reading looks for signals.
+/// How often a read checks for signals.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Opens a recording by the path of any of its members, and proves what no sync covers, or with `verify` everything. A signal handler that
-/// raises ends it.
+/// Opens a recording by the path of any of its members. Compares blocks that no sync covers with their checksums, with `verify`
+/// all blocks. An exception from a signal handler ends it.
 #[pyfunction]
 pub(crate) fn read_recording(py: Python<'_>, paths: Vec<PathBuf>, verify: bool) -> PyResult<Contents> {
     let mut raised = None;
@@ -71,7 +71,7 @@ fn signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// `look` is called after each block that is read, and may break off.
+/// Calls `look` after each block; its error ends the reading.
 fn contents(
     paths: &[PathBuf],
     verify: bool,
@@ -80,7 +80,7 @@ fn contents(
     let mut store = store::best(1, Ways::ALL);
     let recording = Recording::open_in(&mut *store, paths)?.whole()?;
     let believed = if recording.is_foreign() && !verify {
-        // The size of its file is all there is.
+        // The size of the file is the only evidence.
         let (blocks, faults) = (recording.blocks().to_vec(), recording.faults().to_vec());
         Proven { blocks, gaps: Vec::new(), verdict: RecordingVerdict::Incomplete, faults }
     } else {

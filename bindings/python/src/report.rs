@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 
 use crate::waiting::Waited;
 
-/// What a delay did. Times end in `_ns` as integers; without it they are seconds.
+/// What a delay did. Names that end in `_ns` are integers; the others are seconds.
 #[pyclass(frozen, module = "hairspring")]
 pub(crate) struct Report(pub(crate) Waited);
 
 #[pymethods]
 impl Report {
-    /// What was asked for.
+    /// The requested time.
     #[getter]
     fn requested_ns(&self) -> i64 {
         self.0.report.requested.count()
@@ -25,7 +25,7 @@ impl Report {
         self.0.report.actual.count()
     }
 
-    /// How much longer than asked; negative only with a lead.
+    /// How much longer than requested; negative only with a lead.
     #[getter]
     fn late_ns(&self) -> i64 {
         self.0.report.late.count()
@@ -43,20 +43,20 @@ impl Report {
         self.0.report.polled.count()
     }
 
-    /// How long before the deadline the polling was meant to begin; 0 if it polled throughout.
+    /// How long before the deadline the polling was planned to begin; 0 if the delay only polled.
     #[getter]
     fn window_ns(&self) -> i64 {
         self.0.report.window.count()
     }
 
-    /// How long the interpreter's lock took to come back after the end of the delay; 0 if it was kept, or back before. Not part of
+    /// How long the thread waited for the GIL after the end of the delay; 0 if it kept the GIL or had it back before. Not part of
     /// `late_ns`.
     #[getter]
     fn gil_wait_ns(&self) -> i64 {
         self.0.lock.count()
     }
 
-    /// What was asked for, in seconds.
+    /// The requested time, in seconds.
     #[getter]
     fn requested(&self) -> f64 {
         self.0.report.requested.as_secs_f64()
@@ -68,7 +68,7 @@ impl Report {
         self.0.report.actual.as_secs_f64()
     }
 
-    /// How much longer than asked, in seconds.
+    /// How much longer than requested, in seconds.
     #[getter]
     fn late(&self) -> f64 {
         self.0.report.late.as_secs_f64()
@@ -87,20 +87,20 @@ impl Report {
     }
 }
 
-/// What happened to the thread meanwhile, as far as that can be told. True if it is clean.
+/// What disturbed the thread during the delay, as far as it can be detected. True if the verdict is clean.
 #[pyclass(frozen, eq, module = "hairspring")]
 #[derive(PartialEq)]
 pub(crate) struct Verdict(hairspring_time::Verdict);
 
 #[pymethods]
 impl Verdict {
-    /// It in one word: `clean`, or the gravest of what happened.
+    /// The verdict in one word: `clean`, or the gravest disturbance.
     #[getter]
     fn name(&self) -> &'static str {
         self.0.name()
     }
 
-    /// Nothing happened that can be told.
+    /// No disturbance was detected.
     #[getter]
     fn is_clean(&self) -> bool {
         self.0.is_clean()
@@ -112,13 +112,13 @@ impl Verdict {
         self.0.migrated
     }
 
-    /// The polling budget was spent and the rest of the time was slept out.
+    /// The polling budget was used up, and the delay slept for the rest of its time.
     #[getter]
     fn budget_spent(&self) -> bool {
         self.0.budget_spent
     }
 
-    /// The kernel's clock did not run at the rate that the time base knows: refine it.
+    /// The kernel's clock did not run at the rate of the time base: refine the time base.
     #[getter]
     fn rerated(&self) -> bool {
         self.0.rerated
@@ -136,13 +136,13 @@ impl Verdict {
         self.0.overslept.count()
     }
 
-    /// How long the thread did not run, in all.
+    /// The total time in which the thread did not run.
     #[getter]
     fn lost_ns(&self) -> i64 {
         self.0.lost().count()
     }
 
-    /// The stretches in which the thread did not run, by their causes.
+    /// The gaps in which the thread did not run, by cause.
     #[getter]
     fn gaps(&self) -> BTreeMap<&'static str, Gaps> {
         let some = Cause::ALL.into_iter().map(|cause| (cause.name(), self.0.gaps(cause)));
@@ -178,7 +178,7 @@ impl Gaps {
         self.0.count
     }
 
-    /// Their length in all.
+    /// Their total length.
     #[getter]
     fn total_ns(&self) -> i64 {
         self.0.total.count()

@@ -1,4 +1,5 @@
-//! Sheets, as texts: taken by the suite in this process, read, and rendered. The package makes dictionaries and frames of them.
+//! Sheets as texts: takes them with the suite in this process, reads and renders them. The package turns them into dictionaries
+//! and frames.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +13,8 @@ use pyo3::prelude::*;
 /// Columns of a sheet as text.
 const WIDTH: usize = 100;
 
-/// Takes a sheet in this process, on the calling thread, without the interpreter's lock; the JSON. Ctrl-C between two measurements
-/// ends it with a KeyboardInterrupt.
+/// Takes a sheet in this process, on the calling thread, without the GIL, and returns its JSON. Ctrl-C ends it between two
+/// measurements with a KeyboardInterrupt.
 #[pyfunction]
 #[pyo3(signature = (only, effort, cpu, priority, redact, program))]
 pub(crate) fn take_sheet(
@@ -43,14 +44,14 @@ pub(crate) fn take_sheet(
         flags: env!("HAIRSPRING_FLAGS").to_owned(),
     };
     let (cpu, rounds) = (cpu.map(Cpu), effort.rounds());
-    // Which of its processes a row was measured by is no secret, and need not be repeated.
+    // Drops the note that names the process that measured a row.
     let seed = u64::from(std::process::id());
     let request = SheetRequest { rows, effort, cpu, priority, redact, build, disks: None, rounds, seed, program };
     let interrupted = AtomicBool::new(false);
     let mut raised = None;
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough in its lifetime")]
     let mut look = |_: SheetProgress<'_>| {
-        // None while the interpreter ends: then nobody waits for the sheet.
+        // None while the interpreter ends: then no caller waits for the sheet.
         if let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) {
             raised.get_or_insert(error);
             // Relaxed: the suite runs on this thread.
@@ -71,7 +72,8 @@ fn read(json: &str) -> PyResult<Sheet> {
     hairspring_sheet::render::from_json(json).map_err(|error| PyValueError::new_err(format!("failed to {error}")))
 }
 
-/// Reads a sheet's JSON and writes it again: what is no sheet of this version is a ValueError that says what it is.
+/// Reads a sheet's JSON and writes it again. A text that is not a sheet of this version raises a ValueError, which says what the
+/// text is.
 #[pyfunction]
 pub(crate) fn read_sheet(json: &str) -> PyResult<String> {
     read(json).map(|sheet| hairspring_sheet::render::to_json(&sheet))
@@ -92,7 +94,7 @@ pub(crate) fn render(json: &str, form: &str) -> PyResult<String> {
     }
 }
 
-/// The ids of all rows under any of these beginnings; all rows without.
+/// The ids of all rows that begin with one of these texts; all ids if none is given.
 #[pyfunction]
 #[pyo3(signature = (only = Vec::new()))]
 pub(crate) fn probes(only: Vec<String>) -> PyResult<Vec<String>> {

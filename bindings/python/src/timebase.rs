@@ -1,4 +1,4 @@
-//! [`Timebase`], and the one that the functions of the module use: calibrated at their first use, not at the import.
+//! [`Timebase`], and the default one for the functions of the module, which their first call calibrates, not the import.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,19 +11,19 @@ use crate::instant::{Deadline, moment};
 use crate::report::Report;
 use crate::waiting;
 
-/// A calibrated time base. Immutable; threads share it, and it stays good in a forked process.
+/// A calibrated time base. Immutable; threads may share it, and it stays valid in a forked process.
 #[pyclass(frozen, from_py_object, module = "hairspring")]
 #[derive(Clone)]
 pub(crate) struct Timebase(pub(crate) Arc<hairspring_time::Timebase>);
 
-/// How long a calibration sleeps between two looks at the kernel's clock, and at signals.
+/// How long a calibration sleeps between two readings of the kernel's clock, after each of which it checks for signals.
 const LOOK_LEAST: Nanos = Nanos::from_millis(4);
 const LOOK_MOST: Nanos = Nanos::from_millis(100);
 
-/// That of the functions; the first thread that needs it makes it.
+/// The default time base; the first thread that needs it calibrates it.
 static DEFAULT: OnceLock<Timebase> = OnceLock::new();
 
-/// The time base of the module's functions, calibrated by the first who asks: that takes 4 to 5 ms.
+/// The time base of the module's functions. The first call calibrates it, which takes 4 to 5 ms.
 #[pyfunction]
 pub(crate) fn timebase(py: Python<'_>) -> PyResult<Timebase> {
     default(py).cloned()
@@ -40,11 +40,11 @@ fn default(py: Python<'_>) -> PyResult<&'static Timebase> {
 #[cold]
 fn calibrate_default(py: Python<'_>) -> PyResult<&'static Timebase> {
     let made = Timebase::calibrate(py)?;
-    // Of two threads that come at once, one is the first.
+    // If two threads calibrate at once, the first result counts.
     Ok(DEFAULT.get_or_init(|| made))
 }
 
-/// What a function or class was given, or the default.
+/// The given time base, or the default.
 pub(crate) fn given_or_default(py: Python<'_>, given: Option<Timebase>) -> PyResult<Arc<hairspring_time::Timebase>> {
     match given {
         Some(timebase) => Ok(timebase.0),
@@ -52,7 +52,7 @@ pub(crate) fn given_or_default(py: Python<'_>, given: Option<Timebase>) -> PyRes
     }
 }
 
-/// The time now in seconds, on the scale of CLOCK_MONOTONIC. A float holds it to 0.1 µs after ten days of uptime: use now_ns() for
+/// The time now in seconds, on the scale of CLOCK_MONOTONIC. After ten days of uptime a float resolves 0.1 µs: use now_ns() for
 /// short spans.
 #[pyfunction]
 pub(crate) fn now(py: Python<'_>) -> PyResult<f64> {
@@ -114,7 +114,7 @@ impl Timebase {
         }
     }
 
-    /// Looks at the kernel's clock again: a successor with a smaller bound. This one stays as it is.
+    /// Reads the kernel's clock again and returns a successor with a smaller bound. This time base does not change.
     fn refine(&self, py: Python<'_>) -> Refined {
         Refined(py.detach(|| self.0.refine()))
     }
@@ -124,12 +124,13 @@ impl Timebase {
         self.0.now().as_monotonic().as_secs_f64()
     }
 
-    /// The time now in nanoseconds, on the scale of CLOCK_MONOTONIC. It knows no epoch: for differences across a suspend take instant().
+    /// The time now in nanoseconds, on the scale of CLOCK_MONOTONIC. The number has no epoch: use instant() for differences
+    /// across a suspend.
     fn now_ns(&self) -> i64 {
         self.0.now().as_monotonic().count()
     }
 
-    /// The time now as an instant, which knows its epoch.
+    /// The time now as an Instant, with its epoch.
     #[pyo3(name = "instant")]
     fn now_as_instant(&self) -> crate::instant::Instant {
         crate::instant::Instant(self.0.now())
@@ -155,31 +156,31 @@ impl Timebase {
         waiting::poll_until(py, &self.0, moment(&self.0, deadline_ns.0)).map(Report)
     }
 
-    /// How fast the counter runs.
+    /// The rate of the counter.
     #[getter]
     fn frequency_hz(&self) -> f64 {
         self.0.calibration().rate_hz
     }
 
-    /// How wrong that can be against the kernel's clock: a hard bound.
+    /// A hard bound on the error of that rate against the kernel's clock.
     #[getter]
     fn bound_ppm(&self) -> f64 {
         self.0.calibration().bound_ppm
     }
 
-    /// From the first look at the kernel's clock to the last.
+    /// From the first reading of the kernel's clock to the last.
     #[getter]
     fn baseline_ns(&self) -> i64 {
         self.0.calibration().baseline.count()
     }
 
-    /// What the first calibration took.
+    /// How long the first calibration took.
     #[getter]
     fn cost_ns(&self) -> i64 {
         self.0.cost().wall.count()
     }
 
-    /// Whether the counter can be believed, and why.
+    /// Whether the counter can be trusted, and why.
     #[getter]
     fn trust(&self) -> Trust {
         Trust(self.0.trust().clone())
@@ -197,7 +198,7 @@ impl Timebase {
     }
 }
 
-/// A successor, and how it continues its predecessor.
+/// A refined time base, and how it continues its predecessor.
 #[pyclass(frozen, module = "hairspring")]
 pub(crate) struct Refined(hairspring_time::Refined);
 
@@ -207,14 +208,14 @@ impl Refined {
         Err(not_pickled("a Refined", "calibrate a time base in the process that needs one"))
     }
 
-    /// The successor.
+    /// The refined time base.
     #[getter]
     fn timebase(&self) -> Timebase {
         Timebase(Arc::new(self.0.timebase.clone()))
     }
 
-    /// `continued` or `rerated` if the scale goes on; `suspended`, `stepped` or `distrusted` if times before and after cannot be
-    /// compared.
+    /// `continued` or `rerated` if the scale continues; `suspended`, `stepped` or `distrusted` if times before and after cannot
+    /// be compared.
     #[getter]
     fn continuity(&self) -> &'static str {
         match self.0.continuity {
@@ -246,7 +247,7 @@ impl Refined {
     }
 }
 
-/// Whether the machine's counter can be believed, and why. True if it is trusted.
+/// Whether the machine's counter can be trusted, and why. True if it is trusted.
 #[pyclass(frozen, eq, module = "hairspring")]
 #[derive(PartialEq)]
 pub(crate) struct Trust(hairspring_time::Trust);
@@ -265,7 +266,7 @@ impl Trust {
         self.0.guest
     }
 
-    /// What time is taken from: `counter` or `kernel_clock`.
+    /// The clock in use: `counter` or `kernel_clock`.
     #[getter]
     fn source(&self) -> &'static str {
         match self.0.source() {
@@ -274,7 +275,7 @@ impl Trust {
         }
     }
 
-    /// Each piece of evidence, and whether it speaks for the counter.
+    /// Each piece of evidence, and whether it supports the counter.
     #[getter]
     fn reasons(&self) -> Vec<(bool, &str)> {
         self.0.reasons.iter().map(|reason| (reason.supports, reason.text.as_str())).collect()

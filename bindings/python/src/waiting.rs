@@ -1,55 +1,57 @@
-//! Waiting without the interpreter's lock, and with an ear for Ctrl-C.
+//! Waits without the GIL, and checks for Ctrl-C.
 //!
-//! **Problem.** Whoever gives the lock up must get it back: 0.1 µs if nobody wants it, but up to the interpreter's switch interval
-//! (5 ms) for each thread that runs Python code meanwhile. A delay of 1 µs would be late by that.
+//! **Problem.** A thread that releases the GIL must take it back. That takes 0.1 µs if no other thread wants it, but up to the
+//! interpreter's switch interval (5 ms) for each thread that runs Python code. A delay of 1 µs would be late by that.
 //!
-//! **Solution.** A delay of at most [`HELD_MOST`] keeps the lock: it holds up other threads for less than a hundredth of what any
-//! of them may hold it itself. A longer one gives it up, and its report says how long it took to come back
-//! ([`Waited::lock`]), which is not part of its lateness.
+//! **Solution.** A delay of at most [`HELD_MOST`] keeps the GIL: it delays other threads by less than a hundredth of the switch
+//! interval. A longer delay releases the GIL, and its report says how long it waited to get the GIL back ([`Waited::lock`]),
+//! which is not part of its lateness.
 //!
-//! **The end of a long delay.** After some milliseconds asleep the interpreter's code and data are cold in the caches, and the caller would
-//! see the end some microseconds late. So the library ends the delay [`Ending::ahead`] before, the lock comes back, Python does for nothing what
-//! it is about to do (returns from a long delay of nothing with a report, reads a clock, subtracts), and the rest is polled with the lock
-//! kept. If the lock comes back after the end, the delay is over at once; from its end on it is [`Waited::lock`]. A rehearsal that was
-//! interrupted beyond the end makes it late.
+//! **The end of a long delay.** After a sleep of milliseconds the interpreter's code and data are no longer in the caches, and
+//! the caller would see the end some microseconds late. So the library ends the sleep earlier by [`Ending::ahead`] and takes the
+//! GIL back. Python rehearses: it returns from a long delay of zero with a report, reads a clock and subtracts. Then the library
+//! polls the rest with the GIL held. If the GIL comes back after the end, the delay is over at once, and the time since its end
+//! is [`Waited::lock`]. A rehearsal that an interruption stretches beyond the end makes the delay late.
 //!
 //! **Signals.** Python runs its handlers in the main thread, between two of its instructions. So long delays sleep in pieces of
-//! [`PIECE`], woken early by a signal, until [`END`] is left, and then wait that out in one. What a handler raises ends the delay.
+//! [`PIECE`], which a signal ends early, until [`END`] is left, and wait for that in one piece. An exception from a handler ends
+//! the delay.
 
 use hairspring_time::{DelayError, Host, Instant, LongDelay, Machine, Nanos, REQUEST_MOST, Report};
 use pyo3::prelude::*;
 
 use crate::arguments::refused;
 
-/// The longest delay that keeps the interpreter's lock.
+/// The longest delay that keeps the GIL.
 pub(crate) const HELD_MOST: Nanos = Nanos::from_micros(50);
 
-/// How long before the end of a long delay the lock is to be back, at least and at most: twice what rehearsals take, which is 30 µs where
-/// all is cold, and more on a slow machine. Keeping it so long holds up others for a tenth of what any of them may hold it, at most.
+/// The shortest and longest time before the end of a long delay at which it takes the GIL back: twice the length of a rehearsal,
+/// which takes 30 µs with cold caches and more on a slow machine. Holding the GIL that long delays other threads by at most a
+/// tenth of the switch interval.
 const AHEAD_LEAST: Nanos = Nanos::from_micros(100);
 const AHEAD_MOST: Nanos = Nanos::from_micros(500);
 
-/// How often a long delay looks for signals.
+/// How often a long delay checks for signals.
 const PIECE: Nanos = Nanos::from_millis(100);
-/// What is waited out in one: the two sleeps of a long delay, with room for the lock to come back before.
+/// The end of a long delay that it waits for in one piece: its two sleeps, with time to take the GIL back.
 const END: Nanos = Nanos::from_millis(50);
 
-/// A delay that is over.
+/// The result of a delay.
 #[derive(Clone, Copy)]
 pub(crate) struct Waited {
     pub(crate) report: Report,
-    /// From the end of the delay until the interpreter's lock was back; zero if it was kept or back before.
+    /// From the end of the delay until the thread had the GIL; zero if it kept the GIL or had it back before.
     pub(crate) lock: Nanos,
 }
 
-/// What is waited for.
+/// The end of a wait: a span or an instant.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
     For { began: Instant, request: Nanos },
     Until(Instant),
 }
 
-/// Runs without the interpreter's lock, and says how long it took to get it back.
+/// Runs a closure without the GIL, and returns how long it took to get the GIL back.
 fn unlocked<R: Send>(
     py: Python<'_>,
     timebase: &hairspring_time::Timebase,
@@ -82,36 +84,36 @@ pub(crate) fn poll_until(py: Python<'_>, timebase: &hairspring_time::Timebase, d
 /// How the long delays of an object end.
 #[derive(Clone, Copy)]
 pub(crate) struct Ending {
-    /// How much earlier than asked.
+    /// How much earlier than requested the delay ends.
     pub(crate) lead: Nanos,
-    /// The longest time before that at which a rehearsal may begin; zero for none.
+    /// The longest time before the end at which a rehearsal may begin; zero for none.
     most: Nanos,
-    /// What rehearsals take.
+    /// The estimated length of a rehearsal.
     takes: Nanos,
 }
 
 impl Ending {
-    /// With what a budget leaves for the polling before the rehearsal.
+    /// With the part of the budget that is left for the rehearsal.
     pub(crate) fn new(lead: Nanos, budget: Option<Nanos>) -> (Self, Option<Nanos>) {
         let half = budget.map_or(AHEAD_MOST, |budget| Nanos::new(budget.count() / 2));
         let most = if half < AHEAD_LEAST { Nanos::ZERO } else { half.min(AHEAD_MOST) };
         (Self { lead, most, takes: Nanos::ZERO }, budget.map(|budget| budget - most))
     }
 
-    /// How much earlier the library is to end a delay; zero for one that hardly sleeps.
+    /// How much earlier the library ends its sleep; zero for a delay that hardly sleeps.
     pub(crate) fn ahead(&self, request: Nanos) -> Nanos {
         let ahead = (self.takes * 2).max(AHEAD_LEAST).min(self.most);
         if request - self.lead > ahead * 2 { ahead } else { Nanos::ZERO }
     }
 
-    /// Learns from a rehearsal: quickly that they take longer, for then delays are late, and slowly that they do not.
+    /// Learns the length of a rehearsal: quickly if it took longer, because then delays are late, and slowly if it took less.
     pub(crate) fn note(&mut self, took: Nanos) {
         let (difference, share) = (took.min(AHEAD_MOST) - self.takes, if took > self.takes { 2 } else { 16 });
         self.takes += Nanos::new(difference.count() / share);
     }
 }
 
-/// Sleeps without the lock until then or until a signal, which Python then handles; returns how long it slept.
+/// Sleeps without the GIL until a time or a signal, which Python then handles; returns how long it slept.
 pub(crate) fn nap(py: Python<'_>, until: Instant) -> PyResult<Nanos> {
     let slept = py.detach(|| {
         let begun = Host.monotonic();
@@ -122,15 +124,15 @@ pub(crate) fn nap(py: Python<'_>, until: Instant) -> PyResult<Nanos> {
     Ok(slept)
 }
 
-/// A long delay that has slept: the lock is back, and what is left of it, if anything, is to be rehearsed and polled.
+/// A long delay after its sleep: the thread has the GIL back, and the rest, if any, is left to rehearse and poll.
 pub(crate) struct Slept {
     ending: Ending,
     goal: Goal,
-    /// From the call.
+    /// Time since the call.
     request: Nanos,
-    /// When it is to end, by the kernel's clock.
+    /// When the delay ends, by the kernel's clock.
     end: Instant,
-    /// How far beyond its end it is; negative before.
+    /// Time since the end of the delay; negative before the end.
     over: Nanos,
     lock: Nanos,
     report: Report,
@@ -179,26 +181,26 @@ pub(crate) fn sleep(
 }
 
 impl Slept {
-    /// Whether its end is to be rehearsed: the lock came back before it.
+    /// Whether to rehearse the end: true if the GIL came back before it.
     pub(crate) fn is_early(&self) -> bool {
         self.over + self.lock < Nanos::ZERO
     }
 
-    /// Polls what is left, and tells the whole.
+    /// Polls the rest, and reports the whole delay.
     pub(crate) fn end(self, timebase: &hairspring_time::Timebase) -> PyResult<Waited> {
         if !self.is_early() {
-            // What the lock took within the delay is part of it.
+            // The wait for the GIL within the delay is part of the delay.
             let over =
                 if self.ending.ahead(self.request) > Nanos::ZERO { self.over.max(Nanos::ZERO) } else { self.over };
             return Ok(self.told(over, self.over + self.lock - over, self.report));
         }
         let (over, last) = match self.goal {
-            // By the kernel's clock, however short what is left: the whole is never early.
+            // Measured by the kernel's clock, however short the rest, so that the whole delay is never early.
             Goal::For { began, .. } => {
                 let span = (self.end - began).max(Nanos::ZERO);
                 let passed = Host.monotonic() - began;
                 let last = timebase.delay_since(began, span).map_err(refused)?;
-                // What it polled is counted from the beginning of the whole.
+                // Counts the polling from the beginning of the whole delay.
                 let polled = (last.actual - passed).max(Nanos::ZERO);
                 (last.late, Report { polled, ..last })
             }
@@ -209,13 +211,13 @@ impl Slept {
         };
         let (slept, polled) = (self.report.slept + last.slept, self.report.polled + last.polled);
         let mut verdict = last.verdict;
-        // A rehearsal that went beyond the end.
+        // The rehearsal ended after the deadline.
         verdict.explain(over, timebase);
         Ok(self.told(over, Nanos::ZERO, Report { slept, polled, verdict, ..self.report }))
     }
 
     fn told(&self, over: Nanos, lock: Nanos, report: Report) -> Waited {
-        // Without a wait there is nothing to add up.
+        // Nothing was waited for, so there is nothing to add.
         let none = matches!(self.goal, Goal::Until(_)) && self.request == Nanos::ZERO;
         let late = over - self.ending.lead;
         let actual = if none { report.actual } else { self.request + late };
@@ -223,7 +225,7 @@ impl Slept {
     }
 }
 
-/// How far ahead an instant is; an instant of this time base has a distance from now.
+/// The time until an instant; instants of this time base always have one.
 fn left(timebase: &hairspring_time::Timebase, deadline: Instant) -> Nanos {
     deadline.since(timebase.now_ordered()).unwrap_or(Nanos::ZERO)
 }

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use crate::arguments::not_pickled;
 use pyo3::types::{PyBool, PyTuple};
 
-/// The 32-bit words of a mapped file or device, each access one load or store; for reading only unless `writable` is said. Give `bytes`
-/// where the file has no size of its own, as devices have none.
+/// The 32-bit words of a mapped file or device, each access one load or store; read-only unless `writable` is set. Give `bytes`
+/// for files without a size, such as devices.
 #[pyclass(module = "hairspring")]
 pub(crate) struct Window {
     /// None when it is closed.
@@ -37,7 +37,7 @@ impl Window {
         self.mapped.as_ref().ok_or_else(|| PyValueError::new_err("this Window is closed"))
     }
 
-    /// Whether a word lies at an offset is for Python's own exceptions.
+    /// Turns an offset without a word into Python's own exception.
     #[inline]
     fn check(window: &hairspring_device::Window, offset: u64) -> PyResult<usize> {
         match usize::try_from(offset) {
@@ -82,12 +82,12 @@ impl Window {
         let value = u32::try_from(value.0)
             .map_err(|_| PyValueError::new_err(format!("{} does not fit into 32 bits", value.0)))?;
         if !self.writable {
-            return Err(PyValueError::new_err("this Window is for reading only: open it with writable=True"));
+            return Err(PyValueError::new_err("this Window is read-only: open it with writable=True"));
         }
         window.write(place, value).map_err(|error| failed(&error))
     }
 
-    /// Unmaps it. Accesses are errors from then on.
+    /// Unmaps the window. Later accesses are errors.
     fn close(&mut self) {
         self.mapped = None;
     }

@@ -1,4 +1,4 @@
-"""The package as such: its stubs, its examples in the text."""
+"""The package as a whole: its stubs, and the examples in its texts."""
 
 import ast
 import doctest

@@ -1,4 +1,4 @@
-"""Real-time settings for a while."""
+"""Real-time settings during a block."""
 
 import itertools
 import os
@@ -31,7 +31,7 @@ def test_a_refusal_is_told_and_not_raised():
 
 
 def idle_limit_us():
-    """What the kernel shows of its limit on idle states."""
+    """The limit on idle states, read from the kernel."""
     with open("/dev/cpu_dma_latency", "rb") as device:
         return int.from_bytes(device.read(4), sys.byteorder, signed=True)
 
@@ -67,7 +67,7 @@ def test_blocks_nest_each_with_its_own():
 
 
 def test_blocks_end_in_any_order():
-    # The one that ended first took the policy from those that were still held, and the last left it to the thread.
+    # The block that ended first removed the policy from those that still held it, and the last left the policy in force.
     before, cpus = RealTime.now_in_force(), os.sched_getaffinity(0)
     for order in itertools.permutations(range(3)):
         blocks = [RealTime("fifo", 20 + n, cpu=max(cpus) if n == 1 else None) for n in range(3)]
@@ -89,7 +89,7 @@ def test_a_block_of_a_thread_that_has_ended_can_be_left():
     thread.start()
     thread.join()
     assert "in force" in repr(block) and len(block.grants) == 2
-    # The thread's own storage goes a moment after Python has let go of it.
+    # The system destroys thread-local storage a moment after Python has joined the thread.
     for _ in range(100_000):
         try:
             block.__exit__(None, None, None)
@@ -107,7 +107,7 @@ def test_a_block_of_a_thread_that_has_ended_can_be_left():
 
 
 def locked():
-    """What the kernel has locked of this process."""
+    """The memory of this process that the kernel has locked."""
     with open("/proc/self/status", encoding="ascii") as status:
         return next(line for line in status if line.startswith("VmLck:"))
 

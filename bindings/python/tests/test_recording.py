@@ -238,7 +238,7 @@ def test_a_recording_of_another_program_is_called_that(tmp_path):
     (tmp_path / "foreign.sigmf-meta").write_text(json.dumps({"global": about, "captures": captures, "annotations": []}))
     (tmp_path / "foreign.sigmf-data").write_bytes(numpy.arange(10, dtype="<i2").tobytes())
     recording = open_recording(tmp_path / "foreign")
-    # A complex sample is two channels, I before Q. The size of the file is all that tells its length.
+    # A complex sample is two channels, I before Q. Only the size of the file tells its length.
     assert recording.state == "foreign" and recording.channels == 2 and recording.sample_rate == 48_000
     assert [(first, values.tolist()) for first, values in recording.runs()] == [(0, [[0, 1], [2, 3]]), (10, [[4, 5], [6, 7], [8, 9]])]
     assert recording.gaps == [Gap(2, 8, None)]
@@ -287,7 +287,7 @@ def test_a_recording_is_pickled_as_its_name(tmp_path):
 
 
 def test_a_signal_ends_reading_everything(tmp_path, monkeypatch):
-    """Symptom: Ctrl-C while a large recording was verified took effect when all was read."""
+    """Symptom: Ctrl-C during the verification of a large recording took effect only at its end."""
     monkeypatch.setitem(globals(), "crc32c", functools.lru_cache(maxsize=4)(crc32c))
     base = written(tmp_path, numpy.zeros(1 << 26, dtype="<i2"), per_block=1 << 15)
 
@@ -339,7 +339,7 @@ def test_what_the_command_records_is_opened(tmp_path, command):
 
 
 def killed(command, *folders):
-    """Kills a recording when its journals tell of some blocks."""
+    """Kills a recording when its journals list some blocks."""
     bases = [folder / "killed" for folder in folders]
     record = [command, "record", *CARD, "--for", "60s", "--notify", "16KiB", "--to", ",".join(map(str, bases))]
     running = subprocess.Popen(record, stderr=subprocess.DEVNULL)
@@ -365,7 +365,7 @@ def test_a_recording_whose_process_was_killed_is_no_longer_than_what_it_wrote(tm
     assert recording.state == "recording" and 0 < len(recording) == len(frames) < 60 * 100_000
     ended = subprocess.run([command, "recover", base], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 4, ended.stderr  # Incomplete, and mended.
-    # What was offered is what recovery keeps, to the last byte.
+    # Recovery keeps the same samples that were offered, to the last byte.
     recovered = open_recording(base, verify=True)
     assert recovered.state == "recovered" and recovered.gaps == gaps and (recovered.frames() == frames).all()
 
@@ -378,7 +378,7 @@ def test_the_members_of_a_striped_recording_are_one(tmp_path, command):
     record = [command, "record", *CARD, "--for", "300ms", "--notify", "16KiB", "--to", f"{base},{folders[1] / 'striped'}"]
     ended = subprocess.run(record, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
-    # By any of its members; the blocks lie in turns in the two files, and come in the order of the source.
+    # Any member opens it; the two files hold alternate blocks, which come in the order of the source.
     for name in (base, folders[1] / "striped"):
         recording = open_recording(name)
         assert recording.state == "complete" and recording.gaps == []
@@ -390,7 +390,7 @@ def test_the_members_of_a_striped_recording_are_one(tmp_path, command):
             expected += len(values)
         with pytest.raises(ValueError, match=r"runs\(\)"):
             recording.data
-    # One that is not where it was is asked for, not left out.
+    # A member that was moved is asked for, not left out.
     moved = tmp_path / "elsewhere"
     folders[1].rename(moved)
     with pytest.raises(ValueError, match="member 2 of 2 is missing.*name it as well"):

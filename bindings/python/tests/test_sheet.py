@@ -1,4 +1,4 @@
-"""Sheets: taken, read, shown, as dictionaries and as frames."""
+"""Sheets: taking, reading and showing them, as dictionaries and as frames."""
 
 import json
 import pathlib
@@ -59,7 +59,7 @@ def test_a_sheet_is_shown_in_every_form():
     assert "Pentium" in sheet.text() and "Pentium" in sheet.markdown() and "<html" in sheet.html()
     assert "fermilab" not in repr(sheet) and "chapters" in repr(sheet)
     shown = sheet._repr_html_()
-    # In a frame, so that its style stays in it; nothing of the page ends the attribute.
+    # In an iframe, which keeps its style inside; no text of the page ends the attribute.
     assert shown.startswith('<iframe srcdoc="') and shown.count('"') == 4 and "&lt;html" in shown
     assert json.loads(sheet.json()) == sheet.dict
     assert sheet.condition("cpu.model").startswith("Pentium") and sheet.condition("no.such") is None

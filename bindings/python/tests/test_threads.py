@@ -1,4 +1,4 @@
-"""Threads, signals, forks, the end of the interpreter: what surrounds a wait."""
+"""Waits with threads, signals and forks, and at the end of the interpreter."""
 
 import os
 import signal
@@ -16,13 +16,13 @@ from hairspring import LongDelay, Profile, Timebase
 
 
 def run(script: str) -> subprocess.CompletedProcess:
-    """Runs a program of its own."""
+    """Runs a Python program in a process of its own."""
     command = [sys.executable, "-c", textwrap.dedent(script)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def in_threads(count, work):
-    """Runs it in so many threads; raises what any of them raised."""
+    """Runs a function in so many threads; raises what any of them raised."""
     raised = []
 
     def guarded(number):
@@ -85,7 +85,7 @@ def test_a_wait_lets_other_threads_run():
         for wait in (LongDelay().delay, hairspring.delay):
             before = counted[0]
             wait(0.1)
-            # With the lock kept, the other thread would not have come to a single one.
+            # With the GIL held, the other thread would not have run once.
             assert counted[0] - before > 100
     finally:
         stop.set()
@@ -131,7 +131,7 @@ def test_threads_share_a_profile():
 @pytest.fixture
 def interrupt_soon():
     """Ctrl-C in a fifth of a second, in the middle of a wait."""
-    # A program that was started in the background may have been told to ignore it.
+    # A program in the background may inherit that the signal is ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
@@ -245,8 +245,8 @@ def test_a_second_interpreter_gets_an_import_error():
 
 
 def test_an_interpreter_that_comes_first_and_dies_does_not_keep_the_main_one_out():
-    # The guard was an address, of the module sys: the first interpreter that came had the module for good, and when it was gone another
-    # one whose sys lay there would have been given its objects.
+    # The guard compared addresses of the module sys. The first interpreter kept the module for good; after its end another
+    # interpreter with its sys at the same address would have got its objects.
     ended = run(f"""
     {INTERPRETERS}
     for _ in range(20):

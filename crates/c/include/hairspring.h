@@ -150,16 +150,16 @@
 // The number of causes of gaps. `gaps` of a report has one entry for each, at the verdict's number minus HS_VERDICT_INTERRUPTED.
 #define HS_CAUSES 5
 
-// Leave the policy as it is.
+// Leaves the policy unchanged.
 #define HS_POLICY_KEEP 0
 
-// The ordinary one.
+// The ordinary policy of the system (SCHED_OTHER).
 #define HS_POLICY_OTHER 1
 
 // Runs until it blocks or a higher priority is ready; priority 1 to 99.
 #define HS_POLICY_FIFO 2
 
-// The same with time slices among equals; priority 1 to 99.
+// As HS_POLICY_FIFO, but round-robin among equal priorities; priority 1 to 99.
 #define HS_POLICY_ROUND_ROBIN 3
 
 // In hs_wishes.idle_ns: no idle states at all; CPUs without work poll.
@@ -180,7 +180,7 @@ typedef struct hs_long_delay hs_long_delay;
 // The spans of one piece of code. One thread at a time.
 typedef struct hs_profile hs_profile;
 
-// Settings that are held. Belongs to the thread that made it; if that has ended, to any.
+// Settings in force. The handle belongs to the thread that made it; once that thread has ended, to any thread.
 typedef struct hs_real_time hs_real_time;
 
 // A sheet that was read. Never changes; any number of threads may use it.
@@ -302,24 +302,24 @@ typedef struct hs_summary {
 
 // What to ask of the system for the calling thread. All zero but for size and cpu asks for nothing.
 typedef struct hs_wishes {
-    // sizeof(struct hs_wishes): by it a later library recognizes the header of this one.
+    // sizeof(struct hs_wishes): by this size a later library recognizes the version of the header.
     size_t size;
     // HS_POLICY_…
     int policy;
-    // 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN; else not looked at.
+    // 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN; else ignored.
     int priority;
     // The CPU to stay on, from 0; negative: any.
     int cpu;
-    // Whether to lock the memory of the process; any byte but 0 says so.
+    // Whether to lock the memory of the process; any byte but 0 means yes.
     bool lock_memory;
-    // The timer slack, from 1; 0 or negative: as it is.
+    // The timer slack, from 1; 0 or negative leaves it unchanged.
     int64_t slack_ns;
-    // The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds; 0 or negative:
-    // as it is. It is the process's, and ends with it, also after SIGKILL.
+    // The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds; 0 or
+    // negative leaves it unchanged. The limit belongs to the process and ends with it, also after SIGKILL.
     int64_t idle_ns;
 } hs_wishes;
 
-// What came of each: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
+// Result of each setting: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
 typedef struct hs_grants {
     // sizeof(struct hs_grants), set by the caller.
     size_t size;
@@ -580,21 +580,22 @@ int hs_profile_summary(const struct hs_profile *profile, struct hs_summary *summ
 // Frees a profile. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_profile_free(struct hs_profile *profile);
 
-// Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
-// rest is applied. Handles can be freed in any order: of each setting, the most recent wish that is still held is in force.
-// `grants` may be NULL. HS_E_RANGE (also of a size that is not set), HS_E_THREAD (the thread is ending).
+// Applies settings to the calling thread until hs_real_time_free(). A refusal is not an error: hs_real_time_grants() reports it,
+// and the other settings are applied. Handles can be freed in any order: for each setting, the newest wish whose handle is not
+// freed is in force. `grants` may be NULL. HS_E_RANGE (also of a size that is not set), HS_E_THREAD (the thread is ending).
 int hs_real_time_apply(const struct hs_wishes *wishes,
                        struct hs_real_time **real_time,
                        struct hs_grants *grants);
 
-// What came of the wishes. HS_E_RANGE (the size is not set), HS_E_THREAD (not the thread that made it, which has not ended).
+// Reports which wishes were granted. HS_E_RANGE (the size is not set), HS_E_THREAD (another thread made the handle and has not
+// ended).
 int hs_real_time_grants(const struct hs_real_time *real_time,
                         struct hs_grants *grants);
 
-// Gives the settings back. When a thread has freed all of its handles, it is as it was before the first. When the thread that made
-// it has ended, any thread may free the handle, which gives back the lock of the memory and the limit on idle states. NULL is allowed. HS_E_THREAD (not the
-// thread that made it, which has not ended), HS_E_REFUSED (the system refused to restore a setting; the handle is freed, and the
-// rest restored), HS_E_FREED.
+// Restores the settings. When a thread has freed all of its handles, its settings are those from before the first. When the
+// thread that made the handle has ended, any thread may free it, which releases the memory lock and the limit on idle states.
+// NULL is allowed. HS_E_THREAD (another thread made the handle and has not ended), HS_E_REFUSED (the system refused to restore a
+// setting; the handle is freed, and the rest restored), HS_E_FREED.
 int hs_real_time_free(struct hs_real_time *real_time);
 
 // Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card (/sys/bus/pci/devices/…/resource0).

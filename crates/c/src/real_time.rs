@@ -1,7 +1,7 @@
-//! Real-time settings of the calling thread, until they are given back.
+//! Real-time settings of the calling thread, in force until the handle is freed.
 //!
-//! A handle belongs to the thread that made it. When that thread has ended, its settings have ended with it, and any thread may free
-//! the handle, which gives back the lock of the memory.
+//! A handle belongs to the thread that made it. A thread's settings end with the thread; then any thread may free the handle,
+//! which releases the memory lock.
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 #![expect(non_camel_case_types, reason = "names of C")]
@@ -16,13 +16,13 @@ use crate::error::{Failure, HS_E_RANGE, HS_E_REFUSED, HS_E_THREAD, door};
 use crate::handle::{Alone, Kind, Shared, free, make};
 use crate::pointer::{Numbers, Place, is_of_size, read};
 
-/// Leave the policy as it is.
+/// Leaves the policy unchanged.
 pub const HS_POLICY_KEEP: c_int = 0;
-/// The ordinary one.
+/// The ordinary policy of the system (SCHED_OTHER).
 pub const HS_POLICY_OTHER: c_int = 1;
 /// Runs until it blocks or a higher priority is ready; priority 1 to 99.
 pub const HS_POLICY_FIFO: c_int = 2;
-/// The same with time slices among equals; priority 1 to 99.
+/// As HS_POLICY_FIFO, but round-robin among equal priorities; priority 1 to 99.
 pub const HS_POLICY_ROUND_ROBIN: c_int = 3;
 
 /// In hs_wishes.idle_ns: no idle states at all; CPUs without work poll.
@@ -35,7 +35,7 @@ pub const HS_GRANTED: c_int = 1;
 /// The system refused it.
 pub const HS_REFUSED: c_int = 2;
 
-/// Settings that are held. Belongs to the thread that made it; if that has ended, to any.
+/// Settings in force. The handle belongs to the thread that made it; once that thread has ended, to any thread.
 pub struct hs_real_time(());
 
 pub(crate) struct OwnedRealTime {
@@ -63,24 +63,24 @@ unsafe impl Sync for OwnedRealTime {}
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_wishes {
-    /// sizeof(struct hs_wishes): by it a later library recognizes the header of this one.
+    /// sizeof(struct hs_wishes): by this size a later library recognizes the version of the header.
     pub size: usize,
     /// HS_POLICY_…
     pub policy: c_int,
-    /// 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN; else not looked at.
+    /// 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN; else ignored.
     pub priority: c_int,
     /// The CPU to stay on, from 0; negative: any.
     pub cpu: c_int,
-    /// Whether to lock the memory of the process; any byte but 0 says so.
+    /// Whether to lock the memory of the process; any byte but 0 means yes.
     pub lock_memory: bool,
-    /// The timer slack, from 1; 0 or negative: as it is.
+    /// The timer slack, from 1; 0 or negative leaves it unchanged.
     pub slack_ns: i64,
-    /// The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds; 0 or negative:
-    /// as it is. It is the process's, and ends with it, also after SIGKILL.
+    /// The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds; 0 or
+    /// negative leaves it unchanged. The limit belongs to the process and ends with it, also after SIGKILL.
     pub idle_ns: i64,
 }
 
-/// The same as it comes in: a caller may have put any byte where the boolean is, as VBA does, whose True is 255.
+/// hs_wishes as received: a caller may store any byte in the boolean, as VBA does, whose True is 255.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Wishes {
@@ -103,7 +103,7 @@ const _: () = {
     assert!(offset_of!(Wishes, idle_ns) == offset_of!(hs_wishes, idle_ns));
 };
 
-/// What came of each: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
+/// Result of each setting: HS_NOT_ASKED, HS_GRANTED or HS_REFUSED.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_grants {
@@ -126,14 +126,14 @@ pub struct hs_grants {
 // SAFETY: integers, and a pointer that is not followed.
 unsafe impl Numbers for hs_grants {}
 
-/// A place for grants, whose size its caller has set.
+/// Memory for an hs_grants; the caller has set its size.
 fn sized(place: &Place<hs_grants>) -> Result<(), Failure> {
     is_of_size::<hs_grants>("struct hs_grants", place.holds().size)
 }
 
-/// Applies settings to the calling thread until hs_real_time_free(). A refusal is no error: hs_real_time_grants() tells it, and the
-/// rest is applied. Handles can be freed in any order: of each setting, the most recent wish that is still held is in force.
-/// `grants` may be NULL. HS_E_RANGE (also of a size that is not set), HS_E_THREAD (the thread is ending).
+/// Applies settings to the calling thread until hs_real_time_free(). A refusal is not an error: hs_real_time_grants() reports it,
+/// and the other settings are applied. Handles can be freed in any order: for each setting, the newest wish whose handle is not
+/// freed is in force. `grants` may be NULL. HS_E_RANGE (also of a size that is not set), HS_E_THREAD (the thread is ending).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_apply(
     wishes: *const hs_wishes,
@@ -158,7 +158,8 @@ pub extern "C" fn hs_real_time_apply(
     })
 }
 
-/// What came of the wishes. HS_E_RANGE (the size is not set), HS_E_THREAD (not the thread that made it, which has not ended).
+/// Reports which wishes were granted. HS_E_RANGE (the size is not set), HS_E_THREAD (another thread made the handle and has not
+/// ended).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *mut hs_grants) -> c_int {
     door(|| {
@@ -171,10 +172,10 @@ pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *m
     })
 }
 
-/// Gives the settings back. When a thread has freed all of its handles, it is as it was before the first. When the thread that made
-/// it has ended, any thread may free the handle, which gives back the lock of the memory and the limit on idle states. NULL is allowed. HS_E_THREAD (not the
-/// thread that made it, which has not ended), HS_E_REFUSED (the system refused to restore a setting; the handle is freed, and the
-/// rest restored), HS_E_FREED.
+/// Restores the settings. When a thread has freed all of its handles, its settings are those from before the first. When the
+/// thread that made the handle has ended, any thread may free it, which releases the memory lock and the limit on idle states.
+/// NULL is allowed. HS_E_THREAD (another thread made the handle and has not ended), HS_E_REFUSED (the system refused to restore a
+/// setting; the handle is freed, and the rest restored), HS_E_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_free(real_time: *mut hs_real_time) -> c_int {
     door(|| {
@@ -196,21 +197,21 @@ fn asked(wishes: Wishes) -> Result<RealTime, Failure> {
     is_of_size::<Wishes>("struct hs_wishes", wishes.size)?;
     let priority = || match wishes.priority {
         1..=99 => Ok(wishes.priority as u8),
-        other => Err(Failure::new(HS_E_RANGE, format!("take the priority {other}: it is none of 1 to 99"))),
+        other => Err(Failure::new(HS_E_RANGE, format!("set the priority {other}: choose 1 to 99"))),
     };
     let policy = match wishes.policy {
         HS_POLICY_KEEP => None,
         HS_POLICY_OTHER => Some(Policy::Other),
         HS_POLICY_FIFO => Some(Policy::Fifo(priority()?)),
         HS_POLICY_ROUND_ROBIN => Some(Policy::RoundRobin(priority()?)),
-        other => return Err(Failure::new(HS_E_RANGE, format!("take the policy {other}: it is none of 0 to 3"))),
+        other => return Err(Failure::new(HS_E_RANGE, format!("set the policy {other}: choose 0 to 3"))),
     };
     Ok(RealTime {
         policy,
         cpu: u32::try_from(wishes.cpu).ok().map(Cpu),
         lock_memory: wishes.lock_memory != 0,
         slack: (wishes.slack_ns > 0).then(|| Nanos::new(wishes.slack_ns)),
-        // A limit below one microsecond is none of any idle state.
+        // No idle state has a latency below one microsecond, so such a limit turns idle states off.
         idle: (wishes.idle_ns > 0).then(|| Nanos::new(wishes.idle_ns)),
     })
 }
@@ -220,7 +221,7 @@ impl OwnedRealTime {
         if self.owner.admits(&HOST) {
             return Ok(());
         }
-        Err(Failure::new(HS_E_THREAD, "use real-time settings: they are those of the thread that asked for them"))
+        Err(Failure::new(HS_E_THREAD, "use these real-time settings: they belong to the thread that asked for them"))
     }
 
     fn grants(&self) -> hs_grants {

@@ -1,8 +1,8 @@
-//! Three programs of the kind that a lab writes, each small enough to read at one sitting: examples of how the executive is
-//! used, and something to run and to look at on every back-end.
+//! Three programs of the kind that a lab writes, each small enough to read at one sitting. They are examples of how to use the
+//! executive, and run on every back-end.
 //!
-//! They use nothing but what any user of this crate has. What a program found out leaves the executive through a channel,
-//! sent by tasks that are not urgent, and is put together after the run.
+//! They use public items of this crate only. Tasks that are not urgent send a program's findings out of the executive through a
+//! channel; the program puts the findings together after the run.
 //!
 //! ```
 //! use hairspring_exec::programs::{self, sampler};

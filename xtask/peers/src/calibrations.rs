@@ -1,4 +1,4 @@
-//! What a start-up calibration costs and how right it is: one fresh process for each, judged against a longer baseline.
+//! Cost and error of a calibration at start-up: one fresh process each, compared with a longer baseline.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::report::statistics;
 
-/// The baseline that the peers' rates are judged by; a bracket of 40 ns at each end makes that ±0.02 ppm.
+/// The baseline for all rates; a bracket of 40 ns at each end makes it exact to ±0.02 ppm.
 const BASELINE: Duration = Duration::from_secs(2);
 
-/// What a candidate makes of a span of raw ticks, in nanoseconds.
+/// Converts a span of raw ticks to nanoseconds with a candidate's rate.
 type Conversion = Box<dyn Fn(u64, u64) -> f64>;
 
 pub(crate) fn process_cpu() -> Nanos {
@@ -23,7 +23,7 @@ pub(crate) fn process_cpu() -> Nanos {
 /// Calibrates in this process and prints one JSON object.
 pub(crate) fn once(candidate: &str, before_main: Nanos) -> Result<(), String> {
     let started = (Host.monotonic(), process_cpu());
-    // The calibration happens in here.
+    // This call calibrates.
     let (nanos, bound_ppm): (Conversion, Option<f64>) = match candidate {
         "hairspring" | "hairspring_100ms" => {
             let mut timebase = Timebase::calibrate(Host).map_err(|error| error.to_string())?;
@@ -38,7 +38,7 @@ pub(crate) fn once(candidate: &str, before_main: Nanos) -> Result<(), String> {
             let clock = quanta::Clock::new();
             (Box::new(move |from, to| clock.delta(from, to).as_nanos() as f64), None)
         }
-        // It has calibrated before main; what it makes of a span is asked for below.
+        // fastant has calibrated before main; its rate is measured below.
         "fastant" => (Box::new(|_, _| f64::NAN), None),
         other => return Err(format!("find a candidate called {other}")),
     };
@@ -52,18 +52,18 @@ pub(crate) fn once(candidate: &str, before_main: Nanos) -> Result<(), String> {
     Ok(())
 }
 
-/// How long a candidate takes the baseline to be, and how long the kernel's clock says it was.
+/// The length of the baseline by the candidate, and by the kernel's clock.
 fn span(nanos: &dyn Fn(u64, u64) -> f64) -> (f64, f64) {
     let look = || Bracket::narrowest(&Host, TimeSource::Counter, Clock::Monotonic);
     let before = look();
     std::thread::sleep(BASELINE);
     let after = look();
     let truth = (after.clock - before.clock).count() as f64;
-    // The middles of the brackets are the ticks at which the kernel's clock was read.
+    // The kernel's clock was read in the middle of each bracket of ticks.
     (nanos(before.middle().raw(), after.middle().raw()), truth)
 }
 
-/// The same for fastant, which does not take raw ticks: its own instants between readings of the kernel's clock.
+/// The same for fastant, which cannot convert raw ticks: its own instants between readings of the kernel's clock.
 fn fastant_span() -> (f64, f64) {
     let look = || {
         (0..200)
@@ -96,7 +96,7 @@ pub(crate) fn run(quick: bool) -> Result<(), String> {
     for candidate in ["hairspring", "hairspring_100ms", "quanta", "fastant"] {
         let children: Vec<_> = (0..processes)
             .map(|_| {
-                // Started apart, so that they do not disturb each other's calibration; their baselines overlap.
+                // Started one after the other, so that the calibrations do not disturb each other; their baselines overlap.
                 std::thread::sleep(Duration::from_millis(60));
                 let own = std::env::current_exe().map_err(|error| format!("find this program: {error}"))?;
                 let child =

@@ -1,8 +1,9 @@
-//! The library from C, Python and Tcl: beside itself from Rust, and beside each language's own clock and sleep.
+//! Compares calls from C, Python and Tcl with calls from Rust, and with each language's own clock and sleep.
 //!
-//! Each language has a program in `xtask/peers/callers`, which takes ours and its own in turns; the programs run in turns, too. They use
-//! what is installed: C by pkg-config, Tcl by TCLLIBPATH, Python by its own path. What the import of the Python package takes is told
-//! by fresh processes with and without it. Under the table stands which goals this run has reached.
+//! Each language has a program in `xtask/peers/callers`, which measures our calls and the language's own in turns; the programs
+//! run in turns, too. They use the installed packages: C by pkg-config, Tcl by TCLLIBPATH, Python by its own path. Fresh
+//! processes with and without the Python package measure the cost of its import. A list under the table says which goals this run
+//! has reached.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -21,25 +22,25 @@ const BLOCKS: usize = 50;
 const DELAYS: usize = 40;
 const BLOCK: u32 = 1_000;
 const REQUEST: Nanos = Nanos::from_millis(10);
-/// Starts of Python in a round, with and without the package each.
+/// Starts of Python in a round, with and without the package.
 const STARTS: usize = 5;
 /// The goals: what C may add to a reading of the clock, in nanoseconds,
 const ADDED_MOST: f64 = 5.0;
-/// how many times its own clock ours may cost in Python and Tcl,
+/// the greatest ratio of the cost of our clock to the language's own in Python and Tcl,
 const RATIO_MOST: f64 = 1.3;
-/// how far a long delay may be from one from Rust, by its report, as its caller sees it, and tuned,
+/// the greatest difference of a long delay from one called from Rust: by its report, timed by its caller, and tuned,
 const APART_MOST: f64 = 1_000.0;
-/// and what the import may take.
+/// and the greatest time of the import.
 const IMPORT_MOST: f64 = 50e6;
-/// What is taken, in this order.
+/// The kinds of samples, in this order.
 const KINDS: [&str; 7] = ["now", "clock", "told", "long", "tuned", "empty", "sleep"];
-/// Where the programs lie.
+/// The folder of the programs.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/callers");
 
 /// Samples of each kind, in nanoseconds.
 type Taken = [Vec<f64>; KINDS.len()];
 
-/// A language: its name, what its clock and its sleep are called, and what runs its program.
+/// A language: its name, the names of its clock and its sleep, and the command that runs its program.
 struct Language {
     name: &'static str,
     clock: &'static str,
@@ -135,13 +136,13 @@ fn ns(value: f64) -> String {
     cell(Some(value), Unit::Ns)
 }
 
-/// A goal, and whether what was found reaches it.
+/// A goal, and whether the figure reaches it.
 fn goal(what: &str, found: f64, most: f64, shown: impl Fn(f64) -> String) -> String {
     let word = if found <= most { "reached" } else { "missed" };
     format!("{what}: {}, at most {} wanted: {word}", shown(found), shown(most))
 }
 
-/// How much longer a fresh Python runs if it imports the package; adds a round to the samples.
+/// Adds a round of samples: how much longer a fresh Python runs if it imports the package.
 fn imported(mut samples: Vec<f64>) -> Result<Vec<f64>, String> {
     let run = |code: &str| {
         let before = Host.monotonic();
@@ -200,12 +201,12 @@ fn nothing() {
     black_box(());
 }
 
-/// Has the compiler make what nobody uses.
+/// Keeps the compiler from removing a value that the program does not use.
 fn keep<T>(value: T) {
     black_box(value);
 }
 
-/// The program in C, compiled against the library that pkg-config knows.
+/// Compiles the program in C against the library that pkg-config finds.
 fn compiled(folder: &Path) -> Result<Command, String> {
     let said = |command: &mut Command| {
         let output = command.output().map_err(|error| error.to_string())?;
@@ -221,14 +222,14 @@ fn compiled(folder: &Path) -> Result<Command, String> {
     Ok(Command::new(std::path::absolute(program).map_err(|error| error.to_string())?))
 }
 
-/// The line that says why a program failed: the first that is no part of a trace.
+/// The line that says why a program failed: the first that does not belong to a stack trace.
 fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let mut lines = text.lines().filter(|line| !line.starts_with([' ', '\t']) && !line.starts_with("Traceback"));
     lines.next().unwrap_or("it failed").to_owned()
 }
 
-/// What a program printed.
+/// The output of a program.
 fn printed(command: &mut Command) -> Result<Taken, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if !output.status.success() {

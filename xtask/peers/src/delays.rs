@@ -1,4 +1,4 @@
-//! Delays and sleeps, ours and the peers', seen from outside by ordered stamps.
+//! Delays and sleeps, ours and the peers', timed from outside by ordered stamps.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -21,9 +21,9 @@ const REQUESTS: [(Nanos, usize); 7] = [
     (Nanos::from_millis(100), 20),
     (Nanos::from_secs(1), 5),
 ];
-/// From here on ours is the long delay.
+/// From this length on our candidate is the long delay.
 const LONG_FROM: Nanos = Nanos::from_millis(1);
-/// Delays of one candidate before the next has its turn.
+/// Delays of one candidate in a turn.
 const TURN: usize = 50;
 /// A rest between turns, so that polling under `SCHED_FIFO` stays below the kernel's limit.
 const REST: Nanos = Nanos::from_millis(1);

@@ -1,4 +1,4 @@
-//! Executives, ours on its back-ends and other people's, put through the same scenarios in the same run.
+//! Runs our executive on its back-ends and other executives through the same scenarios in one run.
 
 mod asynchronous;
 mod direct;
@@ -26,7 +26,7 @@ use hairspring_suite::rounds::median;
 
 /// Rounds between two stamps.
 const ROUNDS: u64 = 512;
-/// What would be written to make caches dirty; here they stay hot.
+/// Bytes written before each round to make the caches dirty: none here, so the caches stay hot.
 const SWEEP_BYTES: usize = 0;
 
 /// The repeats of a cell.
@@ -57,7 +57,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, quick: bool) -> Result<(), Stri
     let (span, seconds) = if quick { (Nanos::from_millis(20), 3) } else { (Nanos::from_millis(200), 60) };
     let bench = Bench { rounds: ROUNDS, ..Bench::new(timebase.clone(), place, span, SWEEP_BYTES) };
     let results = rounds::take(&bench);
-    // One round for each sample: as many round trips as there is room for, each of which must preempt.
+    // One round per sample: as many round trips as fit, each of which must preempt.
     let patient = Bench { rounds: 1, slice: Nanos::from_secs(1), ..bench.clone() };
     let ten_thousand = Compared::WakeWait.take::<Ours<ThreadUp>>(&patient).ok();
     let growths = scaling::take(&bench, if quick { 3 } else { rounds::REPEATS });

@@ -1,7 +1,7 @@
 //! Copies of memory: ours beside `mbw` (the C library's copy) and `likwid-bench` (non-temporal stores), in the same run.
 //!
-//! The two count differently: mbw states MiB copied in a second, likwid-bench 10⁶ bytes read or written, which is twice what
-//! was copied. Here everything is bytes copied.
+//! The two count differently: mbw reports MiB copied per second, likwid-bench 10⁶ bytes read or written, which is twice the bytes
+//! copied. All figures here are bytes copied.
 
 use std::ops::ControlFlow;
 use std::process::Command;
@@ -18,15 +18,15 @@ use crate::report::statistics;
 /// Each of the two arrays.
 const ARRAY: Bytes = Bytes::mib(256);
 const ARRAY_QUICK: Bytes = Bytes::mib(64);
-/// Every candidate has its turn in each.
+/// Rounds; every candidate has its turn in each.
 const ROUNDS: usize = 7;
 const ROUNDS_QUICK: usize = 5;
 /// Copies of one turn; the median counts.
 const COPIES: usize = 3;
-/// The share of the peer's rate that ours is to reach.
+/// The goal: our rate as a share of the peer's.
 const GOAL: f64 = 0.95;
 
-/// Who copies.
+/// A candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidate {
     Ours(Operation, Pages),
@@ -191,7 +191,7 @@ fn print(results: &[Rates; CANDIDATES.len()], array: Bytes, rounds: usize, cpu: 
     println!();
 }
 
-/// How ours stands to the peer: the median of the ratios of the rounds.
+/// Our rate over the peer's: the median of the ratios of the rounds.
 fn goal(results: &[Rates; CANDIDATES.len()], ours: Candidate, peer: Candidate) -> String {
     let of = |wanted: Candidate| CANDIDATES.iter().position(|candidate| *candidate == wanted).map(|at| &results[at]);
     let name = format!("{} over {}", ours.name(), peer.name());

@@ -1,7 +1,7 @@
 //! From an event to the code that reacts: a scheduling unit beside a bare thread that is blocked in `read` on an eventfd.
 //!
-//! Both wait on the same CPU under SCHED_FIFO at the same priority, and are fired in turns by one thread, which is on another CPU or,
-//! without a real-time priority, on the same one.
+//! Both wait on the same CPU under SCHED_FIFO at the same priority. One thread fires them in turns, from another CPU or, without
+//! a real-time priority, from the same one.
 
 use std::fs::File;
 use std::io::Read;
@@ -20,12 +20,12 @@ const PRIORITY: u8 = 80;
 /// Events of each.
 const EVENTS: usize = 4_000;
 const EVENTS_QUICK: usize = 1_000;
-/// Before each event: both sleep again.
+/// A pause before each event, so that both sleep again.
 const REST: Nanos = Nanos::from_micros(200);
-/// Nobody is waited for longer.
+/// Time limit of a reaction.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// What is left by who reacts: the stamp of the latest reaction, which is the number of ticks.
+/// Stamp of the latest reaction, in ticks, stored by the thread that reacts.
 #[derive(Default)]
 #[repr(align(128))]
 struct Reacted(AtomicU64);
@@ -121,10 +121,10 @@ fn fire(
     let _placed = RealTime { cpu: Some(from), ..RealTime::default() }.apply(&Host);
     let rest = |span: Nanos| Host.sleep_until(timebase.now() + span);
     let mut samples = [Vec::with_capacity(events), Vec::with_capacity(events)];
-    // In their places by then.
+    // By now both threads wait.
     rest(Nanos::from_millis(50));
     for number in 0..2 * events {
-        // Not always the same one after the other.
+        // Alternates which of the two comes first.
         let which = (number + number / 2) % 2;
         rest(REST);
         let stamp = timebase.stamp();
@@ -138,7 +138,7 @@ fn fire(
                 break;
             }
             if timebase.now().since(begun).is_ok_and(|waited| waited > PATIENCE) {
-                return Err("fire an event: nobody reacted".to_owned());
+                return Err("fire an event: no thread reacted".to_owned());
             }
             rest(REST);
         }

@@ -1,4 +1,4 @@
-//! What one reading of the time costs, ours and the peers', by loops less the empty loop.
+//! Cost of one reading of the time, ours and the peers': loops less the empty loop.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ const BATCH: u32 = 20_000;
 /// One candidate: its name and a batch of its calls.
 type Candidate<'c> = (&'c str, Box<dyn FnMut() + 'c>);
 
-/// A candidate whose call is compiled into a loop of its own.
+/// A candidate whose call is compiled into its own loop.
 fn candidate<'c, R>(name: &'c str, mut call: impl FnMut() -> R + 'c) -> Candidate<'c> {
     let batch = move || {
         for _ in 0..BATCH {
@@ -78,7 +78,7 @@ pub(crate) fn run(timebase: &Timebase, quick: bool) {
     );
 }
 
-/// A pair of stamps with nothing between, as a span makes it; what it shows is kept, so that it is not optimised away.
+/// A pair of stamps with nothing between, as in a span; the difference is kept, so that the compiler does not remove it.
 #[inline(always)]
 fn pair(profile: &Profile<'_, Host>) -> i64 {
     profile.pair_ticks()

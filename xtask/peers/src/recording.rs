@@ -1,6 +1,6 @@
 //! The recorder beside fio: the same disk, block and depth, each writing to a new file whose space was reserved, each in its
-//! turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read what was written, and what a
-//! gigabyte each second costs is counted in CPU time.
+//! turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read the files back, and the last table
+//! counts the CPU time of recording a gigabyte per second.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,7 +29,7 @@ const PACED_ROUNDS: usize = 5;
 const VOLUME: Bytes = Bytes::gib(4);
 const QUICK_VOLUME: Bytes = Bytes::mib(512);
 
-/// What is compared, and the rates of its rounds in bytes per second.
+/// A candidate, and the rates of its rounds in bytes per second.
 struct Line {
     name: &'static str,
     rates: Vec<f64>,
@@ -51,7 +51,7 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
     let base = folder.join("peers-recording");
     for round in 0..ROUNDS {
         eprintln!("recording, round {} of {ROUNDS}", round + 1);
-        // Each begins every other round.
+        // The two take turns in going first.
         let mut turns = [0, 1];
         turns.rotate_left(round % 2);
         Files::of(&base).remove();
@@ -98,7 +98,7 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The CPU time of a card of 1 GB/s, by what it is spent on.
+/// The CPU time of a card of 1 GB/s, by purpose.
 fn one_gigabyte_each_second(base: &Path, volume: Bytes) -> Result<(), String> {
     println!("\n### One gigabyte each second\n");
     println!("| round | verdict | moving and writing | checksums | the card itself | buffer at most | worst stall |");
@@ -153,7 +153,7 @@ fn one(base: &Path, source: Box<dyn Source>) -> Result<Recorded, String> {
     recorded.pop().ok_or_else(|| "record nothing".to_owned())
 }
 
-/// The rate of a verification that found everything right.
+/// The rate of a verification that found no fault.
 fn verified(base: &Path, counters: bool) -> Result<f64, String> {
     let recording = Recording::open(&[base.to_owned()]).map_err(|error| error.to_string())?;
     let options = VerifyOptions { counters, sha512: false };

@@ -1,10 +1,10 @@
-//! What all tables share: the conditions above them, and how a row of statistics is written.
+//! The conditions above all tables, and the format of a row of statistics.
 
 use hairspring_machine::{Cpu, Host, Machine};
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Unit};
 
-/// What must be known of the machine before any ratio is believed.
+/// The conditions of the machine, without which a ratio means nothing.
 pub(crate) fn conditions(cpu: Cpu) {
     let facts = Host.facts();
     for id in ["cpu.model", "cpu.online", "kernel.release", "kernel.clocksource", "load.average"] {

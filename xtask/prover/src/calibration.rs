@@ -14,9 +14,9 @@ use serde_json::{Map, Value, json};
 
 use super::Verdict;
 
-/// Processes begin so far apart, so that they disturb each other little.
+/// Time between the starts of two processes, so that they hardly disturb each other.
 const APART: Duration = Duration::from_millis(250);
-/// The bounds to reach at the ages of 5 ms and of 100 ms.
+/// Required bounds at the ages of 5 ms and of 100 ms.
 const YOUNG_PPM: f64 = 20.0;
 const OLD_PPM: f64 = 1.0;
 /// The share of the processes that must reach them.
@@ -26,7 +26,7 @@ const CPU_MOST_NS: i64 = 1_000_000;
 /// Brackets for the true rate.
 const TRUTH_BRACKETS: u32 = 200;
 
-/// The parent: begins the processes and compares what they say.
+/// The parent: starts the processes and compares their results.
 pub(crate) fn prove(processes: u32, seconds: u32) -> Verdict {
     let mut children = Vec::new();
     for _ in 0..processes {
@@ -96,7 +96,7 @@ fn end(mut child: Child) -> Result<Value, String> {
     if status.success() { Ok(last["figures"].clone()) } else { Err(format!("{status}: {last}")) }
 }
 
-/// A child: calibrates, refines, measures the truth. Its verdict is that it got so far.
+/// A child: calibrates, refines and measures the true rate. Its verdict only says that it finished.
 pub(crate) fn child(seconds: u32) -> Verdict {
     let began = Host.monotonic();
     let Ok(young) = Timebase::calibrate(Host) else {

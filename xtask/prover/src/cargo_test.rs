@@ -1,4 +1,4 @@
-//! Proofs that are tests which take too long for every run: Cargo runs them, their counts are the figures.
+//! Proofs that are long tests: Cargo runs them, and their counts are the figures.
 //!
 //! A test that runs with `--nocapture` adds a figure of its own by a line `figure: NAME: VALUE`. One that cannot run here
 //! says so by `test-skip: NAME: REASON`, and then the proof as a whole was not run: its claim has not been shown.
@@ -33,7 +33,7 @@ pub(crate) fn sanitize(packages: &[&str], tests: &[&str]) -> Verdict {
         command.env("RUSTFLAGS", format!("-Zsanitizer={name}"));
         command.env("CARGO_TARGET_DIR", format!("target/sanitizer-{name}"));
         command.env("TSAN_OPTIONS", "halt_on_error=1");
-        // The kernel's reads and writes of memories that live as long as the process are no leaks.
+        // Memory that the kernel uses as long as the process lives is not a leak.
         command.env("ASAN_OPTIONS", "detect_leaks=0");
         let verdict = judge(&mut command);
         all.passed &= verdict.passed;
@@ -42,12 +42,12 @@ pub(crate) fn sanitize(packages: &[&str], tests: &[&str]) -> Verdict {
     all
 }
 
-/// So many tests are named in a report.
+/// How many tests a report names.
 const MOST_NAMED: usize = 12;
-/// How a test that tries many seeds tells which one failed.
+/// The mark with which a test of many seeds names the one that failed.
 const FAILED_SEED: &str = "failed: HAIRSPRING_SEED=";
 
-/// Runs tests and counts what came of them.
+/// Runs tests and counts their outcomes.
 fn judge(command: &mut Command) -> Verdict {
     let mut figures = Map::new();
     let output = match command.output() {
@@ -85,7 +85,7 @@ fn judge(command: &mut Command) -> Verdict {
         figures.insert(NOT_RUN.to_owned(), json!(skips.join("; ")));
     }
     figures.insert("tests passed".to_owned(), json!(ran));
-    // The name of a test is what it promises. More than a few say less than their number.
+    // The name of a test is its promise. If there are many, their number says more.
     if (1..=MOST_NAMED).contains(&promises.len()) {
         figures.insert("tests".to_owned(), json!(promises.join(", ")));
     }
@@ -99,13 +99,13 @@ fn judge(command: &mut Command) -> Verdict {
         figures.insert("what failed".to_owned(), json!(last));
     }
     if failed > 0 || !output.status.success() {
-        // What failed has failed, whatever else could not run.
+        // A failure counts even if other tests could not run.
         figures.remove(NOT_RUN);
     }
     Verdict { passed: output.status.success() && ran > 0 && failed == 0 && skips.is_empty(), figures }
 }
 
-/// What a test gives as a figure. libtest may have printed the beginning of the line.
+/// A figure that a test printed. libtest may have printed the beginning of the line.
 fn figure(line: &str) -> Option<(&str, Value)> {
     let (_, rest) = line.split_once("figure: ")?;
     let (name, value) = rest.split_once(": ")?;

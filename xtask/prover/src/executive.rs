@@ -22,7 +22,7 @@ fn priority(number: u8) -> Priority {
     Priority::new(number).unwrap_or(Priority::LOWEST)
 }
 
-/// Each wake of a more urgent task by a less urgent one is seen to have run that task before the call returned.
+/// Checks that each wake of a more urgent task by a less urgent one runs that task before the call returns.
 pub(crate) fn preemption(count: u64) -> Verdict {
     let mut figures = Map::new();
     let mut passed = true;
@@ -69,7 +69,7 @@ fn wakes(backend: Backend, count: u64) -> Result<(u64, Finish), Box<dyn std::err
     Ok((proved.load(Ordering::Relaxed), finish))
 }
 
-/// Expiries of a timer: what its deadlines were, and how late its procedure ran.
+/// Expiries of a timer: its deadlines, and how late its procedure ran.
 #[derive(Default)]
 struct Expiries {
     off_the_grid: u64,
@@ -78,7 +78,7 @@ struct Expiries {
     late_ns: Vec<i64>,
 }
 
-/// A periodic timer keeps to `t0 + n·p`: on Sim over many periods exactly, on the host for a while.
+/// Checks that a periodic timer keeps to `t0 + n·p`: exactly on Sim over many periods, and on the host for a while.
 pub(crate) fn periodic_timer(seconds: i64) -> Verdict {
     let mut figures = Map::new();
     let periods = 100_000;
@@ -100,7 +100,7 @@ pub(crate) fn periodic_timer(seconds: i64) -> Verdict {
         let ends = 1_000.min(taken.late_ns.len() / 2);
         let last = summary::figures(&mut taken.late_ns.split_off(taken.late_ns.len() - ends));
         let first = summary::figures(&mut taken.late_ns[..ends]);
-        // The phase at the end is off by no more than a wake-up: the last thousand are late as the first thousand were.
+        // The phase does not drift by more than a wake-up: the last thousand are as late as the first thousand.
         passed &= last["median_ns"].as_i64() <= first["p99_ns"].as_i64();
         figures.insert(format!("{name}: {seconds} s of 1 ms, off the grid, early, missed"), counts(&taken));
         figures.insert(format!("{name}: lateness of the first {ends}"), first);
@@ -137,8 +137,8 @@ fn expiries(backend: Backend, period: Nanos, span: Nanos) -> Result<Expiries, Bo
     Ok(std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Our lateness of a periodic timer beside what cyclictest sees of the same kernel, one after the other. Without cyclictest
-/// there is nothing to compare, which is said and is no failure.
+/// Compares the lateness of our periodic timer with cyclictest's on the same kernel, one after the other. Without cyclictest the
+/// proof says so and does not fail.
 pub(crate) fn cyclictest(seconds: i64) -> Verdict {
     let mut figures = Map::new();
     // As Debian's rt-tests has it: one thread on the last CPU, 1 ms, SCHED_FIFO 80, idle states as the system has them.
@@ -166,14 +166,14 @@ pub(crate) fn cyclictest(seconds: i64) -> Verdict {
     figures.insert("cyclictest: min, average, max in µs".to_owned(), json!([field("Min:"), average_us, field("Max:")]));
     figures.insert("ours, thread_up timer: mean in ns".to_owned(), json!(mean_ns));
     figures.insert("ours, thread_up timer".to_owned(), summary::figures(&mut ours.late_ns));
-    // Two programs after each other on a machine whose mood changes: the same order of magnitude is what can be asked.
+    // The machine changes between two programs, so only the same order of magnitude is required.
     let ratio = mean_ns as f64 / (average_us.max(1) as f64 * 1_000.0);
     figures.insert("ours over cyclictest".to_owned(), json!((ratio * 100.0).round() / 100.0));
     Verdict { passed: (0.2..5.0).contains(&ratio) && ours.early == 0, figures }
 }
 
-/// How long an urgent task waits for a resource that a low one holds while a middle one computes: with the remedies no
-/// longer than the low one holds it, without them as long as the middle one likes.
+/// Measures how long an urgent task waits for a resource that a low one holds while a middle one computes: with the remedies no
+/// longer than the low one holds it, without them as long as the middle one computes.
 pub(crate) fn inversion() -> Verdict {
     let mut figures = Map::new();
     let mut passed = true;
@@ -191,7 +191,7 @@ pub(crate) fn inversion() -> Verdict {
                 Err(error) => return defect(error),
             };
             figures.insert(label, json!(waited.to_string()));
-            // Not an absolute time: against what the program itself computed, with half of the difference to spare.
+            // Not an absolute time: compares with the program's own computing time, with a margin of half the difference.
             passed &= (waited < (hold + compute).half()) == cured;
         }
     }
@@ -233,7 +233,7 @@ fn blocked(
     let low = executive.task("low", priority(30), move |ctx| {
         let reserved = ctx.reserve(resource, Limit::Forever);
         taken.store(reserved.is_ok(), Ordering::Relaxed);
-        // The urgent one first, so that it waits before the middle one can run.
+        // Starts the urgent one first, so that it waits before the middle one can run.
         let _ = (ctx.trigger(urgent), ctx.trigger(middle));
         ctx.work(hold);
     })?;

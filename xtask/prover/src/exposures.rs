@@ -1,13 +1,13 @@
-//! Exposures of a shutter with an instrument read in the middle: none is short, and those that nothing disturbed end within
-//! 10 µs of their time.
+//! Proof: exposures of a shutter with an instrument read in the middle are never short, and undisturbed ones end within 10 µs of
+//! their time.
 //!
-//! Whether an exposure was disturbed is decided before its error is looked at: by the gaps that its last delay saw, by the one
-//! between its return and the closing write, and by the time that the thread waited for its CPU after the reading (`schedstat`).
-//! More than 5 percent of them is no result. Gaps that together are shorter than the promise do not excuse that it is broken, so
-//! they are no disturbance; neither are a late wake-up and a lateness without a known cause: all these count against the
-//! exposure. The error is that which the exposure reports. `CLOCK_MONOTONIC`, as it is read before the opening write and after the
-//! closing one, knows nothing of our scale: what it shows has to lie within the bounds of the report, and whatever is longer by more
-//! than the promise and two writes must say so.
+//! The proof decides whether an exposure was disturbed without looking at its error. It uses the gaps that the last delay saw,
+//! the gap between that delay's return and the closing write, and the time that the thread waited for its CPU after the reading
+//! (`schedstat`). If more than 5 percent are disturbed, there is no result. Gaps that together are shorter than the promise are
+//! no excuse, so they do not count as a disturbance; neither do a late wake-up and a lateness without a known cause. The error is
+//! the one in the exposure's report. `CLOCK_MONOTONIC`, read before the opening write and after the closing one, is independent
+//! of our scale: its difference must lie within the bounds of the report, and an exposure that is longer by more than the promise
+//! and two writes must say so.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -25,23 +25,23 @@ use super::place::take;
 use super::simulator::Simulator;
 use super::{Verdict, summary};
 
-/// An exposure is good when its length is so near to what was asked for.
+/// An exposure is good when its length differs from the requested one by at most this.
 const GOOD_NS: i64 = 10_000;
 /// The largest share of disturbed exposures with which there is a result.
 const EXCLUDED_MOST: f64 = 0.05;
-/// The instrument's own time for an answer.
+/// How long the instrument takes to answer.
 const ANSWER: Duration = Duration::from_millis(20);
-/// How well the counter is calibrated, in parts per million.
+/// The required bound of the calibration, in parts per million.
 const SCALE_PPM: f64 = 0.1;
-/// What is kept free for the end of the exposure if the instrument is late.
+/// Time reserved for the end of the exposure if the instrument is late.
 const SPARE: Nanos = Nanos::from_millis(5);
-/// Exposures that are told one by one because they are not good.
+/// How many bad exposures the report lists one by one.
 const BEYOND_MOST: usize = 10;
 /// After so many exposures the time base is refined.
 const BLOCK: u32 = 10;
 
-/// A board that reads the kernel's clock before the write that opens and after the one that closes; between them the open state is
-/// written again, which is a rehearsal.
+/// A board that reads the kernel's clock before the write that opens and after the one that closes. Between them a rehearsal
+/// writes the open state again.
 struct Clocked<D> {
     board: D,
     is_open: bool,
@@ -83,13 +83,13 @@ impl<D: Device> Device for Clocked<D> {
 
 struct Sample {
     report: ExposureReport<String>,
-    /// With the two writes, by the kernel's clock.
+    /// The length with the two writes, by the kernel's clock.
     by_kernel: Nanos,
     /// Time the thread waited for its CPU after the reading, as far as the kernel tells.
     waited: Nanos,
 }
 
-/// So many exposures of this length.
+/// Makes so many exposures of this length.
 pub(crate) fn prove(count: u32, time: Nanos) -> Verdict {
     let mut figures = Map::new();
     let passed = match samples(count, time, &mut figures) {
@@ -108,11 +108,12 @@ fn samples(count: u32, time: Nanos, figures: &mut Map<String, Value>) -> Result<
     let port = listener.local_addr().map_err(|error| told(&error))?.port();
     let address = Address::Tcp { host: "127.0.0.1".to_owned(), port };
     let mut simulator = Simulator { delay: ANSWER, ..Simulator::default() };
-    // Before this thread takes its place, or the simulator would take the same.
+    // Before this thread is pinned to its CPU, or the simulator would inherit that CPU.
     std::thread::spawn(move || simulator.serve_all(&listener));
     let mut timebase = Timebase::calibrate_to(Host, SCALE_PPM, Nanos::from_secs(1)).map_err(|error| told(&error))?;
     let _guard = take(Policy::Fifo(50))?;
-    // Kernels take pages away that nobody has touched for some seconds (DAMON), or write them out: the closing write would wait for them.
+    // Kernels reclaim pages that were not touched for some seconds (DAMON) or write them out; the closing write would wait for
+    // them.
     let locked = RealTime { lock_memory: true, ..RealTime::default() }.apply(&Host);
     if let Some(refused) = locked.refused() {
         return Err(refused.to_string());
@@ -159,12 +160,12 @@ fn sample<D: Device>(
     Ok(Sample { report, by_kernel: device.closed - device.opening, waited: waited() - waited_before })
 }
 
-/// Whether something took the CPU away when it mattered, by evidence that does not contain the error: gaps that were seen and
-/// could have broken the promise by themselves, or a wait for the CPU longer than the window that was kept for it.
+/// Whether the thread lost its CPU at the end, by evidence independent of the error: gaps that alone could have broken the
+/// promise, or a wait for the CPU longer than the reserved time.
 fn is_disturbed(sample: &Sample) -> bool {
     let seen = [Cause::Preempted, Cause::Interrupted, Cause::InterruptedOrStolen];
     let gone = seen.iter().fold(Nanos::ZERO, |gone, cause| gone + sample.report.verdict().gaps(*cause).total);
-    // Two readings with nothing between them but a return: what is longer is a gap like those in the delay.
+    // Only a return lies between these two readings, so a longer time is a gap, like those in the delay.
     let unreturned = sample.report.before_close();
     let gone = if unreturned > GAP_LEAST { gone + unreturned } else { gone };
     gone.count() >= GOOD_NS || sample.report.delay.is_none_or(|delay| sample.waited > delay.window)
@@ -177,7 +178,7 @@ fn judge(samples: &[Sample], figures: &mut Map<String, Value>) -> bool {
     let mut late_by_kernel: Vec<i64> = clean.iter().map(|sample| by_kernel(sample)).collect();
     let good = late.iter().filter(|late| late.abs() <= GOOD_NS).count();
     let good_by_kernel = late_by_kernel.iter().filter(|late| late.abs() <= GOOD_NS).count();
-    // Among all, disturbed or not.
+    // Counted among all exposures, disturbed or not.
     let short = samples.iter().filter(|sample| sample.report.late() < Nanos::ZERO).count();
     let outside = samples.iter().filter(|sample| !is_within(sample)).count();
     let writes = 2 * AccessTimes::FESA.write.count();
@@ -226,7 +227,7 @@ fn is_within(sample: &Sample) -> bool {
     (sample.report.at_least() - scale..=sample.report.at_most() + scale).contains(&sample.by_kernel)
 }
 
-/// What there is to say about one that nothing disturbed and that is not good.
+/// Describes an undisturbed exposure that is not good.
 fn why(sample: &Sample, late_by_kernel_ns: i64) -> Value {
     let (report, verdict) = (&sample.report, sample.report.verdict());
     json!({

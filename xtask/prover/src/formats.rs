@@ -1,7 +1,7 @@
 //! Proof: the command writes a whole sheet in every format.
 //!
-//! Each format must succeed and hold the mark that only a whole document of that format has at its end. The JSON
-//! document must parse and name the version of its schema.
+//! Each format must succeed and end with the mark of a complete document. The JSON document must parse and name the version of
+//! its schema.
 
 use std::env;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::Verdict;
 
-/// What a sheet's JSON says it is.
+/// The name of a sheet's schema in its JSON.
 const SCHEMA: &str = "hairspring.sheet/1";
 const FORMATS: &[&str] = &["text", "md", "html", "json"];
 
@@ -32,7 +32,7 @@ pub(crate) fn prove() -> Verdict {
     Verdict { passed, figures }
 }
 
-/// The command that was built together with this program and lies beside it.
+/// The command in the folder of this program, built together with it.
 pub(crate) fn command() -> Result<PathBuf, String> {
     let own = env::current_exe().map_err(|error| format!("find this program: {error}"))?;
     Ok(own.with_file_name("hairspring"))

@@ -28,7 +28,7 @@ pub(crate) fn prove(seconds: u32) -> Verdict {
     verdict
 }
 
-/// The number of inputs, of which none did harm.
+/// The number of inputs, if none did harm.
 fn fuzz(target: &str, seconds: u32) -> Result<u64, String> {
     let folder = std::env::current_dir().map_err(|error| error.to_string())?;
     let build = folder.join("target/fuzz");
@@ -37,7 +37,7 @@ fn fuzz(target: &str, seconds: u32) -> Result<u64, String> {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", "cargo", "fuzz", "run", "--fuzz-dir", FOLDER]);
     command.arg("--target-dir").arg(&build).arg(target).arg(&corpus);
-    // Inputs to begin with, where there are any.
+    // The seed inputs, if there are any.
     let seeds = folder.join(FOLDER).join("seeds").join(target);
     command.args(seeds.is_dir().then_some(seeds)).arg("--");
     // Long inputs from the beginning: a minute is too short to grow to them.
@@ -52,7 +52,7 @@ fn fuzz(target: &str, seconds: u32) -> Result<u64, String> {
     runs(&said).ok_or_else(|| "it does not say how many inputs it tried".to_owned())
 }
 
-/// What tells most: where it panicked and why, or else the last line.
+/// The most useful line: where and why the target panicked, or else the last line.
 fn failure(said: &str) -> String {
     let mut lines = said.lines();
     match lines.find(|line| line.contains("panicked at") || line.starts_with("error")) {

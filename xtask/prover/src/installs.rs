@@ -1,5 +1,5 @@
-//! Proof: each way to install that README.md names works as it stands there, from release builds, and what it shows in C, Tcl and Python
-//! runs with what was installed.
+//! Proof: each way to install in README.md works as written, from release builds, and its examples in C, Tcl and Python run with
+//! the installed files.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Map, json};
 
 use super::Verdict;
 
-/// A way to install, and the use of it; `$T` is an empty folder. The last line it prints tells of a delay.
+/// A way to install, and the use of it; `$T` is an empty folder. The last line of output reports a delay.
 const WAYS: &[(&str, &str)] = &[
     ("cargo install", "cargo install --quiet --path crates/cli --root $T/root && $T/root/bin/hairspring delay 10us"),
     (
@@ -45,13 +45,13 @@ pub(crate) fn prove() -> Verdict {
     Verdict { passed: passed.is_ok(), figures }
 }
 
-/// Goes all ways; how many seconds each took.
+/// Tries each way to install; returns how many seconds each took.
 fn all(folder: &Path, figures: &mut Map<String, serde_json::Value>) -> Result<(), String> {
     let readme = fs::read_to_string("README.md").map_err(|error| format!("read README.md: {error}"))?;
     let shown =
         |language: &str| block(&readme, language).ok_or_else(|| format!("README.md shows nothing in {language}"));
     let c = format!("#include <hairspring.h>\n#include <stdio.h>\nint main(void)\n{{\n{}return 0;\n}}\n", shown("c")?);
-    // What README.md shows in Python prints two figures, the first of which is the lateness.
+    // The Python example of README.md prints two figures; the first is the lateness.
     let python = format!("{}print(\"late by\", report.late_ns)\n", shown("python")?);
     for (name, text) in [("readme.c", c), ("readme.tcl", shown("tcl")?.to_owned()), ("readme.py", python)] {
         fs::write(folder.join(name), text).map_err(|error| format!("write {name}: {error}"))?;

@@ -1,10 +1,10 @@
 //! Proof: long delays end within a microsecond where nothing disturbs them, at every length, under two policies.
 //!
-//! Whether a delay was disturbed is decided by the gaps that its watch saw and by the time the thread waited for its CPU
-//! (`schedstat`), before its lateness is looked at; the disturbed ones are counted, and more than 5 percent of them is no
-//! result. A late wake-up and a lateness without a known cause are no disturbance: they count against the delay.
-//! Lateness is what the delay reports, from its first reading to its last; beside it stands what stamps around the call
-//! show, converted at the end with a time base that has been refined over the whole run.
+//! The proof decides whether a delay was disturbed without looking at its lateness: by the gaps that its watch saw and by the
+//! time that the thread waited for its CPU (`schedstat`). It counts disturbed delays; if there are more than 5 percent, there is
+//! no result. A late wake-up and a lateness without a known cause are no disturbance: they count against the delay. Lateness is
+//! the one in the delay's report, from its first reading to its last. The report of the proof also shows stamps around the call,
+//! converted at the end with a time base refined over the whole run.
 
 use hairspring_machine::Clock;
 use hairspring_time::{Cause, Host, LongDelay, Machine, Nanos, Policy, Report, Timebase};
@@ -20,7 +20,7 @@ const LENGTHS: [(&str, Nanos, u32); 4] = [
     ("100ms", Nanos::from_millis(100), 100),
     ("1s", Nanos::from_secs(1), 20),
 ];
-/// A delay is good when it ends so soon after its time.
+/// A delay is good when it is late by at most this.
 const GOOD_NS: i64 = 1_000;
 /// The median of all the delays, disturbed or not, must not be later than this.
 const MEDIAN_MOST_NS: i64 = 50;
@@ -45,7 +45,7 @@ struct Run {
     cpu_share: f64,
 }
 
-/// `part` of a hundred of the full number of delays.
+/// Runs `part` percent of the full number of delays.
 pub(crate) fn prove(part: u32) -> Verdict {
     let mut figures = Map::new();
     let mut passed = true;
@@ -99,8 +99,8 @@ fn sample(timebase: &Timebase, long: &mut LongDelay<'_, Host>, request: Nanos) -
     Ok(Sample { report: report.map_err(|error| error.to_string())?, outer: after.since(before), waited })
 }
 
-/// Whether something took the CPU away when it mattered, by evidence that does not contain the lateness: a gap that was
-/// seen, or a wait for the CPU longer than the window that was kept for it.
+/// Whether the thread lost its CPU at the end, by evidence independent of the lateness: a gap, or a wait for the CPU longer than
+/// the reserved time.
 fn is_disturbed(sample: &Sample) -> bool {
     let seen = [Cause::Preempted, Cause::Interrupted, Cause::InterruptedOrStolen];
     let gaps = seen.iter().any(|cause| sample.report.verdict.gaps(*cause).count > 0);
@@ -117,7 +117,7 @@ fn judge(timebase: &Timebase, run: &Run) -> (bool, Value) {
     let mut all: Vec<i64> = run.samples.iter().map(|sample| sample.report.late.count()).collect();
     all.sort_unstable();
     let median = all.get(all.len() / 2).copied().unwrap_or(i64::MAX);
-    // Early ones are counted among all, disturbed or not.
+    // Early delays are counted among all, disturbed or not.
     let early = run.samples.iter().filter(|sample| sample.report.late < Nanos::ZERO || outer(sample) < 0).count();
     let mut verdicts = Map::new();
     for sample in &run.samples {

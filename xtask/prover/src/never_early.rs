@@ -1,8 +1,8 @@
 //! Proof: a guaranteed minimum is never early, in very many delays of random length, under two policies.
 //!
-//! Each delay lies between two ordered stamps of its own. All stamps are kept and converted when the whole run is over, with
-//! a time base that has been refined over all of it, and not with the one that the delays used. The thread stays on one CPU,
-//! so both stamps come from one counter.
+//! Each delay lies between two ordered stamps of its own. All stamps are kept and converted after the run, with a time base
+//! refined over the whole run, not with the one that the delays used. The thread stays on one CPU, so both stamps come from one
+//! counter.
 
 use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
@@ -51,7 +51,7 @@ pub(crate) fn prove(count: u64) -> Verdict {
 }
 
 fn run(timebase: &Timebase, policy: Policy, count: u64) -> Result<Vec<Sample>, String> {
-    // Written once beforehand, so that no page is touched for the first time between two stamps.
+    // Written once beforehand, so that no page fault occurs between two stamps.
     let mut samples: Vec<Sample> = vec![(1, 1); usize::try_from(count).map_err(|_| "hold so many delays".to_owned())?];
     let _guard = take(policy)?;
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
@@ -64,7 +64,7 @@ fn run(timebase: &Timebase, policy: Policy, count: u64) -> Result<Vec<Sample>, S
         let after = timebase.stamp_ordered();
         report.map_err(|error| error.to_string())?;
         *sample = (narrow(request_ns.cast_signed()), narrow(after.since(before)));
-        // A look at the clock every thousand delays: 10 ms at the most.
+        // Checks the clock every thousand delays, which is every 10 ms at most.
         if policy != Policy::Other && number % 1_000 == 0 {
             let now = Host.monotonic();
             if now > stretch_ends {
@@ -76,7 +76,7 @@ fn run(timebase: &Timebase, policy: Policy, count: u64) -> Result<Vec<Sample>, S
     Ok(samples)
 }
 
-/// A longer span becomes the longest that fits; a negative one, which would be early, becomes none.
+/// Clamps to 32 bits: a longer span becomes the longest that fits, and a negative one, which would be early, zero.
 fn narrow(span: i64) -> u32 {
     u32::try_from(span.max(0)).unwrap_or(u32::MAX)
 }

@@ -1,19 +1,20 @@
-//! Where a proof runs: one CPU, one policy, for the life of a guard; and the pauses that real-time polling owes the kernel.
+//! Where a proof runs: one CPU and one policy for the life of a guard, with pauses so that the kernel does not throttle real-time
+//! polling.
 
 use hairspring_time::{Cpu, Host, Machine, Nanos, Policy, RealTime, RealTimeGuard};
 
-/// Real-time threads poll for at most so long at a stretch; the kernel stalls them after 950 ms in each second.
+/// How long real-time threads poll without a pause; the kernel stalls them after 950 ms in each second.
 pub(crate) const STRETCH: Nanos = Nanos::from_millis(30);
-/// And then leave the CPU to others for so long.
+/// The length of the pause.
 pub(crate) const PAUSE: Nanos = Nanos::from_millis(10);
 
-/// The policies under which things are proved, with their names.
+/// The policies of the proofs, with their names.
 pub(crate) const POLICIES: [(&str, Policy); 2] = [("other", Policy::Other), ("fifo", Policy::Fifo(50))];
 
 /// Puts the calling thread on the last of its CPUs under this policy.
 ///
 /// # Errors
-/// What the system refused.
+/// The system refused the CPU or the policy.
 pub(crate) fn take(policy: Policy) -> Result<RealTimeGuard<'static, Host>, String> {
     let wishes = RealTime { policy: Some(policy), cpu: Some(last_cpu()), lock_memory: false, slack: None, idle: None };
     let guard = wishes.apply(&Host);

@@ -1,4 +1,4 @@
-//! A million pulses of a virtual board: none is shorter than asked.
+//! Proof: none of a million pulses of a virtual board is shorter than requested.
 
 use hairspring_device::{AccessTimes, Device, Lines, Protocol, Pulse, VirtualBoard};
 use hairspring_machine::{Host, Nanos};
@@ -8,10 +8,10 @@ use serde_json::{Map, json};
 
 use super::Verdict;
 
-/// What the pulses are asked to be, in turn.
+/// The requested lengths, in turn.
 const WIDTHS: [Nanos; 4] = [Nanos::new(100), Nanos::from_micros(1), Nanos::from_micros(3), Nanos::from_micros(10)];
 
-/// Makes so many pulses, at the access times of the board in FESA's note and at none.
+/// Makes so many pulses, with the access times of the board in FESA's note and with zero access time.
 pub(crate) fn prove(count: u64) -> Verdict {
     let mut figures = Map::new();
     let made = pulses(count, &mut figures);

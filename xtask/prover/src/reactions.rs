@@ -1,4 +1,5 @@
-//! A million events for two units on one board: each is acted upon or counted as missed, and each action reached the board.
+//! Proof: of a million events for two units on one board, each leads to an action or counts as missed, and each action reaches
+//! the board.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,13 +11,13 @@ use serde_json::{Map, Value, json};
 
 use super::Verdict;
 
-/// So many events come at once; then there is a moment for those who react.
+/// Events in a burst; a pause follows in which the units react.
 const STORM: u64 = 16;
 const MOMENT: Nanos = Nanos::from_micros(20);
-/// The last event has been heard of by then.
+/// By then the units have received the last event.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// Fires so many events at two units, one that waits asleep and one that polls.
+/// Fires so many events at two units, of which one sleeps and one polls.
 pub(crate) fn prove(count: u64) -> Verdict {
     let mut figures = Map::new();
     let passed = storm(count, &mut figures).unwrap_or_else(|why| {
@@ -42,7 +43,7 @@ fn storm(count: u64, figures: &mut Map<String, Value>) -> Result<bool, String> {
     device.lock().and_then(|mut held| held.device().init()).map_err(said)?;
     let (observer, firing, stop) = (board()?, signal()?, Stop::new().map_err(said)?);
     let before = observer.outputs().1;
-    // Made before the first event, which so finds them waiting.
+    // Made before the first event, so that both wait for it.
     let sources: [Box<dyn EventSource<Host> + '_>; 2] = [
         Box::new(Sleeper::new(signal()?, &timebase, &stop)),
         Box::new(Poller::new(signal()?, &timebase, &stop).map_err(said)?),
@@ -88,7 +89,7 @@ fn storm(count: u64, figures: &mut Map<String, Value>) -> Result<bool, String> {
     Ok(counts.iter().all(|counts| counts.holds() && counts.events == count) && written == acted)
 }
 
-/// Changes a line, and says of how many events it has heard.
+/// Changes a line, and counts the events.
 fn toggling<'a>(line: u32, heard: &'a AtomicU64) -> Box<dyn Action<Host> + 'a> {
     let (line, mut lines) = (Lines::one(line), Lines(0));
     Box::new(move |activation: &mut Activation<'_, '_, Host>| {

@@ -1,6 +1,6 @@
-//! Proofs on real disks: what a killed recorder leaves, what a power cut leaves, and a long recording read back.
+//! Proofs on real disks: a killed recorder, a power cut, and a long recording that is read back.
 //!
-//! The recorder is the command, in a process of its own; what it left is read by the library in this one.
+//! The recorder is the command, in its own process; the library in this process reads the recording.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use serde_json::{Map, Value, json};
 use super::Verdict;
 use super::formats::command;
 
-/// Frames whose data no two places have in common.
+/// Bytes of a pattern that does not repeat.
 const CARD: &str = "virtual:4ch,16bit,25MS/s,data=noise";
 
-/// Kills the recorder at random moments; every block that its journal has must be recovered and be what was recorded.
+/// Kills the recorder at random moments; every block in its journal must be recovered with the right contents.
 pub(crate) fn kills(count: u32, folder: &Path) -> Verdict {
     let mut figures = Figures::default();
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
@@ -45,7 +45,7 @@ fn killed(bases: &[PathBuf], after: Duration, figures: &mut Figures) -> Result<(
     kill(&mut recorder)?;
     let journaled: u64 = bases.iter().map(|base| bytes_in_journal(&journal_of(base))).sum();
     if journaled == 0 && bases.iter().any(|base| !meta_of(base).exists()) {
-        // It had not begun: there is nothing to recover, and nothing was lost.
+        // Killed before the start: nothing to recover, and nothing lost.
         figures.add("killed before the beginning", 1);
         return Ok(());
     }
@@ -58,7 +58,7 @@ fn killed(bases: &[PathBuf], after: Duration, figures: &mut Figures) -> Result<(
     Ok(())
 }
 
-/// Takes the power away: copies the disk image of a stopped recorder and mounts the copy.
+/// Simulates a power cut: copies the disk image of a stopped recorder and mounts the copy.
 pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
     let mut figures = Figures::default();
     let mut chance = Chance(0x2545_f491_4f6c_dd1d);
@@ -69,7 +69,7 @@ pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
         for mounted in ["disk", "copy"] {
             let disk = place.join(mounted);
             if disk.is_dir() {
-                // The first one is unmounted already if all went well.
+                // The first image is already unmounted unless an error occurred.
                 drop(run("umount", &[&disk]));
             }
         }
@@ -91,7 +91,7 @@ fn power_cut(place: &Path, after: Duration, figures: &mut Figures) -> Result<(),
     let mut recorder = record(std::slice::from_ref(&base))?;
     std::thread::sleep(after);
     run("kill", &[Path::new("-STOP"), Path::new(&recorder.id().to_string())])?;
-    // The last sync but one in the living journal: when the last one was entered, the journal with it was on the device.
+    // The last sync but one in the running recorder's journal: it was on the device before the last one was entered.
     let promised = promised(&journal_of(&base));
     let copied = run("cp", &[Path::new("--sparse=always"), &image, &copy]);
     kill(&mut recorder)?;
@@ -163,7 +163,7 @@ fn long_recording(gib: u64, rate: &str, folder: &Path, figures: &mut Figures) ->
     Ok(())
 }
 
-/// Begins a recording that goes on until it is killed.
+/// Starts a recording that runs until it is killed.
 fn record(bases: &[PathBuf]) -> Result<Child, String> {
     let targets: Vec<String> = bases.iter().map(|base| base.display().to_string()).collect();
     Command::new(command()?)
@@ -176,7 +176,7 @@ fn record(bases: &[PathBuf]) -> Result<Child, String> {
         .map_err(|error| format!("run hairspring: {error}"))
 }
 
-/// Ends a recorder by SIGKILL, and reaps it. It must have been at work until then.
+/// Kills a recorder by SIGKILL, and reaps it. Fails if the recorder had ended before.
 fn kill(child: &mut Child) -> Result<(), String> {
     let ended = child.try_wait().map_err(|error| error.to_string())?;
     drop(child.kill());
@@ -184,7 +184,7 @@ fn kill(child: &mut Child) -> Result<(), String> {
     ended.map_or(Ok(()), |status| Err(format!("the recorder ended by itself: {status}")))
 }
 
-/// Recovers and then proves all that is left.
+/// Recovers the recording and then verifies it.
 fn recovered(bases: &[PathBuf]) -> Result<Verified, String> {
     let mut store = best(8, Ways::default());
     let mended =
@@ -196,7 +196,7 @@ fn recovered(bases: &[PathBuf]) -> Result<Verified, String> {
     proven(&recording)
 }
 
-/// Every byte of a recording against its checksums and its pattern.
+/// Compares every byte of a recording with its checksums and its pattern.
 fn proven(recording: &Recording) -> Result<Verified, String> {
     let mut store = best(8, Ways::default());
     let options = VerifyOptions { counters: true, sha512: false };
@@ -226,7 +226,7 @@ fn journal_of(base: &Path) -> Vec<Record> {
     Journal::read(&bytes).records
 }
 
-/// Bytes of the blocks that a journal has.
+/// Bytes of the blocks in a journal.
 fn bytes_in_journal(records: &[Record]) -> u64 {
     let mut blocks = BTreeMap::new();
     for record in records {
@@ -250,7 +250,7 @@ fn make_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("make {}: {error}", folder.display()))
 }
 
-/// Unmounts a disk. The kernel lets go of what a killed process had under way a little later.
+/// Unmounts a disk. The kernel finishes the I/O of a killed process a little later.
 fn unmount(disk: &Path) -> Result<(), String> {
     let mut tries = 0;
     loop {
@@ -268,7 +268,7 @@ fn run(program: &str, arguments: &[&Path]) -> Result<(), String> {
     output.status.success().then_some(()).ok_or_else(|| format!("{program}: {}", said.trim()))
 }
 
-/// What is counted on the way.
+/// Counts of the rounds.
 #[derive(Default)]
 struct Figures(Map<String, Value>);
 
@@ -292,7 +292,7 @@ impl Figures {
     }
 }
 
-/// Numbers that look random and are the same in every run (xorshift).
+/// Pseudo-random numbers, the same in every run (xorshift).
 struct Chance(u64);
 
 impl Chance {

@@ -1,4 +1,4 @@
-//! A program that `hairspring run` starts with idle states off is woken sooner: cyclictest says so itself.
+//! Proof: the kernel wakes a program sooner that `hairspring run` starts with idle states off, by cyclictest's own figures.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use super::place;
 
 /// Pairs of runs, one plain and one with idle states off, in turns.
 const PAIRS: usize = 5;
-/// Above this load of the last minute the CPUs are not idle enough for a comparison.
+/// Greatest load average of the last minute at which the CPUs are idle enough for a comparison.
 const LOAD_MOST: f64 = 0.5;
 /// The median may be at most this part of the plain one.
 const MOST: f64 = 0.6;
@@ -24,7 +24,7 @@ pub(crate) fn prove(seconds: u32) -> Verdict {
     if !matches!(limit, Ok(None | Some(1..))) {
         return Verdict::not_run(format!("idle states are off already, or their limit cannot be read: {limit:?}"));
     }
-    // A CPU that always has work never gets into an idle state.
+    // A CPU that always has work never enters an idle state.
     let load =
         std::fs::read_to_string("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     if load.is_none_or(|load| load > LOAD_MOST) {

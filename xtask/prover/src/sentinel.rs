@@ -1,7 +1,7 @@
-//! Proof: what a watch counts as preemptions is what the kernel counts as involuntary switches.
+//! Proof: a watch counts as many preemptions as the kernel counts involuntary switches.
 //!
-//! In each round a competitor keeps the same CPU busy. The watch's preemptions stand against `ru_nivcsw`, their length
-//! against the time that the kernel says the thread waited for its CPU (`schedstat`). Every second round has no competitor.
+//! In each round a competitor keeps the same CPU busy. The proof compares the watch's preemptions with `ru_nivcsw`, and their
+//! length with the time that the thread waited for its CPU (`schedstat`). Every second round has no competitor.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, json};
 use super::Verdict;
 use super::place::last_cpu;
 
-/// Fewer switches in a round than these say nothing about a ratio.
+/// With fewer switches in a round a ratio is not significant.
 const SWITCHES_LEAST: u64 = 5;
 
 pub(crate) fn prove(rounds: u32, millis: u32) -> Verdict {
@@ -50,7 +50,7 @@ pub(crate) fn prove(rounds: u32, millis: u32) -> Verdict {
     figures.insert("within_a_factor_of_two".to_owned(), json!(agreed));
     figures.insert("equal_counts".to_owned(), json!(exact));
     figures.insert("rows: contested, breaks, switches, gaps_ns, waited_ns".to_owned(), json!(table));
-    // Half of the contested rounds at the least must have had enough switches to compare.
+    // At least half of the contested rounds must have enough switches to compare.
     Verdict { passed: agreed == compared && compared * 2 >= rounds && compared > 0, figures }
 }
 
@@ -64,7 +64,7 @@ fn watched(timebase: &Timebase, cpu: Cpu, span: Nanos, contested: bool) -> (Gaps
                     std::hint::spin_loop();
                 }
             });
-            // Both are to be there when the round begins.
+            // Both threads must run when the round begins.
             std::thread::sleep(Duration::from_millis(1));
         }
         let watching = scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! Proofs that are whole steps of `cargo xtask test`: their closing line has the figures.
+//! Proofs that are whole steps of `cargo xtask test`: the closing line holds the figures.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, json};
 
 use super::{NOT_RUN, Verdict};
 
-/// Runs the steps; passes if nothing failed and nothing was skipped, for what was skipped has not been shown.
+/// Runs the steps; passes if no check failed and none was skipped, because a skipped check shows nothing.
 pub(crate) fn prove(steps: &[String]) -> Verdict {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

@@ -1,8 +1,8 @@
-//! Order statistics of a proof's samples, as they stand in its figures.
+//! Order statistics of a proof's samples, for its figures.
 
 use serde_json::{Value, json};
 
-/// The share below which so much of the sorted samples lies; nothing for no samples.
+/// The quantile of sorted samples; none without samples.
 pub(crate) fn quantile(sorted: &[i64], share: f64) -> Option<i64> {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()

@@ -1,7 +1,7 @@
-//! Settings of the machine are as before, however often and whenever the command that changed them was killed.
+//! Proof: the settings of the machine are as before, whenever the command that changed them is killed.
 //!
-//! The command changes many of them and is killed after a random time, every second time with its guardian. Then `hairspring restore` runs,
-//! and every file that the catalogue names must show what it showed at the beginning.
+//! The command changes many settings, and the proof kills it after a random time, every second time with its guardian. Then
+//! `hairspring restore` runs, and every file that the catalogue names must have its first contents again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,14 +16,14 @@ use serde_json::{Map, json};
 use super::Verdict;
 use super::formats;
 
-/// Settings that a kill can leave, of each kind: single files, many files, masks, pairs, brackets.
+/// Settings of each kind that a kill can leave changed: single files, many files, masks, pairs, brackets.
 const SETTINGS: &str = "stat-interval=7,writeback-interval=600,swappiness=59,compaction=19,timer-migration=0,workqueue-cpus=1,\
                         interrupt-cpus=0,dirty-bytes=268435456,cpu-idle-limit=50,reclaim-distance=11,huge-page-defrag=defer,\
                         transparent-huge-pages=never,disk-completion=2,autogroup=0";
-/// So long may a restoration take.
+/// Time limit of a restoration.
 const RESTORED_WITHIN: Duration = Duration::from_secs(10);
 
-/// What each file of the catalogue shows; why not, if it cannot be read.
+/// The contents of each file in the catalogue, or why it cannot be read.
 type Machine = BTreeMap<PathBuf, Result<String, String>>;
 
 fn machine() -> Machine {
@@ -31,7 +31,7 @@ fn machine() -> Machine {
     files.map(|path| (path.clone(), fs::read_to_string(path).map_err(|error| error.to_string()))).collect()
 }
 
-/// The first file that shows something else.
+/// The first file that differs.
 fn change(before: &Machine, now: &Machine) -> Option<String> {
     let changed = before.iter().find(|(path, value)| now.get(*path) != Some(value))?;
     Some(format!("{} shows {:?}, before {:?}", changed.0.display(), now.get(changed.0), changed.1))
@@ -43,7 +43,7 @@ pub(crate) fn prove(count: u32) -> Verdict {
         Ok(folder) => folder,
         Err(error) => return Verdict::not_run(format!("no temporary folder: {error}")),
     };
-    // A program of its own name: no other run of the command is taken for one of this proof.
+    // A copy with its own name, so that other runs of the command are not mistaken for this proof's.
     let program = folder.path().join("hairspring");
     let copied = formats::command().and_then(|built| fs::copy(built, &program).map_err(|error| error.to_string()));
     if let Err(why) = copied {
@@ -57,7 +57,7 @@ pub(crate) fn prove(count: u32) -> Verdict {
         (chance >> 16) % limit
     };
     let before = machine();
-    // How long it takes undisturbed, so that the kills fall anywhere into it.
+    // Times an undisturbed run, so that the kills can hit any moment of it.
     let begun = Instant::now();
     match start(&program).and_then(|mut child| child.wait()) {
         Ok(status) if status.success() => {}
@@ -99,7 +99,7 @@ fn start(program: &Path) -> io::Result<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
-/// Kills one run, and waits until the machine is as before. Yields whether it was not, at the kill.
+/// Kills one run, and waits until the settings are as before. Returns whether the kill left any changed.
 fn killed(program: &Path, after: Duration, guardian_too: bool, before: &Machine) -> Result<bool, String> {
     let mut child = start(program).map_err(|error| format!("start: {error}"))?;
     std::thread::sleep(after);
@@ -117,7 +117,7 @@ fn killed(program: &Path, after: Duration, guardian_too: bool, before: &Machine)
         if !restored.status.success() {
             return Err(format!("restore: {}", String::from_utf8_lossy(&restored.stdout).trim()));
         }
-        // A guardian may be at it.
+        // A guardian may be restoring them.
         let left = change(before, &machine());
         match left {
             None if !Path::new(JOURNAL).exists() => return Ok(changed),

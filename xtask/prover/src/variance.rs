@@ -5,11 +5,11 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | rounds | between rounds of one process: the samples' own scatter, and what changes within seconds |
-//! | process | what fresh processes add to that |
-//! | time | between sheets of fresh processes, less what their rounds explain: what changes within minutes |
+//! | rounds | between rounds of one process: the scatter of the samples, and changes within seconds |
+//! | process | the additional variance of fresh processes |
+//! | time | between sheets of fresh processes, less the variance of their rounds: changes within minutes |
 //!
-//! It publishes; there is no right answer, so it passes if enough rows have all three.
+//! The proof only publishes; no value is right or wrong, so it passes if enough rows have all three.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -21,11 +21,11 @@ use serde_json::{Map, json};
 use super::Verdict;
 use super::formats::command;
 
-/// Fewer rows tell nothing of a chapter.
+/// With fewer rows a chapter has no result.
 const ROWS_LEAST: usize = 5;
 /// Rounds that a row must have in each sheet.
 const ROUNDS_LEAST: usize = 3;
-/// A row whose rounds vary by more is noisy.
+/// A row whose rounds vary by more than this is noisy.
 const NOISY: f64 = 0.1;
 
 /// How much is done.
@@ -37,7 +37,7 @@ pub(crate) struct Terms {
     /// Seconds between two sheets
     #[arg(long, default_value_t = 30)]
     pause: u64,
-    /// Only these rows; by default all that need no process of their own
+    /// Only these rows; by default all that do not start processes of their own
     #[arg(long, default_value = "clocks,delays,sleeps,executive,transfer,disturbance")]
     only: String,
 }
@@ -55,7 +55,7 @@ pub(crate) fn prove(terms: &Terms) -> Verdict {
 fn measured(terms: &Terms) -> Result<Map<String, serde_json::Value>, String> {
     let mut rounds: [Rounds; 2] = Default::default();
     for sheet in 0..terms.sheets {
-        // The order of the two changes from one pair to the next.
+        // The order alternates from pair to pair.
         for fresh in [sheet % 2 == 0, sheet % 2 == 1] {
             take(terms, fresh, &mut rounds[usize::from(fresh)])?;
             std::thread::sleep(Duration::from_secs(terms.pause));

@@ -1,6 +1,6 @@
-//! The pages of the book on C, one per noun, from the header: functions, structures and constants with what the header says of them.
+//! The pages of the book on C, one per noun, from the header: functions, structures and constants with their comments.
 //!
-//! Each declaration belongs to one noun. One that belongs to none, or to two, ends the generation: it would be missing in the book.
+//! Each declaration belongs to one noun. The generation fails for one that belongs to none or to two.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub(super) struct Noun {
     /// The page's file is `docs/c/NAME.md`.
     pub(super) name: &'static str,
     title: &'static str,
-    /// What it is for.
+    /// Its purpose.
     about: &'static str,
     /// Beginnings of the names that belong to it.
     names: &'static [&'static str],
@@ -66,7 +66,7 @@ pub(super) const NOUNS: [Noun; 8] = [
     Noun {
         name: "real-time",
         title: "Real-time settings",
-        about: "A policy, a priority, a CPU, locked memory, the timer slack and a limit on idle states for the calling thread, given back when freed.",
+        about: "A policy, a priority, a CPU, locked memory, the timer slack and a limit on idle states for the calling thread, restored when freed.",
         names: &[
             "hs_real_time",
             "hs_wishes",
@@ -96,7 +96,7 @@ pub(super) const NOUNS: [Noun; 8] = [
     Noun {
         name: "errors",
         title: "Errors and version",
-        about: "What a negative code means, and the whole sentence of the latest error.",
+        about: "The meaning of a negative code, and the complete message of the latest error.",
         names: &["HS_OK", "HS_E_", "HS_ABSENT_NS", "hs_strerror", "hs_error_name", "hs_last_error", "hs_version"],
         example: None,
     },

@@ -1,7 +1,7 @@
 //! `docs/commands.md`: every command with its arguments, examples, exit codes and environment, from the manual pages that the command prints.
 //!
-//! A manual page is roff. What clap and the command write of it is turned into Markdown: sections, terms with their meaning, lists,
-//! examples. Anything else ends the generation, so that nothing is lost without a word.
+//! A manual page is roff. This file turns the parts of roff that clap and the command write into Markdown: sections, terms with
+//! their meaning, lists, examples. The generation fails at anything else, so that no text is lost silently.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ const OPENING: &str = "# Commands
 `hairspring COMMAND --help` prints the same, and `man hairspring-COMMAND` where it is installed. [Exit codes](exit-codes.md) have a page of their own.
 ";
 
-/// The page, from the manual as it is committed.
+/// The page, from the committed manual.
 pub(super) fn page(root: &Path, _: &[&str]) -> Result<String, String> {
     let read = |name: &str| {
         let manual = Manual { name: name.to_owned(), roff: String::new() };
@@ -43,14 +43,14 @@ pub(super) fn page(root: &Path, _: &[&str]) -> Result<String, String> {
     Ok(page)
 }
 
-/// The commands that the manual of the whole lists.
+/// The commands in the manual of the command as a whole.
 pub(super) fn names(roff: &str) -> Vec<String> {
     let lines = roff.lines().filter(|line| line.contains("hairspring\\-") && line.contains("(1)"));
     let names = lines.map(plain).filter(|line| !line.contains(','));
     names.filter_map(|line| Some(line.strip_prefix("hairspring-")?.strip_suffix("(1)")?.to_owned())).collect()
 }
 
-/// A manual page without its title and name, or the line that is not understood.
+/// A manual page as Markdown, without its title and name; or the line that cannot be converted.
 fn markdown(roff: &str) -> Result<String, String> {
     let mut page = Page { text: String::new(), paragraph: String::new(), shape: Shape::Plain };
     let (mut section, mut is_term, mut is_literal, mut is_nested) = (String::new(), false, false, false);
@@ -112,7 +112,7 @@ fn markdown(roff: &str) -> Result<String, String> {
     Ok(page.text)
 }
 
-/// What a paragraph is a part of.
+/// The place of a paragraph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Plain,
@@ -120,7 +120,7 @@ enum Shape {
     Term,
     /// An item of a list within it.
     Item,
-    /// What follows such a list.
+    /// Text after such a list.
     Rest,
 }
 

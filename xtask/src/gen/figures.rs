@@ -1,4 +1,4 @@
-//! Figures of committed sheets and proofs, for the pages that quote them: read by id, written as people write them.
+//! Figures of committed sheets and proofs, for the pages that quote them: looked up by id, formatted for people.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// The rows of one sheet, and what its reader has to know of it.
+/// The rows of one sheet, with its file, its date and its conditions.
 pub(super) struct Sheet {
     /// Its file, relative to the root.
     pub(super) path: String,
@@ -45,7 +45,7 @@ impl Sheet {
     }
 }
 
-/// What is quoted of a row.
+/// The numbers of a row that pages quote.
 pub(super) struct Figure {
     unit: String,
     n: u64,
@@ -73,7 +73,7 @@ impl Figure {
         self.number(name).map(|number| written(number, &self.unit))
     }
 
-    /// Its most telling number: the median, else the mean, else what it has of its range.
+    /// Its main number: the median, else the mean, else its range.
     pub(super) fn typical(&self) -> String {
         let range = || match (self.said("min"), self.said("max")) {
             (Some(least), Some(most)) => Some(format!("{least} to {most}")),
@@ -86,7 +86,7 @@ impl Figure {
     }
 }
 
-/// A number with three digits and a unit that suits its size.
+/// A number with three digits and a unit for its size.
 pub(super) fn written(number: f64, unit: &str) -> String {
     let scales: &[(f64, &str)] = match unit {
         "ns" => &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
@@ -101,7 +101,7 @@ pub(super) fn written(number: f64, unit: &str) -> String {
     }
 }
 
-/// Three significant digits, no more decimals than that takes.
+/// Three significant digits, without further decimals.
 fn digits(number: f64) -> String {
     let whole = number.abs();
     let decimals = if whole >= 99.95 || whole == 0.0 {

@@ -1,6 +1,6 @@
 //! The C header as data: its constants, structures, handles and functions, each with the comment before it.
 //!
-//! It reads what cbindgen writes, not C: one declaration after the other, each after its `//` lines.
+//! It reads only the subset of C that cbindgen writes: one declaration after the other, each after its `//` lines.
 
 use std::fs;
 use std::path::Path;
@@ -24,11 +24,11 @@ pub(super) struct Item {
     pub(super) text: String,
     /// The declaration itself.
     pub(super) code: String,
-    /// Of a structure: each field as it is declared, with its comment.
+    /// The fields of a structure as declared, with their comments.
     pub(super) fields: Vec<(String, String)>,
 }
 
-/// Everything that the header declares, in its order.
+/// All declarations of the header, in order.
 pub(super) fn read(root: &Path) -> Result<Vec<Item>, String> {
     let text =
         fs::read_to_string(root.join(library::HEADER)).map_err(|error| format!("read {}: {error}", library::HEADER))?;
@@ -96,7 +96,7 @@ pub(super) fn marked(text: &str) -> String {
     let words = text.split(' ').map(|word| {
         let bare = word.trim_matches(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
         let is_name = bare.starts_with("hs_") || bare.starts_with("HS_") || bare.contains('_');
-        // What is code already, or a part of a pattern such as hs_long_delay_begin_*(), stays.
+        // Names in code, or in a pattern such as hs_long_delay_begin_*(), stay unchanged.
         let Some(at) = word.find(bare).filter(|_| is_name && !word.contains(['`', '*', '"'])) else {
             return word.replace('*', "\\*");
         };

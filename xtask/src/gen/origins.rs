@@ -1,7 +1,8 @@
-//! `docs/origins.md`: what the four documents do that Hairspring began with, and what does it here, with their figures beside ours.
+//! `docs/origins.md`: the features of the four documents that Hairspring began with, the parts of Hairspring that implement them,
+//! and their figures beside ours.
 //!
-//! The page is made from `docs/origins.toml`. Figures are taken from committed sheets and proofs, never typed. That each command, row and path
-//! of the API exists is a check of the step `book` (`faults`).
+//! The page is made from `docs/origins.toml`. Figures are taken from committed sheets and proofs, never typed. The step `book`
+//! checks that each command, row and path of the API exists (`faults`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -80,15 +81,16 @@ pub(super) fn page(root: &Path, _: &[&str]) -> Result<String, String> {
             let _ = writeln!(page, "| {} | {theirs} | {said} | {from} |", text(figure, "what")?);
         }
         let names: Vec<String> = strings(document, "beside").iter().map(|name| format!("`--beside {name}`")).collect();
-        let _ = writeln!(page, "\nThe whole of it beside your machine: `hairspring sheet` with {}.", names.join(", "));
+        let _ =
+            writeln!(page, "\nThe whole document beside your machine: `hairspring sheet` with {}.", names.join(", "));
     }
     Ok(page + "\n" + ENDING)
 }
 
-/// Whether something of this name exists.
+/// Whether a name exists.
 type Exists<'f> = &'f dyn Fn(&str) -> bool;
 
-/// Everything that the page names and that is not there. A command is looked up by `has_command`, a path of the API by `has_item`.
+/// All names on the page that do not exist. `has_command` looks up a command, `has_item` a path of the API.
 pub(crate) fn faults(root: &Path, has_command: Exists<'_>, has_item: Exists<'_>) -> Result<Vec<String>, String> {
     let source = read(root)?;
     let probes = fs::read_to_string(root.join(PROBES)).map_err(|error| format!("read {PROBES}: {error}"))?;
@@ -108,7 +110,7 @@ pub(crate) fn faults(root: &Path, has_command: Exists<'_>, has_item: Exists<'_>)
     if named == 0 { Err(format!("find a name to check in {SOURCE}")) } else { Ok(faults) }
 }
 
-/// Whether an id, or the beginning of one, is that of a row.
+/// Whether a row has this id, or an id that begins with it.
 fn has_row(probes: &str, row: &str) -> bool {
     probes.match_indices(&format!("`{row}")).any(|(at, found)| probes[at + found.len()..].starts_with(['`', '.']))
 }
@@ -126,7 +128,7 @@ impl Sheets<'_> {
         self.read.get(path).ok_or_else(|| format!("read {path}"))
     }
 
-    /// A figure of ours, and where it is from.
+    /// A figure of ours, and its source.
     fn ours(&mut self, main: &str, place: &str) -> Result<(String, String), String> {
         let (file, row) = place.split_once('#').unwrap_or((main, place));
         if file.starts_with("proofs/") {

@@ -1,6 +1,6 @@
-//! `docs/assets/sheet.svg`: the picture of the README: what one machine does, each quantity on one axis of time.
+//! `docs/assets/sheet.svg`, the picture of the README: figures of one machine, all on one axis of time.
 //!
-//! Every number in it is of the committed sheet that it names, so it is drawn anew when another sheet is committed in its place.
+//! Every number comes from the committed sheet that the picture names, so a new sheet needs a new picture.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::figures::{Figure, Sheet, thousands};
 
 const SHEET: &str = "sheets/2026-11-22-kvm-guest/sheet.json";
 
-/// What is drawn: the words for it, and its row.
+/// The quantities: label and row.
 const ROWS: [(&str, &str); 10] = [
     ("read the time", "clocks.read.now.later"),
     ("task wake and wait, fibers", "executive.fiber.waitwake.roundtrip.hot.idle"),
@@ -26,7 +26,7 @@ const ROWS: [(&str, &str); 10] = [
 const WIDTH: f64 = 1000.0;
 const ROW: f64 = 31.0;
 const TOP: f64 = 92.0;
-/// Where the axis of time begins and ends, and which powers of ten it shows, in nanoseconds.
+/// Beginning and end of the axis of time, and its powers of ten, in nanoseconds.
 const AXIS: (f64, f64) = (345.0, 690.0);
 const DECADES: (i32, i32) = (0, 7);
 /// The right ends of the columns of numbers.
@@ -114,7 +114,7 @@ fn row(svg: &mut String, y: f64, words: &str, figure: &Figure) {
     }
 }
 
-/// Where a time lies on the axis; what is beyond an end lies at it.
+/// The place of a time on the axis; times beyond an end lie at the end.
 fn place(ns: f64) -> f64 {
     let decades = f64::from(DECADES.1 - DECADES.0);
     let share = (ns.max(1.0).log10() - f64::from(DECADES.0)) / decades;

@@ -1,4 +1,4 @@
-//! `docs/sheet-json.md` and `docs/comparison-json.md`: JSON Schemas as pages for people: one section per type, one line per key.
+//! `docs/sheet-json.md` and `docs/comparison-json.md`: JSON Schemas as readable pages: one section per type, one line per key.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ Two forms: `hairspring.comparison/1` has the pairs of two builds that `hairsprin
 verdicts` print.
 ";
 
-/// The page of these documents; types that several of them have stand there once.
+/// The page of these documents; a type that several of them share appears once.
 pub(super) fn page(root: &Path, documents: &[&str]) -> Result<String, String> {
     let mut page = if documents == ["sheet"] { SHEET } else { COMPARISON }.to_owned();
     let mut types = BTreeMap::new();
@@ -47,7 +47,7 @@ fn section(page: &mut String, name: &str, described: &Value) {
             let _ = writeln!(page, "| `{}` | {} |", word["const"].as_str().unwrap_or_default(), told(word));
         }
     }
-    // Keys that one of several variants has are as much a part of it as its own.
+    // The keys of all variants belong to the type, like its own.
     let own = [described].into_iter().chain(variants);
     let keys: Vec<(&String, &Value, String)> = own
         .flat_map(|part| {
@@ -73,13 +73,13 @@ fn section(page: &mut String, name: &str, described: &Value) {
     }
 }
 
-/// Its description, without the marks of Rust's documentation.
+/// Its description, without the markup of Rust's documentation.
 fn told(described: &Value) -> String {
     let text = described["description"].as_str().unwrap_or_default();
     text.replace("[`", "`").replace("`]", "`").replace('\n', " ").replace('|', "\\|")
 }
 
-/// The type of a value, with a link where it has a section of its own.
+/// The type of a value, with a link to its section if it has one.
 fn kind(value: &Value) -> String {
     if let Some(name) = value["$ref"].as_str().and_then(|link| link.rsplit('/').next()) {
         return format!("[{name}](#{})", name.to_lowercase());

@@ -1,7 +1,9 @@
-//! The pages of the book on Tcl, one per noun, from the package's sources: how an object is made, its methods, what they call and return.
+//! The pages of the book on Tcl, one per noun, from the package's sources: how to make an object, its methods, what they call and
+//! return.
 //!
-//! The sources are read as they are written: the opening of `hairspring.c` says how objects are made, the tables of methods in `objects.h` and
-//! `sheet.h` say what they can do, and the body of a method says which function of the library it calls, whose words the page repeats.
+//! The pages come from the sources as text. The opening of `hairspring.c` says how to make objects, the tables in `objects.h` and
+//! `sheet.h` list the methods, and the body of a method shows which function of the library it calls; the page repeats that
+//! function's comment.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,9 +16,9 @@ pub(super) struct Noun {
     /// The page's file is `docs/tcl/NAME.md`.
     pub(super) name: &'static str,
     title: &'static str,
-    /// As it stands in the sources.
+    /// The noun in the sources.
     noun: &'static str,
-    /// The words after `hairspring` that make one.
+    /// The words after `hairspring` that make an object.
     makers: &'static [&'static str],
     about: &'static str,
     example: Option<&'static str>,
@@ -52,7 +54,7 @@ pub(super) const NOUNS: [Noun; 6] = [
         title: "Real-time settings",
         noun: "real_time",
         makers: &["real_time"],
-        about: "A policy, a priority, a CPU, locked memory, the timer slack and a limit on idle states for this thread, given back by `destroy`.",
+        about: "A policy, a priority, a CPU, locked memory, the timer slack and a limit on idle states for this thread, restored by `destroy`.",
         example: Some("realtime"),
     },
     Noun {
@@ -140,7 +142,7 @@ impl Noun {
     }
 }
 
-/// How an object is made, from the list in the opening of the package: `long_delay TIMEBASE`.
+/// How to make an object, from the list in the opening of the package: `long_delay TIMEBASE`.
 fn usage<'s>(sources: &'s str, maker: &str) -> Option<&'s str> {
     let lines = sources.lines().take_while(|line| line.starts_with("//"));
     let line = lines
@@ -163,12 +165,12 @@ fn methods(sources: &str, noun: &str) -> Vec<(String, String, Option<String>)> {
 }
 
 struct Definition<'s> {
-    /// What stands before it.
+    /// The sources before this place.
     comment: Option<String>,
     body: &'s str,
 }
 
-/// How a function is defined: `METHOD(name) { … }`, or one of the macros that define several.
+/// The definition of a function: `METHOD(name) { … }`, or a macro that defines several.
 fn definition<'s>(sources: &'s str, function: &str) -> Option<Definition<'s>> {
     let begins = [format!("\nMETHOD({function})"), format!("\nDELAY({function},"), format!("\nSETTING({function},")];
     let at = begins.iter().find_map(|begin| sources.find(begin.as_str()))? + 1;
@@ -180,14 +182,14 @@ fn definition<'s>(sources: &'s str, function: &str) -> Option<Definition<'s>> {
     Some(Definition { comment: (!comment.is_empty()).then(|| comment.join(" ")), body })
 }
 
-/// The function of the library that a method calls first, or that has its name.
+/// The function of the library that a method calls first, or that has the method's name.
 fn called<'i>(items: &'i [Item], body: &str, function: &str) -> Option<&'i Item> {
     let named = |name: &str| items.iter().find(|item| item.kind == Kind::Function && item.name == name);
     let words = body.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     named(&format!("hs_{function}")).or_else(|| words.filter(|word| word.starts_with("hs_")).find_map(named))
 }
 
-/// The keys that a body puts into a dictionary.
+/// The keys that a function's body puts into a dictionary.
 fn keys(body: &str) -> Vec<String> {
     let puts = body.split("put").skip(1).filter_map(|rest| rest.split_once("(")?.1.split_once(", \""));
     let keys = puts.filter(|(target, _)| matches!(*target, "result" | "dictionary"));

@@ -1,7 +1,7 @@
-//! The first file system of the machine: an archive in the `newc` format of cpio, which the kernel unpacks into memory.
+//! The initial file system of the machine (initramfs): an archive in cpio's `newc` format, which the kernel unpacks into memory.
 //!
-//! It holds BusyBox, the script that is the first program, the tests, the command, and the kernel's modules with all that they depend on, in the order in
-//! which they are to be loaded. What a module depends on stands in the module itself.
+//! It holds BusyBox, the script that runs as init, the tests, the command, and the kernel's modules with their dependencies, in
+//! loading order. Each module lists its own dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::kind::Kind;
 use super::supplies::Supplies;
 
-/// File types of cpio, with who may do what.
+/// File types and permissions of cpio.
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const FILE: u32 = 0o100_644;
@@ -33,7 +33,7 @@ pub(super) fn image(
         archive.add(&name, PROGRAM, &read(program)?);
     }
     for library in libraries {
-        // What loads the others is looked for where programs say; the others are looked for here, whatever their folder was.
+        // Programs name the path of the loader; the loader finds all other libraries here, whatever their folder was.
         let name = library.file_name().unwrap_or_default().to_string_lossy();
         let folder = if name.starts_with("ld-linux") { "lib64" } else { "lib" };
         archive.add(&format!("{folder}/{name}"), PROGRAM, &read(library)?);
@@ -45,14 +45,14 @@ pub(super) fn image(
         add_module(name, parameters, &files, &mut archive, &mut list, &mut added)?;
     }
     archive.add("modules/list", FILE, list.as_bytes());
-    // What these depend on is built in, or among the others.
+    // Their dependencies are built into the kernel or are listed too.
     for name in kind.modules_by_tests() {
         add_module(name, "", &files, &mut archive, &mut String::new(), &mut added)?;
     }
     Ok(archive.finish())
 }
 
-/// Adds a module behind those that it depends on.
+/// Adds a module after its dependencies.
 fn add_module(
     name: &str,
     parameters: &str,
@@ -76,7 +76,7 @@ fn add_module(
     Ok(())
 }
 
-/// All modules below a folder, by their names with low lines.
+/// All modules below a folder, by their names with underscores.
 fn module_files(folder: &Path) -> BTreeMap<String, PathBuf> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -93,7 +93,7 @@ fn module_files(folder: &Path) -> BTreeMap<String, PathBuf> {
     files
 }
 
-/// What a module says that it depends on, in its section of `name=value` texts that each end with a zero.
+/// The dependencies of a module, from its section of `name=value` texts that end with a zero byte.
 fn dependencies(module: &[u8]) -> Vec<String> {
     const KEY: &[u8] = b"\0depends=";
     let found = module.windows(KEY.len()).position(|window| window == KEY);
@@ -114,7 +114,7 @@ struct Archive {
 }
 
 impl Archive {
-    /// Adds a file or folder. Each has a number of its own, or the kernel would take them for links to one.
+    /// Adds a file or folder. Each has its own inode number, or the kernel would treat them as hard links.
     fn add(&mut self, path: &str, mode: u32, contents: &[u8]) {
         self.entries += 1;
         let links = if mode & FOLDER == FOLDER { 2 } else { 1 };

@@ -1,7 +1,8 @@
-//! [`Results`]: what the guest found, as lines of JSON, and what the host has seen of it: bytes that the parallel port took, changes of lines.
+//! [`Results`]: the guest's results as lines of JSON, and the effects that the host saw: bytes of the parallel port, changes of
+//! lines.
 //!
-//! The first line names all tests, so that one that never came to its end is missed. What was seen is compared with what the tests
-//! say that they sent, in their order.
+//! The first line names all tests, so that a test that never ended is noticed. The bytes and changes that the host saw are
+//! compared with those that the tests report, in order.
 
 use serde_json::{Map, Value};
 
@@ -12,11 +13,11 @@ use crate::tally::Tally;
 /// The test that takes a sheet.
 const SHEET: &str = "sheet.quick";
 
-/// What one test found.
+/// Results of one test.
 #[derive(Clone, Debug, PartialEq)]
 struct Found {
     name: String,
-    /// `None` if it never came to its end.
+    /// `None` if the test never ended.
     outcome: Option<Outcome>,
     took_ms: u64,
     exact: Map<String, Value>,
@@ -30,13 +31,13 @@ enum Outcome {
     Skipped(String),
 }
 
-/// What a run found.
+/// Results of a run.
 pub(super) struct Results {
     kind: Kind,
     tests: Vec<Found>,
     sent: Vec<u8>,
     captured: Vec<u8>,
-    /// As it came, and what it is.
+    /// The text, and the parsed sheet.
     sheet: Option<(Value, Result<Sheet, String>)>,
 }
 
@@ -44,12 +45,12 @@ pub(super) struct Results {
 pub(super) struct Compared {
     /// For people.
     pub(super) told: String,
-    /// What must be the same and is not.
+    /// Differences between values that must be equal.
     pub(super) differences: Vec<String>,
 }
 
 impl Results {
-    /// Reads the guest's lines; an error if there is nothing to be read.
+    /// Reads the guest's lines; fails if there are none.
     pub(super) fn read(kind: Kind, lines: &str, captured: &[u8]) -> Result<Results, String> {
         // The last line may be cut off.
         let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -92,12 +93,12 @@ impl Results {
         text + "\n"
     }
 
-    /// The sheet that was taken in the guest, as it came.
+    /// The text of the guest's sheet.
     pub(super) fn sheet(&self) -> Option<&Value> {
         self.sheet.as_ref().map(|(document, _)| document)
     }
 
-    /// One case for each test, one for what the host has seen, and one for the sheet.
+    /// One case for each test, one for the effects that the host saw, and one for the sheet.
     pub(super) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for test in &self.tests {
@@ -106,7 +107,7 @@ impl Results {
                 Some(Outcome::Passed) => tally.passed += 1,
                 Some(Outcome::Failed(why)) => tally.failure(&name, why, ""),
                 Some(Outcome::Skipped(reason)) => tally.add(Tally::skip(&name, reason, false)),
-                None => tally.failure(&name, "it never came to its end", ""),
+                None => tally.failure(&name, "it never ended", ""),
             }
         }
         // Not when the tests that use the port were left out.
@@ -145,7 +146,7 @@ impl Results {
         ))
     }
 
-    /// What two boots of one machine must have in common.
+    /// Compares two boots of one machine.
     pub(super) fn compared_with(&self, other: &Results) -> Compared {
         let mut differences = Vec::new();
         let mut same_times = 0;
@@ -194,7 +195,7 @@ impl Found {
         Found { name: name.to_owned(), outcome, took_ms, exact: map("exact"), measured: map("measured") }
     }
 
-    /// What it found, in one line.
+    /// The results in one line.
     fn told(&self) -> String {
         match &self.outcome {
             Some(Outcome::Failed(why)) => return why.clone(),

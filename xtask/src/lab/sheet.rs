@@ -1,16 +1,15 @@
-//! [`Sheet`]: the timing data sheet that was taken inside the guest, as a reader of its JSON sees it.
+//! [`Sheet`]: the guest's timing data sheet, read from its JSON.
 //!
-//! It says whether it is one, and what two of them have in common. Of the figures nothing is demanded but that they are in order: they are
-//! those of an emulation.
+//! It checks the form, and compares two sheets. The figures come from an emulation, so only their order is checked.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 const SCHEMA: &str = "hairspring.sheet/1";
-/// What the guest was asked for: each must have rows.
+/// Chapters that the guest measures; each must have rows.
 const CHAPTERS: [&str; 3] = ["clocks.", "delays.minimum.", "reaction.call."];
-/// Figures of a distribution, which are in this order.
+/// Figures of a distribution, in ascending order.
 const ORDERED: [&str; 6] = ["min", "p1", "q1", "q3", "p99", "max"];
 
 /// A sheet whose form has been checked.
@@ -52,14 +51,14 @@ impl Sheet {
         Ok(Sheet { rows })
     }
 
-    /// How much is in it.
+    /// Summary: number of rows.
     pub(super) fn told(&self) -> String {
         let absent = self.rows.iter().filter(|row| row.figure.is_err()).count();
         format!("{} rows, {absent} of them absent with their reasons", self.rows.len())
     }
 
-    /// How many rows are the same to the last digit, histograms included, and which are not: two boots whose clock counts
-    /// instructions are one experiment done twice.
+    /// How many rows are the same to the last digit, histograms included, and which are not: two boots with a clock that counts
+    /// instructions repeat one experiment.
     pub(super) fn compared_with(&self, other: &Sheet) -> (String, Vec<String>) {
         let (first, second) = (&self.rows, &other.rows);
         let mut differences = Vec::new();
@@ -88,8 +87,8 @@ impl Row {
                 return Err(format!("row {id} has a figure without a unit or without values"));
             }
             Ok(figure) => {
-                // The median is that of the rounds' medians: it lies between the least and the greatest value, and where the rounds
-                // have two modes not always between the quartiles of all values.
+                // The median is that of the rounds' medians. It lies between the least and the greatest value, but with two modes
+                // not always between the quartiles of all values.
                 for ordered in [&ORDERED[..], &["min", "median", "max"]] {
                     let known: Vec<f64> = ordered.iter().filter_map(|name| figure[name].as_f64()).collect();
                     if known.is_empty() || !known.is_sorted() {

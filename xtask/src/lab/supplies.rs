@@ -1,7 +1,7 @@
-//! What the lab needs beside Cargo: QEMU, a PREEMPT_RT kernel with its modules, and BusyBox; for the board a linker, too.
+//! Requirements of the lab beside Cargo: QEMU, a PREEMPT_RT kernel with its modules, and BusyBox; for the board also a linker.
 //!
-//! QEMU and the linker are installed, which takes root. The kernel and BusyBox are only downloaded and unpacked, into the target directory: nothing of
-//! them runs on this system. Which kernel is the newest is asked at run time.
+//! Installing QEMU and the linker needs root. The kernel and BusyBox are only downloaded and unpacked into the target directory;
+//! they never run on this system. The newest kernel is looked up at run time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::workspace::Workspace;
 
 const BUSYBOX: &str = "busybox-static";
 
-/// Something that is not here.
+/// A missing requirement.
 pub(crate) struct Missing {
     pub(crate) what: String,
-    /// Whether this machine could have it.
+    /// Whether this machine could install it.
     pub(crate) installable: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Supplies {
     pub(crate) busybox: PathBuf,
 }
 
-/// Finds what was unpacked.
+/// Finds the unpacked files.
 pub(crate) fn find(workspace: &Workspace, kind: Kind) -> Option<Supplies> {
     let root = root(workspace, kind);
     let kernel = only(&root.join("boot"), |name| name.starts_with("vmlinuz-"))?;
@@ -41,7 +41,7 @@ pub(crate) fn find(workspace: &Workspace, kind: Kind) -> Option<Supplies> {
     Some(Supplies { kernel, modules, busybox })
 }
 
-/// `None` when all is here.
+/// `None` when all requirements are met.
 pub(crate) fn missing(workspace: &Workspace, kind: Kind) -> Option<Missing> {
     if std::env::consts::ARCH != "x86_64" {
         let what = "the lab's machine is a PC, and its program is built on one".to_owned();
@@ -62,7 +62,7 @@ pub(crate) fn missing(workspace: &Workspace, kind: Kind) -> Option<Missing> {
     None
 }
 
-/// Programs that are not installed, with their packages.
+/// Missing programs, with their packages.
 fn absent(kind: Kind) -> impl Iterator<Item = (&'static str, &'static str)> {
     let programs = std::iter::once(kind.emulator()).chain(kind.tools().iter().copied());
     programs.filter(|(program, _)| in_path(program).is_none())
@@ -97,7 +97,7 @@ pub(crate) fn install(workspace: &Workspace, kind: Kind, must: Must<'_>) -> Resu
     println!("       downloading {kernel} and {BUSYBOX}");
     let packages = [kernel, BUSYBOX.to_owned()].map(|package| format!("{package}:{architecture}"));
     apt.run("apt-get", &["--quiet", "download", &packages[0], &packages[1]], must)?;
-    // Unpacked beside and renamed, so that half a kernel is never taken for a whole one.
+    // Unpacked into a temporary folder and renamed, so that the kernel is never incomplete.
     let partial = folder.join("partial");
     let _ = fs::remove_dir_all(&partial);
     for package in apt.downloaded()? {
@@ -114,7 +114,7 @@ fn root(workspace: &Workspace, kind: Kind) -> PathBuf {
     kind.folder(workspace).join("root")
 }
 
-/// The one entry of a folder whose name is such a one.
+/// The only entry of a folder whose name passes a test.
 fn only(folder: &Path, is_it: fn(&str) -> bool) -> Option<PathBuf> {
     let mut entries = fs::read_dir(folder).ok()?.flatten().filter(|entry| is_it(&entry.file_name().to_string_lossy()));
     entries.next().map(|entry| entry.path()).filter(|_| entries.next().is_none())

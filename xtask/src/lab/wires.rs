@@ -1,8 +1,8 @@
-//! [`Wires`]: what is connected to the lines of the board's chip, on this side of the emulation.
+//! [`Wires`]: the wiring of the board's chip, on the host's side of the emulation.
 //!
-//! QEMU tells over a socket (`-qtest`, here beside an emulated processor) when the chip drives a line, and sets its inputs as it is told; where
-//! the chip is among its objects it says on another one (QMP). Each output in [`WIRES`] is led to inputs, and each change of an
-//! output is noted, in order.
+//! Over a socket (`-qtest`, here with an emulated processor) QEMU reports when the chip drives a line, and sets inputs on
+//! request. Over another socket (QMP) it names the chip's place among its objects. Each output in [`WIRES`] is connected with
+//! inputs, and each change of an output is recorded, in order.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,7 @@ const WIRES: [(u8, u8); 3] = [(4, 0), (4, 1), (5, 2)];
 /// The folder of QEMU's objects that the chip is in.
 const OBJECTS: &str = "/machine/unattached";
 const CHIP: &str = "child<pl061>";
-/// How long QEMU may take to begin, and to answer.
+/// How long QEMU may take to start, and to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The sockets.
@@ -26,30 +26,30 @@ pub(super) struct Wires {
 }
 
 impl Wires {
-    /// Sockets in this folder, which begins a path that the system can bind.
+    /// Sockets in this folder, whose path is short enough to bind.
     pub(super) fn new(folder: &Path) -> Wires {
         let wires = Wires { lines: folder.join("lines"), objects: folder.join("objects") };
         for socket in [&wires.lines, &wires.objects] {
-            // What an earlier run left there is not this one's.
+            // Removes files of an earlier run.
             let _ = std::fs::remove_file(socket);
         }
         wires
     }
 
-    /// What QEMU must be told.
+    /// Arguments for QEMU.
     pub(super) fn arguments(&self) -> Vec<String> {
         let socket = |path: &Path| format!("unix:{},server=on,wait=off", path.display());
         let words = ["-qtest", &socket(&self.lines), "-qtest-log", "/dev/null", "-qmp", &socket(&self.objects)];
         words.map(str::to_owned).into()
     }
 
-    /// Connects lines until QEMU ends; what its outputs did: twice the line, plus one when it went up.
+    /// Connects lines until QEMU ends, and returns the changes of outputs: twice the line, plus one for a rising edge.
     pub(super) fn connect(&self) -> Result<Vec<u8>, String> {
         let chip = chip(&mut Talk::to(&self.objects)?)?;
         let mut lines = Talk::to(&self.lines)?;
         lines.say(&format!("irq_intercept_out {chip}"))?;
         let mut changes = Vec::new();
-        // It ends with the machine.
+        // Ends with the machine.
         'machine: while let Some(line) = lines.hear() {
             let Some((output, is_high)) = change(&line) else { continue };
             changes.push(output << 1 | u8::from(is_high));
@@ -74,14 +74,14 @@ fn change(line: &str) -> Option<(u8, bool)> {
     }
 }
 
-/// Where the chip is.
+/// The chip's path.
 fn chip(objects: &mut Talk) -> Result<String, String> {
     let mut ask = |request: Value| -> Result<Value, String> {
         objects.say(&request.to_string())?;
         loop {
             let line = objects.hear().ok_or("QEMU ended")?;
             let answer: Value = serde_json::from_str(&line).map_err(|error| format!("read QEMU's answer: {error}"))?;
-            // Greetings and events come in between.
+            // Skips greetings and events.
             if answer.get("return").is_some() || answer.get("error").is_some() {
                 return Ok(answer);
             }
@@ -94,7 +94,7 @@ fn chip(objects: &mut Talk) -> Result<String, String> {
     found.map(|name| format!("{OBJECTS}/{name}")).ok_or_else(|| format!("find a {CHIP} among QEMU's objects"))
 }
 
-/// A socket that takes and gives lines.
+/// A socket that sends and receives lines.
 struct Talk {
     socket: UnixStream,
     reader: BufReader<UnixStream>,

@@ -1,15 +1,15 @@
-//! Checks of the texts for people: files that they name exist, links lead to files, and code in them is that of an example which runs.
+//! Checks of Markdown pages: the files that they name exist, links lead to files, and their code comes from examples that run.
 
 use super::{Repository, Violation};
 use crate::r#gen;
 
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 const README: &str = "README.md";
-/// Folders whose files are examples that a step of the tests runs, or a command of a page.
+/// Folders of examples that a step of the tests or a command of a page runs.
 const EXAMPLES: [&str; 4] = ["crates/", "bindings/python/examples/", "bindings/tcl/examples/", "examples/"];
-/// Languages of blocks that are examples. What is marked `sh`, `console` or `text` is none.
+/// Languages of blocks that are examples. Blocks marked `sh`, `console` or `text` are not examples.
 const LANGUAGES: [&str; 5] = ["rust", "c", "python", "tcl", "toml"];
-/// Its code is run by the test `other_programs_read_recordings_and_views`, which takes it from the page.
+/// The test `other_programs_read_recordings_and_views` takes the code from this page and runs it.
 const RUN_FROM_THE_PAGE: &str = "docs/recording-format.md";
 /// The mark of an included file.
 const INCLUDE: &str = "--8<-- \"";
@@ -22,7 +22,7 @@ pub(super) fn named_files(repository: &Repository) -> Vec<Violation> {
         for name in words.map(|word| word.trim_end_matches(['.', ':'])).filter(|word| is_source(word)) {
             let in_crate = name.split_once('/').map(|(krate, file)| format!("crates/{krate}/src/{file}"));
             let there = repository.has(name) || in_crate.is_some_and(|path| repository.has(&path));
-            // The last part of a name, where the text speaks of a crate: `recorder/settled.rs`.
+            // The end of a path is enough: `recorder/settled.rs`.
             if !there && !repository.texts.iter().any(|(path, _)| path.ends_with(&format!("/{name}"))) {
                 violations.push(told(ARCHITECTURE, number + 1, &format!("names {name}, which does not exist")));
             }
@@ -35,7 +35,7 @@ fn is_source(word: &str) -> bool {
     word.contains('/') && word.ends_with(".rs") && !word.contains(['*', '<', '…'])
 }
 
-/// Every relative link of a page leads to a file or folder. Anchors are MkDocs's business.
+/// Every relative link of a page leads to a file or folder. MkDocs checks the anchors.
 pub(super) fn links(repository: &Repository) -> Vec<Violation> {
     let mut violations = Vec::new();
     let pages = repository.texts.iter().filter(|(path, _)| path.ends_with(".md") && is_written(path));
@@ -58,7 +58,7 @@ pub(super) fn links(repository: &Repository) -> Vec<Violation> {
     violations
 }
 
-/// A relative path as one from the root.
+/// Converts a relative path to one from the root.
 fn joined(folder: &str, relative: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
@@ -82,11 +82,12 @@ pub(super) fn examples(repository: &Repository) -> Vec<Violation> {
         for (line, code) in blocks(text) {
             let wrong = if path == README {
                 let is_part = repository.texts.iter().any(|(path, text)| is_example(path) && text.contains(&code));
-                (!is_part).then(|| "its code is no part of an example; take it from one that the tests run".to_owned())
+                (!is_part)
+                    .then(|| "this code is not part of an example; take it from one that the tests run".to_owned())
             } else {
                 match included(&code) {
                     None => Some(format!("include the code from an example: {INCLUDE}crates/…\"")),
-                    Some(file) if !is_example(file) => Some(format!("{file} is no example that the tests run")),
+                    Some(file) if !is_example(file) => Some(format!("{file} is not an example that the tests run")),
                     Some(file) if !repository.has(file) => Some(format!("{file} does not exist")),
                     Some(_) => None,
                 }
@@ -97,7 +98,7 @@ pub(super) fn examples(repository: &Repository) -> Vec<Violation> {
     violations
 }
 
-/// The file that a block consists of.
+/// The file that a block includes.
 fn included(code: &str) -> Option<&str> {
     let name = code.trim().strip_prefix(INCLUDE)?.strip_suffix('"')?;
     (!name.contains('\n')).then(|| name.split(':').next().unwrap_or(name))
@@ -108,7 +109,7 @@ fn is_example(path: &str) -> bool {
     in_folder && (path.starts_with("examples/") || path.contains("/examples/"))
 }
 
-/// A block of code while it is read.
+/// A block of code during reading.
 struct Block {
     indent: usize,
     is_example: bool,
@@ -138,7 +139,7 @@ fn blocks(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// True for a page that people write: not a proof, a sheet, or a page that is made.
+/// Whether people write this page: not a proof, a sheet, or a generated page.
 fn is_written(path: &str) -> bool {
     !(path.starts_with("proofs/") || path.starts_with("sheets/") || r#gen::is_generated(path))
 }

@@ -1,7 +1,7 @@
 //! Invariant 4: libraries do not print, exit, or start threads that the caller did not ask for.
 //!
-//! Looked for in every crate but the command, without tests, examples and benchmarks. Threads may be started in
-//! the files that ARCHITECTURE.md lists under `## Threads`.
+//! Checks every crate except the command, without tests, examples and benchmarks. Only files that ARCHITECTURE.md lists under `##
+//! Threads` may start threads.
 
 use super::ledger::{self, Ledger};
 use super::source::{Source, has_word, words};

@@ -1,8 +1,8 @@
 //! Invariant 5: crates depend downwards only, and formats stay above the clock.
 //!
-//! The table says which of our crates each crate may use; a crate that is not in the table is a violation, so that
-//! a new one gets its place. `serde` and its like are not used below the sheet, neither in a manifest nor in code, but for
-//! the one file that writes a crate's own product.
+//! The table says which of our crates each crate may use; a crate that the table lacks is a violation, so that a new one gets its
+//! place. `serde` and similar crates are not used below the sheet, neither in a manifest nor in code, except in the one file that
+//! writes a crate's own product.
 
 use super::source::has_word;
 use super::{Repository, Violation};
@@ -57,7 +57,7 @@ const WITHOUT_FORMATS: &[&str] = &[
     "station",
     "advice",
 ];
-/// Files that write a crate's own product, or read it back in a test, and may know its format.
+/// Files that write a crate's own product, or read it back in a test, and so may use its format.
 const PRODUCTS: &[&str] = &[
     "crates/exec/src/trace/chrome.rs",
     "crates/exec/tests/it/trace/chrome.rs",
@@ -79,7 +79,7 @@ pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
             continue;
         };
         for ours in dependencies.iter().filter_map(|dependency| dependency.strip_prefix(PREFIX)) {
-            // A crate's tests may ask for a feature of the crate itself.
+            // A crate's tests may enable a feature of the crate itself.
             if ours != name && !allowed.contains(&ours) {
                 report(format!("{name} must not depend on {ours}: dependencies point down only"));
             }

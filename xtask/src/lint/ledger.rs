@@ -1,7 +1,7 @@
-//! The ledgers in ARCHITECTURE.md: lists of files that may do what others may not.
+//! The ledgers in ARCHITECTURE.md: lists of files with special permissions.
 //!
-//! A ledger is what stands under its heading up to the next one: every path in backticks in a list item or a table
-//! row. Three headings are known: `## Unsafe ledger`, `## Platform ledger` and `## Threads`.
+//! A ledger consists of every path in backticks in a list item or table row between its heading and the next one. There are three
+//! headings: `## Unsafe ledger`, `## Platform ledger` and `## Threads`.
 
 use super::{Repository, Violation};
 
@@ -35,12 +35,12 @@ impl Ledger {
         self.entries.iter().any(|(_, listed)| listed == path)
     }
 
-    /// What to tell about a file that does something without being listed.
+    /// The message for a file that does something without being listed.
     pub(crate) fn refusal(&self, what: &str) -> String {
         format!("{what} outside `## {}` of ARCHITECTURE.md; move it to a listed file, or list this one", self.heading)
     }
 
-    /// Entries that no longer do what they are listed for.
+    /// Stale entries: files that no longer do what they are listed for.
     pub(crate) fn stale(&self, what: &str, still: impl Fn(&str) -> bool) -> Vec<Violation> {
         let gone = self.entries.iter().filter(|(_, path)| !still(path));
         let violation = |(line, path): &(usize, String)| Violation {

@@ -1,8 +1,7 @@
-//! Invariant 1: what depends on the platform stands only in files under a folder `host/` that ARCHITECTURE.md
-//! lists under `## Platform ledger`.
+//! Invariant 1: platform code stands only in files under a folder `host/` that ARCHITECTURE.md lists under `## Platform ledger`.
 //!
-//! Looked for in every crate of the product, its tests included: conditions on the target, the shorthands `unix`
-//! and `windows` inside `cfg`, inline assembly, the intrinsics of one architecture.
+//! Searches every crate of the product, with its tests, for conditions on the target, the shorthands `unix` and `windows` inside
+//! `cfg`, inline assembly, and intrinsics of one architecture.
 //!
 //! One exception: at the root of a crate, `#[cfg(target_os = "…")]` on the line above `mod name;` chooses a whole module.
 
@@ -37,7 +36,7 @@ fn depends(source: &Source) -> bool {
     source.lines().any(|(line, code)| dependence(code).is_some() && !chooses_a_module(source, line))
 }
 
-/// Whether this line, counted from 1, is a condition on `target_os` alone, above a module in a file of its own, at a crate's root.
+/// Whether this line, counted from 1, is a condition on `target_os` alone, above a module with its own file, at a crate's root.
 fn chooses_a_module(source: &Source, line: usize) -> bool {
     let is_root = source.path.ends_with("/src/lib.rs") || source.path.ends_with("/src/main.rs");
     let declared = source.code.get(line).map_or("", |next| next.trim());
@@ -48,7 +47,7 @@ fn chooses_a_module(source: &Source, line: usize) -> bool {
     is_root && is_declared && is_condition_on_the_system(source.code[line - 1].trim())
 }
 
-/// Whether an attribute asks for the operating system and for nothing else.
+/// Whether an attribute tests only the operating system.
 fn is_condition_on_the_system(attribute: &str) -> bool {
     let condition = attribute.strip_prefix("#[cfg(").and_then(|rest| rest.strip_suffix(")]"));
     condition.is_some_and(|condition| {
@@ -57,7 +56,7 @@ fn is_condition_on_the_system(attribute: &str) -> bool {
     })
 }
 
-/// What in this line depends on the platform.
+/// The platform-dependent construct in this line.
 fn dependence(code: &str) -> Option<String> {
     for (at, _) in code.match_indices("target_") {
         if !code[..at].ends_with(is_name) {

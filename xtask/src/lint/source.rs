@@ -1,4 +1,4 @@
-//! A Rust file as the checks see it: its lines with comments and strings blanked out, and which lines are tests.
+//! A Rust file for the checks: its lines with comments and strings blanked out, and which lines are tests.
 //!
 //! A small lexer, not a parser: it knows line and nested block comments, strings with escapes, raw strings, byte
 //! and C strings, character literals and lifetimes. Blanked characters become spaces, so lines and columns stay.
@@ -45,7 +45,7 @@ impl Source {
     }
 }
 
-/// Positions of a word in a line: an identifier of its own, not part of a longer one.
+/// Positions of a whole identifier in a line.
 pub(crate) fn words<'a>(line: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     line.match_indices(word).map(|(at, _)| at).filter(move |&at| {
         let after = line[at + word.len()..].chars().next();
@@ -146,8 +146,8 @@ fn end_of_character(characters: &[char], at: usize) -> Option<usize> {
     (characters.get(at + 2) == Some(&'\'')).then_some(at + 3)
 }
 
-/// Marks the lines of every item that stands under `#[cfg(test)]`: from the attribute to the item's closing
-/// brace, or to its semicolon when it has no braces.
+/// Marks the lines of every item under `#[cfg(test)]`: from the attribute to the item's closing brace, or to its semicolon if it
+/// has no braces.
 fn test_lines(code: &str, count: usize) -> Vec<bool> {
     let mut test = vec![code.contains("#![cfg(test)]"); count];
     for (begin, _) in code.match_indices("#[cfg(test)]") {

@@ -1,17 +1,19 @@
-//! Checks of files as such: their opening, their length, what must not be left in them.
+//! Checks of whole files: their opening, their length, and unfinished or disabled code.
 
 use super::source::has_word;
 use super::{Repository, Violation};
 use crate::r#gen;
 
-/// A file beyond this is two files.
+/// The greatest length of a file, in lines.
 const LINES: usize = 600;
 
 /// Invariant of style: every source file opens with `//!`.
 pub(crate) fn openings(repository: &Repository) -> Vec<Violation> {
     let product = repository.sources.iter().filter(|source| source.path.contains("/src/"));
     let silent = product.filter(|source| !source.raw.first().is_some_and(|line| line.starts_with("//!")));
-    silent.map(|source| told(&source.path, 1, "open with `//!`: what the file is for and what it promises")).collect()
+    silent
+        .map(|source| told(&source.path, 1, "open with `//!`: the purpose of the file and what it promises"))
+        .collect()
 }
 
 /// No test is switched off and no code is missing.
@@ -21,7 +23,7 @@ pub(crate) fn unfinished(repository: &Repository) -> Vec<Violation> {
         for (line, code) in source.lines() {
             let packed: String = code.split_whitespace().collect();
             if packed.contains("#[ignore]") || packed.contains("#[ignore=") {
-                let what = "a test that is switched off; let it find out itself whether it can run, and say so";
+                let what = "a disabled test; let the test check whether it can run, and report a skip";
                 violations.push(told(&source.path, line, what));
             }
             for name in ["todo", "unimplemented"] {
@@ -34,9 +36,9 @@ pub(crate) fn unfinished(repository: &Repository) -> Vec<Violation> {
     violations
 }
 
-/// No text names a folder that only one machine has.
+/// No text names a folder of one particular machine.
 pub(crate) fn places(repository: &Repository) -> Vec<Violation> {
-    // Put together here, so that this file does not contain them.
+    // Assembled here, so that this file does not contain them.
     let folders = ["work", "root", "home"].map(|name| format!("/{name}/"));
     let mut violations = Vec::new();
     for (path, text) in &repository.texts {
@@ -52,12 +54,12 @@ pub(crate) fn places(repository: &Repository) -> Vec<Violation> {
     violations
 }
 
-/// True unless the slash at `at` is in the middle of a longer path or address.
+/// True unless the slash at `at` is inside a longer path or address.
 fn is_path(line: &str, at: usize) -> bool {
     !line[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '~' | '}' | '*'))
 }
 
-/// No file is longer than people read.
+/// No file is too long to read.
 pub(crate) fn lengths(repository: &Repository) -> Vec<Violation> {
     let long = repository.texts.iter().filter(|(path, _)| is_written_by_hand(path)).filter_map(|(path, text)| {
         let lines = text.lines().count();

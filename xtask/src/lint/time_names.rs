@@ -1,7 +1,7 @@
 //! Invariant 3: time in a public signature has a type, or its raw number carries the unit last.
 //!
-//! Looked at are parameters, results and public fields of the crates that deal in time. A raw number whose name
-//! speaks of time and does not end in a unit is a violation: `late: u64` could be anything, `late_ns: u64` cannot.
+//! Checks parameters, results and public fields of the crates that handle time. A raw number whose name speaks of time and does
+//! not end in a unit is a violation: `late: u64` could be anything, `late_ns: u64` cannot.
 
 use super::source::{Source, is_name, words};
 use super::{Repository, Violation};
@@ -46,7 +46,7 @@ pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
 }
 
 fn check(source: &Source, violations: &mut Vec<Violation>) {
-    // Test items are blanked as a whole, so that braces and offsets stay.
+    // Test items become spaces, so that braces and offsets stay.
     let lines = source.code.iter().zip(&source.test);
     let code: Vec<&str> = lines.map(|(line, test)| if *test { "" } else { line.as_str() }).collect();
     let code = code.join("\n");
@@ -82,14 +82,14 @@ fn check(source: &Source, violations: &mut Vec<Violation>) {
     }
 }
 
-/// True when the function at `at` begins with `pub`, whatever stands between.
+/// Whether the function at `at` begins with `pub`, possibly with other keywords between.
 fn is_public(code: &str, at: usize) -> bool {
     let mut before = code[..at].trim_end();
     loop {
         let shorter = ["const", "async", "unsafe", "extern"]
             .iter()
             .find_map(|word| before.strip_suffix(word).filter(|rest| !rest.ends_with(is_name)))
-            // The name of an ABI is a string and blanked.
+            // The name of an ABI is a string, so it is blanked.
             .map(str::trim_end);
         match shorter {
             Some(rest) => before = rest,
@@ -98,7 +98,7 @@ fn is_public(code: &str, at: usize) -> bool {
     }
 }
 
-/// Where the bodies of public traits are: their functions are public without saying so.
+/// The bodies of public traits, whose functions are implicitly public.
 fn public_traits(code: &str) -> Vec<(usize, usize)> {
     let begins = words(code, "trait").filter(|&at| is_public(code, at));
     begins
@@ -153,7 +153,7 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// Where the bracket that `text` begins with is closed.
+/// The place where the bracket at the beginning of `text` closes.
 fn closing(text: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, character) in text.char_indices() {

@@ -1,7 +1,7 @@
 //! Invariant 9: no two public types share a name.
 //!
-//! Looked at are `pub` structures, enumerations, unions, traits and types of the product, wherever they stand in their crates. One name on
-//! several platforms is one type: of files under `host/` only those of Linux count.
+//! Checks all `pub` structures, enumerations, unions, traits and type aliases of the product. A type with one name on several
+//! platforms is one type: of files under `host/` only those for Linux count.
 
 use std::collections::BTreeMap;
 
@@ -29,9 +29,7 @@ pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
             places[1..].iter().map(move |(path, at)| Violation {
                 path: (*path).to_owned(),
                 line: *at,
-                what: format!(
-                    "{name} is a public type in {first}:{line}, too; say in the name what sets this one apart"
-                ),
+                what: format!("{name} is also a public type in {first}:{line}; give this one a more specific name"),
             })
         })
         .collect()
@@ -41,7 +39,7 @@ pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
 fn declared(code: &str) -> Option<&str> {
     let mut words = code.split(|c: char| !super::source::is_name(c)).filter(|word| !word.is_empty());
     let code = code.trim_start();
-    // `pub(crate)` and the like are not public, and the name in a macro is none.
+    // `pub(crate)` and similar are not public, and a macro variable is not a name.
     if !code.starts_with("pub ") || code.contains('$') {
         return None;
     }

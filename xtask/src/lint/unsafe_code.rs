@@ -1,7 +1,7 @@
 //! Invariant 2: unsafe code stands only in files on the ledger, and each block says why it is sound.
 //!
-//! Every `unsafe { … }` and `unsafe impl` follows a comment `// SAFETY: …`. The same sentence may serve a few
-//! alike blocks; one that serves many fits anything and says nothing. An entry without unsafe code is stale.
+//! Every `unsafe { … }` and `unsafe impl` follows a comment `// SAFETY: …`. A few similar blocks may share a sentence; a sentence
+//! that many blocks share is too general. An entry without unsafe code is stale.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::ledger::{self, Ledger};
 use super::source::{Source, has_word, words};
 use super::{Repository, Violation};
 
-/// How often one SAFETY sentence may stand in the repository word for word.
+/// How often the repository may repeat one SAFETY sentence word for word.
 const SAME_SENTENCE: usize = 3;
 
 pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
@@ -53,7 +53,7 @@ fn violation(source: &Source, line: usize, what: String) -> Violation {
     Violation { path: source.path.clone(), line, what }
 }
 
-/// The keyword, or an attribute that lets it in.
+/// The keyword, or an attribute that permits it.
 fn is_unsafe(code: &str) -> bool {
     let lets_in = |attribute| words(code, attribute).any(|at| code[at..].contains("unsafe_code"));
     has_word(code, "unsafe") || (has_word(code, "unsafe_code") && (lets_in("allow") || lets_in("expect")))
@@ -70,8 +70,8 @@ fn needs_reason(source: &Source, line: usize) -> bool {
     })
 }
 
-/// The comment before an unsafe block: directly above its statement, attributes and the statement's own beginning
-/// in between, or on the same line before it.
+/// The comment before an unsafe block: directly above its statement (attributes and the beginning of the statement may stand
+/// between), or earlier on the same line.
 fn reason(source: &Source, line: usize) -> Option<String> {
     let mut index = line - 1;
     while index > 0 {

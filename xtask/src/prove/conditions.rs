@@ -1,6 +1,6 @@
 //! The conditions a report of proofs was taken under: machine, kernel, clock, load, code.
 //!
-//! What cannot be read says so; it is never left out.
+//! A condition that cannot be read says so; it is never left out.
 
 use std::fs;
 use std::process::Command;
@@ -29,7 +29,7 @@ fn cpu_model(cpuinfo: &str) -> String {
     model.map_or_else(|| "not named in /proc/cpuinfo".to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// The commit, and whether the files differ from it: figures of uncommitted code cannot be taken again.
+/// The commit, and whether the files differ from it: figures of uncommitted code cannot be reproduced.
 fn commit(workspace: &Workspace) -> String {
     let commit = said(Command::new("git").args(["rev-parse", "HEAD"]).current_dir(&workspace.root));
     let changes = Command::new("git").args(["status", "--porcelain"]).current_dir(&workspace.root).output();

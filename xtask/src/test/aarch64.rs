@@ -1,9 +1,9 @@
 //! aarch64 Linux: `cargo check` of the product's crates for that target, and the tests of machine and time under QEMU.
 //!
-//! It needs a compiler that has the target's standard library. Either this toolchain has it already (an aarch64
-//! machine, or `rustup target add`), or setup has unpacked Debian's `rustc-web` and its arm64 library into the
-//! target directory (`setup.rs`), where they belong to one version and find each other by their place: the
-//! compiler takes the `rustlib` folder beside its own libraries, and arm64's lies next to the host's there.
+//! It needs a compiler that has the target's standard library. Either this toolchain has it already (an aarch64 machine, or
+//! `rustup target add`), or setup has unpacked Debian's `rustc-web` and its arm64 library into the target directory (`setup.rs`),
+//! where both have the same version: the compiler uses the `rustlib` folder beside its own libraries, which holds arm64's library
+//! next to the host's.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,14 +35,14 @@ const CRATES: &[&str] = &[
     "hairspring-c",
 ];
 
-/// Those whose tests are run: what depends on the processor, and what depends on that.
+/// The crates whose tests run: those that depend on the processor, and those above them.
 const RUN: &[&str] = &["hairspring-machine", "hairspring-time"];
 
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: &str = "qemu-aarch64";
-/// Where Debian's cross packages put the target's C library.
+/// The folder of the target's C library in Debian's cross packages.
 const C_LIBRARY: &str = "/usr/aarch64-linux-gnu";
-/// The packages of Debian that running needs.
+/// Debian packages that running the tests needs.
 pub(crate) const DEBIAN: [&str; 3] = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"];
 
 /// A compiler that can check for the target.
@@ -69,8 +69,8 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     }
 }
 
-/// Runs the integration tests of the crates below under QEMU's user emulation. It has no rseq, so there is no sentinel, and the tests that
-/// need one say so.
+/// Runs the integration tests of the crates below under QEMU's user emulation. The emulation has no rseq, so there is no
+/// sentinel, and the tests that need one are skipped.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let arguments = ["test", "--target", TARGET, "--no-fail-fast", "--test", "it"];
     let mut command = match cargo(context.workspace, &arguments) {
@@ -86,7 +86,7 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
     cargo_tests::count(name, &context.run(name, &mut command))
 }
 
-/// What running needs and is not here, in words.
+/// The missing requirements for running, in words.
 pub(crate) fn cannot_run(workspace: &Workspace) -> Option<String> {
     if let Err(why) = compiler(workspace) {
         return Some(why);
@@ -98,7 +98,7 @@ pub(crate) fn cannot_run(workspace: &Workspace) -> Option<String> {
     (!there).then(|| format!("there is no C library for {TARGET} in {C_LIBRARY}"))
 }
 
-/// A command of Cargo's with a compiler that can do it for the target.
+/// A Cargo command with a compiler for the target.
 pub(crate) fn cargo(workspace: &Workspace, arguments: &[&str]) -> Result<Command, String> {
     let compiler = compiler(workspace)?;
     let mut command = workspace.cargo(arguments);
@@ -106,11 +106,10 @@ pub(crate) fn cargo(workspace: &Workspace, arguments: &[&str]) -> Result<Command
     Ok(command)
 }
 
-/// The compiler for a command of Cargo's. The settings are the same for all of them: macros and build scripts, which are built
-/// once for all targets, would be built anew for other ones. The unpacked compiler may use what is not stable, for the
-/// standard library of Windows is built with it.
+/// The compiler for a Cargo command. All commands share the same settings, so that macros and build scripts are built only once.
+/// The unpacked compiler may use unstable features, because it builds the standard library for Windows.
 pub(crate) fn with<'c>(command: &'c mut Command, compiler: &Compiler, workspace: &Workspace) -> &'c mut Command {
-    // A target directory of its own: two compilers in one would throw away each other's work.
+    // A separate target directory: two compilers in one would discard each other's work.
     command.env("CARGO_TARGET_DIR", target_folder(workspace)).env("CARGO_INCREMENTAL", "0");
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
     if let Compiler::Unpacked { rustc, libraries } = compiler {
@@ -119,7 +118,7 @@ pub(crate) fn with<'c>(command: &'c mut Command, compiler: &Compiler, workspace:
     command
 }
 
-/// Where Cargo puts what it makes for the target.
+/// The folder of Cargo's output for the target.
 pub(crate) fn target_folder(workspace: &Workspace) -> PathBuf {
     workspace.scratch("aarch64").join("target")
 }
@@ -129,7 +128,7 @@ pub(crate) fn unpacked_root(workspace: &Workspace) -> PathBuf {
     workspace.scratch("aarch64").join("root")
 }
 
-/// Where the unpacked compiler is, if it is there: all of it, itself, and its shared libraries.
+/// The unpacked compiler, if present: its root, its program, and its shared libraries.
 pub(crate) fn unpacked(workspace: &Workspace) -> (PathBuf, PathBuf, PathBuf) {
     let root = unpacked_root(workspace);
     let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
@@ -157,7 +156,7 @@ pub(crate) fn compiler(workspace: &Workspace) -> Result<Compiler, String> {
     }
 }
 
-/// True when setup can bring one: Debian packages can be downloaded and unpacked, for which nobody need be root.
+/// Whether setup can install one: downloading and unpacking Debian packages does not need root.
 pub(crate) fn can_fetch() -> bool {
     ["apt-get", "apt-cache", "dpkg"].into_iter().all(|program| needs::in_path(program).is_some())
 }

@@ -1,13 +1,14 @@
-//! Whether a path of the API exists, by the documentation that rustdoc has built: `target/doc/CRATE/…/struct.Name.html` and its anchors.
+//! Checks whether a path of the API exists, in the documentation built by rustdoc: `target/doc/CRATE/…/struct.Name.html` and its
+//! anchors.
 //!
-//! Rustdoc knows re-exports, methods of traits and generic functions, which a search of the sources does not.
+//! Rustdoc resolves re-exports, methods of traits and generic functions, which a text search cannot.
 
 use std::fs;
 use std::path::Path;
 
-/// What an item's page can be called, before its name.
+/// Prefixes of an item's page.
 const KINDS: [&str; 8] = ["struct", "enum", "trait", "fn", "macro", "constant", "type", "attr"];
-/// What the anchor of a part of an item can be called, before its name.
+/// Prefixes of the anchor of a part of an item.
 const PARTS: [&str; 6] = ["method", "tymethod", "variant", "structfield", "associatedconstant", "associatedtype"];
 
 /// Whether the documentation under `doc` has this path, such as `hairspring_time::Timebase::delay`.
@@ -18,13 +19,13 @@ pub(super) fn exists(doc: &Path, path: &str) -> bool {
     if folder.join(last).join("index.html").is_file() || page(&folder, last).is_some() {
         return true;
     }
-    // A part of an item: the item is the part before.
+    // For a part of an item, the item is the path before it.
     let Some((item, modules)) = before.split_last() else { return false };
     let folder = modules.iter().fold(doc.to_owned(), |folder, part| folder.join(part));
     page(&folder, item).is_some_and(|text| PARTS.iter().any(|part| text.contains(&format!("id=\"{part}.{last}\""))))
 }
 
-/// The page of an item: in its module's folder, or where the module's own page leads for what it re-exports.
+/// The page of an item: in its module's folder or, for a re-export, where the module's page links to.
 fn page(folder: &Path, name: &str) -> Option<String> {
     let read = |path: &Path| fs::read_to_string(path).ok();
     let own = KINDS.iter().find_map(|kind| read(&folder.join(format!("{kind}.{name}.html"))));

@@ -1,8 +1,7 @@
-//! The book: it builds without a warning, every link in it leads to a page and a place on it, what it names exists, and the commands that it
-//! shows run.
+//! Checks the book: it builds without warnings, links and anchors lead somewhere, the names on it exist, and its commands run.
 //!
-//! The commands are the lines that begin with `$ ` in blocks marked `console`, as in README.md. Those of one
-//! page run in their order in a folder of its own, which holds `examples` and `sheets`, with the built command first in their PATH.
+//! The commands are the lines that begin with `$ ` in blocks marked `console`, as in README.md. The commands of one page run in
+//! order in a temporary folder, which holds `examples` and `sheets`, with the built command first in PATH.
 
 use std::fs;
 use std::path::Path;
@@ -15,9 +14,9 @@ use crate::r#gen::{self, origins};
 use crate::tally::Tally;
 
 const ONE_COMMAND: Duration = Duration::from_secs(60);
-/// As the step `doc` runs it.
+/// The same command as that of the step `doc`.
 const DOCUMENTATION: [&str; 5] = ["doc", "--workspace", "--exclude", "peers", "--no-deps"];
-/// What the commands of a page may refer to.
+/// Folders that the commands of a page may use.
 const SHOWN: [&str; 2] = ["examples", "sheets"];
 
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
@@ -37,10 +36,10 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
     tally
 }
 
-/// Whether the commands, rows and paths of the API exist that the page on the origins names.
+/// Checks that the commands, rows and API paths on the page about the origins exist.
 fn check_names(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
-    // Nothing to do where the step `doc` has run.
+    // Does nothing if the step `doc` has already run.
     let built = context.run(&format!("{name} documentation"), &mut workspace.cargo(&DOCUMENTATION));
     if !built.succeeded() {
         return Tally::fail(name, format!("cargo doc: {}", built.how), built.tail());
@@ -60,7 +59,7 @@ fn check_names(context: &Context, name: &str) -> Tally {
     }
 }
 
-/// Runs what the pages show.
+/// Runs the commands of the pages.
 fn run_commands(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
     let mut tally = Tally::default();
@@ -102,7 +101,7 @@ fn run_commands(context: &Context, name: &str) -> Tally {
     tally
 }
 
-/// A fresh folder with what the commands refer to.
+/// A fresh folder with the files that the commands use.
 fn lay_out(root: &Path, folder: &Path) -> std::io::Result<()> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)?;

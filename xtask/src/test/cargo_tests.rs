@@ -10,27 +10,27 @@ use super::needs::{self, Need};
 use crate::child::{Ended, Ending};
 use crate::tally::{Skip, Tally};
 
-/// What a test writes to standard error when it cannot run here.
+/// The mark that a test writes to standard error when it cannot run here.
 const SKIP_MARK: &str = "test-skip: ";
 
-/// What a reason names when the machine could have run the test: what lacks there can be installed.
+/// Part of the reason of a test that could run after a setup.
 const REMEDY: &str = "`cargo xtask test --setup` installs";
 
 /// How many lines of a failed case's output are repeated; the backtrace after them is in the log.
 const MOST_WORDS: usize = 25;
 
-/// Runs all tests but those of the peers, which take minutes to build: `cargo xtask peers` runs them before it measures.
+/// Runs all tests except those of the peers, which take minutes to build; `cargo xtask peers` runs those before it measures.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
     let mut tests = workspace.cargo(&["test", "--workspace", "--exclude", "peers", "--no-fail-fast"]);
     if Need::Python.missing(workspace).is_none() {
-        // Without it the test that wants it takes the system's, or skips itself.
+        // Without this variable the test uses the system's Python, or is skipped.
         tests.env("HAIRSPRING_PYTHON", needs::python(workspace));
     }
     count(name, &context.run(name, &mut tests))
 }
 
-/// Runs the tests of messages as a program without parameter checks has them: types hold there, too.
+/// Runs the tests of messages without parameter checks: types must hold there, too.
 pub(crate) fn run_unchecked(context: &Context, name: &str) -> Tally {
     let packages = ["-p", "hairspring-exec-core", "-p", "hairspring-exec", "--no-default-features", "--test", "it"];
     let mut tests = context.workspace.cargo(&["test", "--no-fail-fast"]);
@@ -38,7 +38,7 @@ pub(crate) fn run_unchecked(context: &Context, name: &str) -> Tally {
     count(name, &context.run(name, &mut tests))
 }
 
-/// The cases of a run of `cargo test`, as its log tells them.
+/// The cases of a run of `cargo test`, from its log.
 pub(super) fn count(name: &str, ended: &Ended) -> Tally {
     let results = read(&ended.output);
     let mut tally = Tally { passed: results.passed, ..Tally::default() };
@@ -57,8 +57,8 @@ pub(super) fn count(name: &str, ended: &Ended) -> Tally {
     for _ in results.failed.len() as u64..results.failures {
         tally.failure(name, "a test failed whose name is not in the log", ended.tail());
     }
-    // A status of failure with failed cases is explained by them; without any it is a failure of its own. So is
-    // everything but an exit: a binary that crashed or was killed took its later cases with it.
+    // Failed cases explain a failure status; without any, the status is a failure itself. So is every end but an exit: a binary
+    // that crashed or was killed never ran its later cases.
     if !matches!((&ended.how, results.failures), (Ending::Exit(0), _) | (Ending::Exit(_), 1..)) {
         tally.failure(name, format!("cargo test: {}, log {}", ended.how, ended.log.display()), ended.tail());
     } else if ended.succeeded() && results.binaries == 0 {
@@ -67,7 +67,7 @@ pub(super) fn count(name: &str, ended: &Ended) -> Tally {
     tally
 }
 
-/// What a failed case printed: libtest repeats it under a heading of its name.
+/// The output of a failed case, which libtest repeats under a heading with its name.
 fn words_of(log: &str, case: &str) -> String {
     let heading = format!("---- {case} stdout ----");
     let said = log.lines().skip_while(|line| *line != heading).skip(1);
@@ -144,7 +144,7 @@ mod tests {
     fn a_failed_build_is_one_failure() {
         let tally = count("tests", &ended(101, "error[E0425]: cannot find value\n"));
         assert_eq!(tally.closing_line(), "0 passed, 1 failed, 0 skipped");
-        // A crash of a later binary is not hidden by good results of earlier ones.
+        // Good results of earlier binaries must not hide a crash of a later one.
         assert_eq!(count("tests", &ended(101, GOOD)).closing_line(), "15 passed, 1 failed, 0 skipped");
     }
 

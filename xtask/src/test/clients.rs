@@ -1,9 +1,8 @@
-//! Programs in C, C++ and Tcl on the library as it is installed, under a prefix of the tests' own.
+//! Tests programs in C, C++ and Tcl with the installed library, under a temporary prefix.
 //!
-//! What is installed is what ships: the release archive, put together as `cargo xtask install` does it. Each program is compiled with what
-//! pkg-config says of the library and told its place when it is linked, each script finds the package by TCLLIBPATH, and nothing finds the
-//! library by LD_LIBRARY_PATH, which would hide a package that does not find it by itself. The output of each example is compared with the
-//! shape that it has in every language.
+//! It installs what ships: the release archive, as `cargo xtask install` does. Each program is compiled with pkg-config's flags
+//! and linked with the library's path; each script finds the package by TCLLIBPATH. LD_LIBRARY_PATH is not used, because it would
+//! hide a package with a broken path. The output of each example is compared with its shape, which is the same in every language.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,14 +15,14 @@ use crate::install::{self, Installed, Parts};
 use crate::tally::Tally;
 use crate::{deb, library, shapes};
 
-/// One program; valgrind makes it some twenty times slower.
+/// Time limit of one program; valgrind makes it about twenty times slower.
 const ONE_PROGRAM: Duration = Duration::from_secs(60);
-/// Calls of each kind that the programs which measure calls make here.
+/// How many calls of each kind the measuring programs make here.
 const FEW_CALLS: &str = "200";
-/// Strict, and with names of lines in what the checkers say.
+/// Strict warnings, and debug information for the checkers' messages.
 const STRICT: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"];
 
-/// A prefix with everything in it, and what came of the checks so far.
+/// A prefix with everything installed, and the outcomes of the checks so far.
 struct Site<'a> {
     context: &'a Context<'a>,
     name: &'a str,
@@ -44,9 +43,9 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.client("client and library under AddressSanitizer", whole, &[]);
         let handler = site.compiled("handler.c", "crates/c/tests/handler.c", &[]);
         site.client("signal handler", handler, &[]);
-        // Only what is lost for certain: the standard library's own block for a foreign thread looks like lost.
+        // Only definite leaks: the standard library's block for a foreign thread looks like a possible one.
         let leaks = ["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"];
-        // An access to a file that was cut is repeated when its handler returns: all registers must be as they were.
+        // The access to a truncated file is repeated after the signal handler, so valgrind must keep all registers exact.
         let registers = "--vex-iropt-register-updates=allregs-at-mem-access";
         let valgrind = [&["valgrind", "--quiet", "--error-exitcode=9", registers], &leaks[..]].concat();
         site.client("client under valgrind", client, &valgrind);
@@ -97,10 +96,10 @@ pub(super) fn install(context: &Context, name: &str) -> Tally {
     })
 }
 
-/// The library as it ships, built with what the command is built with.
+/// The library as it ships, built together with the command.
 const BUILD: [&str; 7] = ["rustc", "--quiet", "--release", "-p", "hairspring-c", "--crate-type", "staticlib"];
 
-/// Installs, runs the checks, and yields what came of them.
+/// Installs, runs the checks, and returns their outcomes.
 fn within(context: &Context, name: &str, with_command: bool, checks: impl FnOnce(&mut Site)) -> Tally {
     let workspace = context.workspace;
     let built = context.run(&format!("{name} build"), &mut workspace.cargo(&BUILD));
@@ -134,7 +133,7 @@ impl Site<'_> {
         }
     }
 
-    /// Runs a program from the root of the repository, and yields what it printed.
+    /// Runs a program from the root of the repository, and returns its output.
     fn run(&self, label: &str, command: &mut Command) -> Result<String, String> {
         command.current_dir(&self.context.workspace.root).env_remove("LD_LIBRARY_PATH");
         let ended = self.context.run_at_most(&format!("{} {label}", self.name), command, ONE_PROGRAM);
@@ -147,14 +146,14 @@ impl Site<'_> {
         tclsh
     }
 
-    /// What pkg-config says of the library.
+    /// pkg-config's flags for the library.
     fn flags(&self, arguments: &[&str]) -> Result<Vec<String>, String> {
         let mut command = Command::new("pkg-config");
         command.args(arguments).arg("hairspring").env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
         Ok(library::run(&mut command)?.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// Compiles a C program and yields it.
+    /// Compiles a C program and returns its path.
     fn compiled(&self, name: &str, source: &str, options: &[&str]) -> Result<PathBuf, String> {
         let program = self.folder.join(name).with_extension("out");
         let mut command = library::compiler();
@@ -164,13 +163,13 @@ impl Site<'_> {
         Ok(program)
     }
 
-    /// What tells a program where the library is, as its author does for a prefix that the loader does not know.
+    /// The linker flag with the library's path, which programs need if the loader does not search the prefix.
     fn place(&self) -> String {
         format!("-Wl,-rpath,{}", self.prefix.join("lib").display())
     }
 
-    /// Compiles the client with the library itself under AddressSanitizer: what is in the library must be checked, not only what its caller
-    /// has. The stable compiler knows how, but says so to nobody without being told that it may.
+    /// Compiles the client and the library under AddressSanitizer, so that the library's memory is checked, too. The stable
+    /// compiler needs permission for this unstable option.
     fn compile_instrumented(&self) -> Result<PathBuf, String> {
         let (workspace, target) = (self.context.workspace, format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
         let folder = workspace.scratch("asan");
@@ -201,7 +200,7 @@ impl Site<'_> {
         Ok(program)
     }
 
-    /// Compiles a C program with the static library, which leaves no need of the shared one.
+    /// Compiles a C program with the static library, so that it does not need the shared one.
     fn compile_static(&self, source: &str) -> Result<PathBuf, String> {
         let program = self.folder.join("static.out");
         let mut command = library::compiler();
@@ -216,7 +215,7 @@ impl Site<'_> {
         Ok(program)
     }
 
-    /// The client that does everything wrong, alone or under a checker.
+    /// Runs the client that makes every mistake, alone or under a checker.
     fn client(&mut self, label: &str, program: Result<PathBuf, String>, checker: &[&str]) {
         let outcome = program.and_then(|program| {
             let words = checker.iter().map(|word| (*word).to_owned());
@@ -229,7 +228,7 @@ impl Site<'_> {
         self.case(label, outcome);
     }
 
-    /// Exported is what the header declares, all of it under its version, and nothing else.
+    /// The library exports exactly the header's functions, each with its version.
     fn symbols(&self) -> Result<(), String> {
         let shared = self.prefix.join("lib/libhairspring.so");
         let header = fs::read_to_string(self.prefix.join("include/hairspring.h")).map_err(|error| error.to_string())?;
@@ -248,7 +247,7 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Runs the example for each shape, and compares.
+    /// Runs the example of each shape, and compares.
     fn examples(&mut self, folder: &str, ending: &str, command: impl Fn(&Self, &Path) -> Result<Command, String>) {
         let shapes = match shapes::read(self.context.workspace) {
             Ok(shapes) => shapes,
@@ -262,7 +261,7 @@ impl Site<'_> {
         }
     }
 
-    /// What a program prints to its standard output alone: what it says to people has no shape.
+    /// The standard output of a program; messages for people on standard error have no shape.
     fn output(&self, label: &str, command: &Command) -> Result<String, String> {
         let words = self.folder.join("words");
         let mut shell = Command::new("sh");
@@ -281,7 +280,7 @@ impl Site<'_> {
         if number(&said, "rows")? == 0 { Err("the sheet has no row".to_owned()) } else { Ok(()) }
     }
 
-    /// A program that measures calls prints one JSON object with samples of each kind.
+    /// Checks that a measuring program prints one JSON object with samples of each kind.
     fn callers(&self, label: &str, mut program: Command, last: Option<&str>) -> Result<(), String> {
         let file = self.folder.join("word");
         fs::write(&file, [0; 8192]).map_err(|error| format!("write {}: {error}", file.display()))?;
@@ -299,7 +298,7 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// With a destination everything lies below it, and the files speak of the prefix alone.
+    /// With DESTDIR all files lie below it, and their contents name only the prefix.
     fn destination(&self) -> Result<(), String> {
         let destination = self.folder.join("destination");
         let parts = Parts {
@@ -321,7 +320,7 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// A Debian package holds the same, and the command in it runs.
+    /// Checks that a Debian package holds the same files, and that its command runs.
     fn debian(&self) -> Result<(), String> {
         let (workspace, folder) = (self.context.workspace, self.folder.join("debian"));
         let archive = self.prefix.join("lib/libhairspring.a");
@@ -341,7 +340,7 @@ impl Site<'_> {
     }
 }
 
-/// The number that a line `key number` gives.
+/// The number in a line `key number`.
 fn number(said: &str, key: &str) -> Result<u64, String> {
     let value = said.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
     value.and_then(|value| value.parse().ok()).ok_or_else(|| format!("it printed no line {key} with a number:\n{said}"))

@@ -1,7 +1,7 @@
-//! Each file in `crates/*/examples` is built and run to its end under a time limit.
+//! Builds each file in `crates/*/examples` and runs it to its end under a time limit.
 //!
-//! They are built with the profile of the tests and all at once, so that nothing is compiled a second time for them: for one
-//! package alone the features of its dependencies would be others.
+//! All are built at once with the profile of the tests, so that nothing is compiled twice: for one package alone its dependencies
+//! would have other features.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use super::Context;
 use crate::tally::Tally;
 
-/// One example; one that takes longer teaches patience.
+/// Time limit of one example.
 const ONE_EXAMPLE: Duration = Duration::from_secs(60);
-/// All of them, built as the tests are.
+/// The arguments that build all of them like the tests.
 const BUILD: [&str; 8] = ["build", "--quiet", "--profile", "test", "--workspace", "--exclude", "peers", "--examples"];
 
-/// Builds them all; what it says counts only if it failed.
+/// Builds all of them; the output matters only after a failure.
 pub(crate) fn build(context: &Context, name: &str) -> Tally {
     let built = context.run(name, &mut context.workspace.cargo(&BUILD));
     if built.succeeded() {

@@ -1,9 +1,8 @@
 //! The HTML sheet in a real browser: headless Chromium opens it without a network.
 //!
-//! What fails it: any message on the console (an uncaught error is one), any request for anything outside the
-//! file, any reference that would become one, fewer than two plots. Before the sheet is looked at, pages with
-//! exactly one of these defects each must be found out, and a page without any must pass: a detector that finds
-//! nothing on a broken page would find nothing on a broken sheet.
+//! It fails at any message on the console (such as an uncaught error), any request outside the file, any reference that would
+//! cause one, or fewer than two plots. First the detector itself is tested: it must find the defect in pages with exactly one
+//! defect each, and accept a page without any.
 
 use std::fs;
 use std::path::Path;
@@ -13,16 +12,16 @@ use std::time::Duration;
 use super::{Context, needs, netlog};
 use crate::tally::Tally;
 
-/// A page opens in half a second; the rest is for a machine that does other things too.
+/// Time limit of a page, which opens in half a second on an idle machine.
 const ONE_PAGE: Duration = Duration::from_secs(60);
 const ONE_SHEET: Duration = Duration::from_secs(150);
-/// A sheet without at least these plots is not the sheet.
+/// The least number of plots in a sheet.
 const PLOTS: usize = 2;
 
-/// A sheet whose chapters are folded prints on at most so many sides.
+/// The most sides on which a sheet with folded chapters prints.
 const SIDES_MOST: usize = 4;
 
-/// A page and the words its one defect must be reported with; none for the sound page.
+/// A page, and the words that must report its defect; none for the page without defects.
 const PAGES: &[(&str, Option<&str>)] = &[
     ("<p>sound</p><svg></svg><svg></svg><a href='#top'>up</a>", None),
     ("<svg></svg><svg></svg><script>console.error('deliberate')</script>", Some("console: ")),
@@ -76,7 +75,7 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     }
 }
 
-/// Prints a page into a file, and counts the sides.
+/// Prints a page to PDF, and counts the sides.
 fn printed_sides(context: &Context, label: &str, page: &Path) -> Result<usize, String> {
     let browser = needs::chromium().ok_or("chromium is not installed")?;
     let folder = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
@@ -89,7 +88,7 @@ fn printed_sides(context: &Context, label: &str, page: &Path) -> Result<usize, S
     Ok(sides(&print))
 }
 
-/// The pages of a PDF file as Chromium writes it.
+/// The number of pages of a PDF file written by Chromium.
 fn sides(print: &[u8]) -> usize {
     const PAGE: &[u8] = b"/Type /Page\n";
     print.windows(PAGE.len()).filter(|part| *part == PAGE).count()
@@ -99,7 +98,7 @@ fn page(body: &str) -> String {
     format!("<!doctype html><html><head><title>page</title></head><body>{body}</body></html>")
 }
 
-/// Opens a page in a fresh profile and yields its defects.
+/// Opens a page in a fresh profile and returns its defects.
 fn open(context: &Context, label: &str, text: &str) -> Result<Vec<String>, String> {
     let browser = needs::chromium().ok_or("chromium is not installed")?;
     let folder = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
@@ -162,8 +161,7 @@ fn defects(said: &str, text: &str, requests: &[String]) -> Vec<String> {
     found
 }
 
-/// References that make a browser load something: neither a place in the page, nor data in it, nor a link
-/// (`<a href>`) that waits for its reader.
+/// References that make a browser load something: not anchors, embedded data, or links (`<a href>`), which load on a click only.
 fn references(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for tag in text.split('<').skip(1).filter_map(|rest| rest.split('>').next()) {

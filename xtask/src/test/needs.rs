@@ -1,7 +1,6 @@
-//! What a step needs beyond Cargo, whether it is here, and whether this machine could have it.
+//! Requirements of a step beyond Cargo: whether they are met, and whether this machine could install them.
 //!
-//! The last question decides what a skip means in CI, so it is answered from the machine (root, apt, rustup), not
-//! from what setup happened to do.
+//! The last decides what a skip means in CI, so the answer comes from the machine (root, apt, rustup), not from what setup did.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +13,7 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Need {
-    /// A component of the toolchain: its name for rustup and the Cargo subcommand that shows it is there.
+    /// A component of the toolchain: its rustup name, and the Cargo subcommand that proves its presence.
     Component(&'static str, &'static str),
     /// A Chromium that can run headless.
     Chromium,
@@ -26,26 +25,26 @@ pub(crate) enum Need {
     Windows,
     /// A Python with the packages that read recordings, and those that build and test ours.
     Python,
-    /// What the book is built with.
+    /// The tools that build the book.
     Book,
-    /// QEMU and what runs in it.
+    /// QEMU, a kernel and BusyBox for the lab.
     Lab,
     /// A program, in the Debian package of its name.
     Program(&'static str),
     /// A program, in a Debian package of another name.
     Packaged(&'static str, &'static str),
-    /// What an extension of Tcl is compiled and run with.
+    /// Tcl, with the files to compile an extension.
     Tcl,
 }
 
 /// Writes the C header. Debian keeps a recent one for its web browsers.
 pub(crate) const CBINDGEN: Need = Need::Packaged("cbindgen", "cbindgen-web");
 
-/// What single tests need, which are skipped without it.
+/// Programs for single tests, which are skipped without them.
 pub(crate) const FOR_SINGLE_TESTS: &[Need] =
     &[Need::Python, Need::Program("zsh"), Need::Program("fish"), Need::Program("bindfs"), CBINDGEN];
 
-/// Something that is not here: what, and what to do.
+/// A missing requirement: what is missing, and the remedy.
 pub(crate) struct Missing {
     what: String,
     remedy: String,
@@ -59,7 +58,7 @@ impl fmt::Display for Missing {
 }
 
 impl Need {
-    /// `None` when it is here.
+    /// `None` if it is met.
     pub(crate) fn missing(self, workspace: &Workspace) -> Option<Missing> {
         match self {
             Need::Component(component, subcommand) => {
@@ -121,13 +120,13 @@ impl Need {
     }
 }
 
-/// What is imported from the packages that [`PYTHON_REQUIREMENTS`] lists.
+/// Modules of the packages that [`PYTHON_REQUIREMENTS`] lists.
 const PYTHON_PACKAGES: [&str; 6] = ["sigmf", "numpy", "h5py", "pandas", "pytest", "maturin"];
 
-/// What is imported from those of them that build the book.
+/// Modules of those packages that build the book.
 const BOOK_PACKAGES: [&str; 3] = ["mkdocs", "material", "pymdownx"];
 
-/// What is missing of a Python that has these packages.
+/// What is missing for a Python with these modules.
 fn no_python_with(workspace: &Workspace, packages: &[&str]) -> Option<Missing> {
     let mut command = Command::new(python(workspace));
     command.args(["-c", &format!("import {}", packages.join(", "))]);
@@ -143,7 +142,7 @@ fn no_python_with(workspace: &Workspace, packages: &[&str]) -> Option<Missing> {
 /// The packages and their versions, for pip.
 pub(crate) const PYTHON_REQUIREMENTS: &str = "bindings/python/requirements.txt";
 
-/// The Python of the virtual environment that setup makes.
+/// The Python of setup's virtual environment.
 pub(crate) fn python(workspace: &Workspace) -> PathBuf {
     workspace.scratch("python").join("bin").join("python3")
 }
@@ -151,7 +150,7 @@ pub(crate) fn python(workspace: &Workspace) -> PathBuf {
 /// The packages of Debian that `Need::Tcl` means.
 pub(crate) const TCL_PACKAGES: [&str; 3] = ["tcl", "tcl-dev", "pkg-config"];
 
-/// Something that the Debian archive has.
+/// A requirement from the Debian archive.
 fn not_installed(what: &str, packages: &str) -> Missing {
     let remedy = if has_apt() { HINT.to_owned() } else { format!("install it (Debian: apt-get install {packages})") };
     Missing { what: format!("{what} is not installed"), remedy, installable: has_apt() }
@@ -159,12 +158,12 @@ fn not_installed(what: &str, packages: &str) -> Missing {
 
 const HINT: &str = "run cargo xtask test --setup, which installs it";
 
-/// The browser, under either name that distributions give it.
+/// The browser, under either of its names in distributions.
 pub(crate) fn chromium() -> Option<PathBuf> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(in_path)
 }
 
-/// Where a program is in PATH.
+/// Finds a program in PATH.
 pub(crate) fn in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())

@@ -1,16 +1,16 @@
-//! Chromium's own record of its network requests (`--log-net-log`), reduced to those a page made.
+//! Chromium's log of its network requests (`--log-net-log`), reduced to those of a page.
 //!
-//! The browser asks for things of its own accord too (time, updates); those carry no page as their initiator and
-//! say `not an origin`. A request counts as made whether or not it was answered.
+//! The browser makes requests of its own (time, updates), whose initiator is `not an origin`. A request counts whether or not it
+//! was answered.
 
 use serde_json::Value;
 
-/// What Chromium writes for a request that no page began.
+/// The initiator that Chromium logs for its own requests.
 const NO_PAGE: &str = "not an origin";
 
-/// The addresses a page asked for, or why the log cannot be read: a log that cannot be read proves nothing.
+/// The addresses that a page requested, or why the log cannot be read.
 pub(crate) fn requests_of_pages(log: &str) -> Result<Vec<String>, String> {
-    let log: Value = serde_json::from_str(log).map_err(|error| format!("the network log is not whole: {error}"))?;
+    let log: Value = serde_json::from_str(log).map_err(|error| format!("the network log is incomplete: {error}"))?;
     let events = log["events"].as_array().ok_or("the network log has no events")?;
     let begun = events.iter().map(|event| &event["params"]).filter(|details| {
         details["url"].is_string() && details["initiator"].as_str().is_some_and(|initiator| initiator != NO_PAGE)

@@ -1,7 +1,7 @@
-//! The Python package as it ships: its wheel, optimised, in a fresh virtual environment, under its tests, counted one by one.
+//! Runs the tests of the Python package as it ships: the optimised wheel in a fresh virtual environment. Counts each case.
 //!
-//! The wheel is built by pip with what setup has installed, and from what the command is built from, so most of it is there already. The
-//! environment holds the wheel and nothing else; what the tests need it sees in that of setup, behind its own.
+//! pip builds the wheel with the tools that setup installed. The wheel shares the command's crates, so most of it is built
+//! already. The environment holds only the wheel; it finds the packages for the tests in setup's environment, behind its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
     tally
 }
 
-/// Builds the wheel and installs it where nothing else is.
+/// Builds the wheel and installs it into an empty environment.
 fn install(context: &Context, name: &str) -> Result<(), String> {
     let (workspace, setup) = (context.workspace, needs::python(context.workspace));
     let wheels = workspace.scratch("wheel");
@@ -60,7 +60,7 @@ fn install(context: &Context, name: &str) -> Result<(), String> {
     let mut install = python(context, &setup);
     install.args(QUIETLY).arg("--python").arg(&environment).args(["install", "--no-deps"]).arg(&wheel);
     must("install", &mut install)?;
-    // The test's own tools, behind what is installed here.
+    // Puts the tests' own tools behind the installed wheel.
     let packages = |python: &Path| {
         let asked = "import sysconfig; print(sysconfig.get_path('purelib'))";
         must("folder", Command::new(python).args(["-c", asked])).map(|said| said.trim().to_owned())
@@ -69,7 +69,7 @@ fn install(context: &Context, name: &str) -> Result<(), String> {
     fs::write(Path::new(&own).join("tools.pth"), tools + "\n").map_err(|error| format!("write {own}: {error}"))
 }
 
-/// A Python, from the root, with the programs of setup's environment first: pip looks for maturin among them.
+/// Python, run from the root with setup's programs first in PATH, where pip finds maturin.
 fn python(context: &Context, python: &Path) -> Command {
     let own = needs::python(context.workspace).parent().map(Path::to_owned);
     let before = std::env::var_os("PATH").unwrap_or_default();
@@ -79,7 +79,7 @@ fn python(context: &Context, python: &Path) -> Command {
     command
 }
 
-/// What pytest says, as counts: its last line, and a line for each case that was skipped or failed.
+/// Counts from pytest's output: its last line, and a line for each case that was skipped or failed.
 fn count(name: &str, ended: &Ended, could_run: bool) -> Tally {
     let last = ended.output.lines().rev().find(|line| line.contains(" in ")).unwrap_or_default();
     let mut tally = Tally { passed: number_before(last, "passed"), ..Tally::default() };

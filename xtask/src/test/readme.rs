@@ -1,9 +1,9 @@
-//! Every command in README.md is run: a line that begins with `$ ` inside a fenced block marked `console`.
+//! Runs every command in README.md: each line that begins with `$ ` in a block marked `console`.
 //!
-//! The commands run from the root, in their order, each in a shell of its own with a time limit and without
-//! standard input. `cargo install` goes to a folder under the target directory that is first in their PATH, so
-//! that a `hairspring` after it is the one just installed and the user's own is left alone. Left out are commands
-//! that fetch the repository, change the folder, or would start this very run again.
+//! The commands run from the root, in their order, each in a shell of its own with a time limit and without standard input.
+//! `cargo install` goes to a folder under the target directory that is first in their PATH, so that `hairspring` then is the one
+//! just installed, and the user's own stays untouched. Commands that fetch the repository, change the folder, or would start this
+//! run again are left out.
 
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::tally::Tally;
 
 const ONE_COMMAND: Duration = Duration::from_secs(240);
 
-/// Left out, as the beginning of a command.
+/// Beginnings of commands that are left out.
 const LEFT_OUT: &[&str] = &["git clone", "cd", "cargo xtask test", ".ci/run", "./.ci/run"];
 
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
         return Tally::fail(name, "README.md has no command to run in a ```console block", "");
     }
     let installed = context.workspace.scratch("installed");
-    // Nothing from an earlier run may stand in for what this README installs.
+    // Removes the installation of an earlier run.
     let _ = std::fs::remove_dir_all(&installed);
     let own = [installed.join("bin")];
     let before = std::env::var_os("PATH").unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The setup step: names what the other steps miss and installs it.
+//! The setup step: lists what the other steps lack and installs it.
 //!
 //! Several things can be missing. Components of the toolchain come from rustup. Chromium, programs that single tests use, and
-//! linkers and emulators for other systems come from the Debian archive, which takes root. The compiler for aarch64 and
-//! Windows, with the sources of its standard library, is downloaded from the Debian archive and unpacked under the target
-//! directory: package lists of its own with arm64 among their architectures, so that
-//! the system's configuration stays as it is. Which versions there are is asked at run time. Packages for Python
-//! come from PyPI into a virtual environment under the target directory. What the lab needs, `lab/supplies.rs` fetches.
+//! linkers and emulators for other systems come from the Debian archive, which needs root. The compiler for aarch64 and Windows,
+//! with the sources of its standard library, is downloaded from the Debian archive and unpacked under the target directory: it
+//! uses its own package lists with arm64 among their architectures, so that the system's configuration does not change. Versions
+//! are looked up at run time. Packages for Python come from PyPI into a virtual environment under the target directory.
+//! `lab/supplies.rs` fetches the supplies of the lab.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,7 +39,7 @@ fn install_all(context: &Context, name: &str) -> Tally {
         let Some(missing) = need.missing(context.workspace) else { continue };
         println!("       missing: {missing}");
         if !missing.installable {
-            // The steps that need it say so; setup has nothing to do and nothing failed.
+            // Setup cannot install it here; the steps that need it say so.
             continue;
         }
         let outcome = match need {
@@ -90,7 +90,7 @@ fn python_from_pip(context: &Context) -> Result<(), String> {
     must(context, &mut install).map(drop)
 }
 
-/// Brings the compiler for aarch64, which is also that of the lab's board and of Windows.
+/// Installs the compiler for aarch64, which also builds for the lab's board and for Windows.
 pub(crate) fn compiler_from_debian(workspace: &Workspace, must: Must<'_>) -> Result<(), String> {
     let folder = workspace.scratch("aarch64");
     let root = aarch64::unpacked_root(workspace);
@@ -100,10 +100,10 @@ pub(crate) fn compiler_from_debian(workspace: &Workspace, must: Must<'_>) -> Res
     run("apt-get", &["--quiet", "update"])?;
     let version = version(&run("apt-cache", &["show", "--no-all-versions", &format!("rustc-web:{native}")])?)
         .ok_or("find rustc-web in the Debian archive")?;
-    // What the compiler is made of, with or without a copy installed on the system …
+    // The compiler's own packages, even if the system has a copy installed …
     let closure = run("apt-cache", &[CLOSURE, &[&format!("rustc-web:{native}")]].concat())?;
     let mut packages = compiler_packages(&closure, &native, &version);
-    // … and whatever else this system would need for it.
+    // … and the other packages that this system lacks for it.
     let planned =
         run("apt-get", &["--simulate", "install", "--no-install-recommends", &format!("rustc-web:{native}")])?;
     for package in to_install(&planned) {
@@ -117,7 +117,7 @@ pub(crate) fn compiler_from_debian(workspace: &Workspace, must: Must<'_>) -> Res
     let list: Vec<&str> = packages.iter().map(String::as_str).collect();
     println!("       downloading {}", list.join(" "));
     run("apt-get", &[&["--quiet", "download"], list.as_slice()].concat())?;
-    // Unpacked beside and renamed, so that half a compiler is never taken for a whole one.
+    // Unpacked into a temporary folder and renamed, so that the compiler is never incomplete.
     let partial = folder.join("partial");
     let _ = fs::remove_dir_all(&partial);
     fs::create_dir_all(&partial).map_err(|error| format!("create {}: {error}", partial.display()))?;
@@ -130,7 +130,7 @@ pub(crate) fn compiler_from_debian(workspace: &Workspace, must: Must<'_>) -> Res
     Ok(())
 }
 
-/// Unpacks one package; of the compiler's sources (340 MB) only the standard library and the way to it.
+/// Unpacks one package; of the compiler's sources (340 MB) only the standard library.
 fn unpack(package: &Path, into: &Path, must: Must<'_>) -> Result<(), String> {
     if !package.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOURCES)) {
         return must(Command::new("dpkg").arg("-x").arg(package).arg(into)).map(drop);
@@ -162,7 +162,7 @@ const CLOSURE: &[&str] = &[
     "--no-enhances",
 ];
 
-/// Runs a command that must succeed and yields what it said.
+/// Runs a command that must succeed and returns its output.
 fn must(context: &Context, command: &mut Command) -> Result<String, String> {
     let said = std::iter::once(command.get_program()).chain(command.get_args().filter(|word| *word != "-o"));
     let words: Vec<String> = said.map(|word| word.to_string_lossy().into_owned()).collect();
@@ -177,7 +177,7 @@ fn version(description: &str) -> Option<String> {
     description.lines().find_map(|line| line.strip_prefix("Version: ")).map(|version| version.trim().to_owned())
 }
 
-/// From apt's list of all dependencies those the compiler is made of, pinned to its version where they share it.
+/// The compiler's own packages in apt's list of all dependencies, pinned to its version if they share it.
 fn compiler_packages(closure: &str, native: &str, version: &str) -> BTreeSet<String> {
     let names = closure.lines().filter(|line| !line.starts_with([' ', '|', '<']));
     let names = names.map(|name| name.split(':').next().unwrap_or(name).trim());
@@ -192,7 +192,7 @@ fn compiler_packages(closure: &str, native: &str, version: &str) -> BTreeSet<Str
         .collect()
 }
 
-/// The packages `apt-get --simulate install` would add.
+/// The packages that `apt-get --simulate install` would add.
 fn to_install(planned: &str) -> Vec<String> {
     let lines = planned.lines().filter_map(|line| line.strip_prefix("Inst "));
     lines.filter_map(|line| line.split([' ', ':']).next()).map(str::to_owned).collect()

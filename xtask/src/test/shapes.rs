@@ -1,7 +1,7 @@
-//! The ten examples in Rust and Python, each run and held against its shape; those in C and Tcl run on what is installed
+//! Runs the ten examples in Rust and Python, and compares each with its shape; those in C and Tcl run with the installed library
 //! (`clients.rs`).
 //!
-//! A language is a name and the command that runs an example of it; one that cannot run here is skipped with its reason.
+//! A language is a name and the command that runs an example; a language that cannot run here is skipped with the reason.
 
 use std::process::Command;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const ONE_EXAMPLE: Duration = Duration::from_secs(60);
 
 struct Language {
     name: &'static str,
-    /// Why its examples cannot run here, and whether they could.
+    /// Why its examples cannot run here, and whether they could after a setup.
     missing: fn(&Context) -> Option<(String, bool)>,
     /// Runs the example of this name, from the root.
     command: fn(&Workspace, &str) -> Command,

@@ -1,8 +1,7 @@
-//! The table of all checks: name, what it is, what it needs, how long it may take, how it runs.
+//! The table of all checks: name, description, requirements, time limit, and how to run it.
 //!
-//! Cheap ones come first, so that a typo is told in seconds; what needs the release build comes after it. The
-//! peers are checked by a step of their own: their dependencies are heavy, and united features would change what
-//! the other steps build.
+//! Cheap checks come first, so that a typo shows within seconds; those that need the release build come after it. The peers have
+//! their own step: their dependencies are heavy, and unified features would change the builds of the other steps.
 
 use super::needs::Need;
 use super::{Context, aarch64, book, cargo_tests, clients, examples, html, python, readme, shapes, windows};
@@ -20,14 +19,14 @@ pub(crate) struct Step {
 pub(crate) enum Run {
     /// One run of Cargo that passes when it exits 0.
     Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
-    /// Anything else; it gets the step's name for its reports.
+    /// A function, which gets the step's name for its reports.
     Call(fn(&Context, &str) -> Tally),
 }
 
 /// The step that builds the command.
 pub(crate) const COMMAND: &str = "command";
 
-/// True for a step that runs the built command.
+/// Whether the step runs the built command.
 pub(crate) fn runs_command(step: &str) -> bool {
     matches!(step, "gen" | "html" | "book" | "install")
 }
@@ -59,7 +58,7 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "clippy",
-        about: "compiler and Clippy warnings of everything but the peers",
+        about: "compiler and Clippy warnings of everything except the peers",
         needs: &[Need::Component("clippy", "clippy")],
         limit_s: 540,
         run: Run::Cargo {
@@ -123,7 +122,7 @@ pub(crate) const STEPS: &[Step] = &[
         name: COMMAND,
         about: "the release build of the command",
         needs: &[],
-        // It has what the tests beside it leave.
+        // It gets the CPU time that the tests leave.
         limit_s: 780,
         run: Run::Cargo { arguments: &["build", "--release", "-p", "hairspring-cli"], environment: &[] },
     },
@@ -136,7 +135,7 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "html",
-        about: "the HTML sheet in a browser: no message, no request, its plots",
+        about: "the HTML sheet in a browser: no messages, no requests, all plots",
         needs: &[Need::Chromium],
         limit_s: 240,
         run: Run::Call(html::check),
@@ -150,7 +149,7 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "book",
-        about: "the book builds without a warning, its links lead somewhere, its commands run",
+        about: "the book builds without warnings, its links are valid, its commands run",
         needs: &[Need::Book],
         limit_s: 300,
         run: Run::Call(book::run),
@@ -164,21 +163,21 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "c",
-        about: "C and C++ programs on the installed library: examples, and a client that does everything wrong",
+        about: "C and C++ programs with the installed library: examples, and a client that makes every mistake",
         needs: &[Need::Program("valgrind"), Need::Program("g++"), Need::Program("pkg-config")],
         limit_s: 420,
         run: Run::Call(clients::c),
     },
     Step {
         name: "tcl",
-        about: "Tcl scripts on the installed package: examples, and its tests",
+        about: "Tcl scripts with the installed package: examples, and its tests",
         needs: &[Need::Tcl],
         limit_s: 300,
         run: Run::Call(clients::tcl),
     },
     Step {
         name: "install",
-        about: "what is installed is whole, and works from where it is",
+        about: "the installation is complete, and works in its place",
         needs: &[Need::Tcl],
         limit_s: 300,
         run: Run::Call(clients::install),
@@ -192,14 +191,14 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "shapes",
-        about: "the examples that every language has print what they are to print",
+        about: "the examples of every language print the expected keys and values",
         needs: &[],
         limit_s: 300,
         run: Run::Call(shapes::run),
     },
     Step {
         name: "lab",
-        about: "the drivers against the kernel's real ones, in a virtual machine",
+        about: "the drivers with the kernel's real ones, in a virtual machine",
         needs: &[Need::Lab],
         limit_s: 480,
         run: Run::Call(lab::check),

@@ -1,13 +1,14 @@
 //! Windows: the command and the library are built for x86_64-pc-windows-gnu and run under Wine.
 //!
-//! No package has Rust's standard library for that target, so it is built from the sources that Debian keeps beside the
-//! compiler which setup has unpacked (`rust-web-src`); mingw links. Two things stand in for what this Wine lacks:
+//! No package has Rust's standard library for that target, so it is built from the sources that Debian keeps beside the compiler
+//! which setup has unpacked (`rust-web-src`); mingw links. Two replacements make up for what this Wine lacks:
 //! * `bcryptprimitives.dll` with its one function, which newer ones have, lies beside the programs (`windows/`).
 //! * The prefix is an empty folder: `WINEBOOTSTRAPMODE`, with which Wine runs its own set-up, finds every library in Wine's
 //!   folder. A program starts in 0.1 s; a whole prefix would take 7 s and 700 MB.
 //!
-//! What is tried: the command's help, clock, delays, exit codes and a sheet, which must say that it was made under Wine and what
-//! calls of the DLL cost; a C program on the DLL; the declarations for VBA against the header and the DLL's exports (`windows/vba.rs`).
+//! It tests the command's help, clock, delays, exit codes and a sheet, which must say that it was made under Wine and measure
+//! calls of the DLL; a C program with the DLL; the declarations for VBA against the header and the DLL's exports
+//! (`windows/vba.rs`).
 
 mod command;
 mod vba;
@@ -27,10 +28,10 @@ const PACKAGES: [&str; 2] = ["hairspring-cli", "hairspring-c"];
 const LINKER: &str = "x86_64-w64-mingw32-gcc";
 const OBJDUMP: &str = "x86_64-w64-mingw32-objdump";
 const HEADER: &str = "crates/c/include/hairspring.h";
-/// The packages of Debian that it needs beside the compiler.
+/// Debian packages that it needs beside the compiler.
 pub(crate) const DEBIAN: [&str; 2] = ["gcc-mingw-w64-x86-64-win32", "wine64"];
 
-/// What is missing, in words.
+/// The missing requirements, in words.
 pub(crate) fn missing(workspace: &Workspace) -> Option<String> {
     if !has_sources(workspace) {
         return Some(format!("no compiler here has the sources of the standard library for {TARGET}"));
@@ -41,19 +42,19 @@ pub(crate) fn missing(workspace: &Workspace) -> Option<String> {
     wine().is_none().then(|| "Wine is not installed".to_owned())
 }
 
-/// Whether there is an unpacked compiler with the sources of its standard library where it looks for them.
+/// Whether an unpacked compiler has the sources of its standard library in the expected folder.
 pub(crate) fn has_sources(workspace: &Workspace) -> bool {
     let root = aarch64::unpacked_root(workspace);
     ["usr/bin/rustc", "usr/lib/rustlib/src/rust/library/Cargo.lock"].iter().all(|file| root.join(file).is_file())
 }
 
 fn wine() -> Option<PathBuf> {
-    // Debian's package of the 64-bit half keeps it out of PATH.
+    // Debian's package for 64 bits installs it outside PATH.
     let hidden = PathBuf::from("/usr/lib/wine/wine64");
     ["wine64", "wine"].into_iter().find_map(needs::in_path).or_else(|| hidden.is_file().then_some(hidden))
 }
 
-/// Wine with a place of its own, and the folder of the programs.
+/// Wine with its own prefix, and the folder of the programs.
 pub(super) struct Place<'a> {
     context: &'a Context<'a>,
     wine: PathBuf,
@@ -87,7 +88,7 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     tally
 }
 
-/// Counts one check; whether it passed.
+/// Counts one check; returns whether it passed.
 fn note(tally: &mut Tally, name: &str, outcome: Result<(), (String, String)>) -> bool {
     match outcome {
         Ok(()) => tally.passed += 1,
@@ -126,13 +127,13 @@ fn stub(place: &Place) -> Result<(), (String, String)> {
     done(LINKER, &place.context.run("windows stub", &mut compile))
 }
 
-/// A program in C on the DLL; it counts and names its own failures.
+/// Runs a program in C with the DLL, which counts and names its own failures.
 fn client(place: &Place) -> Result<(), (String, String)> {
     on_the_dll(place, "client.exe", &source("client.c"))?;
     done("client.exe", &place.run("client.exe", ["client.tmp"]))
 }
 
-/// What the chapter *Callers* starts, beside the command.
+/// The program that the chapter *Callers* starts, beside the command.
 fn caller(place: &Place) -> Result<(), (String, String)> {
     on_the_dll(place, "callers-c.exe", "bindings/callers/callers.c")
 }

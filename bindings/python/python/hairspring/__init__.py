@@ -8,14 +8,14 @@
     >>> long.delay(0.02).actual >= 0.02         # sleeps, polls only the end
     True
 
-Three laws hold. *Never early*: a delay returns only when its time is over. *Never silent*: what disturbed it is in its report.
-*Never naked*: a figure of a sheet carries unit, count, spread and method, or says why it is absent.
+Three laws hold. *Never early*: a delay returns only when its time is over. *Never silent*: its report says what disturbed it. *Never
+naked*: a figure of a sheet has unit, count, spread and method, or says why it is absent.
 
-Seconds are floats; what ends in ``_ns`` is nanoseconds as integers. The functions of this module use a time base that is calibrated
-at their first use, which takes 4 to 5 ms once. Delays of at most ``HELD_MOST_NS`` keep the interpreter's lock; longer ones give it
-up meanwhile, and a long delay has it back shortly before its end. Ctrl-C ends a long delay or a calibration within 0.15 s.
+Seconds are floats; names that end in ``_ns`` are nanoseconds as integers. The functions of this module use a time base that the first call
+calibrates, which takes 4 to 5 ms once. Delays of at most ``HELD_MOST_NS`` keep the GIL; longer ones release it, and a long delay takes it
+back shortly before its end. Ctrl-C ends a long delay or a calibration within 0.15 s.
 
-The main interpreter of a process can import it, others get an ImportError; a Python without a lock turns it on.
+Only the main interpreter of a process can import this package; others get an ImportError. A free-threaded Python turns the GIL on.
 """
 
 from ._hairspring import (

@@ -1,4 +1,4 @@
-"""What a caller does around a delay: rehearsed for nothing shortly before the end of a long one, and timed to tune it."""
+"""The caller's side of a delay: long delays rehearse it shortly before their end, and tune() times it."""
 
 from time import monotonic_ns
 from typing import Callable
@@ -7,7 +7,7 @@ from ._hairspring import Report
 
 
 def late_ns(delay_ns: Callable[[int], Report], request_ns: int) -> int:
-    """How much longer than asked a delay took, as its caller sees it."""
+    """How much longer than requested a delay took, timed by its caller."""
     before_ns = monotonic_ns()
     delay_ns(request_ns)
     return monotonic_ns() - before_ns - request_ns

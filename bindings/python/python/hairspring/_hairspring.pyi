@@ -1,4 +1,4 @@
-"""The compiled part of the package; `hairspring` is what to import."""
+"""The compiled part of the package; import `hairspring` instead."""
 
 import os
 from pathlib import Path

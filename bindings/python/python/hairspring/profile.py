@@ -9,21 +9,21 @@ from . import _hairspring
 
 _Call = TypeVar("_Call", bound=Callable)
 
-#: Empty blocks from which the cost of a block is taken.
+#: How many empty blocks measure the cost of a block.
 _COST_BLOCKS = 101
 
 
 class Profile(_hairspring.Profile):
-    """The spans of one piece of code: each ``with profile:`` is one, or each call of a function under ``@profile``.
+    """The spans of one piece of code. Each ``with profile:`` block is one, and each call of a function under ``@profile``.
 
-    The first span is kept apart, because caches make it longer. What an empty block shows is ``block_cost_ns``: it is contained in
-    every span and never subtracted.
+    The first span is reported separately, because cold caches make it longer. ``block_cost_ns`` is the median of empty blocks: every span
+    contains it, and nothing subtracts it.
     """
 
     block_cost_ns: int
 
     def __init__(self, timebase: Optional[_hairspring.Timebase] = None, *, ordered: bool = True) -> None:
-        # A profile of its own for the empty blocks: the spans of this one are its owner's.
+        # A second profile times the empty blocks, so that this one contains only its owner's spans.
         empty = _hairspring.Profile(timebase, ordered=ordered)
         for _ in range(_COST_BLOCKS + 1):
             with empty:

@@ -1,4 +1,4 @@
-"""Recordings, mapped into memory by numpy, with what is missing from them."""
+"""Recordings, mapped into memory by numpy, with their gaps."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 
 from . import _hairspring
 
-#: What numpy calls the containers of samples. Packed samples and bits are bytes until they are unpacked.
+#: The numpy type of each sample container. Packed samples and bits are bytes until they are unpacked.
 _TYPES = {"i8": "i1", "u8": "u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "f32": "<f4", "packed12": "u1", "bits": "u1"}
 
 
 class RecordingWarning(UserWarning):
-    """A recording is not in order: it was cut off or damaged, or is still being made. What is proven of it is there."""
+    """A recording is not in order: it was cut off or damaged, or is still being written. Its proven samples are available."""
 
 
 class Gap(NamedTuple):
-    """Frames that the source produced and that are not there."""
+    """Frames that the source produced and that the recording lacks."""
 
-    #: The first, counted by the source from 0.
+    #: The number of the first missing frame, counted by the source from 0.
     first_frame: int
     frames: int
-    #: Why: ``buffer_full``, ``served_late``, ``overwritten``, ``source``, ``write_failed``, ``damaged``, ``resumed``; None where another
-    #: program made the recording and only its captures tell.
+    #: The cause: ``buffer_full``, ``served_late``, ``overwritten``, ``source``, ``write_failed``, ``damaged``, ``resumed``; None
+    #: for a recording of another program, whose captures show gaps without causes.
     cause: Optional[str]
 
 
 class Recording:
-    """A recording: the samples that are proven, as memory maps, and what they are."""
+    """A recording: its proven samples as memory maps, with rate, channels, gaps and metadata."""
 
     def __init__(self, *paths: Union[str, os.PathLike], verify: bool = False) -> None:
         numpy = _numpy()
@@ -39,29 +39,30 @@ class Recording:
             raise TypeError("name a recording")
         contents = _hairspring.read_recording([Path(path) for path in paths], verify)
         self._opened = [Path(path).absolute() for path in paths], verify
-        #: What SigMF and the extension ``hairspring`` say of its first member; docs/recording-format.md. The other attributes say what is
-        #: there.
+        #: The SigMF metadata of the first member, with the extension ``hairspring``: docs/recording-format.md. The other
+        #: attributes describe the samples that are proven.
         self.metadata: dict[str, Any] = json.loads(contents.meta.read_text(encoding="utf-8"))
         self._kind = numpy.dtype(_TYPES[contents.container])
         self._container = contents.container
         self._row_bytes, self._per_row = contents.grain
-        #: Channels, or digital lines.
+        #: Number of channels, or of digital lines.
         self.channels: int = contents.channels
         #: Frames per second; None without a clock.
         self.sample_rate: Optional[float] = contents.rate[0] / contents.rate[1] if contents.rate else None
-        #: ``complete``, ``stopped``, ``incomplete``, ``unaccounted``, ``recovered``; ``recording`` if it was cut off or goes on;
-        #: ``foreign`` if another program made it: the size of its file is believed then, and nothing proves what is in it.
+        #: ``complete``, ``stopped``, ``incomplete``, ``unaccounted``, ``recovered``; ``recording`` if it was cut off or is still
+        #: being written; ``foreign`` if another program made it: then its length is the size of its file, and no checksum proves
+        #: its samples.
         self.state: str = contents.state
-        #: Why it is not in order, in words; empty if it is. ``hairspring recover`` puts it in order.
+        #: Why the recording is not in order, in words; empty if it is in order. ``hairspring recover`` mends it.
         self.faults: list[str] = contents.faults
         self._stretches = contents.stretches
         self._maps = [self._mapped(member, path) for member, path in enumerate(contents.data)]
         self._whole: Any = None
-        #: What is missing, in order.
+        #: The missing frames, in order.
         self.gaps: list[Gap] = self._between() if contents.gaps is None else [Gap(*gap) for gap in contents.gaps]
 
     def __reduce__(self) -> Any:
-        """Pickles how it was opened, not its samples: it is opened again from its files, and shows what they hold then."""
+        """Pickles the arguments of the opening, not the samples: unpickling opens the files again and shows their contents at that time."""
         paths, verify = self._opened
         return functools.partial(Recording, verify=verify), tuple(paths)
 
@@ -72,25 +73,25 @@ class Recording:
 
     @property
     def data(self) -> Any:
-        """The samples as they are in the file, mapped: a row for each frame, a column for each channel. Packed samples and bits are bytes,
-        which ``frames()`` unpacks. ValueError if the frames do not lie in one piece of one file."""
+        """The samples as the file stores them, mapped: a row for each frame, a column for each channel. Packed samples and bits are bytes,
+        which ``frames()`` unpacks. ValueError if the frames are not one contiguous piece of one file."""
         if self._whole is None:
             ends = [(member, offset + length) for member, offset, length, _ in self._stretches]
             starts = [(member, offset) for member, offset, _, _ in self._stretches]
             if ends[:-1] != starts[1:]:
-                raise ValueError("the frames do not lie in one piece of one file: use runs() or frames()")
+                raise ValueError("the frames are not one contiguous piece of one file: use runs() or frames()")
             member, start = starts[0] if starts else (0, 0)
             self._whole = self._rows(member, start, ends[-1][1] - start if ends else 0)
         return self._whole
 
     def runs(self) -> Iterator[tuple[int, Any]]:
-        """The runs of frames without a gap, in order: the number of the first, counted by the source, and the values. Where the recording
-        goes on in another file a new run begins, too, so that nothing has to be copied."""
+        """The runs of frames without a gap, in order: the number of the first frame, counted by the source, and the values. A new run also
+        begins where the recording continues in another file, so that nothing has to be copied."""
         for member, offset, length, first in self._stretches:
             yield first, self._unpacked(self._rows(member, offset, length))
 
     def frames(self) -> Any:
-        """All values that are there, a row for each frame: the memory map itself if nothing is to be unpacked or joined."""
+        """All proven values, a row for each frame: the memory map itself if no samples have to be unpacked or joined."""
         try:
             return self._unpacked(self.data)
         except ValueError:
@@ -117,7 +118,7 @@ class Recording:
         return rows
 
     def _between(self) -> list[Gap]:
-        """What lies between two runs is missing, whatever became of it."""
+        """The gaps between runs, without causes."""
         gaps, expected = [], 0
         for _, _, length, first in self._stretches:
             if first > expected:
@@ -134,14 +135,14 @@ class Recording:
 
 
 def open_recording(path: Union[str, os.PathLike], *more: Union[str, os.PathLike], verify: bool = False) -> Recording:
-    """Opens a recording by the name it was given, or by that of any of its files; of one that was striped over several folders all
-    members are found from one, unless they were moved apart: then name them all.
+    """Opens a recording by its name, or by the name of any of its files. One member of a recording that is striped over several folders
+    leads to all others, unless they were moved: then name them all.
 
-    Believed are journals and checksums, never the size of a file. What no sync covers is read and compared with its checksum, and with
-    ``verify`` everything; what does not match is a gap. A recording that is not in order (cut off, damaged, or still being made) opens as
-    what is proven of it, with a ``RecordingWarning`` and its ``faults``; ``hairspring recover`` mends it.
+    It trusts journals and checksums, never the size of a file. It reads blocks that no sync covers and compares them with their checksums,
+    and with ``verify`` all blocks; a block that does not match becomes a gap. A recording that is not in order (cut off, damaged, or still
+    being written) opens with its proven samples, a ``RecordingWarning`` and its ``faults``; ``hairspring recover`` mends it.
 
-    Raises OSError if it cannot be read, and ValueError if it is none or members of it are missing.
+    Raises OSError if it cannot be read, and ValueError if it is not a recording or members of it are missing.
     """
     recording = Recording(path, *more, verify=verify)
     if not recording.is_in_order:

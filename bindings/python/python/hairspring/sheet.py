@@ -1,4 +1,4 @@
-"""Timing data sheets: taken, read, shown, and as frames of pandas."""
+"""Timing data sheets: takes, reads and shows them, and turns them into pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any, Iterable, Iterator, Optional, Union
 
 from . import _hairspring
 
-#: Columns of a frame that come from a row's figure.
+#: Columns of frame() that come from a row's figure.
 _FIGURE = (
     "unit", "n", "min", "p1", "q1", "median", "q3", "p99", "p999", "max", "mad", "mean", "method", "overhead",
 )  # fmt: skip
 
 
 class Sheet:
-    """A timing data sheet. ``sheet["delays.minimum.fifo.1us.late"]`` is a row, and what is iterated over are the ids of the rows, in
-    reading order; ``sheet.dict`` is the whole document.
+    """A timing data sheet. ``sheet["delays.minimum.fifo.1us.late"]`` is a row; iterating yields the ids of the rows in reading order; ``sheet.dict`` is the whole document.
 
     The document is described by ``docs/sheet.schema.json``. A row has either a ``figure`` or is ``absent`` with a reason.
     """
@@ -50,11 +49,11 @@ class Sheet:
         return sum(1 for _ in self.rows())
 
     def condition(self, id: str) -> Optional[str]:
-        """What was read for a fact of the machine, for instance ``cpu.model``; None if it was not."""
+        """The value of a fact of the machine, for instance ``cpu.model``; None if it could not be read."""
         return next((fact.get("value") for fact in self.dict["conditions"]["facts"] if fact["id"] == id), None)
 
     def frame(self):
-        """A row for each row of the sheet, under its id: chapter, table, label, the figure, or why it is absent."""
+        """All rows as a DataFrame, indexed by id: chapter, table, label, and the figure or the reason why it is absent."""
         rows = []
         for chapter in self.dict["chapters"]:
             for table in chapter["tables"]:
@@ -68,7 +67,7 @@ class Sheet:
         return _pandas().DataFrame(rows, columns=columns).set_index("id")
 
     def series(self):
-        """A row for each point of each line of the sheet's plots."""
+        """All points of the sheet's plots as a DataFrame, a row for each point."""
         rows = []
         for chapter in self.dict["chapters"]:
             for series in chapter["series"]:
@@ -78,19 +77,19 @@ class Sheet:
         return _pandas().DataFrame(rows, columns=["series", "line", "x", "y", "low", "high"])
 
     def text(self) -> str:
-        """As a terminal shows it."""
+        """The sheet as text for a terminal."""
         return _hairspring.render(self._json, "text")
 
     def markdown(self) -> str:
-        """As Markdown."""
+        """The sheet as Markdown."""
         return _hairspring.render(self._json, "markdown")
 
     def html(self) -> str:
-        """As a page of its own, with plots."""
+        """The sheet as a complete HTML page, with plots."""
         return _hairspring.render(self._json, "html")
 
     def json(self) -> str:
-        """The document as text; read_sheet() takes it."""
+        """The document as JSON text, in the form that read_sheet() reads."""
         return self._json
 
     def save(self, path: Union[str, os.PathLike]) -> None:
@@ -99,7 +98,7 @@ class Sheet:
             file.write(self._json)
 
     def _repr_html_(self) -> str:
-        # The page brings its style along; in a frame of its own it leaves the notebook's alone.
+        # The page has its own style; an iframe keeps that style out of the notebook.
         page = html.escape(self.html(), quote=True)
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 0"></iframe>'
 
@@ -113,7 +112,7 @@ class Sheet:
 def read_sheet(path: Union[str, os.PathLike]) -> Sheet:
     """Reads a sheet's JSON, as ``hairspring sheet --out sheet.json`` and ``Sheet.save`` write it.
 
-    Raises OSError if the file cannot be read, and ValueError if it is no sheet of this version.
+    Raises OSError if the file cannot be read, and ValueError if it is not a sheet of this version.
     """
     with open(path, encoding="utf-8") as file:
         return Sheet(file.read())
@@ -128,15 +127,14 @@ def take_sheet(
     redact: bool = False,
     program: Union[str, os.PathLike, None] = None,
 ) -> Sheet:
-    """Measures this computer, in this process and on the calling thread; the interpreter's lock is given up meanwhile.
+    """Measures this computer, in this process and on the calling thread, which releases the GIL meanwhile.
 
-    That way it needs no command, which C and Tcl run instead; what this process has loaded and how it is set is measured along.
-    ``only`` are beginnings of ids (``probes()`` lists them), ``effort`` is 'quick' (some 20 s for everything), 'normal', as it is
-    everywhere if nothing is said, or 'thorough'.
-    What takes a second process runs ``program``, by default the command ``hairspring`` if it is in the PATH; without it those rows are
-    absent. Disks are the command's business. Other threads of this process that run Python code disturb the figures.
+    C and Tcl run the command instead. The figures include the effects of this process's settings and libraries. ``only`` lists beginnings
+    of ids (``probes()`` lists the ids); ``effort`` is 'quick' (about 20 s for everything), 'normal' or 'thorough'. Rows that need a second
+    process run ``program``, by default the command ``hairspring`` from the PATH; without it those rows are absent. Only the command
+    measures disks. Other threads of this process that run Python code disturb the figures.
 
-    Raises ValueError for what cannot be asked for, KeyboardInterrupt after Ctrl-C.
+    Raises ValueError for invalid arguments, KeyboardInterrupt after Ctrl-C.
     """
     if isinstance(only, str):
         only = (only,)

@@ -6,7 +6,7 @@ use hairspring_exec_core::Ending;
 
 use crate::report::{Finish, Misfortune, Mishap, SourceTrouble, StopReason};
 
-/// Prints as lines of a name and what is to be said.
+/// Prints one line for each finding: a name, then the finding.
 pub(super) struct Account<'f>(pub(super) &'f Finish);
 
 impl fmt::Display for Account<'_> {
@@ -16,7 +16,7 @@ impl fmt::Display for Account<'_> {
             StopReason::Asked => "because the program asked for it",
             StopReason::TimeUp => "because its time was up",
             StopReason::Finished => "because nothing was left to do",
-            StopReason::Stuck => "with tasks that waited for what could not happen any more",
+            StopReason::Stuck => "because of a deadlock: tasks still waited, and nothing could wake them",
         };
         writeln!(f, "{:<10} {ended}", "ended")?;
         let (overruns, lost) = (finish.timer_overruns, finish.interrupts_lost);
@@ -35,7 +35,7 @@ impl fmt::Display for Account<'_> {
         }
         let strict = match (finish.strict, finish.refused.is_empty()) {
             (true, _) => "yes: the most urgent task that was ready ran",
-            (false, false) => "no: the system did not grant what it takes",
+            (false, false) => "no: the system refused the settings that strict priority needs",
             (false, true) => "no: several CPUs run several tasks at once; the back-end thread_up keeps to one",
         };
         writeln!(f, "{:<10} {strict}", "strict")?;

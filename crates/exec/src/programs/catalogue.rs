@@ -15,10 +15,10 @@ pub struct Program {
 }
 
 impl Program {
-    /// Runs it with its usual setup, and keeps this many calls in the trace. Takes less than a second.
+    /// Runs it with its default setup, and keeps this many calls in the trace. Takes less than a second.
     ///
     /// # Errors
-    /// The back-end is not to be had here.
+    /// The back-end is unavailable here.
     pub fn run(&self, backend: Backend, trace: Option<usize>) -> Result<ProgramRun, Failed> {
         (self.run)(backend, trace)
     }
@@ -29,7 +29,7 @@ pub fn all() -> [Program; 3] {
     [
         Program {
             name: "sampler",
-            shows: "a periodic sampler mails its samples to a logger that is less urgent and sometimes slow",
+            shows: "a periodic sampler mails its samples to a less urgent logger, which is sometimes slow",
             run: |backend, trace| {
                 sampler::run(backend, &sampler::SamplerSetup::default(), trace).map(ProgramRun::of_any_kind)
             },

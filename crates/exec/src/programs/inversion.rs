@@ -1,17 +1,18 @@
-//! Priority inversion, shown and cured. A low task owns a resource; a high one needs it and waits; a middle one, which has
-//! nothing to do with the resource, keeps the low one from going on, and with it the high one from its resource.
+//! Priority inversion, shown and cured. A low task owns a resource; a high task needs the resource and waits; a middle task,
+//! which does not use the resource, preempts the low task. So the high task waits for the middle one.
 //!
 //! ```text
 //!                 0       0.5       1                 2 ms
 //! high   (10)               needs R ──waits ...
 //! middle (20)                       runs for 10 ms ...
-//! low    (30)     owns R ...................│             with 1 ms still to go when the middle one comes
+//! low    (30)     owns R ...................│             1 ms of its work is left when the middle one starts
 //! ```
-//! With [`ResourceProtocol::None`] the high one waits for the rest of the low one *and* for all of the middle one. With
-//! [`ResourceProtocol::Inherit`] the low one runs at the priority of the high one while that waits; with [`ResourceProtocol::Ceiling`] from
-//! the moment it owns the resource. Either way the high one waits for the low one's rest and no longer.
+//! With [`ResourceProtocol::None`] the high task waits for the rest of the low task *and* for all of the middle task. With
+//! [`ResourceProtocol::Inherit`] the low task runs at the high task's priority while the high task waits; with
+//! [`ResourceProtocol::Ceiling`] from the moment it owns the resource. Either way the high task waits only for the rest of the
+//! low task.
 //!
-//! On several CPUs the middle one takes another CPU than the low one, and there is little to see.
+//! On several CPUs the middle task runs on another CPU than the low task, so little inversion shows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,23 +28,23 @@ use crate::{Backend, Create, ExecConfig, Executive, Limit, RunLimit, Services};
 const HIGH: Priority = priority(10);
 const MIDDLE: Priority = priority(20);
 const LOW: Priority = priority(30);
-/// The director sets the scenes, when nothing goes on in them.
+/// Priority of the director, which starts each scene when no other task is ready.
 const DIRECTOR: Priority = priority(40);
 const MAIL: Urgency = Urgency::ALL[0];
-/// From the low one's owning the resource to the high one's needing it, and to the middle one's start.
+/// From the moment when the low task owns the resource to the moments when the high task needs it and the middle task starts.
 const HIGH_COMES: Nanos = Nanos::from_micros(500);
 const MIDDLE_COMES: Nanos = Nanos::from_millis(1);
-/// What the high one does with the resource.
+/// How long the high task uses the resource.
 const HIGH_WORKS: Nanos = Nanos::from_micros(100);
-/// A run that takes much longer than its scenes should is broken off.
+/// Time limit of a run; it is several times what the scenes need.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// What is to be done.
+/// Lengths of the low and middle tasks' work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InversionSetup {
-    /// How long the low one needs the resource.
+    /// How long the low task needs the resource.
     pub low: Nanos,
-    /// How long the middle one runs.
+    /// How long the middle task runs.
     pub middle: Nanos,
 }
 
@@ -53,12 +54,12 @@ impl Default for InversionSetup {
     }
 }
 
-/// What came of it.
+/// The waits that the scenes showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InversionReport {
     /// For each protocol, how long the high task waited from needing the resource to owning it.
     pub waits: Vec<(ResourceProtocol, Nanos)>,
-    /// How much of that the low one's rest was, and what the middle one could add.
+    /// The rest of the low task's work, and the middle task's, which an inversion adds.
     pub expected: (Nanos, Nanos),
 }
 
@@ -83,16 +84,16 @@ impl fmt::Display for InversionReport {
         let (rest, middle) = self.expected;
         writeln!(
             f,
-            "{:<10} {rest} of low are left when high comes; an inversion adds the {middle} of middle",
+            "{:<10} low has {rest} of work left when high needs R; an inversion adds the {middle} of middle",
             "expected"
         )
     }
 }
 
-/// Runs it.
+/// Plays one scene for each protocol.
 ///
 /// # Errors
-/// The back-end is not to be had here.
+/// The back-end is unavailable here.
 pub fn run(
     backend: Backend,
     setup: &InversionSetup,
@@ -106,7 +107,7 @@ pub fn run(
         resources.push(executive.resource(protocol)?);
     }
     let done = executive.semaphore(0, 3)?;
-    // Which scene is played. Relaxed: set before its tasks are started, which orders it.
+    // The scene that is played. Relaxed: the director sets it before it starts the scene's tasks, and the start orders the two.
     let scene = Arc::new(AtomicUsize::new(0));
     let stage = || {
         let (scene, resources) = (Arc::clone(&scene), resources.clone());

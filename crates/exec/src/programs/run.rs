@@ -1,4 +1,4 @@
-//! What comes of a program, and the back-ends by name.
+//! Results of a program's run, and the back-ends by name.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use crate::errors::{CreateError, PeriodError, TriggerError};
 use crate::trace::Trace;
 use crate::{Backend, ExecError, Finish};
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct ProgramRun<R = String> {
-    /// What the program is about: what it found.
+    /// The program's own findings.
     pub report: R,
     /// How the run of the executive went.
     pub finish: Finish,
-    /// The calls, if they were asked for.
+    /// The trace of calls, if the caller asked for one.
     pub trace: Option<Trace>,
 }
 
@@ -38,7 +38,7 @@ impl<R: fmt::Display> fmt::Display for ProgramRun<R> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failed {
-    /// There is no back-end of that name; those there are.
+    /// No back-end has that name; lists those that exist.
     NoSuchBackend(String),
     /// The executive could not be made.
     Executive(ExecError),
@@ -87,7 +87,7 @@ impl From<PeriodError> for Failed {
 /// Names of the back-ends, as [`Backend::name`] gives them.
 pub const BACKENDS: [&str; 4] = ["sim", "fiber", "thread_up", "thread_smp"];
 
-/// The back-end of this name, as it usually is: `sim` on a quiet simulated machine, the others where the caller is.
+/// The back-end of this name in its default setup: `sim` on a quiet simulated machine, the others on the caller's machine.
 ///
 /// # Errors
 /// [`Failed::NoSuchBackend`].
@@ -112,7 +112,7 @@ pub fn backends(name: Option<&str>) -> Result<Vec<Backend>, Failed> {
     }
 }
 
-/// A priority that is known when the program is written.
+/// A priority that is a constant of the program.
 pub(super) const fn priority(number: u8) -> Priority {
     match Priority::new(number) {
         Some(priority) => priority,

@@ -1,12 +1,12 @@
-//! A periodic sampler: reads an instrument at `t0 + n·p` and mails each sample to a logger, which is less urgent and now and
-//! then takes its time. Whatever is late, missed or lost is counted.
+//! A periodic sampler: reads an instrument at `t0 + n·p` and mails each sample to a logger, which is less urgent and sometimes
+//! slow. The program counts samples that are late, missed or lost.
 //!
 //! ```text
 //! timer ──due──► sampler (10) ──sample──► logger (20) ──► a file
 //!  each p         reads, stamps            writes, sometimes flushes
 //! ```
-//! The mailbox between the two takes up the time of a flush. Were it too small, samples would be lost and counted, and the
-//! sampler would be on time all the same.
+//! The mailbox between the two buffers the samples that are taken during a flush. If it is too small, the program loses samples
+//! and counts them; the sampler stays on time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,27 +21,27 @@ use crate::{Backend, Create, ExecConfig, Executive, RunLimit, Services};
 
 const SAMPLER: Priority = priority(10);
 const LOGGER: Priority = priority(20);
-/// There is one kind of message here.
+/// The only kind of message in this program.
 const MAIL: Urgency = Urgency::ALL[0];
-/// From the making of the executive to the first sample.
+/// From the creation of the executive to the first sample.
 const LEAD: Nanos = Nanos::from_millis(5);
 /// Periods that may wait for the sampler.
 const DUE_MOST: u16 = 4;
-/// A run that takes much longer than its samples should is broken off.
+/// Time limit of a run; it is several times what the samples need.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// What is to be done.
+/// What to sample, how often, and how long each step takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplerSetup {
     /// How many samples.
     pub samples: u32,
-    /// One each.
+    /// The period: one sample each.
     pub period: Nanos,
-    /// What it takes to read the instrument.
+    /// How long it takes to read the instrument.
     pub reading: Nanos,
-    /// What it takes to write a sample.
+    /// How long it takes to write a sample.
     pub writing: Nanos,
-    /// What it takes to flush, which is done after each [`FLUSH_EACH`] samples.
+    /// How long a flush takes; the logger flushes after each [`FLUSH_EACH`] samples.
     pub flushing: Nanos,
     /// Samples that may wait for the logger.
     pub mailbox: u16,
@@ -66,18 +66,18 @@ impl Default for SamplerSetup {
 /// One reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it was to be taken.
+    /// When it was due.
     pub due: Instant,
     /// When it was taken.
     pub stamp: Instant,
-    /// What was read.
+    /// The value.
     pub value: i32,
 }
 
-/// What came of it.
+/// The samples, and how many were late or lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplerReport {
-    /// One each.
+    /// The period: one sample each.
     pub period: Nanos,
     /// The samples that were written, in order.
     pub samples: Vec<Sample>,
@@ -106,7 +106,7 @@ impl fmt::Display for SamplerReport {
             writeln!(f, "{:<10} min {min}, median {median}, max {max}", "lateness")?;
         }
         let Self { lost, skipped, overruns, .. } = self;
-        writeln!(f, "{:<10} {lost} on the way to the logger, {skipped} before the sampler; {overruns} overrun", "lost")
+        writeln!(f, "{:<10} {lost} on the way to the logger, {skipped} before the sampler; {overruns} overruns", "lost")
     }
 }
 
@@ -116,10 +116,10 @@ fn read(number: u32) -> i32 {
     if step < 200 { step - 100 } else { 300 - step }
 }
 
-/// Runs it.
+/// Runs the sampler and the logger until all samples are taken.
 ///
 /// # Errors
-/// The back-end is not to be had here, or the setup has no room for the mail.
+/// The back-end is unavailable here, or the setup asks for larger mailboxes than the executive has.
 pub fn run(backend: Backend, setup: &SamplerSetup, trace: Option<usize>) -> Result<ProgramRun<SamplerReport>, Failed> {
     let setup = setup.clone();
     let (samples, period) = (setup.samples, setup.period);
@@ -139,7 +139,8 @@ pub fn run(backend: Backend, setup: &SamplerSetup, trace: Option<usize>) -> Resu
         }
     })?;
 
-    // The sampler is urgent and short. It never waits for the logger: what does not fit is lost, and counted.
+    // The sampler is urgent and short. It never waits for the logger: samples that do not fit into the mailbox are lost and
+    // counted.
     let lost = Arc::new(AtomicU64::new(0));
     let losses = Arc::clone(&lost);
     let mut taken = 0;
@@ -149,13 +150,13 @@ pub fn run(backend: Backend, setup: &SamplerSetup, trace: Option<usize>) -> Resu
         let value = read(taken);
         taken += 1;
         if ctx.send(logger, MAIL, Sample { due, stamp, value }).is_err() {
-            // Relaxed: read after the run, which is over only after its tasks are.
+            // Relaxed: read after the run, which ends after all of its tasks.
             losses.fetch_add(1, Ordering::Relaxed);
         }
     })?;
 
-    // The timer's procedure runs above all tasks, so it does as little as can be. It stops its own timer in the end; then
-    // nothing is left that could happen, and the run is over when the logger is done.
+    // The timer's procedure runs above all tasks, so it is as short as possible. It stops its own timer after the last sample;
+    // from then on no event is pending, and the run ends when the logger is done.
     let (skipped, overruns) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (skips, missed) = (Arc::clone(&skipped), Arc::clone(&overruns));
     let mut expiries = 0;

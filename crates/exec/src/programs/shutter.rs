@@ -6,8 +6,8 @@
 //! sequence (10) │◄───────── the exposure ──────────►│                       too late: close, kill the sequence
 //! ```
 //! Both waits of the sequence end at absolute moments, counted from the opening: however long the reading takes, the shutter
-//! closes on time, unless it takes longer than the other half. The opened shutter is a value that closes when it is dropped,
-//! so an aborted sequence cannot leave it open: whoever is killed unwinds.
+//! closes on time, unless it takes longer than the other half. The opened shutter is a value that closes when it is dropped, so
+//! an aborted sequence cannot leave it open: a killed task unwinds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ const MAIL: Urgency = Urgency::ALL[0];
 const COMPLETE: u32 = 1;
 /// The blades come to rest between two exposures; an aborted sequence has unwound by then.
 const REST: Nanos = Nanos::from_millis(10);
-/// A run that takes much longer than its exposures should is broken off.
+/// Time limit of a run; it is several times what the exposures need.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// What is to be done.
+/// Lengths of the exposures and of the instrument's readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShutterSetup {
     /// How long each exposure lasts.
@@ -68,12 +68,12 @@ impl ShutterExposure {
     }
 }
 
-/// What came of it.
+/// The exposures as they happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShutterReport {
-    /// How long each exposure was to last.
+    /// The requested length of each exposure.
     pub wanted: Nanos,
-    /// Those there were.
+    /// The exposures, in order.
     pub exposures: Vec<ShutterExposure>,
 }
 
@@ -101,17 +101,17 @@ struct Movement {
     aborted: bool,
 }
 
-/// The device: opened and closed from any task, and closing twice does no harm.
+/// The device. Any task may open or close it; a second close has no effect.
 struct Shutter {
     open: AtomicBool,
     movements: Sender<Movement>,
 }
 
 impl Shutter {
-    /// Opens; closes when what it returns is dropped.
+    /// Opens the shutter; it closes when the returned value is dropped.
     fn open<'s>(&'s self, ctx: &'s TaskCtx<'s>) -> OpenShutter<'s> {
         let at = ctx.now();
-        // SeqCst here and below: a device has one order of movements, and nothing here is in a hurry.
+        // SeqCst here and below: all tasks must see one order of movements, and speed does not matter here.
         self.open.store(true, Ordering::SeqCst);
         let _ = self.movements.send(Movement { at, aborted: false });
         OpenShutter { shutter: self, ctx, at }
@@ -137,17 +137,17 @@ impl Drop for OpenShutter<'_> {
     }
 }
 
-/// What the supervisor orders.
+/// An order of the supervisor.
 #[derive(Clone, Copy)]
 struct Order {
     exposure: Nanos,
     reading: Nanos,
 }
 
-/// Runs it.
+/// Runs the sequence and its supervisor until all exposures are over.
 ///
 /// # Errors
-/// The back-end is not to be had here.
+/// The back-end is unavailable here.
 pub fn run(backend: Backend, setup: &ShutterSetup, trace: Option<usize>) -> Result<ProgramRun<ShutterReport>, Failed> {
     let setup = setup.clone();
     let config = ExecConfig { message_bytes: size_of::<Order>(), trace, ..ExecConfig::default() };
@@ -175,7 +175,7 @@ pub fn run(backend: Backend, setup: &ShutterSetup, trace: Option<usize>) -> Resu
             let latest = ctx.now() + wanted + setup.limit;
             let _ = ctx.send(sequence, MAIL, Order { exposure: wanted, reading });
             if ctx.wait_events(events, Bits::All(COMPLETE), true, Limit::Until(latest)) == Err(BitsError::TimedOut) {
-                // The light first, the task after.
+                // Close the shutter first, then kill the task.
                 shutter.close(ctx.now(), true);
                 let _ = ctx.kill(sequence.id());
             }

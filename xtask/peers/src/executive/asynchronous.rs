@@ -1,8 +1,8 @@
-//! Executives of futures behind the port: what tokio and Embassy share. Each brings only its way to spawn and to run.
+//! The port for executives of futures, shared by tokio and Embassy, which add only how to spawn and to run.
 //!
-//! All are cooperative: whoever wakes a task goes on, and the task runs when the waker awaits something. What tasks wait for
-//! are a count and a waker, a queue and a waker, in one thread without locks: the least that a wait can be made of, so that
-//! what is measured is the executive's own wake and poll. The primitives that users take from a library cost more.
+//! All are cooperative: a task that wakes another continues, and the other runs at its next await. Tasks wait for a count with a
+//! waker or a queue with a waker, in one thread without locks. These are the cheapest possible waits, so the figures show the
+//! executive's own wake and poll. Primitives from a library cost more.
 
 use hairspring_machine::Instant;
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ use hairspring_time::{Host, Nanos, Policy, RealTime};
 const SEATS: usize = 64;
 /// Room of a mailbox.
 const MAIL_ROOM: usize = 8;
-/// Where our carrier of fibers is, too.
+/// The same CPU as that of our fibers' carrier thread.
 const PRIORITY: u8 = 60;
 
 /// How one executive spawns and runs.
@@ -33,7 +33,7 @@ pub(crate) trait Driver: 'static {
 
     fn spawn(&mut self, future: impl Future<Output = ()> + 'static);
 
-    /// Runs until that future is ready. It holds the signal that a task raises at the end.
+    /// Runs until the future is ready, which waits for the signal that a task raises at the end.
     fn run(&mut self, stopped: impl Future<Output = ()> + 'static);
 }
 
@@ -261,7 +261,7 @@ impl<D: Driver> Port for Asynchronous<D> {
         Err(not_here())
     }
 
-    /// A scenario ends by itself: its measuring task never waits for long. So `_most` is not enforced.
+    /// Does not enforce `_most`: the measuring task of a scenario never waits for long.
     fn run(&mut self, _most: Nanos) -> RunOutcome {
         let settings =
             RealTime { policy: Some(Policy::Fifo(PRIORITY)), cpu: Some(self.place.cpu), ..RealTime::default() };
@@ -289,7 +289,7 @@ impl<D: Driver> Calls<Asynchronous<D>> for AsyncCalls<D> {
         self.seats.seats[task.0].wakes.post();
     }
 
-    /// Once round the executive's queue.
+    /// Yields once through the executive's queue.
     #[inline]
     async fn yield_now(&self) {
         let mut waited = false;

@@ -1,7 +1,7 @@
-//! Our executive without the port: the calls bench in the task's body, as a user writes them.
+//! Our executive without the port: the measured calls stand in the task's body, as a user writes them.
 //!
-//! The port's bodies are asynchronous, so what they keep across calls lies in memory; a few nanoseconds, which matter to
-//! fibers alone. The goals are held against these figures.
+//! The port's bodies are asynchronous, so they keep their variables in memory across calls. That costs a few nanoseconds, which
+//! matter for fibers only. The goals are compared with these figures.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use hairspring_time::Nanos;
 
 use super::meter::{CHUNK, Count, HIGH, LINKS, LOW, Meter, Outcome, Tray, catch_up, spans};
 
-/// Enough for tasks that only call, in debug builds too. Only what a task touches takes memory.
+/// Stack size: enough for these tasks, in debug builds too. Only pages that a task touches take memory.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// What is measured so.
+/// The scenarios.
 pub(crate) fn run(scenario: Compared, backend: Backend, bench: &Bench) -> Option<Outcome> {
     match scenario {
         Compared::WakeWait => Some(wake_wait(backend, bench, 0)),
@@ -59,7 +59,7 @@ pub(crate) fn conclude(
     tray.take()
 }
 
-/// B wakes A, which waits again, while so many others wait for ever, each on a stack of its own.
+/// B wakes A, which waits again, while so many other tasks wait for ever, each on its own stack.
 pub(crate) fn wake_wait(backend: Backend, bench: &Bench, others: usize) -> Outcome {
     let executive = executive(backend)?;
     let (tray, count) = (Tray::default(), Arc::new(Count::default()));

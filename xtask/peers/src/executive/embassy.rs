@@ -17,7 +17,7 @@ use super::asynchronous::{Asynchronous, Driver};
 /// Embassy behind the port.
 pub(crate) type Embassy = Asynchronous<Polled>;
 
-/// An executor that was left to leak, as its `'static` tasks must be; some hundred bytes for each cell.
+/// A leaked executor, because its tasks must be `'static`; some hundred bytes for each cell.
 pub(crate) struct Polled {
     executor: &'static Executor,
     refused: bool,

@@ -1,4 +1,4 @@
-//! What nothing built on them can beat: a bare coroutine switch for fibers, a bare futex pair for threads.
+//! Lower bounds: a bare coroutine switch for fibers, a bare futex pair for threads.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use hairspring_time::RealTime;
 use super::meter::{Count, Meter, Outcome, believed, catch_up};
 use super::posix::{futex_wait, futex_wake};
 
-/// Rounds between two looks at the clock.
+/// Rounds between two readings of the clock.
 const CHUNK: u64 = 512;
 /// Priorities of the thread that answers and of the one that measures.
 const PRIORITIES: [u8; 2] = [44, 12];
@@ -43,7 +43,7 @@ pub(crate) fn corosensei(bench: &Bench) -> Outcome {
     believed(batch)
 }
 
-/// Two threads on one CPU and two futexes of theirs: wake, the more urgent one runs, waits, the other goes on.
+/// Two threads on one CPU with two futexes: one wakes the more urgent one, which runs and waits, and then the first continues.
 pub(crate) fn futex(bench: &Bench) -> Outcome {
     #[derive(Default)]
     struct Words {

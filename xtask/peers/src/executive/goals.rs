@@ -1,4 +1,4 @@
-//! What we set ourselves, with what was seen. Checked and printed, never asserted: machines differ, and moments too.
+//! Our goals beside the measured values. They are checked and printed, never asserted, because machines and moments differ.
 
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
@@ -7,20 +7,20 @@ use hairspring_suite::executive::{Compared, Round};
 use super::rounds::{Candidate, Results};
 use super::scaling::{GROWTH_MOST, Growth};
 
-/// A goal and what was seen.
+/// A goal and the measured value.
 struct Goal {
     what: String,
     /// Nothing: no result.
     seen: Option<(String, bool)>,
 }
 
-/// At most so much.
+/// An upper limit.
 fn at_most(what: &str, value: Option<f64>, most: f64, unit: Unit) -> Goal {
     let seen = value.map(|value| (quantity(value, unit).to_string(), value <= most));
     Goal { what: format!("{what} ≤ {}", quantity(most, unit)), seen }
 }
 
-/// More than so many per second.
+/// A lower limit, per second.
 fn above(what: &str, value: Option<f64>, least: f64, whose: &str) -> Goal {
     let seen = value.map(|value| (quantity(value, Unit::PerSecond).to_string(), value > least));
     Goal { what: format!("{what} above {} ({whose})", quantity(least, Unit::PerSecond)), seen }

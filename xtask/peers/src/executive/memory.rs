@@ -1,4 +1,4 @@
-//! What a parked fiber keeps in memory: the resident set before and after a thousand of them, in a fresh process.
+//! Memory of a parked fiber: the resident set before and after a thousand of them, in a fresh process.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ fn measure() -> Result<f64, String> {
     let left = Arc::clone(&tray);
     let urgent = Priority::new(10).unwrap_or(Priority::LOWEST);
     let measuring = executive.task("B", Priority::LOWEST, move |ctx| {
-        // One more than is counted: what is made once is made by then.
+        // One fiber that is not counted, so that one-time allocations are done.
         let outcome = park(ctx, urgent, 1).and_then(|()| {
             let before = resident_bytes()?;
             park(ctx, urgent, FIBERS)?;
@@ -60,7 +60,7 @@ fn park(ctx: &hairspring_exec::TaskCtx<'_>, urgent: Priority, count: usize) -> R
     Ok(())
 }
 
-/// The exact count; the one in `statm` is kept for each CPU apart and is some pages off.
+/// The exact count; `statm` sums counters of each CPU and is some pages off.
 fn resident_bytes() -> Result<f64, String> {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").map_err(|error| format!("read memory: {error}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));

@@ -1,4 +1,4 @@
-//! A stopwatch for loops that go through no port: what is below any executive, and ours with the calls in a task's body.
+//! A stopwatch for loops that do not use the port: the lower bounds, and our executive with its calls in a task's body.
 //!
 //! Each round carries a proof: a count that the more urgent task raises and the measuring one reads when its call has returned.
 
@@ -15,16 +15,16 @@ use hairspring_time::Nanos;
 pub(crate) const HIGH: TaskUrgency = 16;
 /// The urgency of the task that measures.
 pub(crate) const LOW: TaskUrgency = 48;
-/// Rounds between two looks at the clock.
+/// Rounds between two readings of the clock.
 pub(crate) const CHUNK: u64 = 512;
 /// Tasks of a chain of messages.
 pub(crate) const LINKS: u8 = 16;
-/// How often whoever should have been preempted looks whether the other has caught up.
+/// How often a task that was not preempted checks whether the other task has caught up.
 const CATCH_UP_MOST: u32 = 1_000_000;
 /// Above this share of rounds without proof there is no result.
 const UNPROVEN_MOST: f64 = 0.001;
 
-/// What came of one loop, once.
+/// Result of one loop.
 pub(crate) type Outcome = Result<Round, Absent>;
 
 /// A count in a cache line of its own, shared by two tasks.
@@ -33,7 +33,7 @@ pub(crate) type Outcome = Result<Round, Absent>;
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
-    /// The next. Release pairs with the Acquire in `now`.
+    /// Raises the count. Release pairs with the Acquire in `now`.
     #[inline(always)]
     pub(crate) fn set(&self, value: u64) {
         self.0.store(value, Ordering::Release);
@@ -94,7 +94,7 @@ impl Meter {
     }
 }
 
-/// Where the measuring task leaves its batch.
+/// The measuring task stores its batch here.
 #[derive(Clone, Default)]
 pub(crate) struct Tray(Arc<Mutex<Option<Round>>>);
 
@@ -105,14 +105,14 @@ impl Tray {
         }
     }
 
-    /// What was left, if it is to be believed.
+    /// The stored batch, if it can be trusted.
     pub(crate) fn take(&self) -> Outcome {
         let batch = self.0.lock().ok().and_then(|mut tray| tray.take());
         batch.ok_or_else(|| Absent::final_("the run came to no end")).and_then(believed)
     }
 }
 
-/// This, if enough of it is proven.
+/// The batch, if enough of its rounds have a proof.
 pub(crate) fn believed(round: Round) -> Outcome {
     if round.unproven as f64 > round.samples as f64 * UNPROVEN_MOST {
         let reason = format!("no result: {} of {} rounds without proof of the switch", round.unproven, round.samples);
@@ -121,7 +121,7 @@ pub(crate) fn believed(round: Round) -> Outcome {
     Ok(round)
 }
 
-/// Short, so that caches and predictors are warm, and then in earnest.
+/// Runs a short batch to warm caches and predictors, then the measured one.
 pub(crate) fn spans(bench: &Bench) -> [Nanos; 2] {
     [Nanos::new(bench.slice.count() / 8), bench.slice]
 }

@@ -1,7 +1,7 @@
-//! POSIX message queues and semaphores between pinned `SCHED_FIFO` threads: what a C program on Linux is made of.
+//! POSIX message queues and semaphores between pinned `SCHED_FIFO` threads: what C programs on Linux use.
 //!
-//! A task is a thread that waits for a start; starts and wakes are semaphores (they count, a wake is not latched one deep),
-//! mail is a queue of the kernel. All is done by libc; nothing here decides who runs.
+//! A task is a thread that waits for a start; starts and wakes are semaphores (they count, a wake is not latched one deep), mail
+//! is a queue of the kernel. libc and the kernel do all the work; this file makes no scheduling decisions.
 
 use std::future::{Future, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -35,7 +35,7 @@ struct Seat {
 struct Shared {
     seats: Vec<Seat>,
     semaphores: Vec<Semaphore>,
-    /// Whether tasks are to unwind.
+    /// Whether tasks should unwind.
     ended: AtomicBool,
     stopped: (Mutex<bool>, Condvar),
 }
@@ -102,7 +102,7 @@ fn refusal(refused: &Refused) -> Absent {
 }
 
 impl Mq {
-    /// Starts the thread of a task and waits until it is where it belongs.
+    /// Starts the thread of a task and waits until it has its CPU and priority.
     fn thread(
         &mut self,
         urgency: TaskUrgency,
@@ -218,7 +218,7 @@ impl Port for Mq {
             Absent::new(format!("failed to make a message queue: {error}"), remedy)
         })?;
         if let Some(seat) = self.shared.seats.get(self.threads.len()) {
-            // The seat is the next task's; it has none.
+            // The next free seat.
             let _ = seat.mail.set(queue);
         }
         let run = move |calls: &MqCalls<'_>| {
@@ -268,7 +268,7 @@ impl Port for Mq {
     }
 
     fn run(&mut self, most: Nanos) -> RunOutcome {
-        // Above all tasks and on their CPU while it starts them, so that they begin together.
+        // Runs above all tasks and on their CPU while it starts them, so that they begin together.
         let above =
             RealTime { policy: Some(Policy::Fifo(PRIORITY + 1)), cpu: Some(self.place.cpu), ..RealTime::default() };
         let guard = above.apply(&Host);
@@ -314,7 +314,7 @@ impl Calls<Mq> for MqCalls<'_> {
         ready(())
     }
 
-    /// `sched_yield`: behind all threads of the same priority.
+    /// `sched_yield`: queues behind all threads of the same priority.
     #[inline(always)]
     fn yield_now(&self) -> impl Future<Output = ()> {
         std::thread::yield_now();
@@ -360,7 +360,7 @@ impl Calls<Mq> for MqCalls<'_> {
         ready(())
     }
 
-    /// Whoever makes a call from here on unwinds; whoever waits is woken by `run`, which now goes on.
+    /// From here on each task unwinds at its next call; `run`, which continues now, wakes those that wait.
     fn stop(&self) -> impl Future<Output = ()> {
         // Release pairs with the Acquire in `go_on`.
         self.shared.ended.store(true, Ordering::Release);

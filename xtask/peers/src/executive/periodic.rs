@@ -17,10 +17,10 @@ const PERIOD: Nanos = Nanos::from_millis(1);
 /// Expiries in a second.
 const PER_SECOND: u64 = 1_000;
 
-/// What was seen of one expiry.
+/// One expiry as the task saw it.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// Which it is: t0 + n periods.
+    /// Its number n: due at t0 + n periods.
     n: u64,
     /// Its deadline, less t0 + n·p.
     off_ns: i64,

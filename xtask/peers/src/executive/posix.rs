@@ -1,7 +1,6 @@
-//! What POSIX and Linux offer to threads that wait for each other: semaphores, message queues, futexes.
+//! Semaphores, message queues and futexes of POSIX and Linux.
 //!
-//! Thin owners of the system's objects, with no more than the adapters need. A call that fails where it cannot is a bug of
-//! this file and panics.
+//! Thin wrappers with only the calls that the adapters need. An impossible failure of a call is a bug of this file and panics.
 #![expect(unsafe_code, reason = "calls of libc on objects that it wants at a fixed address")]
 
 use std::cell::UnsafeCell;
@@ -94,7 +93,7 @@ impl Queue {
         message
     }
 
-    /// Releases whoever waits for a message.
+    /// Wakes a thread that waits for a message.
     pub(crate) fn release(&self) {
         let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let message = Message::default();
@@ -119,7 +118,7 @@ pub(crate) fn futex_wait(word: &AtomicU32, value: u32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, forever) };
 }
 
-/// Wakes one who waits at a futex.
+/// Wakes one thread that waits at a futex.
 #[inline]
 pub(crate) fn futex_wake(word: &AtomicU32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;

@@ -1,4 +1,4 @@
-//! The rounds: in each, every candidate has its turn at every scenario; and the tables of what came of them.
+//! Measures in rounds, in which every candidate runs every scenario once, and prints the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -21,10 +21,10 @@ use super::{Spread, direct, floor};
 /// Repeats of each cell.
 pub(crate) const REPEATS: usize = 9;
 
-/// In a cell that nobody asks for.
+/// The text of a cell that is not measured.
 const FLOOR: &str = "–";
 
-/// One column: an executive, or what is below any.
+/// One column: an executive, or a lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Candidate {
     FiberDirect,
@@ -74,7 +74,7 @@ impl Candidate {
         }
     }
 
-    /// Which of ours it is held against: the one that works as it does.
+    /// Our back-end that it is compared with: the one that works the same way.
     fn against(self) -> Self {
         match self {
             Self::FiberDirect | Self::Fiber | Self::Tokio | Self::Embassy | Self::Coroutine => Self::Fiber,
@@ -109,7 +109,7 @@ impl Candidate {
     }
 }
 
-/// What the batches of a cell say.
+/// The batches of a cell.
 enum Cell {
     Taken(Vec<Round>),
     Absent(String),
@@ -136,7 +136,7 @@ pub(crate) fn take(bench: &Bench) -> Results {
     });
     debug_assert!(complete.is_continue());
     let cell = |outcomes: Vec<Outcome>| {
-        // One repeat without a result, and there is none: whatever went wrong is worth more than a figure.
+        // If one repeat has no result, the cell has none and names the reason.
         match outcomes.into_iter().collect::<Result<Vec<_>, _>>() {
             Ok(batches) => Cell::Taken(batches),
             Err(absent) => Cell::Absent(absent.reason),

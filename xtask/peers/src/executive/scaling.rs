@@ -1,4 +1,4 @@
-//! What our fibers cost when there are many: of tasks and of timers, 10 against 10,000.
+//! How our fibers scale: 10 tasks or timers against 10,000.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,19 +16,19 @@ use super::meter::{LOW, Meter, Outcome, Tray};
 
 const FEW: usize = 10;
 const MANY: usize = 10_000;
-/// Above it nothing is claimed of fibers in a crowd.
+/// No claim is made for more fibers than this.
 pub(crate) const GROWTH_MOST: f64 = 1.5;
-/// Where the suite puts the carrier, too.
+/// The same CPU as the suite's carrier thread.
 const CARRIER_PRIORITY: u8 = 60;
 /// Mean time between two expiries, whatever the number of timers.
 const EXPIRY_EVERY: Nanos = Nanos::from_micros(2);
 /// Most expiries looked at in one batch.
 const EXPIRIES_MOST: usize = 100_000;
 
-/// One operation in small and in large company.
+/// One operation among few and among many.
 pub(crate) struct Growth {
     pub(crate) name: &'static str,
-    /// Whether a goal is set for it.
+    /// Whether it has a goal.
     pub(crate) goal: bool,
     few: Option<Spread>,
     many: Option<Spread>,
@@ -41,7 +41,7 @@ impl Growth {
     }
 }
 
-/// Takes all four, few and many in turn.
+/// Measures all four operations, among few and among many in turns.
 pub(crate) fn take(bench: &Bench, repeats: usize) -> Vec<Growth> {
     type Operation = fn(&Bench, usize) -> Outcome;
     let operations: [(&str, bool, Operation); 4] = [
@@ -85,12 +85,12 @@ fn fiber(bench: &Bench) -> Backend {
     Backend::Fiber { cpu: Some(bench.place.cpu), policy: Policy::Fifo(CARRIER_PRIORITY) }
 }
 
-/// The others wait for ever, each on a stack of its own.
+/// The others wait for ever, each on its own stack.
 fn wake_wait(bench: &Bench, others: usize) -> Outcome {
     direct::wake_wait(fiber(bench), bench, others)
 }
 
-/// Each gives way to the next.
+/// Each task yields to the next.
 fn round_robin(bench: &Bench, tasks: usize) -> Outcome {
     let executive = executive(fiber(bench))?;
     let (tray, count) = (Tray::default(), Arc::new(AtomicU64::new(0)));
@@ -108,7 +108,7 @@ fn round_robin(bench: &Bench, tasks: usize) -> Outcome {
     }
     let (span, left) = (bench.slice, tray.clone());
     conclude(executive, &tray, move |ctx| {
-        // Once round, so that each has its stack.
+        // One round, so that each task touches its stack.
         ctx.yield_now();
         let before = count.load(Ordering::Relaxed);
         let mut meter = Meter::start(span);
@@ -154,7 +154,7 @@ fn start_stop(bench: &Bench, others: usize) -> Outcome {
     })
 }
 
-/// A task looks for expiries all the time. A look that found one, less a look that found none.
+/// A task polls for expiries. The result is the time of a poll that found one, less that of a poll that found none.
 fn expiry(bench: &Bench, timers: usize) -> Outcome {
     let executive = executive(fiber(bench))?;
     let (tray, count) = (Tray::default(), Arc::new(AtomicU64::new(0)));
@@ -172,7 +172,7 @@ fn expiry(bench: &Bench, timers: usize) -> Outcome {
         let first = begun + Nanos::new(random.below_u64(mean).cast_signed());
         executive.start_periodic(timer, first, period).map_err(failed)?;
     }
-    // Every timer goes off several times.
+    // Long enough for every timer to expire several times.
     let span = Nanos::new((bench.slice + Nanos::from_millis(60)).count());
     let (left, timebase) = (tray.clone(), bench.timebase.clone());
     conclude(executive, &tray, move |ctx| {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Place;
 use crate::tally::Tally;
 
-/// How one run of the command is judged: its words, its exit status, and what its output must be.
+/// One run of the command: its arguments, its exit status, and the check of its output.
 struct Case {
     about: &'static str,
     words: &'static [&'static str],
@@ -94,7 +94,7 @@ fn title(text: &str) -> Result<(), String> {
     expect(first.starts_with("Timing data sheet, made under Wine ") && first.contains(" on Linux "), first)
 }
 
-/// Each row is a figure or a reason, the chapters are those that exist here, and nothing claims to be about Windows.
+/// Each row is a figure or a reason, the chapters are those that Windows has, and no text claims to be about Windows.
 fn sheet(text: &str) -> Result<(), String> {
     let sheet = json(text)?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -122,7 +122,7 @@ fn sheet(text: &str) -> Result<(), String> {
         let late = row["id"].as_str().is_some_and(|id| id.starts_with("delays.") && id.ends_with(".late"));
         let least = row["figure"]["min"].as_f64();
         expect(!late || absent || least.is_some_and(|least| least >= 0.0), &format!("{} is never early", row["id"]))?;
-        // Wine grants real-time priorities and does nothing about them.
+        // Wine grants real-time priorities without effect.
         let urgent = row["id"].as_str().is_some_and(|id| id.contains(".fifo."));
         expect(!urgent || absent, &format!("{} is no figure", row["id"]))?;
     }

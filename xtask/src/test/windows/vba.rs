@@ -1,9 +1,9 @@
 //! `bindings/vba/Hairspring.bas` against `hairspring.h` and the exports of the DLL.
 //!
-//! VBA calls whatever it is told to, with whatever it is told to push; a wrong `Declare` is a crash in somebody's workbook. So
-//! each is compared with the header: that the function exists, its arguments' names, number and kinds, its result, which
-//! results may be NULL; each `Type` with the structure of its name, member by member; each constant with its value.
-//! Everything in the header is declared, and everything declared is exported.
+//! VBA does not check its declarations; a wrong `Declare` crashes the user's workbook. So each is compared with the header: the
+//! function's name, its arguments' names, number and types, its result, and which results may be NULL; each `Type` with the
+//! structure of the same name, member by member; each constant with its value. Everything in the header must be declared, and
+//! everything declared must be exported.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::tally::Tally;
 
 const MODULE: &str = "bindings/vba/Hairspring.bas";
 const LIBRARY: &str = "hairspring";
-/// The least number of 64 bits: VBA has no way to write it in decimal digits.
+/// The least 64-bit number, which VBA cannot write in decimal digits.
 const LEAST: &str = "INT64_MIN";
 const LEAST_IN_VBA: &str = "&H8000000000000000^";
 
@@ -33,7 +33,7 @@ pub(super) fn check(place: &Place, name: &str) -> Tally {
     if faults.is_empty() { Tally::pass() } else { Tally::fail(&format!("{name}: {MODULE}"), faults.join("; "), "") }
 }
 
-/// Everything that is wrong, in words.
+/// All differences, in words.
 fn faults(header: &Header, module: &str, exports: &[String]) -> Vec<String> {
     let mut faults = Vec::new();
     if !module.is_ascii() || module.lines().count() != module.matches("\r\n").count() {
@@ -83,7 +83,7 @@ fn exports(dump: &str) -> Vec<String> {
     entries.filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect()
 }
 
-/// A function of the header: its result and its parameters, each with its type in C.
+/// A function of the header: its result and its parameters, with their C types.
 struct Function {
     result: String,
     parameters: Vec<(String, String)>,
@@ -92,7 +92,7 @@ struct Function {
 }
 
 impl Function {
-    /// Whether a result need not be wanted: a `report` never need, others where the comment says so.
+    /// Whether a result may be NULL: always for `report`, for others if the comment says so.
     fn may_be_null(&self, argument: &str) -> bool {
         argument == "report" || self.comment.contains(&format!("`{argument}` may be NULL"))
     }
@@ -158,11 +158,11 @@ impl Header {
         header
     }
 
-    /// How VBA may pass a type of C.
+    /// The ways in which VBA may pass a C type.
     fn passed(&self, kind: &str) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match kind {
-            // A String would be converted to the code page of the machine, in which most names of files cannot be written.
+            // VBA converts a String to the machine's code page, which cannot represent most file names.
             "char*" => words(&["ByVal LongPtr"]),
             kind if kind.ends_with("**") => words(&["ByRef LongPtr"]),
             kind => match (kind.strip_suffix('*'), scalar(kind)) {
@@ -181,7 +181,7 @@ impl Header {
     }
 }
 
-/// The lines of comment before a function's declaration, as one.
+/// The comment before a function's declaration, as one line.
 fn comment_of(text: &str, function: &str) -> String {
     let begins = format!("{function}(");
     let lines: Vec<&str> = text.lines().collect();
@@ -202,7 +202,7 @@ fn typed(declaration: &str) -> Option<(String, String)> {
     Some((name.to_owned(), words.concat() + &array))
 }
 
-/// A number of C as VBA has it.
+/// The VBA type of a C number.
 fn scalar(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "int" | "int32_t" | "uint32_t" => "Long",
@@ -217,7 +217,7 @@ fn result(kind: &str) -> Option<&'static str> {
     if kind == "char*" { Some("LongPtr") } else { scalar(kind) }
 }
 
-/// A member of a structure as VBA has it.
+/// The VBA declaration of a structure's member.
 fn member_kind(kind: &str) -> String {
     match kind {
         "bool" => "Byte".to_owned(),
@@ -229,7 +229,7 @@ fn member_kind(kind: &str) -> String {
     }
 }
 
-/// A `Declare`: its result and its arguments, each with how it is passed.
+/// A `Declare`: its result and its arguments, with how each is passed.
 struct Declared {
     result: String,
     parameters: Vec<(String, String)>,
@@ -237,7 +237,7 @@ struct Declared {
 
 #[derive(Default)]
 struct Module {
-    /// By the names that the DLL has for them.
+    /// By their names in the DLL.
     functions: BTreeMap<String, Declared>,
     types: BTreeMap<String, Vec<(String, String)>>,
     constants: BTreeMap<String, String>,
@@ -277,8 +277,8 @@ fn member(line: &str) -> Option<(String, String)> {
     })
 }
 
-/// A line `Public Declare PtrSafe Function NAME Lib "hairspring" [Alias "NAME"] (ARGUMENTS) As RESULT`. Anything that reads
-/// otherwise is taken for a function that the header does not have.
+/// A line `Public Declare PtrSafe Function NAME Lib "hairspring" [Alias "NAME"] (ARGUMENTS) As RESULT`. A line in any other form
+/// counts as a function that the header lacks.
 fn declared(line: &str) -> Option<(String, Declared)> {
     let (head, rest) = line.split_once(" (")?;
     let head = head.strip_prefix("Public Declare PtrSafe Function ").unwrap_or("not declared as a PtrSafe Function");
