@@ -2,9 +2,9 @@
 #ifndef LONG_DELAY_H
 #define LONG_DELAY_H
 
-// A long delay leaves the caches cold, and it would be some microseconds before Tcl has noticed its end. So the library comes back a little
-// before, Tcl does for nothing what it is about to do, and the library polls the rest. A trace on what is rehearsed may run anything, and
-// even delete the object, which stays until the delay is over.
+// A long delay leaves the caches cold, so that Tcl would notice its end some microseconds late. So the library returns a little
+// earlier, Tcl rehearses its next commands without effect, and the library polls the rest. A trace on the rehearsed variable may
+// run any script and even delete the object, which stays allocated until the delay is over.
 static int rehearsed(struct object *object, Tcl_Interp *interp, int code, const int64_t *left_ns, hs_report *report)
 {
     if (code == HS_OK && *left_ns > 0) {

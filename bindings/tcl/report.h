@@ -1,7 +1,7 @@
 // The value that a delay returns. A part of hairspring.c.
 //
-// What is done after a delay makes its caller late. So the value that a delay returns is made before it, and holds the report as C wrote it;
-// it becomes a dictionary when somebody looks.
+// Work after a delay would make its caller late. So the value that a delay returns is made before the delay and holds the report
+// of the C library; it becomes a dictionary at the first access.
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -16,7 +16,7 @@ static void put(Tcl_Obj *dictionary, const char *key, Tcl_Obj *value)
 
 static void put_wide(Tcl_Obj *dictionary, const char *key, Tcl_WideInt value)
 {
-    // What is absent has no key.
+    // An absent value has no key.
     if (value != HS_ABSENT_NS)
         put(dictionary, key, Tcl_NewWideIntObj(value));
 }
@@ -73,7 +73,7 @@ static void report_copy(Tcl_Obj *from, Tcl_Obj *to)
     to->typePtr = &report_type;
 }
 
-// A value for a report that is yet to be written.
+// A value for a report that is not written yet.
 static Tcl_Obj *new_report(hs_report **report)
 {
     Tcl_Obj *value = Tcl_NewObj();

@@ -41,7 +41,7 @@ static void put_text(Tcl_Obj *dictionary, const char *key, const char *text)
 
 static void put_number(Tcl_Obj *dictionary, const char *key, double number)
 {
-    // What is absent has no key.
+    // An absent value has no key.
     if (number == number)
         put(dictionary, key, Tcl_NewDoubleObj(number));
 }

@@ -26,35 +26,35 @@ end
 
 complete -c hairspring -n "__fish_hairspring_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_needs_command" -s V -l version -d 'Print version'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "round" -d 'Be one round of a sheet; `sheet` starts it'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "chain" -d 'Be a process of the chapter Reaction; `sheet` starts it'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "round" -d 'Measure one round of a sheet; `sheet` starts it'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "chain" -d 'Run as a process of the chapter Reaction; `sheet` starts it'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "turn" -d 'Do a job under the settings of this process; `doctor` starts it'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "load" -d 'Be other work beside a soak; `soak` starts it'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "load" -d 'Produce load beside a soak; `soak` starts it'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "caller" -d 'Make the calls of the chapter Callers from Rust; `sheet` starts it'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "sheet" -d 'Measure this computer and print its timing data sheet'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "compare" -d 'Compare sheets: what differs, and what cannot be told'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "compare" -d 'Compare sheets: what differs, and what cannot be decided'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "ab" -d 'Measure two builds in turns and say what differs'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "delay" -d 'Make delays and show how late each returned'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "clock" -d 'Calibrate the processor\'s counter and say whether to trust it'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "can" -d 'Say whether this computer can do a job: yes, no or not shown'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "soak" -d 'Watch a job for hours, under a load, and keep what is known'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "soak" -d 'Watch a job for hours, under a load, and keep the result in a sheet'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "doctor" -d 'Try the settings that could make a job better here'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "watch" -d 'Say who delays the threads of a program'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "plan" -d 'Tell whether a set-up can carry a recording, and what limits it'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "maxrate" -d 'Find the highest rate at which this machine loses nothing'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "plan" -d 'Say whether a set-up can carry a recording, and what limits it'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "maxrate" -d 'Find the highest rate at which this machine loses no data'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "record" -d 'Record cards to disk, and account for every byte'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "verify" -d 'Check every byte of a recording against its checksums'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "play" -d 'Play a recording, at its own rate or as fast as possible'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "export" -d 'Export a recording for other programs: HDF5, NumPy, CSV'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "recover" -d 'Repair a recording after a crash, a power cut or damage'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "join" -d 'Join the parts of a striped recording into one'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "pulse" -d 'Make pulses on a line of a device, never shorter than asked'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "pulse" -d 'Make pulses on a line of a device, never shorter than requested'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "expose" -d 'Open a shutter for an exact time, and read an instrument'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "scope" -d 'Watch the lines of a virtual board'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "serve" -d 'Run a front end that a station file describes'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "trace" -d 'Run an example on the executive and show who ran when'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "run" -d 'Run a program under settings that improve its timing'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "settings" -d 'List settings that change timing, with their values now'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "settings" -d 'List settings that affect timing, with their present values'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "restore" -d 'Restore settings that a killed command left changed'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "probes" -d 'List every row that a sheet can have'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "schema" -d 'Print the JSON Schema of a sheet or a comparison'
@@ -68,7 +68,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand turn" -s h -l help
 complete -c hairspring -n "__fish_hairspring_using_subcommand load" -s h -l help -d 'Print help'
 complete -c hairspring -n "__fish_hairspring_using_subcommand caller" -l first -d 'Make nothing but the first call to this clock' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand caller" -s h -l help -d 'Print help'
-complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l only -d 'Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l only -d 'Measure only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l cpu -d 'CPU to measure on [default: the last one that this process may use]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l priority -d 'Priority of the measurements under SCHED_FIFO, 1 to 99' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l format -d 'Format of the sheet [default: by the ending of --out, otherwise text]' -r -f -a "text\t'Plain text for a terminal'
@@ -78,17 +78,17 @@ html\t'One self-contained page with plots'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l out -d 'Write to this file instead of the standard output' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l beside -d 'Print a comparison with another sheet below the text: a JSON file, or a historic sheet by its name (fermilab-2007, fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous, an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l dir -d 'Measure the disk under this folder, too, by writing to it. May be repeated' -r -F
-complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l volume -d 'Most data to write to the folders altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l chapter -d 'In text, show this chapter, as `hairspring probes` names it. May be repeated' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l volume -d 'Most data to write to all folders together [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l chapter -d 'In text, show this chapter, named as by `hairspring probes`. May be repeated' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l quick -d 'Take less than half of the usual time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l thorough -d 'Run everything, including the 10 s and 60 s requests (about ten minutes)'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l redact -d 'Leave out host name, paths, process names and command lines'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l full -d 'Show every chapter; on HTML pages, unfold them'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l verbose -d 'In text, show every fact and the id of every row; in a comparison, show every row'
-complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l one-process -d 'Take all rounds in this process, to learn what fresh ones add'
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l one-process -d 'Take all rounds in this process, to learn how much fresh processes vary'
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l fail-if -d 'Fail if a ratio of medians is beyond a limit with 95 %, for instance \'clocks.read.now.later>1.2\'; may be repeated' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l only -d 'Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; with commas between' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l only -d 'Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; separated by commas' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l margin -d 'Changes below this are the same' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l ledger -d 'A folder of five or more sheets of one build on this machine, which say how much its sheets vary' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l drift -d 'Show when the figures of the sheets in this folder changed for good, instead of comparing sides' -r -F
@@ -97,14 +97,14 @@ md\t'Markdown'
 json\t'JSON, as `hairspring schema` describes it'
 html\t'One self-contained page with plots'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l out -d 'Write to this file instead of the standard output' -r -F
-complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l strict -d 'A limit that cannot be decided fails'
-complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l lenient -d 'A limit that cannot be decided passes, with a line that says so'
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l strict -d 'Fail if a limit cannot be decided'
+complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l lenient -d 'Pass if a limit cannot be decided, with a line that says so'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -l verbose -d 'In text, list every row'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l rounds -d 'Rounds: each measures every chapter with both builds, or with one pair of several [default: 10, or the next multiple of the builds]' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l only -d 'Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l only -d 'Measure only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l margin -d 'Changes below this are the same' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l seed -d 'Seed of the order of builds and chapters [default: another one in each run]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l seed -d 'Seed of the order of builds and chapters [default: a new one in each run]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l cpu -d 'CPU to measure on [default: the last one that this process may use]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l priority -d 'Priority of the measurements under SCHED_FIFO, 1 to 99' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l format -d 'Format; json has all pairs [default: by the ending of --out, otherwise text]' -r -f -a "text\t'Plain text for a terminal'
@@ -114,10 +114,10 @@ html\t'One self-contained page with plots'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l out -d 'Write to this file instead of the standard output' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l sheets -d 'Write a sheet of each build into this folder' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l spin -d 'Lengthen every event of rows of BUILD_B, to test the comparison: ID=NANOSECONDS' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l builds -d 'BUILD_A and BUILD_B are several builds of one source each, with commas between: as many on either side, best five or more. Each counts as one value, so that what the layout of one program does is no finding'
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l common -d 'Compare the rows that both builds have, where they have different ones'
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l confirm -d 'Take 5 rounds of all rows first, then all rounds afresh of those that stand out'
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l null -d 'Measure a copy of BUILD_A as a third build, to see what is declared where nothing differs'
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l builds -d 'BUILD_A and BUILD_B are several builds of one source each, with commas between: equally many on both sides, best five or more. Each counts as one value, so that an effect of one program\'s layout is no finding'
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l common -d 'Compare the common rows of builds that have different ones'
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l confirm -d 'Take 5 rounds of all rows first, then all rounds anew of those that stand out'
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l null -d 'Measure a copy of BUILD_A as a third build, to see which differences appear between equal builds'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l quick -d 'Take less than half of the usual time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l verbose -d 'In text, list every row'
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -133,9 +133,9 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand clock" -l format -
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand clock" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l job -d 'A ready-made job. May be repeated' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l jobs -d 'A TOML file of jobs, each with a name and a list of what it needs' -r -F
-complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l dir -d 'Existing folder of the recordings that name none' -r -F
-complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l sheet -d 'Answer from this sheet, and measure nothing' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l jobs -d 'A TOML file of jobs, each with a name and a list of its needs' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l dir -d 'Existing folder for recordings that name none' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l sheet -d 'Answer from this sheet, without measuring' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l watch -d 'Watch each requirement for this long, and as long with idle states off [default: as long as it needs, 4 s to 20 s]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l cpu -d 'CPU that the job runs on [default: the last one that this process may use]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l priority -d 'Priority under SCHED_FIFO, 1 to 99' -r
@@ -145,23 +145,23 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand can" -l list -d 'L
 complete -c hairspring -n "__fish_hairspring_using_subcommand can" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l job -d 'A ready-made job. May be repeated' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l jobs -d 'A TOML file of jobs' -r -F
-complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l for -d 'For how long, for instance 8h' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l load -d 'Work beside it: cpu, memory, disk, net; each with a rate if you like, as disk=20MB/s [disk: 5 MB/s, net: 10 MB/s]' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l block -d 'Time between two writings of the sheet; SIGKILL and a power cut lose no more than that' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l for -d 'How long to watch, for instance 8h' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l load -d 'Load beside the job: cpu, memory, disk, net; optionally with a rate, like disk=20MB/s [disk: 5 MB/s, net: 10 MB/s]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l block -d 'Time between two writes of the sheet; SIGKILL and a power cut lose no more than that' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l out -d 'Write the sheet to this file, which must not exist. The load `disk` writes in its folder' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l cpu -d 'CPU that the job runs on [default: the last one that this process may use]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l priority -d 'Priority under SCHED_FIFO, 1 to 99' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l show -d 'Show the sheet of a soak, also of one that runs, and measure nothing' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l format -d 'Format of what is shown' -r -f -a "text\t'Plain text for a terminal'
+complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l show -d 'Show the sheet of a soak, also of a running one, without measuring' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l format -d 'Format of the output' -r -f -a "text\t'Plain text for a terminal'
 md\t'Markdown'
 json\t'JSON, as `hairspring schema` describes it'
 html\t'One self-contained page with plots'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -l until-no -d 'End as soon as an answer is no'
 complete -c hairspring -n "__fish_hairspring_using_subcommand soak" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l for -d 'The job: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs. Of several requirements the strictest counts, and its median is what settings are judged by' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l allow -d 'Try settings beyond the program' -r -f -a "machine\t'Settings of the whole machine; each is restored behind its turn, and also after SIGKILL'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l for -d 'The job: one of `hairspring can --list`, a requirement as for `can`, or a TOML file of jobs. Of several requirements the strictest counts; settings are judged by its median' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l allow -d 'Also try settings beyond the program' -r -f -a "machine\t'Settings of the whole machine; each is restored after its turn, and also after SIGKILL'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l turn -d 'Length of each turn' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l seed -d 'Decides the order of the turns, to repeat a run' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l seed -d 'Seed of the order of the turns, to repeat a run' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -176,8 +176,8 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l card -d '
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l to -d 'Folders to record to, or disks of the topology; several make a stripe' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l for -d 'Length of the recording, for instance 10min or 2h' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l stall -d 'Longest stall of the disks; the buffers are made to outlast it twice [default: 250 ms, assumed]' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l sheet -d 'Sheet that says what the disks sustain: a JSON file with the chapter Transfer, or the name of a historic sheet' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l topology -d 'Links and buses: a JSON file (hairspring.topology/1), or one of an006-shared-pcix, an006-own-pcix, an006-shared-pci, an006-own-bus [default: what the kernel reports of this computer]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l sheet -d 'Sheet with the rates of the disks: a JSON file with the chapter Transfer, or the name of a historic sheet' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l topology -d 'Links and buses: a JSON file (hairspring.topology/1), or one of an006-shared-pcix, an006-own-pcix, an006-shared-pci, an006-own-bus [default: those of this computer, from the kernel]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l what-if -d 'Plan a second time with a device moved, for instance "move card0 to SEGMENT"; may be repeated' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l also -d 'Other traffic at the same time, for instance "net0>memory:110MB/s"; may be repeated' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand plan" -l units -d 'Units of the text' -r -f -a "si\t'1 MB = 1,000,000 bytes, with MiB beside it'
@@ -199,8 +199,8 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l buffer
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l notify -d 'Data to collect before they are written; must divide the buffer [default: 4MiB, less for slow cards]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l pages -d 'Pages of the buffer. Falls back to smaller pages, and reports it, if unavailable' -r -f -a "small\t'The machine\'s ordinary pages'
 thp\t'Transparent huge pages'
-huge2m\t'2 MiB pages that were set aside'
-huge1g\t'1 GiB pages that were set aside'"
+huge2m\t'Reserved 2 MiB pages'
+huge1g\t'Reserved 1 GiB pages'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l depth -d 'Most writes under way at once' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l placement -d 'Which folder of a stripe gets the next block' -r -f -a "least-loaded\t'The folder with the fewest writes under way'
 static\t'Each folder in turn'"
@@ -208,7 +208,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l engine
 pwrite\t'One write after the other'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l sync -d 'Time between two syncs; what an earlier sync covers survives a power cut' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -s q -l quiet -d 'Show no progress'
-complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l verbose -d 'Show what is as usual, too: the ways to the disk, the pages, the processor time'
+complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l verbose -d 'Also show what is normal: the ways to the disk, the pages, the processor time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -l no-direct -d 'Write through the page cache'
 complete -c hairspring -n "__fish_hairspring_using_subcommand maxrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l card -d 'Card to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s. May be repeated: each card becomes a recording of its own, NAME-card0, NAME-card1, ...' -r
@@ -217,8 +217,8 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l for -d 
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l frames -d 'Number of frames of each card; a frame is one sample of every channel' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l wait -d 'How long to wait for the first data; if none come, end with exit code 7 [default: until Ctrl-C]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l on-overrun -d 'What to do when the disks are too slow and the buffer is full' -r -f -a "stop\t'End at the first loss and keep everything before it'
-gap\t'Drop the newest data, declare the gap and go on'
-overwrite\t'Drop the oldest data, declare the gap and go on'
+gap\t'Drop the newest data, declare the gap and continue'
+overwrite\t'Drop the oldest data, declare the gap and continue'
 block\t'Make the card wait; refused for a card with a clock'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
@@ -230,8 +230,8 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l buffer 
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l notify -d 'Data to collect before they are written; must divide the buffer [default: 4MiB, less for slow cards]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l pages -d 'Pages of the buffer. Falls back to smaller pages, and reports it, if unavailable' -r -f -a "small\t'The machine\'s ordinary pages'
 thp\t'Transparent huge pages'
-huge2m\t'2 MiB pages that were set aside'
-huge1g\t'1 GiB pages that were set aside'"
+huge2m\t'Reserved 2 MiB pages'
+huge1g\t'Reserved 1 GiB pages'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l depth -d 'Most writes under way at once' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l placement -d 'Which folder of a stripe gets the next block' -r -f -a "least-loaded\t'The folder with the fewest writes under way'
 static\t'Each folder in turn'"
@@ -240,7 +240,7 @@ pwrite\t'One write after the other'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l sync -d 'Time between two syncs; what an earlier sync covers survives a power cut' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l monitor -d 'Show the level of every channel in the progress line'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -s q -l quiet -d 'Show no progress'
-complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l verbose -d 'Show what is as usual, too: the ways to the disk, the pages, the processor time'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l verbose -d 'Also show what is normal: the ways to the disk, the pages, the processor time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l no-direct -d 'Write through the page cache'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand verify" -l format -d 'Format of the report' -r -f -a "text\t''
@@ -258,13 +258,13 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l preroll -
 complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l buffer -d 'Size of the buffer between the disks and the output [default: 256MiB]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l pages -d 'Pages of the buffer. Falls back to smaller pages, and reports it, if unavailable' -r -f -a "small\t'The machine\'s ordinary pages'
 thp\t'Transparent huge pages'
-huge2m\t'2 MiB pages that were set aside'
-huge1g\t'1 GiB pages that were set aside'"
+huge2m\t'Reserved 2 MiB pages'
+huge1g\t'Reserved 1 GiB pages'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l depth -d 'Most reads under way at once' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l format -d 'Format of the report; it goes to the standard error if the samples go to the standard output' -r -f -a "text\t''
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand play" -s q -l quiet -d 'Show no progress'
-complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l verbose -d 'Show what is as usual, too: the ways to the disk, the pages, the processor time'
+complete -c hairspring -n "__fish_hairspring_using_subcommand play" -l verbose -d 'Also show what is normal: the ways to the disk, the pages, the processor time'
 complete -c hairspring -n "__fish_hairspring_using_subcommand play" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l out -d 'New file to write' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l as -d 'Kind of file [default: by the ending of --out]' -r -f -a "hdf5\t'HDF5 view; the samples stay in the recording\'s files'
@@ -279,9 +279,9 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand export" -s q -l qu
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
-complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l dry-run -d 'Change nothing; print what would be changed'
-complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l all -d 'Read every block, also those that a sync covers'
-complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l cut-journal -d 'Give up everything behind damage in the middle of a journal'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l dry-run -d 'Print what would change, without changing it'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l all -d 'Read every block, even those that a sync covers'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l cut-journal -d 'Give up everything after damage in the middle of a journal'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -s q -l quiet -d 'Show no progress'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand join" -l to -d 'Name of the new recording in an existing folder, without an ending' -r -F
@@ -324,9 +324,9 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -s h -l hel
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l for -d 'How long to serve [default: until Ctrl-C]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
-complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l check -d 'Print the file as it is understood, with every default filled in, and end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l check -d 'Print the file with every default filled in, and end'
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -s q -l quiet -d 'Show no progress'
-complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l verbose -d 'Show the settings, stages and account of every unit, too'
+complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l verbose -d 'Also show the settings, stages and account of every unit'
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -l backend -d 'Back-end that runs the tasks' -r -f -a "sim\t'Virtual time: the same in every run'
 fiber\t'Fibers on one thread; they switch at calls'
@@ -335,17 +335,17 @@ thread-smp\t'Threads on all CPUs'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -l out -d 'Write the trace to this file: as a value change dump (.vcd) or as trace events (.json) [default: a table on the standard output]' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand trace" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l set -d 'Settings and their values, for instance idle=off,policy=fifo:80,cpu=1. `hairspring settings` lists them. May be repeated' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l as -d 'Settings that a job needs: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l as -d 'Settings for a job: one of `hairspring can --list`, a requirement as for `can`, or a TOML file of jobs' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l allow -d 'Permit changes beyond the program' -r -f -a "machine\t'Settings of the whole machine, until the program has ended'"
-complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l best -d 'Settings that the last `hairspring doctor` has confirmed on this machine. A value of --set counts before these and those of --as'
-complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l quiet -d 'Do not report on standard error what was set'
+complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l best -d 'Settings that the last `hairspring doctor` confirmed on this machine. Values of --set take precedence over these and those of --as'
+complete -c hairspring -n "__fish_hairspring_using_subcommand run" -l quiet -d 'Do not report the settings on standard error'
 complete -c hairspring -n "__fish_hairspring_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand settings" -l format -d 'Format of the output' -r -f -a "text\t''
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand settings" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand restore" -l wait -d 'Wait until the command has ended that has changed settings now; `run` starts this for the case that it is killed itself'
+complete -c hairspring -n "__fish_hairspring_using_subcommand restore" -l wait -d 'Wait until the command that now changes settings has ended; `run` starts this in case it is killed'
 complete -c hairspring -n "__fish_hairspring_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand probes" -l only -d 'List only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand probes" -l only -d 'List only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand probes" -l format -d 'Format of the list' -r -f -a "text\t'Ids with units and methods'
 md\t'Markdown tables that say what each row measures'
 json\t'JSON'"
@@ -355,35 +355,35 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand exit-codes" -s h -
 complete -c hairspring -n "__fish_hairspring_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand man" -l out -d 'Write all pages into this existing folder instead' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "round" -d 'Be one round of a sheet; `sheet` starts it'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "chain" -d 'Be a process of the chapter Reaction; `sheet` starts it'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "round" -d 'Measure one round of a sheet; `sheet` starts it'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "chain" -d 'Run as a process of the chapter Reaction; `sheet` starts it'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "turn" -d 'Do a job under the settings of this process; `doctor` starts it'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "load" -d 'Be other work beside a soak; `soak` starts it'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "load" -d 'Produce load beside a soak; `soak` starts it'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "caller" -d 'Make the calls of the chapter Callers from Rust; `sheet` starts it'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "sheet" -d 'Measure this computer and print its timing data sheet'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "compare" -d 'Compare sheets: what differs, and what cannot be told'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "compare" -d 'Compare sheets: what differs, and what cannot be decided'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "ab" -d 'Measure two builds in turns and say what differs'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "delay" -d 'Make delays and show how late each returned'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "clock" -d 'Calibrate the processor\'s counter and say whether to trust it'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "can" -d 'Say whether this computer can do a job: yes, no or not shown'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "soak" -d 'Watch a job for hours, under a load, and keep what is known'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "soak" -d 'Watch a job for hours, under a load, and keep the result in a sheet'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "doctor" -d 'Try the settings that could make a job better here'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "watch" -d 'Say who delays the threads of a program'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "plan" -d 'Tell whether a set-up can carry a recording, and what limits it'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "maxrate" -d 'Find the highest rate at which this machine loses nothing'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "plan" -d 'Say whether a set-up can carry a recording, and what limits it'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "maxrate" -d 'Find the highest rate at which this machine loses no data'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "record" -d 'Record cards to disk, and account for every byte'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "verify" -d 'Check every byte of a recording against its checksums'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "play" -d 'Play a recording, at its own rate or as fast as possible'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "export" -d 'Export a recording for other programs: HDF5, NumPy, CSV'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "recover" -d 'Repair a recording after a crash, a power cut or damage'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "join" -d 'Join the parts of a striped recording into one'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "pulse" -d 'Make pulses on a line of a device, never shorter than asked'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "pulse" -d 'Make pulses on a line of a device, never shorter than requested'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "expose" -d 'Open a shutter for an exact time, and read an instrument'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "scope" -d 'Watch the lines of a virtual board'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "serve" -d 'Run a front end that a station file describes'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "trace" -d 'Run an example on the executive and show who ran when'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "run" -d 'Run a program under settings that improve its timing'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "settings" -d 'List settings that change timing, with their values now'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "settings" -d 'List settings that affect timing, with their present values'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "restore" -d 'Restore settings that a killed command left changed'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "probes" -d 'List every row that a sheet can have'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "schema" -d 'Print the JSON Schema of a sheet or a comparison'

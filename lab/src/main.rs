@@ -1,11 +1,11 @@
 //! `lab-guest`: the tests of the drivers, against the kernel's real ones.
 //!
-//! It runs in the virtual machine that `cargo xtask lab` boots, with the command beside it. Each test uses a device of QEMU or of
-//! the kernel, and sends one line of JSON to the host, through the file that is its only argument: results, measured times,
-//! duration. The exit status says nothing: if the machine dies, the host sees it by the missing lines.
+//! It runs in the virtual machine that `cargo xtask lab` boots, with the command beside it. Each test uses a device that QEMU or the kernel
+//! provides, and is told to the host as one line of JSON, through the file that is its only argument: what was found, what was measured,
+//! how long it took. Nothing is told through the exit status: a machine that dies tells by the lines that are missing.
 //!
-//! The tests change modules, disks and devices: run them only in a machine that is discarded afterwards.
-#![expect(clippy::print_stderr, reason = "the console of the machine is for people")]
+//! It changes modules, disks and devices as it likes: it is made for a machine that is thrown away.
+#![expect(clippy::print_stderr, reason = "the console of the machine, for people")]
 
 mod cards;
 mod disks;
@@ -29,7 +29,7 @@ use serde_json::json;
 
 use findings::Findings;
 
-/// State that all tests share.
+/// What the tests share.
 struct Lab {
     timebase: Timebase<Host>,
 }
@@ -81,7 +81,7 @@ fn main() {
         Err(error) => return eprintln!("lab-guest: failed to open {path}: {error}"),
     };
     let mut tell = |line: serde_json::Value| {
-        // A sheet is too long for a line of the console.
+        // A sheet is too long for the console's line.
         if line["sheet"].is_null() {
             eprintln!("{line}");
         }
@@ -92,7 +92,7 @@ fn main() {
         Err(error) => return tell(json!({ "fatal": format!("failed to {error}") })),
     };
     let lab = Lab { timebase };
-    // The kernel passes the words of its command line that it does not know to the first program.
+    // The kernel hands what it does not know of its command line to the first program.
     let only = std::env::var("LAB_ONLY").unwrap_or_default();
     let tests = if std::env::consts::ARCH == "aarch64" { BOARD_TESTS } else { TESTS };
     let chosen: Vec<_> = tests.iter().filter(|(name, _)| name.starts_with(&only)).collect();
@@ -101,7 +101,7 @@ fn main() {
         tell(json!({ "begin": name }));
         let begun = Instant::now();
         let mut findings = Findings::default();
-        // A panic fails its own test only; the others still run.
+        // A panic is a failure of its test, and the others still run.
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(&lab, &mut findings)));
         let ended = ended.unwrap_or_else(|_| Err("it panicked; the console says where".to_owned()));
         if let Some(sheet) = findings.take_sheet() {

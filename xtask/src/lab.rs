@@ -1,9 +1,8 @@
-//! `cargo xtask lab`: tests the drivers with the kernel's real ones, in a virtual machine that is made, run and discarded.
+//! `cargo xtask lab`: the drivers against the kernel's real ones, in a virtual machine that is made, run and thrown away.
 //!
-//! There are two: a PC, and a board for arm64, which has GPIO lines. Each is QEMU in software emulation with a PREEMPT_RT kernel
-//! of the distribution; its programs are `lab-guest` and the command (see `lab/README.md`). The guest sends its results as lines
-//! of JSON; the bytes of the parallel port come back as a file. This file compares, prints and counts them. Times under software
-//! emulation say nothing about a real machine: they are printed, never judged.
+//! There are two: a PC, and a board for arm64, which has GPIO lines. Each is QEMU in software emulation with a PREEMPT_RT kernel of the distribution; its programs are `lab-guest` and the command (see
+//! `lab/README.md`). What the guest found comes back as lines of JSON, what it did to the parallel port as a file. This page compares, prints and
+//! counts. Times of a machine in software emulation say nothing about a real one: they are printed, never judged.
 
 mod image;
 pub(crate) mod kind;
@@ -28,9 +27,9 @@ use results::Results;
 
 /// The guest's programs, the tests first.
 const PROGRAMS: [&str; 2] = ["lab-guest", "hairspring"];
-/// Built like the tests, with examples and their dependencies, so that after the tests hardly anything has to be built.
+/// As the tests build them, examples and their dependencies included, so that after those there is next to nothing to do.
 const BUILD: [&str; 8] = ["build", "--profile", "test", "--workspace", "--exclude", "peers", "--bins", "--examples"];
-/// The board's programs: only the tests, linked without shared libraries.
+/// The board's: the tests alone, without any library of its own.
 const BUILD_FOR_BOARD: [&str; 6] = ["build", "-p", "lab", "--bins", "--target", aarch64::TARGET];
 const BOARD_ENVIRONMENT: [(&str, &str); 2] = [
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
@@ -45,7 +44,7 @@ pub(crate) struct Arguments {
     /// target directory
     #[arg(long)]
     setup: bool,
-    /// Boot twice with a clock that counts instructions, and compare the results
+    /// Boot twice with a clock that counts instructions, and compare what both found
     #[arg(long)]
     icount: bool,
     /// Boot the board for arm64, which has GPIO lines, instead of the PC
@@ -59,7 +58,7 @@ pub(crate) struct Arguments {
     only: String,
 }
 
-/// Runs the lab; `Ok(true)` when no test failed.
+/// Runs the lab; `Ok(true)` when nothing failed.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
     let kinds: &[Kind] = match (arguments.long, arguments.board) {
         (true, _) => &[Kind::Pc, Kind::Board],
@@ -84,7 +83,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     Ok(tally.succeeded())
 }
 
-/// The lab as a step of the test run: only the PC.
+/// The same as a step of the test run: the PC alone.
 pub(crate) fn check(context: &Context, _name: &str) -> Tally {
     tests(context.workspace, Kind::Pc, false, "", context.limit())
 }
@@ -119,7 +118,7 @@ fn tests(workspace: &Workspace, kind: Kind, icount: bool, only: &str, limit: Dur
     tally
 }
 
-/// Boots once, prints the results and counts them.
+/// Boots once, prints what was found and counts it.
 fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally, Option<Results>) {
     let booted = machine.boot(label, clock, limit);
     match Results::read(machine.kind(), &booted.results, &booted.captured) {
@@ -141,7 +140,7 @@ fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally
     }
 }
 
-/// Builds the guest's programs without debug information, because the machine has little memory.
+/// Builds the guest's programs, without what only a debugger needs: the machine has little memory.
 fn build(workspace: &Workspace, kind: Kind, limit: Duration) -> Result<Vec<PathBuf>, String> {
     let (mut command, built, programs, strip): (_, _, &[&str], _) = match kind {
         Kind::Pc => (workspace.cargo(&BUILD), workspace.target.join("debug"), &PROGRAMS, "strip"),
@@ -166,7 +165,7 @@ fn build(workspace: &Workspace, kind: Kind, limit: Duration) -> Result<Vec<PathB
     stripped.collect()
 }
 
-/// The shared libraries and the loader that programs need, by their paths on this computer.
+/// The shared libraries that programs need, and what loads them, by their paths here.
 fn libraries(workspace: &Workspace, programs: &[PathBuf]) -> Result<BTreeSet<PathBuf>, String> {
     let told = must(workspace, Command::new("ldd").args(programs))?;
     Ok(told.lines().filter_map(library).collect())

@@ -165,7 +165,7 @@ mod tests {
     fn a_violation_fails_its_check_and_names_the_place() {
         let repository = Repository::of(&[("crates/time/src/lib.rs", "fn f() {}\n"), ("ARCHITECTURE.md", "# A\n")]);
         let details = check_repository(&repository, "lint").details();
-        assert!(details.contains("lint: files open with what they are for: 1 violations"), "{details}");
+        assert!(details.contains("lint: files open with their purpose: 1 violations"), "{details}");
         assert!(details.contains("crates/time/src/lib.rs:1: "), "{details}");
     }
 

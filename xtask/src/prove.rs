@@ -1,12 +1,12 @@
 //! `cargo xtask prove`: the long proofs, in release mode, with a dated report that is committed under `proofs/`.
 //!
-//! A proof is a subcommand of the program `prover` (xtask/prover). Its last line of output is one JSON object, `{"passed": bool,
-//! "figures": {…}}`; all output goes to its log. A proof fails if that line is missing, if its exit status contradicts its
-//! verdict, if it has no figure, or if it exceeds its limit. The report begins with the conditions, without which figures mean
-//! nothing.
+//! A proof is a subcommand of the program `prover` (xtask/prover). The last line it prints is one JSON object,
+//! `{"passed": bool, "figures": {…}}`; everything it says goes to its log. A proof that does not end with that line,
+//! ends with another exit status than its verdict, has no figure, or runs over its limit has failed. The report
+//! names the conditions first: a figure without them is none.
 //!
-//! Proofs come in groups. A whole run consists of the general ones and the laws. The mutants take hours and run only when named;
-//! they keep their results, so that an interrupted run continues where it stopped.
+//! Proofs come in groups. The general ones and the laws are the whole run. The mutants take hours and run only when they are
+//! named; they keep their results, so a run that was ended goes on where it stopped.
 
 mod conditions;
 mod laws;
@@ -24,20 +24,20 @@ use crate::workspace::Workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run only the proofs and groups with these names; the report of one group is written to a file, others are printed
+    /// Run only the proofs and groups with these names; the report of one group is written, that of anything else is printed
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// Name the proofs and end
     #[arg(long)]
     list: bool,
-    /// Let `agreement` continue an interrupted run
+    /// Let `agreement` go on where a run of it was ended
     #[arg(long)]
     resume: bool,
 }
 
 struct Proof {
     name: &'static str,
-    /// The claim that it proves, as a sentence.
+    /// What has been shown when it passes, as a sentence.
     claim: &'static str,
     /// The prover's subcommand and its arguments.
     command: &'static [&'static str],
@@ -48,7 +48,7 @@ struct Proof {
 struct Group {
     name: &'static str,
     proofs: &'static [Proof],
-    /// Whether a run without `--only` includes them.
+    /// A run without `--only` has them.
     in_whole_run: bool,
 }
 
@@ -76,8 +76,7 @@ fn choose(only: &[String]) -> Result<Vec<&'static Proof>, String> {
     Ok(chosen)
 }
 
-/// The report's file under `proofs/`. A whole run has one, a whole group has one, and so has a proof that is not in the whole
-/// run; other selections have none.
+/// The report's file under `proofs/`: a whole run has one, a whole group, and a proof that no whole run has; nothing else has.
 fn report_file(date: &str, only: &[String]) -> Option<String> {
     let is_named = |group: &Group, name: &str| {
         group.name == name || !group.in_whole_run && group.proofs.iter().any(|proof| proof.name == name)
@@ -89,7 +88,7 @@ fn report_file(date: &str, only: &[String]) -> Option<String> {
     }
 }
 
-/// Proofs that change the machine's settings temporarily.
+/// What changes the machine for a moment.
 const SETTINGS: &[Proof] = &[
     Proof {
         name: "undo",
@@ -106,7 +105,7 @@ const SETTINGS: &[Proof] = &[
     },
 ];
 
-/// Proofs that take hours on an otherwise idle machine, so they run only when named.
+/// Hours on a machine that does nothing else, so only when they are named.
 const COMPARISONS: &[Proof] = &[
     Proof {
         name: "variance",
@@ -133,7 +132,7 @@ const COMPARISONS: &[Proof] = &[
     },
 ];
 
-/// The proof that keeps its measurements and can continue.
+/// The proof that keeps what it has measured, and goes on with it.
 const RESUMABLE: &str = "agreement";
 
 const PROOFS: &[Proof] = &[
@@ -287,7 +286,7 @@ const PROOFS: &[Proof] = &[
 enum Verdict {
     Passed,
     Failed,
-    /// The proof could not run here, so it shows nothing, and the whole run has not passed.
+    /// It could not be tried here, so it shows nothing. The whole has not passed either.
     NotRun,
 }
 
@@ -301,7 +300,7 @@ impl Verdict {
     }
 }
 
-/// Result of a proof.
+/// What a proof came to.
 struct Outcome {
     verdict: Verdict,
     /// Why not, or empty.
@@ -359,7 +358,7 @@ fn attempt(workspace: &Workspace, proof: &Proof, resume: bool) -> Outcome {
     judge(&child::run(proof.name, &mut command, Duration::from_secs(proof.limit_s), &log))
 }
 
-/// Reads a proof's verdict from its last line; any other line is a failure.
+/// Reads a proof's verdict off its last line; anything unexpected is a failure.
 fn judge(ended: &Ended) -> Outcome {
     let last = ended.output.trim_end().lines().last().unwrap_or("");
     let result: Value = serde_json::from_str(last).unwrap_or(Value::Null);
@@ -371,7 +370,7 @@ fn judge(ended: &Ended) -> Outcome {
     let why = match (said, &ended.how) {
         (Some(true), Ending::Exit(0)) if figures.is_empty() => "it passed without a figure".to_owned(),
         (Some(true), Ending::Exit(0)) => String::new(),
-        (Some(false), Ending::Exit(_)) => "the proof says that its claim does not hold".to_owned(),
+        (Some(false), Ending::Exit(_)) => "the proof says it did not hold".to_owned(),
         (Some(true), how) => format!("it says it passed, yet {how}"),
         (_, how) => format!("no verdict on its last line, {how}: {last}"),
     };

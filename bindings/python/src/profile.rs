@@ -24,11 +24,11 @@ self_cell::self_cell!(
 
 struct Spans {
     profile: Owned,
-    /// Open spans: each thread ends its own, the latest first.
+    /// Those that have begun: each thread ends its own, the latest first.
     open: Vec<(ThreadId, Start)>,
 }
 
-/// The spans of one piece of code, each a `with` block. Threads may share a profile; blocks may be nested.
+/// The spans of one piece of code, each a `with` block. Threads share it, blocks may be nested.
 #[pyclass(frozen, subclass, module = "hairspring")]
 pub(crate) struct Profile(Mutex<Spans>);
 
@@ -45,7 +45,7 @@ impl Profile {
         Err(not_pickled("a Profile", "pass on the figures of its summary()"))
     }
 
-    /// An empty profile. With `ordered`, each stamp waits until the CPU has finished all earlier instructions.
+    /// A profile without spans. With `ordered`, each stamp waits for all earlier instructions of the CPU.
     #[new]
     #[pyo3(signature = (timebase = None, *, ordered = true))]
     fn new(py: Python<'_>, timebase: Option<Timebase>, ordered: bool) -> PyResult<Self> {
@@ -58,7 +58,7 @@ impl Profile {
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         let thread = thread::current().id();
         let mut spans = slf.spans();
-        // Last, so that the span contains only the return from this function.
+        // Last, so that nothing of this is in the span but the way back.
         let start = spans.profile.borrow_dependent().start();
         spans.open.push((thread, start));
         drop(spans);
@@ -69,7 +69,7 @@ impl Profile {
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let mut spans = self.spans();
         let Spans { profile, open } = &mut *spans;
-        // Reads the end stamp here, after looking up the beginning.
+        // The stamp of the end is read here; which beginning belongs to it is looked for before.
         let thread = thread::current().id();
         let Some(place) = open.iter().rposition(|(owner, _)| *owner == thread) else {
             return Err(PyRuntimeError::new_err(
@@ -102,7 +102,7 @@ pub(crate) struct Summary(hairspring_time::Summary);
 
 #[pymethods]
 impl Summary {
-    /// The number of spans, with the first.
+    /// Spans in all, the first included.
     #[getter]
     fn count(&self) -> u64 {
         self.0.count
@@ -114,31 +114,31 @@ impl Summary {
         self.0.first.map(Nanos::count)
     }
 
-    /// The shortest of the others.
+    /// The shortest of the rest.
     #[getter]
     fn min_ns(&self) -> Option<i64> {
         self.0.min.map(Nanos::count)
     }
 
-    /// The median of the others.
+    /// The median of the rest.
     #[getter]
     fn median_ns(&self) -> Option<i64> {
         self.0.median.map(Nanos::count)
     }
 
-    /// The longest of the others.
+    /// The longest of the rest.
     #[getter]
     fn max_ns(&self) -> Option<i64> {
         self.0.max.map(Nanos::count)
     }
 
-    /// The mean of the others.
+    /// The mean of the rest.
     #[getter]
     fn mean_ns(&self) -> Option<i64> {
         self.0.mean.map(Nanos::count)
     }
 
-    /// The time between two consecutive stamps, without the cost of Python.
+    /// What a pair of stamps with nothing between shows, without Python's own cost.
     #[getter]
     fn stamp_cost_ns(&self) -> i64 {
         self.0.stamp_cost.count()

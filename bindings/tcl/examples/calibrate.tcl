@@ -1,4 +1,4 @@
-# Calibrates the counter, and says how far it can be trusted.
+# Calibrates the counter, and prints how far to trust it.
 package require hairspring
 
 set timebase [hairspring calibrate -bound_ppm 1] ;# some 100 ms

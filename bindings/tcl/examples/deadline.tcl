@@ -1,4 +1,4 @@
-# Works, then waits out what is left until a deadline 5 ms after the beginning.
+# Works, then waits for the rest until a deadline 5 ms after the start.
 package require hairspring
 
 proc work {} {

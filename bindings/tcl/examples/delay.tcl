@@ -1,4 +1,4 @@
-# Waits at least 50 us by polling, and says how late it was and what disturbed it.
+# Waits at least 50 us by polling, and prints how late it was and what disturbed it.
 package require hairspring
 
 set timebase [hairspring calibrate]

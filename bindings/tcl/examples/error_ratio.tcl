@@ -1,4 +1,4 @@
-# By how many percent a delay is longer than asked for, from 1 us to 10 ms.
+# Relative error of delays from 1 us to 10 ms, in percent.
 package require hairspring
 
 set timebase [hairspring calibrate]

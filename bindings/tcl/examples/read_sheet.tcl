@@ -1,4 +1,4 @@
-# What is in a timing data sheet: read_sheet.tcl ?FILE?
+# Summarizes a timing data sheet: read_sheet.tcl ?FILE?
 package require hairspring
 
 set path [expr {$argc > 0 ? [lindex $argv 0] : "sheets/historic/fermilab-2007.json"}]

@@ -1,4 +1,4 @@
-# Asks for a real-time policy and locked memory, and says what was granted.
+# Asks for a real-time policy and locked memory, and prints what the system granted.
 package require hairspring
 
 set settings [hairspring real_time -policy fifo -priority 50 -lock_memory yes]

@@ -1,14 +1,14 @@
-# Opens a shutter for 100 ms, reads a light meter in the middle, and waits out the exact rest.
+# Opens a shutter for 100 ms, reads a light meter in the middle, and waits exactly for the rest.
 #
-# The meter takes 20 ms. All that is printed but the first has elapsed; whatever happens, the shutter does not stay open.
+# The meter takes 20 ms. All printed times except the first are elapsed times. The shutter closes even after an error.
 package require hairspring
 
-# Stands for the shutter: a line of a parallel port, a socket.
+# The shutter: in reality a line of a parallel port, or a socket.
 proc shutter {open} {
     set ::line $open
 }
 
-# Stands for the instrument that reads the light, which answers after a time nobody knows beforehand.
+# The instrument that reads the light, which answers after an unknown time.
 proc read_light {} {
     after 20
 }

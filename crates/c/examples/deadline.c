@@ -1,4 +1,4 @@
-// Works, then waits out what is left until a deadline 5 ms after the beginning.
+// Works, then waits for the rest until a deadline 5 ms after the start.
 #include "try.h"
 
 int main(void)

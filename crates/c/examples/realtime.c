@@ -1,4 +1,4 @@
-// Asks for a real-time policy and locked memory, and says what was granted.
+// Asks for a real-time policy and locked memory, and prints what the system granted.
 #include "try.h"
 
 int main(void)

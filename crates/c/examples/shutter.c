@@ -1,4 +1,4 @@
-// Opens a shutter for 100 ms, reads a light meter in the middle, and waits out the exact rest.
+// Opens a shutter for 100 ms, reads a light meter in the middle, and waits exactly for the rest.
 //
 // The meter takes 20 ms. All that is printed but the first has elapsed; whatever happens, the shutter does not stay open.
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-//! What the arguments of several commands have in common: how values are written, and the formats of reports.
+//! Arguments that several commands share: the syntax of values, and the formats of reports.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub(crate) enum Plain {
     Json,
 }
 
-/// Reads a value by its own rules.
+/// Parses a value by the rules of its type.
 pub(crate) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
@@ -29,7 +29,7 @@ where
     }
 }
 
-/// Reads a duration as people write it; not negative.
+/// Reads a duration with a unit; not negative.
 pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
     match parsed::<Nanos>(text)? {
         span if span.is_negative() => Err(format!("{span} is negative: write a duration like 250us, 1.5ms or 2s")),

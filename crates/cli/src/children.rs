@@ -1,4 +1,4 @@
-//! The hidden commands `chain` and `caller`: `hairspring sheet` starts them as processes and measures them.
+//! The hidden commands `chain` and `caller`, which `hairspring sheet` starts as processes to measure them.
 
 use std::ffi::OsString;
 use std::io::Read;

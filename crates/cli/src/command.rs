@@ -1,4 +1,4 @@
-//! The command line: one declaration, from which help, manual pages and completions come.
+//! The command line: one declaration, which generates help, manual pages and completions.
 
 use clap::builder::StyledStr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -8,12 +8,12 @@ use crate::host::{self, SystemCommand};
 use crate::page::{self, Declaration, NAME};
 use crate::{measure, reference};
 
-/// Width of the names in the help, with the space behind them.
+/// Width of the names in the help, with the space after them.
 const WIDTH: usize = 15;
 
 /// Measure timing, record without silent loss, drive devices on time
 ///
-/// Every result states its conditions. What could not be measured, and what was lost, is reported with the reason.
+/// Every result states its conditions. Figures that could not be measured, and data that were lost, are reported with the reason.
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Line {
@@ -32,7 +32,7 @@ enum Command {
 }
 
 impl Line {
-    /// Reads the arguments of this process; ends it if they ask for help, or make no sense.
+    /// Reads the arguments of this process; ends the process if they ask for help or are invalid.
     pub(crate) fn of_this_process() -> Self {
         Self::from_arg_matches(&declared().command.get_matches()).unwrap_or_else(|error| error.exit())
     }

@@ -1,8 +1,8 @@
-//! The exit codes: one table, from which the documentation and the manual pages are made.
+//! The exit codes: one table, which generates the documentation and the manual pages.
 
 use std::fmt::Display;
 
-/// How the command ends.
+/// The end of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Success,
@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     CannotRun,
     NotFound,
     Interrupted,
-    /// As the program ended that `run` has run.
+    /// With the exit code of the program that `run` started.
     Program(u8),
 }
 
@@ -29,9 +29,9 @@ pub(crate) enum Exit {
 struct Row {
     exit: Exit,
     code: u8,
-    /// What it means for every command that can end so.
+    /// Its general meaning.
     meaning: &'static str,
-    /// What it means for single commands.
+    /// Its meaning for single commands.
     of: &'static [(&'static str, &'static str)],
 }
 
@@ -45,11 +45,11 @@ const TABLE: [Row; 16] = [
             ("sheet", "at least one requested figure was measured"),
             ("can", "every answer is yes"),
             ("soak", "every answer is yes, or nothing was asked"),
-            ("plan", "yes: the set-up carries it, with a margin"),
+            ("plan", "yes: the set-up carries the recording, with a margin"),
             ("record", "the recording is complete, or was stopped without loss"),
             ("play", "every frame was played, or playing was stopped"),
-            ("verify", "every byte is what was written, and nothing is missing"),
-            ("recover", "the recording is in order, and nothing is missing"),
+            ("verify", "every byte is as written, and none is missing"),
+            ("recover", "the recording is in order, and no frame is missing"),
             ("join", "the joined recording is complete"),
         ],
     },
@@ -77,14 +77,14 @@ const TABLE: [Row; 16] = [
     Row {
         exit: Exit::Loss,
         code: 4,
-        meaning: "something was lost",
+        meaning: "data were lost",
         of: &[
             ("record", "the recording is incomplete; its gaps are declared, and everything else is good"),
             ("play", "frames came too late for the output, or are in damaged blocks"),
-            ("verify", "the recording has declared gaps; everything else is what was written"),
+            ("verify", "the recording has declared gaps; all other data are as written"),
             ("recover", "the recording is in order, with declared gaps"),
             ("join", "the joined recording has declared gaps"),
-            ("maxrate", "something was lost at every rate"),
+            ("maxrate", "data were lost at every rate"),
         ],
     },
     Row {
@@ -120,11 +120,11 @@ const TABLE: [Row; 16] = [
     Row {
         exit: Exit::Cannot,
         code: 10,
-        meaning: "no: this computer does not do what was asked",
+        meaning: "no: this computer does not meet the request",
         of: &[
             ("can", "at least one answer is no"),
             ("soak", "at least one answer is no"),
-            ("plan", "something on the way cannot carry it"),
+            ("plan", "a disk, bus or link cannot carry it"),
         ],
     },
     Row {
@@ -135,13 +135,13 @@ const TABLE: [Row; 16] = [
             ("can", "at least one requirement is not shown, and none is answered with no"),
             ("soak", "at least one requirement is not shown, and none is answered with no"),
             ("plan", "no margin is left, or a figure is missing"),
-            ("doctor", "the computer differs from itself, so nothing is concluded"),
+            ("doctor", "the unchanged computer differs from itself, so there is no conclusion"),
         ],
     },
     Row {
         exit: Exit::NotSet,
         code: 125,
-        meaning: "what was asked for was refused, and the program was not started",
+        meaning: "the request was refused, and the program was not started",
         of: &[
             ("run", "any other code is that of the program; 128 + n if signal n ended it"),
             ("watch", "the kernel's records cannot be read; any other code is that of the program"),
@@ -154,10 +154,10 @@ const TABLE: [Row; 16] = [
         code: 130,
         meaning: "interrupted by Ctrl-C, SIGTERM, SIGQUIT or SIGHUP",
         of: &[
-            ("sheet", "what had been measured was printed"),
+            ("sheet", "the figures measured so far were printed"),
             ("can", "the answers that were found are shown"),
-            ("soak", "what was watched until then is shown, and is in the sheet"),
-            ("doctor", "what the complete blocks say is shown"),
+            ("soak", "the result until then is shown, and is in the sheet"),
+            ("doctor", "the result of the complete blocks is shown"),
             ("delay", "the delays that were made are shown"),
             ("record", "at the second signal; the first one ends the recording in order"),
             ("play", "at the second signal; the first one ends playing in order"),
@@ -187,7 +187,7 @@ impl Exit {
     }
 }
 
-/// Why the command failed and how it ends.
+/// The reason of a failure, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -195,12 +195,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A request that cannot be served as it was written.
+    /// An invalid request.
     pub(crate) fn bad_request(text: impl Into<String>) -> Self {
         Self { exit: Exit::BadRequest, text: text.into() }
     }
 
-    /// What a library failed to do, in its words.
+    /// A library's error.
     pub(crate) fn failed_to(error: impl Display) -> Self {
         Self::failed(format!("failed to {error}"))
     }
@@ -211,7 +211,7 @@ impl Failure {
     }
 }
 
-/// The codes that a command can end with, and what each means for it.
+/// The codes of a command, with their meanings.
 pub(crate) fn codes_of(command: &str) -> Vec<(u8, String)> {
     let meaning = |row: &Row| {
         let own = row.of.iter().find(|(name, _)| *name == command).map(|(_, own)| *own);

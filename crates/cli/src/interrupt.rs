@@ -1,5 +1,5 @@
-//! Signals that ask the command to end, as a flag. A second Ctrl-C or SIGTERM ends it at once. A second SIGHUP does not, because a
-//! terminal that closes may send it twice.
+//! Signals that ask the command to end, as a flag. A second Ctrl-C or SIGTERM ends it at once. A second SIGHUP does not, because
+//! a closing terminal may send it twice.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,8 +10,8 @@ use signal_hook::flag;
 use crate::exit::{Exit, Failure};
 use crate::host::asking_to_end;
 
-/// Lets every such signal set this flag and do nothing else, for work that must not end in the middle, such as an open shutter. The
-/// caller looks at the flag at least ten times a second.
+/// Makes every such signal only set this flag, for work that must not end in the middle, such as an open shutter. The caller
+/// checks the flag at least ten times a second.
 pub(crate) fn flag_only(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
     for signal in asking_to_end() {
         flag::register(signal, Arc::clone(interrupted))

@@ -4,7 +4,7 @@ use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
 use hairspring_time::Nanos;
 
-/// Width of the labels, with the space behind them.
+/// Width of the labels, with the space after them.
 const LABELS: usize = 14;
 /// Indentation of the labels.
 const INDENT: &str = "  ";
@@ -44,7 +44,7 @@ impl Listing {
         }
     }
 
-    /// Adds facts under one label, each on lines of its own.
+    /// Adds facts under one label, each on its own lines.
     pub(crate) fn facts<T: AsRef<str>>(&mut self, label: &str, texts: impl IntoIterator<Item = T>) {
         for (number, text) in texts.into_iter().enumerate() {
             self.fact(if number == 0 { label } else { "" }, text.as_ref());

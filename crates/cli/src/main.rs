@@ -1,4 +1,4 @@
-//! `hairspring`: translates arguments, prints, exits. Nothing else does.
+//! `hairspring`: the only program that translates arguments, prints and exits; the libraries do not.
 
 mod arguments;
 #[cfg(target_os = "linux")]

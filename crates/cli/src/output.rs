@@ -14,7 +14,7 @@ pub(crate) const WIDTH_USUAL: usize = 100;
 const WIDTH_LEAST: usize = 60;
 const WIDTH_MOST: usize = 160;
 
-/// Prints a result. It is no error if the reader of a pipe closes it early.
+/// Prints a result. A pipe that its reader closes early is not an error.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -26,7 +26,7 @@ pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
 
 /// Prints an error message.
 pub(crate) fn complain(text: &str) {
-    // There is nowhere to report that this failed.
+    // A failure here cannot be reported anywhere.
     let _ = writeln!(std::io::stderr().lock(), "hairspring: {text}");
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn style(verbose: bool) -> TextStyle {
     }
 }
 
-/// The target of `--out`. A file appears under its name only when it is complete. Until then there is no temporary file beside it,
-/// so a program that is killed while it measures leaves nothing behind.
+/// The target of `--out`. A file appears under its name only when it is complete. No temporary file exists before the write, so a
+/// program that is killed while it measures leaves no file behind.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     /// The name as the user wrote it.
@@ -83,7 +83,7 @@ impl OutputFile {
         Ok(Self { named: named.to_owned(), target })
     }
 
-    /// Writes the text. A file gets its name only when everything is on the disk.
+    /// Writes the text. A file gets its name only when all of it is on the disk.
     pub(crate) fn finish(self, text: &str) -> Result<(), Failure> {
         let named = self.named.display().to_string();
         match self.target {
@@ -93,7 +93,7 @@ impl OutputFile {
                     new.replace()
                 });
                 replaced.map_err(|error| {
-                    Failure::failed(format!("failed to write {named}: {}; nothing was left behind", plain(&error)))
+                    Failure::failed(format!("failed to write {named}: {}; no file was left behind", plain(&error)))
                 })
             }
             Target::Special(mut special) => special

@@ -1,9 +1,9 @@
-//! [`Page`]: what help and manual say of a command beside its arguments. Each command's file has its own.
+//! [`Page`]: the texts of a command in help and manual beside its arguments. Each command's file has its own.
 
-/// What the command is called by.
+/// The name of the program.
 pub(crate) const NAME: &str = "hairspring";
 
-/// The command line as it is declared, for what is generated from it.
+/// The declared command line, for generated texts.
 pub(crate) struct Declaration {
     pub(crate) command: clap::Command,
     /// In the order of the help.
@@ -11,7 +11,7 @@ pub(crate) struct Declaration {
 }
 
 impl Declaration {
-    /// Every command that is shown.
+    /// Every visible command.
     pub(crate) fn pages(&self) -> impl Iterator<Item = &'static Page> {
         self.groups.iter().flat_map(|group| group.pages)
     }
@@ -31,40 +31,40 @@ pub(crate) struct Page {
     /// The command's name.
     pub(crate) name: &'static str,
     pub(crate) examples: &'static [Example],
-    /// Files that it reads or writes, and what each is.
+    /// Files that it reads or writes, with descriptions.
     pub(crate) files: &'static [(&'static str, &'static str)],
-    /// Variables of the environment that only this command reads.
+    /// Environment variables that only this command reads.
     pub(crate) environment: &'static [(&'static str, &'static str)],
 }
 
 impl Page {
-    /// A page with these examples alone.
+    /// A page with only these examples.
     pub(crate) const fn new(name: &'static str, examples: &'static [Example]) -> Self {
         Self { name, examples, files: &[], environment: &[] }
     }
 }
 
-/// A command line, and what it does.
+/// An example: a command line, and what it does.
 #[derive(Debug)]
 pub(crate) struct Example {
     /// A sentence without its full stop.
     pub(crate) does: &'static str,
-    /// As it is typed in a shell.
+    /// The command as typed in a shell.
     pub(crate) line: &'static str,
 }
 
-/// Variables that every command reads.
+/// Environment variables that every command reads.
 pub(crate) const ENVIRONMENT: [(&str, &str); 3] = [
     ("NO_COLOR", "if set and not empty, text has no colours"),
     ("TERM", "if \"dumb\", text has no colours"),
     ("COLUMNS", "the width of help texts, if the terminal does not say"),
 ];
 
-/// Most columns of a line: a manual page indents it by 11, and a backslash may follow. A longer example is broken before an option, a
-/// pipe or a redirection.
+/// The greatest width of a line: a manual page indents it by 11, and a backslash may follow. A longer example is broken before an
+/// option, a pipe or a redirection.
 const COLUMNS: usize = 67;
 
-/// The examples as they stand below the help of a command.
+/// The examples below the help of a command.
 pub(crate) fn examples(page: &Page) -> String {
     let examples = page.examples.iter().map(|example| {
         let lines = broken(example.line).iter().map(|line| format!("    {line}\n")).collect::<String>();
@@ -73,7 +73,7 @@ pub(crate) fn examples(page: &Page) -> String {
     format!("Examples:\n{}", examples.collect::<Vec<_>>().join("\n")).trim_end().to_owned()
 }
 
-/// A command line in lines that are short enough to be read, and that a shell still understands.
+/// Breaks a command line into short lines that a shell still understands.
 pub(crate) fn broken(line: &str) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let parts = words.chunk_by(|_, next| !next.starts_with("--") && !["|", ">"].contains(next));
@@ -94,7 +94,7 @@ pub(crate) fn broken(line: &str) -> Vec<String> {
     lines
 }
 
-/// The words of a command line, as a shell makes them, up to a pipe or a redirection.
+/// Splits a command line into words like a shell, up to a pipe or a redirection.
 #[cfg(test)]
 pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];

@@ -8,7 +8,7 @@ use hairspring_time::{Policy, RealTime, RealTimeGuard};
 use crate::arguments::number;
 use crate::exit::Failure;
 
-/// Where a command runs, and how urgently.
+/// The CPU and the priority of a command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Placement {
     /// Run under SCHED_FIFO with this priority, 1 to 99

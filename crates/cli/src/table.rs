@@ -45,7 +45,7 @@ pub(crate) fn table(headings: &[(&str, Side)], rows: &[Vec<String>], width: usiz
     text
 }
 
-/// A paragraph behind a mark, its further lines indented below the first word.
+/// A paragraph after a mark, its further lines indented below the first word.
 pub(crate) fn item(mark: &str, paragraph: &str, width: usize) -> String {
     let indent = length(mark) + 3;
     let lines = wrapped(paragraph, width.saturating_sub(indent).max(20));
@@ -59,7 +59,7 @@ pub(crate) fn item(mark: &str, paragraph: &str, width: usize) -> String {
     text
 }
 
-/// A paragraph in lines of at most this width; a longer word has a line for itself.
+/// Breaks a paragraph into lines of at most this width; a longer word gets its own line.
 pub(crate) fn wrapped(paragraph: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in paragraph.split_whitespace() {

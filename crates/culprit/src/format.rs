@@ -1,7 +1,6 @@
-//! How tracepoints lie in memory, by their `format` files; and what their bytes mean.
+//! The layout of tracepoints in memory, from their `format` files, and the decoding of their bytes.
 //!
-//! Offsets differ from kernel to kernel, so none is written down here. Fields are found by their names. A record that is too short for a
-//! field is no record.
+//! Offsets differ from kernel to kernel, so fields are found by their names. A record that is too short for a field is ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use hairspring_machine::Nanos;
 use crate::host::TracerSettings;
 use crate::record::{Context, KernelEvent, KernelTask, LeftAs, Softirq, Vector};
 
-/// What a tracepoint says.
+/// The meaning of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Switch,
@@ -26,22 +25,22 @@ pub(crate) enum Meaning {
     Frequency,
 }
 
-/// Into something, or out of it.
+/// An entry, or an exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     In,
     Out,
 }
 
-/// A tracepoint: where it lies under `events`, and what it says.
+/// A tracepoint: its path under `events`, and its meaning.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracepoint {
     pub(crate) path: String,
     pub(crate) meaning: Meaning,
 }
 
-/// The tracepoints that are read, those that lead into something before those that lead out. The change of tasks comes last: a history
-/// knows from the first change on, and all others are on by then.
+/// The tracepoints that are read, entries before exits. The task switch comes last: a history is known from the first switch on,
+/// and by then all others are on.
 pub(crate) fn tracepoints(settings: &TracerSettings) -> Vec<Tracepoint> {
     let mut all = Vec::new();
     let mut add = |path: &str, meaning| all.push(Tracepoint { path: path.to_owned(), meaning });
@@ -69,10 +68,10 @@ pub(crate) fn tracepoints(settings: &TracerSettings) -> Vec<Tracepoint> {
     all
 }
 
-/// Without it there are no tasks.
+/// The task switch, without which there are no tasks.
 pub(crate) const SWITCH: &str = "sched/sched_switch";
 
-/// Where the fields of a tracepoint lie.
+/// The layout of a tracepoint's fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Format {
     /// The number by which records name the tracepoint.
@@ -144,12 +143,12 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// From now on knows the records of this tracepoint, too.
+    /// Adds a tracepoint, whose records are read from now on.
     pub(crate) fn learn(&mut self, format: Format, meaning: Meaning) {
         self.known.insert(format.id, (format, meaning));
     }
 
-    /// What a record says, by its raw bytes; none if it is not one that is known. `name_of` names a function by its address.
+    /// Decodes the raw bytes of a record; none if its tracepoint is unknown. `name_of` names a function by its address.
     pub(crate) fn decode(
         &mut self,
         raw: &[u8],
@@ -205,7 +204,7 @@ impl Decoder {
     }
 }
 
-/// A task that is runnable has no bit of a wait; the bit above those of all states says that it was preempted.
+/// A runnable task has no bit of a waiting state; the bit above those of all states means that it was preempted.
 fn left_as(state: i64) -> LeftAs {
     const WAITS: i64 = 0xff;
     if state & WAITS == 0 { LeftAs::Runnable } else { LeftAs::Blocked }

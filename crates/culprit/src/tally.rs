@@ -7,11 +7,11 @@ use hairspring_machine::Nanos;
 use crate::blame::Blame;
 use crate::culprit::{Culprit, CulpritKind};
 
-/// As many culprits as a tally tells apart. A machine where tasks come and go for hours has no end of names; later ones count under their kind
-/// only.
+/// The most culprits in a tally. On a machine where tasks come and go for hours names are unlimited; later ones count under their
+/// kind only.
 const NAMES_MOST: usize = 10_000;
 
-/// What culprits took from a thread.
+/// The time that culprits took from a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     by_culprit: BTreeMap<Culprit, Toll>,
@@ -19,14 +19,14 @@ pub struct Tally {
     whole: Toll,
 }
 
-/// What one culprit took.
+/// The time of one culprit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Toll {
-    /// The gaps of which it took the most.
+    /// The number of gaps of which it took the greatest share.
     pub gaps: u64,
-    /// The time it took in all, also of gaps of which others took more.
+    /// The total time that it took, also of gaps of which others took more.
     pub total: Nanos,
-    /// The longest it took of one gap.
+    /// The longest time that it took of one gap.
     pub longest: Nanos,
 }
 
@@ -61,23 +61,23 @@ impl Tally {
         }
     }
 
-    /// What all of them took.
+    /// The time of all culprits.
     pub fn whole(&self) -> Toll {
         self.whole
     }
 
-    /// What culprits of one kind took. A gap counts for the kind that took the most of it.
+    /// The time of all culprits of one kind. A gap counts for the kind that took the most of it.
     pub fn of_kind(&self, kind: CulpritKind) -> Toll {
         self.by_kind.get(&kind).copied().unwrap_or_default()
     }
 
-    /// The part of the time that culprits of one kind took, of 1; none if nothing was lost.
+    /// The share of one kind in the lost time, from 0 to 1; none if no time was lost.
     pub fn share_of_kind(&self, kind: CulpritKind) -> Option<f64> {
         let whole = self.whole.total.count();
         (whole > 0).then(|| self.of_kind(kind).total.count() as f64 / whole as f64)
     }
 
-    /// Every culprit with what it took, the greatest total first.
+    /// Every culprit with its time, the greatest total first.
     pub fn culprits(&self) -> Vec<(&Culprit, Toll)> {
         let mut all: Vec<_> = self.by_culprit.iter().map(|(culprit, toll)| (culprit, *toll)).collect();
         all.sort_by_key(|(_, toll)| std::cmp::Reverse(toll.total));

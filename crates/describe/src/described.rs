@@ -1,4 +1,4 @@
-//! [`Described`]: a description that was taken apart; and [`Catalogue`]: the kinds that a noun has.
+//! [`Described`]: a parsed description; and [`Catalogue`]: the kinds of a noun.
 
 use std::ops::Range;
 
@@ -9,34 +9,34 @@ use crate::error::DescriptionError;
 use crate::grammar::{self, PartAt};
 use crate::snippet::Snippet;
 
-/// What stands behind the kind.
+/// The form of the text after the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceForm {
-    /// Parts alone.
+    /// Only parts.
     Absent,
     /// A place that ends at the first comma, and then parts.
     UpToComma,
-    /// A place that is all the rest of the text; it may have commas.
+    /// A place that is the rest of the text and may contain commas.
     Rest,
 }
 
-/// How a kind is written.
+/// The syntax of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Syntax {
-    /// What stands before the first colon.
+    /// The text before the first colon.
     pub kind: &'static str,
-    /// What stands behind it.
+    /// The form of the text after it.
     pub place: PlaceForm,
-    /// An example, for errors. A kind without an example is not offered: its noun refuses it, with a reason.
+    /// An example, for errors. A kind without an example is not offered: its noun refuses the kind and says why.
     pub example: &'static str,
 }
 
 /// The kinds of a noun.
 #[derive(Clone, Copy, Debug)]
 pub struct Catalogue {
-    /// What all of them are, for errors: a driver, a card.
+    /// The noun, for errors: a driver, a card.
     pub noun: &'static str,
-    /// The kinds; the first one is the example where the kind is not known.
+    /// The kinds; errors about an unknown kind show the example of the first.
     pub syntaxes: &'static [Syntax],
 }
 
@@ -46,7 +46,7 @@ impl Catalogue {
         self.find(kind_of(text).text()).is_some()
     }
 
-    /// Takes a description apart.
+    /// Parses a description.
     ///
     /// # Errors
     /// The kind is not in the catalogue.
@@ -82,13 +82,13 @@ impl Catalogue {
     }
 }
 
-/// The kind of a description, whatever catalogue it is of.
+/// The kind of a description of any catalogue.
 fn kind_of(text: &str) -> Snippet<'_> {
     let (at, _) = grammar::kind(&mut LocatingSlice::new(text)).unwrap_or((0..text.len(), false));
     Snippet::new(text, at.clone(), at)
 }
 
-/// A description that was taken apart.
+/// A parsed description.
 #[derive(Debug)]
 pub struct Described<'t> {
     text: &'t str,
@@ -110,12 +110,12 @@ impl<'t> Described<'t> {
         self.syntax.example
     }
 
-    /// An error about something that is missing: points behind the end.
+    /// An error about a missing part, which points after the end.
     pub fn missing(&self, why: impl Into<String>) -> DescriptionError {
         self.whole.end().wrong(why)
     }
 
-    /// All of it, for errors about parts that do not fit together.
+    /// The whole description, for errors about parts that do not fit together.
     pub fn whole(&self) -> Snippet<'t> {
         self.whole
     }
@@ -125,8 +125,8 @@ impl<'t> Described<'t> {
     /// # Errors
     /// There is none.
     pub fn place(&self) -> Result<Snippet<'t>, DescriptionError> {
-        let behind = if self.has_colon { "behind the colon" } else { "behind it, after a colon" };
-        let missing = |piece: Snippet<'_>| piece.wrong(format!("write where it is {behind}, as in {}", self.example()));
+        let behind = if self.has_colon { "the place after the colon" } else { "a colon and the place" };
+        let missing = |piece: Snippet<'_>| piece.wrong(format!("write {behind}, as in {}", self.example()));
         match self.place {
             Some(place) if !place.is_empty() => Ok(place.within(place)),
             Some(place) => Err(missing(place)),
@@ -134,7 +134,7 @@ impl<'t> Described<'t> {
         }
     }
 
-    /// Its parts, in order, without empty ones.
+    /// Its non-empty parts, in order.
     pub fn parts(&self) -> impl Iterator<Item = Part<'t>> {
         self.parts.iter().filter_map(move |PartAt { all, key, value }| {
             let all = Snippet::new(self.text, all.clone(), all.clone());
@@ -165,27 +165,27 @@ pub struct Part<'t> {
 }
 
 impl<'t> Part<'t> {
-    /// What stands before the equals sign; `None` for a word.
+    /// The text before the equals sign; `None` for a word.
     pub fn key(&self) -> Option<&'t str> {
         self.key.map(Snippet::text)
     }
 
-    /// What stands behind the equals sign, or the word.
+    /// The text after the equals sign, or the word.
     pub fn value(&self) -> Snippet<'t> {
         self.value
     }
 
-    /// All of it.
+    /// The whole part.
     pub fn text(&self) -> &'t str {
         self.all.text()
     }
 
-    /// An error about all of it.
+    /// An error about the whole part.
     pub fn wrong(&self, why: impl Into<String>) -> DescriptionError {
         self.all.wrong(why)
     }
 
-    /// An error about its key, or its word: there is no such part.
+    /// An error that says that its key or word is unknown.
     pub fn unknown(&self, why: impl Into<String>) -> DescriptionError {
         self.key.unwrap_or(self.value).wrong(why)
     }

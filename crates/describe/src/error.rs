@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// A part that is longer is shown with an ellipsis.
+/// The greatest length of a part; a longer one is shown with an ellipsis.
 const NAMED_MOST: usize = 60;
-/// So many characters of a long text are shown on each side of the place.
+/// How many characters of a long text are shown on each side of the place.
 const AROUND_MOST: usize = 50;
 
-/// Why a text describes nothing.
+/// Why a text is not a valid description.
 ///
 /// Its text has three lines: what is wrong and what to write, the description, and a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,19 +22,19 @@ pub struct DescriptionError {
 }
 
 impl DescriptionError {
-    /// About `named`, pointing at `place`; both are bytes of `text`, between characters.
+    /// An error about `named`, pointing at `place`; both are byte ranges of `text` at character boundaries.
     pub(crate) fn new(text: &str, named: Range<usize>, place: Range<usize>, why: String) -> Self {
         Self { text: text.to_owned(), named, place, why }
     }
 
-    /// The same error with one more thing to write.
+    /// Adds one more alternative to write.
     #[must_use]
     pub fn also(mut self, what: &str) -> Self {
         self.why = format!("{}, {what}", self.why);
         self
     }
 
-    /// The part of the description that is wrong, as far as it can be shown.
+    /// The wrong part of the description, shortened if long.
     pub fn part(&self) -> String {
         let part = self.slice(&self.named);
         let shown: String = part.chars().take(NAMED_MOST).collect();
@@ -51,7 +51,7 @@ impl DescriptionError {
         self.place.clone()
     }
 
-    /// The first line alone, for where the place is shown in another way.
+    /// The first line alone, for callers that show the place in another way.
     pub fn in_one_line(&self) -> String {
         format!("'{}': {}", self.part(), self.why)
     }
@@ -90,7 +90,7 @@ fn last(text: &str, most: usize) -> (bool, &str) {
     (begin > 0, &text[begin..])
 }
 
-/// A text can hold anything. What a terminal would obey is shown as a replacement character.
+/// A text may contain any characters. Control characters are shown as replacement characters.
 fn printable(text: String) -> String {
     text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! The grammar of descriptions, and those of the values that several nouns have in common.
+//! The grammar of descriptions, and the grammars of values that several nouns share.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use winnow::stream::LocatingSlice;
 use winnow::token::{rest, take_till, take_while};
 use winnow::{ModalResult, Parser, Result};
 
-/// A text that knows how far it has been read.
+/// A text with the position of the parser.
 pub(crate) type Text<'t> = LocatingSlice<&'t str>;
 
-/// A key if there is one, and a value or word; all as bytes of the text.
+/// An optional key, and a value or word; as byte ranges of the text.
 #[derive(Debug)]
 pub(crate) struct PartAt {
     pub(crate) all: Range<usize>,
@@ -32,7 +32,7 @@ pub(crate) fn place(text: &mut Text<'_>) -> Result<Range<usize>, EmptyError> {
     Ok(place)
 }
 
-/// All the rest.
+/// The rest of the text.
 pub(crate) fn all_the_rest(text: &mut Text<'_>) -> Result<Range<usize>, EmptyError> {
     rest.span().parse_next(text)
 }
@@ -54,7 +54,7 @@ fn part(text: &mut Text<'_>) -> Result<PartAt, EmptyError> {
 /// A number, decimal or with `0x` before it.
 ///
 /// # Errors
-/// It is none, or does not fit into 32 bits.
+/// The text is not a number, or does not fit into 32 bits.
 pub fn number(text: &mut &str) -> ModalResult<u32, EmptyError> {
     alt((preceded("0x", cut_err(hexadecimal)), preceded(opt('+'), decimal))).parse_next(text)
 }
@@ -62,9 +62,9 @@ pub fn number(text: &mut &str) -> ModalResult<u32, EmptyError> {
 /// Decimal numbers with `+` between them: `3+4`.
 ///
 /// # Errors
-/// One of them is none, or does not fit into 32 bits.
+/// One of them is not a number, or does not fit into 32 bits.
 pub fn numbers(text: &mut &str) -> ModalResult<Vec<u32>, EmptyError> {
-    // Behind a plus there is a number, and nothing else.
+    // After a plus only a number may follow.
     separated(1.., decimal, ('+', cut_err(peek(decimal)))).parse_next(text)
 }
 

@@ -1,7 +1,8 @@
-//! Descriptions as people write them on a command line and in station files: `kind:place,key=value,word`.
+//! Descriptions on command lines and in station files: `kind:place,key=value,word`.
 //!
-//! Devices, cards, event sources, sinks and instruments are all described in this form. This crate reads the form, and says where in
-//! the text a mistake is. It does not know what the kinds are: each noun has a [`Catalogue`] of its own, and gives the parts a meaning.
+//! Devices, cards, event sources, sinks and instruments are all described in this form. This crate parses the form, and says
+//! where in the text a mistake is. It does not know the kinds: each noun has its own [`Catalogue`], and gives the parts a
+//! meaning.
 //!
 //! ```text
 //! virtual:/dev/shm/board,read=1.25us,safe=0x00000004
@@ -12,9 +13,9 @@
 //! # Grammar
 //! * `description = kind [":" [place] {"," part}]`
 //! * `part = key "=" value | word`
-//! * Spaces around the kind, the place, parts, keys and values do not count. A part without anything in it does not count either.
-//! * A place ends at the first comma, so it has none ([`PlaceForm::UpToComma`]). The place of a few kinds is all the rest of the text
-//!   ([`PlaceForm::Rest`]). Others have no place: what follows the colon are parts ([`PlaceForm::Absent`]).
+//! * Spaces around the kind, the place, parts, keys and values are ignored, and so are empty parts.
+//! * A place ends at the first comma ([`PlaceForm::UpToComma`]). For a few kinds the place is the rest of the text
+//!   ([`PlaceForm::Rest`]). Others have no place: only parts follow the colon ([`PlaceForm::Absent`]).
 //!
 //! # Errors
 //! A [`DescriptionError`] names the part that is wrong, says what to write instead, and points at the character:

@@ -1,4 +1,4 @@
-//! [`Snippet`]: a piece of a description that knows where it stands.
+//! [`Snippet`]: a piece of a description with its position.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,14 +14,14 @@ use crate::error::DescriptionError;
 pub struct Snippet<'t> {
     /// The whole description.
     whole: &'t str,
-    /// What errors name: the part that the piece belongs to.
+    /// The part of the piece, which errors name.
     named: (usize, usize),
     /// The piece itself.
     at: (usize, usize),
 }
 
 impl<'t> Snippet<'t> {
-    /// A piece of `whole` that errors name as `named`, without the spaces around it.
+    /// A piece of `whole`, without surrounding spaces; errors name it as `named`.
     pub(crate) fn new(whole: &'t str, named: Range<usize>, at: Range<usize>) -> Self {
         let inner = &whole[at.clone()];
         let begin = at.start + (inner.len() - inner.trim_start().len());
@@ -34,7 +34,7 @@ impl<'t> Snippet<'t> {
         Self::new(whole, 0..whole.len(), 0..whole.len())
     }
 
-    /// The pieces between spaces and commas, each named for itself.
+    /// The pieces between spaces and commas; errors name each by itself.
     pub fn words(self) -> Vec<Self> {
         let mut words = Vec::new();
         let mut at = self.at.0;
@@ -57,17 +57,17 @@ impl<'t> Snippet<'t> {
         Self { named: named.at, ..self }
     }
 
-    /// The place behind it, for errors about what is missing there.
+    /// The place after the piece, for errors about a missing text.
     pub fn end(self) -> Self {
         Self { at: (self.at.1, self.at.1), ..self }
     }
 
-    /// What is written.
+    /// The text.
     pub fn text(self) -> &'t str {
         &self.whole[self.at.0..self.at.1]
     }
 
-    /// Whether nothing is written.
+    /// Whether the text is empty.
     pub fn is_empty(self) -> bool {
         self.at.0 == self.at.1
     }
@@ -77,10 +77,10 @@ impl<'t> Snippet<'t> {
         DescriptionError::new(self.whole, self.named.0..self.named.1, self.at.0..self.at.1, why.into())
     }
 
-    /// Reads a value by a grammar. If it does not fit, the error points at the first character that is wrong, and says `why`.
+    /// Parses a value by a grammar. If it does not match, the error points at the first wrong character, and says `why`.
     ///
     /// # Errors
-    /// The piece is no such value.
+    /// The piece does not match the grammar.
     pub fn read<T>(
         self,
         mut grammar: impl Parser<&'t str, T, ErrMode<EmptyError>>,
@@ -93,30 +93,30 @@ impl<'t> Snippet<'t> {
         })
     }
 
-    /// Reads a value as its type does, whose own error says why it is none.
+    /// Parses a value with its type's `FromStr`, whose error says what is wrong.
     ///
     /// # Errors
-    /// As the type's.
+    /// The error of the type.
     pub fn parse<T: FromStr<Err: fmt::Display>>(self) -> Result<T, DescriptionError> {
         self.text().parse().map_err(|why: T::Err| self.wrong(why.to_string()))
     }
 
-    /// Reads a value as its type does, and says `why` if it is none.
+    /// Parses a value with its type's `FromStr`; the error says `why`.
     ///
     /// # Errors
-    /// As the type's.
+    /// The value does not parse.
     pub fn parse_or<T: FromStr>(self, why: impl Into<String>) -> Result<T, DescriptionError> {
         self.text().parse().map_err(|_| self.wrong(why))
     }
 
-    /// What stands before the last such character, and behind it. `None` if there is none.
+    /// The pieces before and after the last such character. `None` if there is none.
     pub fn split_last(self, separator: char) -> Option<(Self, Self)> {
         let (before, behind) = self.text().rsplit_once(separator)?;
         let piece = |at| Self::new(self.whole, self.named.0..self.named.1, at);
         Some((piece(self.at.0..self.at.0 + before.len()), piece(self.at.1 - behind.len()..self.at.1)))
     }
 
-    /// What stands before the first such character, and behind it. `None` if there is none.
+    /// The pieces before and after the first such character. `None` if there is none.
     pub fn split_first(self, separator: char) -> Option<(Self, Self)> {
         let (before, behind) = self.text().split_once(separator)?;
         let piece = |at| Self::new(self.whole, self.named.0..self.named.1, at);

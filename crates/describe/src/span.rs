@@ -1,4 +1,4 @@
-//! How a span of time is printed in a description: as it can be read again, without loss.
+//! Prints a span of time for a description, so that it can be read again without loss.
 
 /// A span in the largest unit that leaves a whole number: `1500us`, `2s`.
 pub fn exact_span(span_ns: i64) -> String {

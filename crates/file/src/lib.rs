@@ -1,8 +1,8 @@
 //! [`NewFile`]: a file that appears under its name only when all of it is on the disk.
 //!
-//! It is written under another name in the same folder, synced, and renamed. So a reader finds the old content or the new one, never
-//! half of it, whatever ends the program. The name is durable only when its folder is synced, too; this crate leaves that to
-//! callers that promise it.
+//! The file is written under a temporary name in the same folder, synced, and renamed. So a reader finds the old contents or the
+//! new ones, never half of them, however the program ends. The name is durable only after its folder is synced, too; this crate
+//! leaves that to callers that promise durability.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// A file that has no name yet. It is removed if it never gets one.
+/// A file without its final name. It is removed if it never gets the name.
 #[derive(Debug)]
 pub struct NewFile {
     path: PathBuf,
@@ -18,10 +18,10 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Begins the file that will have this name. Its permissions are those of any new file.
+    /// Creates a temporary file for this name, with the permissions of any new file.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system refused.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let mut named = tempfile::Builder::new();
         named.prefix(".hairspring-").suffix(".tmp");
@@ -33,20 +33,20 @@ impl NewFile {
     /// Syncs the file and gives it its name. Another file of that name is replaced.
     ///
     /// # Errors
-    /// What the system said. The other file is as it was.
+    /// The system refused. The other file is unchanged.
     pub fn replace(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map(drop).map_err(|error| error.error)
     }
 
-    /// Syncs the file and gives it its name, which no other file may have.
+    /// Syncs the file and gives it its name, unless another file has that name.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`], or what the system said.
     pub fn publish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         let Err(refused) = self.file.persist_noclobber(&self.path) else { return Ok(()) };
-        // A file system that can neither link nor rename without replacing: the name is looked for instead.
+        // The file system can neither link nor rename without replacing: checks whether the name exists instead.
         match refused.error.kind() {
             ErrorKind::AlreadyExists => Err(refused.error),
             _ if self.path.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),

@@ -1,4 +1,4 @@
-//! The catalogue: every setting that is known to move a figure of timing, as data.
+//! The catalogue: every setting that is known to affect timing, as data.
 //!
 //! Sources: the kernel's documentation (`Documentation/admin-guide/{pm,sysctl,cgroup-v2,kernel-parameters}`, `power/pm_qos_interface`)
 //! and the man pages sched(7), prctl(2), sched_setattr(2), setrlimit(2), as of Linux 6.18.
@@ -10,13 +10,14 @@ mod of_the_program;
 /// How far a setting reaches, and what ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SettingScope {
-    /// One thread and those it starts. Ends with them.
+    /// One thread and the threads that it starts. Ends with them.
     Thread,
-    /// One process and those it starts. Ends with them.
+    /// One process and the processes that it starts. Ends with them.
     Process,
-    /// The whole machine, as long as a descriptor is open. The kernel ends it with its last holder, also after SIGKILL.
+    /// The whole machine, while a process holds a descriptor. The kernel ends the setting with its last holder, also after
+    /// SIGKILL.
     Descriptor,
-    /// The whole machine, until it is changed back or booted anew.
+    /// The whole machine, until it is changed back or rebooted.
     Machine,
     /// The next boot.
     Boot,
@@ -25,7 +26,7 @@ pub enum SettingScope {
 }
 
 impl SettingScope {
-    /// Its name as it stands in tables and in JSON.
+    /// Its name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Thread => "thread",
@@ -43,8 +44,8 @@ impl SettingScope {
             Self::Thread | Self::Process => "ends with the program",
             Self::Descriptor => "the kernel ends it when the last holder closes the file or dies",
             Self::Machine => "the old value is in the undo journal; `hairspring restore` writes it back after a crash",
-            Self::Boot => "remove the parameter and boot",
-            Self::Host => "where it was changed",
+            Self::Boot => "remove the parameter and reboot",
+            Self::Host => "change it back in the same place",
         }
     }
 }
@@ -52,12 +53,12 @@ impl SettingScope {
 /// How a setting is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// By calls that this crate makes; the text names them.
+    /// By calls of this crate; the text names them.
     Call(&'static str),
-    /// By writing the value to each of the files that the pattern names. `*` stands for any text. A choice can name one that the last
-    /// `*` stands for: `cpu-idle-limit:1=n/a`. A file that refuses keeps its value.
+    /// By writing the value to each file that the pattern names, in which `*` stands for any text. A choice can select one file
+    /// by the text of the last `*`: `cpu-idle-limit:1=n/a`. A file that refuses the value keeps the old one.
     Files(&'static str),
-    /// Not by this project; the text says how.
+    /// Not by Hairspring; the text says how.
     Advice(&'static str),
 }
 
@@ -72,15 +73,15 @@ pub struct Tunable {
     pub scope: SettingScope,
     /// How it is changed.
     pub interface: Interface,
-    /// Which values it takes; empty for advice.
+    /// The permitted values; empty for advice.
     pub values: &'static str,
-    /// Which permission it needs.
+    /// The permission that it needs.
     pub needs: &'static str,
     /// What it costs.
     pub cost: &'static str,
-    /// Prefixes of the sheet's rows that it should move.
+    /// Prefixes of the sheet's rows that it should affect.
     pub moves: &'static [&'static str],
-    /// What goes wrong with it.
+    /// What can go wrong with it.
     pub traps: &'static str,
 }
 
@@ -134,7 +135,7 @@ mod tests {
         }
     }
 
-    /// What can be tried on a virtual machine without cpufreq, and so on this one.
+    /// Settings that exist on a virtual machine without cpufreq.
     #[test]
     fn what_a_virtual_machine_can_try_is_applied_and_not_advised() {
         for id in [

@@ -1,4 +1,4 @@
-//! [`Choice`]: a tunable with a value, as people write it: `idle=off`, `policy=fifo:80`, `cpu=0+2`, `disk-scheduler:sda=none`.
+//! [`Choice`]: a tunable with a value, in text form: `idle=off`, `policy=fifo:80`, `cpu=0+2`, `disk-scheduler:sda=none`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,13 +11,13 @@ use crate::catalogue::{Interface, Tunable};
 #[derive(Clone, Debug)]
 pub struct Choice {
     tunable: &'static Tunable,
-    /// The one file of several that is meant, by what the pattern's last `*` stands for.
+    /// Selects one file of several, by the text of the pattern's last `*`.
     only: Option<String>,
     text: String,
     pub(crate) value: Value,
 }
 
-/// The value, understood.
+/// The parsed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Slack(Nanos),
@@ -26,23 +26,23 @@ pub(crate) enum Value {
     Nice(i32),
     IdleUs(u32),
     PriorityLimit(u64),
-    /// In bytes; none is no limit.
+    /// In bytes; none means no limit.
     LockLimit(Option<u64>),
     NoHugePages(bool),
-    /// What is written to files. The kernel decides whether it is a value.
+    /// The text for files. The kernel decides whether it is valid.
     File(String),
 }
 
-/// Why a text is no choice.
+/// Why a text is not a choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChoiceError {
     /// The text has no `=`.
     NoValue(String),
-    /// No setting has this id; the nearest one that has a similar name, if any.
+    /// No setting has this id; contains the one with the most similar name, if any.
     Unknown(String, Option<&'static str>),
     /// The setting is advice: it cannot be applied here. The text says how to apply it.
     Advice(&'static str, &'static str),
-    /// The setting is one, not one of several.
+    /// The text selects one file of a setting that has only one.
     NotSeveral(&'static str, String),
     /// The setting takes other values.
     Value(&'static str, String, &'static str),
@@ -63,7 +63,7 @@ impl fmt::Display for ChoiceError {
             Self::NotSeveral(id, only) => {
                 write!(f, "`{id}:{only}` names one of several, and `{id}` is only one: write {id}=VALUE")
             }
-            Self::Value(id, value, values) => write!(f, "`{value}` is no value for `{id}`: it takes {values}"),
+            Self::Value(id, value, values) => write!(f, "`{value}` is not a value for `{id}`: it takes {values}"),
         }
     }
 }
@@ -76,12 +76,12 @@ impl Choice {
         self.tunable
     }
 
-    /// The value as it was written.
+    /// The value as written.
     pub fn value(&self) -> &str {
         &self.text
     }
 
-    /// Which files take the value; none if the setting is no file.
+    /// The files that take the value; none if the setting is not a file.
     pub fn files(&self) -> Option<String> {
         let Interface::Files(pattern) = self.tunable.interface else { return None };
         match (&self.only, pattern.rsplit_once('*')) {
@@ -117,7 +117,7 @@ impl FromStr for Choice {
         };
         if let Some(only) = only {
             let several = matches!(tunable.interface, Interface::Files(pattern) if pattern.contains('*'));
-            // A part of a name: it cannot lead out of the folder that the pattern names.
+            // A part of a file name, without slashes, so that it cannot leave the pattern's folder.
             let name = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
             if !several || only.is_empty() || !only.chars().all(name) {
                 return Err(ChoiceError::NotSeveral(tunable.id, only.to_owned()));
@@ -129,7 +129,7 @@ impl FromStr for Choice {
     }
 }
 
-/// One line of printable text, which is all that these files take.
+/// One line of printable text; these files take no more.
 fn file_value(text: &str) -> Option<Value> {
     let fits = !text.is_empty() && text.len() <= 4096 && text.chars().all(|char| !char.is_control());
     fits.then(|| Value::File(text.to_owned()))
@@ -221,12 +221,12 @@ mod tests {
             ("zzzzzzzz=1", "`hairspring settings` lists them"),
             ("policy=fifo:100", "it takes fifo:1..99, rr:1..99 or other"),
             ("policy=fifo", "it takes fifo:1..99"),
-            ("slack=0ns", "is no value for `slack`"),
-            ("idle=1ns", "is no value for `idle`"),
-            ("cpu=", "is no value for `cpu`"),
+            ("slack=0ns", "is not a value for `slack`"),
+            ("idle=1ns", "is not a value for `idle`"),
+            ("cpu=", "is not a value for `cpu`"),
             ("nice=20", "it takes -20..19"),
-            ("swappiness=", "is no value"),
-            ("swappiness=1\n2", "is no value"),
+            ("swappiness=", "is not a value"),
+            ("swappiness=1\n2", "is not a value"),
             ("firmware=x", "cannot be set for a program"),
             ("rtprio-limit=100", "it takes 0..99"),
             ("swappiness:1=10", "`swappiness` is only one"),

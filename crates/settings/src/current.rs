@@ -1,4 +1,4 @@
-//! The value of a setting now: of the calling thread, of the machine.
+//! The current value of a setting: of the calling thread, or of the machine.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use crate::catalogue::{Interface, Tunable};
 use crate::files;
 use crate::idle::IdleLatency;
 
-/// The files of a setting on the machine whose files lie under `root`; none of a setting that is no file, or that this machine has not.
+/// The files of a setting on the machine whose files lie under `root`; none if the setting is not a file or this machine lacks
+/// it.
 pub fn files_of(root: &Path, tunable: &Tunable) -> Vec<PathBuf> {
     match tunable.interface {
         Interface::Files(pattern) => files::expand(root, pattern),
@@ -22,7 +23,7 @@ pub fn files_of(root: &Path, tunable: &Tunable) -> Vec<PathBuf> {
 /// `root`. Files that differ are listed, each value once.
 ///
 /// # Errors
-/// This machine has no such setting, the caller may not read it, or it is advice without a value.
+/// This machine lacks the setting, the caller may not read it, or it is advice without a value.
 pub fn current(root: &Path, tunable: &Tunable) -> io::Result<String> {
     match tunable.interface {
         Interface::Advice(_) => Err(io::ErrorKind::Unsupported.into()),
@@ -64,7 +65,7 @@ fn of_thread(id: &str) -> io::Result<String> {
     }
 }
 
-/// What the program may have now.
+/// The current resource limit of the program.
 fn limit(resource: Resource) -> String {
     getrlimit(resource).current.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string())
 }

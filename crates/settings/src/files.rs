@@ -1,4 +1,4 @@
-//! Files of the kernel that hold a setting, one value each: which there are, how a value is read and written.
+//! Files of the kernel that hold one setting each: finds them, reads and writes their values.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The most files that one pattern may name: CPUs, policies and disks of the largest machines.
 const FILES_MAX: usize = 65_536;
 
-/// The files that a pattern names, sorted. A part of the path may have one `*` in it, which stands for any text.
+/// The files that match a pattern, sorted. A component of the path may contain one `*`, which matches any text.
 pub(crate) fn expand(root: &Path, pattern: &str) -> Vec<PathBuf> {
     let mut paths = vec![root.to_owned()];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -31,19 +31,19 @@ pub(crate) fn expand(root: &Path, pattern: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// The value in a file. Where the kernel lists all values and puts brackets around the one in force, that one.
+/// The value in a file. If the kernel lists all values with brackets around the one in force, returns that one.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let text = text.trim_end_matches('\n');
-    // The preemption model has round ones.
+    // The preemption model has round brackets.
     let within = |[open, close]: [char; 2]| text.split_once(open)?.1.split_once(close).map(|(chosen, _)| chosen);
     Ok(within(['[', ']']).or_else(|| within(['(', ')'])).unwrap_or(text).to_owned())
 }
 
-/// Writes a value, as the kernel takes it: in one call, to a file that exists.
+/// Writes a value in one call to an existing file, as the kernel requires.
 pub(crate) fn write(path: &Path, value: &str) -> io::Result<()> {
     use std::io::Write;
-    // `truncate` does nothing to the kernel's files, and makes an ordinary one, in a test, hold this value alone.
+    // `truncate` has no effect on the kernel's files; in a test it makes an ordinary file hold only this value.
     let mut file = fs::OpenOptions::new().write(true).truncate(true).open(path)?;
     file.write_all(value.as_bytes())
 }

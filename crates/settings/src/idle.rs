@@ -1,8 +1,8 @@
 //! [`IdleLatency`]: keeps idle CPUs from states that take long to leave.
 //!
-//! The kernel's PM QoS interface, `/dev/cpu_dma_latency`: whoever holds the file open with a number of microseconds written to it
-//! limits the exit latency of all CPUs. The lowest number of all holders is in force. The kernel drops the limit when the last
-//! descriptor is closed, so it cannot outlive its holders. Source: Documentation/power/pm_qos_interface.rst of the kernel.
+//! The kernel's PM QoS interface, `/dev/cpu_dma_latency`: a process that writes a number of microseconds to the file and keeps it
+//! open limits the exit latency of all CPUs. The lowest number of all holders is in force. The kernel drops the limit when the
+//! last descriptor is closed, so it cannot outlive its holders. Source: Documentation/power/pm_qos_interface.rst of the kernel.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -34,7 +34,7 @@ impl IdleLatency {
         self.0.file().map_or(Ok(()), |file| Ok(rustix::io::fcntl_setfd(file, FdFlags::empty())?))
     }
 
-    /// The limit in force now, in microseconds, by whomever; none if the kernel has no limit.
+    /// The limit in force, in microseconds, of any holder; none if the kernel has no limit.
     ///
     /// # Errors
     /// The device is missing, or the caller may not read it.
@@ -45,7 +45,7 @@ impl IdleLatency {
     }
 }
 
-/// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, 2,000 s: what the kernel shows where nobody asked for a limit.
+/// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, 2,000 s: the kernel's value without any limit.
 const NO_LIMIT_US: i32 = 2_000_000_000;
 
 fn limit(shown_us: i32) -> Option<u32> {

@@ -1,9 +1,9 @@
-//! [`Changes`]: changes of the machine that are undone, also after the process was killed.
+//! [`Changes`]: changes of the machine that are undone, even if the process is killed.
 //!
 //! **Problem.** A value that was written to a file of the kernel stays there when the writer dies.
 //!
-//! **Solution.** The old value is written to a journal and synchronized before the new one is written to the file. Whoever finds a
-//! journal that nobody has locked restores what it tells.
+//! **Solution.** The process writes the old value to a journal and synchronizes it before it writes the new value to the file. A
+//! command that finds an unlocked journal restores the old values in it.
 //!
 //! ```text
 //!   lock the journal ─► [ step: path, old, new ─► sync ─► write the file ─► step's result: what the file shows now ]… ─► restore ─► remove
@@ -11,19 +11,19 @@
 //! ```
 //!
 //! * Killed before (1): nothing was changed.
-//! * Between (1) and (2), or before the result is in the journal: the file shows the old value, the new one, or what the kernel made of
-//!   the new one. The first needs nothing; the others are written back.
-//! * In (3): steps that were restored show their old value, so to restore them again changes nothing.
+//! * Between (1) and (2), or before the result is in the journal: the file shows the old value, the new one, or the kernel's
+//!   version of the new one. The old value needs nothing; the others are restored.
+//! * In (3): restored steps show their old value, so restoring them again changes nothing.
 //!
-//! **A value that somebody else changed meanwhile** is left alone and reported. It is recognized by the result in the journal: the
-//! file shows neither the old value nor what it showed after our change. Where the journal has no result, for the process was killed at
-//! that moment, only the new value as it was written is taken for ours.
+//! **A value that another process has changed meanwhile** is left alone and reported. The result in the journal shows this: the
+//! file shows neither the old value nor the value after our change. If the journal has no result, because the process was killed
+//! at that moment, only the new value as written counts as ours.
 //!
-//! **Who owns it.** The lock of the journal file (`flock`) belongs to the process that makes the changes and ends with it. A second
-//! process that wants to change something is refused. The file lies in a folder that a boot empties, as a boot undoes the changes; a
-//! journal of another boot is removed unread.
+//! **Ownership.** The lock of the journal file (`flock`) belongs to the process that makes the changes and ends with it. A second
+//! process that wants to change settings is refused. The file lies in a folder that a boot empties, because a boot undoes the
+//! changes; a journal of another boot is removed unread.
 //!
-//! The format is one JSON object a line. A line that was cut off at the end is the step that was not made.
+//! The format is one JSON object per line. An incomplete last line is a step that was not made.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -36,10 +36,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::files;
 
-/// Where the journal lies.
+/// The path of the journal.
 pub const JOURNAL: &str = "/run/hairspring/undo.journal";
 
-/// The number of the format.
+/// The version of the format.
 const FORMAT: u32 = 1;
 
 /// A line of the journal.
@@ -57,7 +57,7 @@ enum Line {
         old: String,
         new: String,
     },
-    /// What the file of the latest step shows after the change.
+    /// The value in the file of the latest step after the change.
     Shows(String),
 }
 
@@ -66,11 +66,11 @@ enum Line {
 struct Step {
     path: PathBuf,
     old: String,
-    /// What the file shows after the change, in so far as it is known; at first what was written.
+    /// The value in the file after the change, if known; at first the written value.
     ours: String,
 }
 
-/// What became of one file when it was to be restored.
+/// Result of restoring one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The file.
@@ -81,16 +81,16 @@ pub struct Restored {
     pub outcome: RestoreOutcome,
 }
 
-/// How a restoration ended.
+/// The outcome of a restoration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestoreOutcome {
     /// The old value was written back, and the file shows it.
     Done,
     /// The file had the old value already.
     WasOld,
-    /// Somebody else has changed the file to this value; it was left alone.
+    /// Another process has changed the file to this value; it was left alone.
     ChangedByOthers(String),
-    /// The file could not be read or written, or does not show what was written.
+    /// The file could not be read or written, or does not show the written value.
     Failed(String),
 }
 
@@ -108,14 +108,14 @@ impl fmt::Display for Restored {
             RestoreOutcome::Done => write!(f, "{path}: back to `{old}`"),
             RestoreOutcome::WasOld => write!(f, "{path}: was `{old}` already"),
             RestoreOutcome::ChangedByOthers(now) => {
-                write!(f, "{path}: left at `{now}`, for somebody else has changed it; it was `{old}`")
+                write!(f, "{path}: left at `{now}`, because another process has changed it; it was `{old}`")
             }
             RestoreOutcome::Failed(why) => write!(f, "{path}: could not be put back to `{old}`: {why}"),
         }
     }
 }
 
-/// Why nothing was changed.
+/// Why no setting was changed.
 #[derive(Debug)]
 pub enum ChangesError {
     /// Another process has changed settings and still runs.
@@ -148,15 +148,15 @@ impl fmt::Display for ChangesError {
     }
 }
 
-/// What grants a permission that is missing.
+/// How to get a missing permission.
 fn remedy(error: &io::Error) -> &'static str {
     if error.kind() == io::ErrorKind::PermissionDenied { " (run the same command with sudo)" } else { "" }
 }
 
 impl std::error::Error for ChangesError {}
 
-/// Pairs of files of which the kernel sets the second to 0 when the first is written. Writing 0 to the first changes nothing: only the
-/// second, written back, ends it.
+/// Pairs of files: when the first is written, the kernel sets the second to 0. Writing 0 to the first changes nothing; only
+/// restoring the second undoes the change.
 const PAIRS: [(&str, &str); 2] = [("dirty_bytes", "dirty_ratio"), ("dirty_background_bytes", "dirty_background_ratio")];
 
 /// Changes of the machine that are undone by [`restore`](Changes::restore), when this is dropped, or by the next process that calls
@@ -169,16 +169,16 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Takes the right to change settings of this machine for a command of this name. Restores first what a process has left that was
-    /// killed, and returns it.
+    /// Locks the journal for a command of this name, which then may change settings of this machine. First restores the changes
+    /// of a process that was killed, and returns them.
     ///
     /// # Errors
-    /// Another process has that right, or the journal cannot be written.
+    /// Another process has locked the journal, or the journal cannot be written.
     pub fn begin(command: &str) -> Result<(Self, Vec<Restored>), ChangesError> {
         Self::begin_at(Path::new("/"), Path::new(JOURNAL), command)
     }
 
-    /// Restores what a process has left that was killed. Returns nothing if there is no journal, or its process still runs.
+    /// Restores the changes of a process that was killed. Returns nothing if there is no journal, or its process still runs.
     ///
     /// # Errors
     /// The journal cannot be read or removed.
@@ -186,7 +186,7 @@ impl Changes {
         Self::restore_leftovers_at(Path::new(JOURNAL), FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// The same, once the process that has changed settings now has ended, however it ends. Blocks until then.
+    /// As `restore_leftovers`, but waits until the process that now holds the journal has ended in any way. Blocks until then.
     ///
     /// # Errors
     /// As for [`restore_leftovers`](Self::restore_leftovers).
@@ -220,13 +220,13 @@ impl Changes {
         }
     }
 
-    /// Writes a value to all files that the pattern names. Files that hold it already are left alone, and so are those that refuse it, if
-    /// there are others that take it: managed interrupts, for instance. No file is written whose old value cannot be read. Returns each
-    /// file with what it showed before and shows now.
+    /// Writes a value to all files that the pattern names. Skips files that hold it already, and files that refuse it if others
+    /// accept it (managed interrupts, for instance). Does not write a file whose old value cannot be read. Returns each file with
+    /// its values before and after.
     ///
     /// # Errors
-    /// The pattern names no file, every file refuses the value, a file cannot be read, or the journal cannot be written. What was changed
-    /// until then is in the journal.
+    /// The pattern names no file, every file refuses the value, a file cannot be read, or the journal cannot be written. Changes
+    /// made until then are in the journal.
     pub fn set(&mut self, pattern: &str, value: &str) -> Result<Vec<(PathBuf, String, String)>, ChangesError> {
         let paths = files::expand(&self.root, pattern);
         if paths.is_empty() {
@@ -258,7 +258,7 @@ impl Changes {
                 refusal.get_or_insert(refused(error));
                 continue;
             }
-            // What the kernel made of it: a rounded number, another spelling of a mask.
+            // The kernel's version of the value: a rounded number, another spelling of a mask.
             let shows = files::read(&path).map_err(refused)?;
             self.journal.append(&Line::Shows(shows.clone()))?;
             if let Some(step) = self.steps.last_mut() {
@@ -287,7 +287,7 @@ impl Changes {
 
     fn undo(&mut self) -> Vec<Restored> {
         let restored = restore(&std::mem::take(&mut self.steps));
-        // A journal that stays tells the next process to restore what is restored already.
+        // If the journal remains, the next process restores the same values again, which is harmless.
         drop(self.journal.unlink());
         restored
     }
@@ -316,7 +316,7 @@ fn restore(steps: &[Step]) -> Vec<Restored> {
         Restored { path: step.path.clone(), old: step.old.clone(), outcome }
     };
     let mut restored: Vec<Restored> = steps.iter().rev().map(restore_one).collect();
-    // Once more: some files take their old value only when another has its own again.
+    // Again, because some files accept their old value only after another file has its own.
     for (restored, step) in restored.iter_mut().zip(steps.iter().rev()) {
         if matches!(restored.outcome, RestoreOutcome::Failed(_)) {
             *restored = restore_one(step);
@@ -333,11 +333,11 @@ struct Journal {
 }
 
 impl Journal {
-    /// Opens and locks it; none if there is none and none may be made.
+    /// Opens and locks the journal; none if it does not exist and may not be created.
     fn lock(path: &Path, create: bool, lock: FlockOperation) -> Result<Option<Self>, ChangesError> {
         let failed = |error| ChangesError::Journal(path.to_owned(), error);
         loop {
-            // To look for leftovers takes no right to write: an ordinary user is told nothing while the owner still runs.
+            // Looking for leftovers needs no write permission; while the owner runs, an ordinary user gets no result.
             let opened = OpenOptions::new().read(true).append(create).create(create).open(path);
             let file = match opened {
                 Err(error) if !create && error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -352,7 +352,7 @@ impl Journal {
                 }
                 Err(error) => return Err(failed(error.into())),
             }
-            // Its owner may have removed it between the opening and the lock.
+            // The owner may have removed the file between opening and locking.
             let journal = Self { path: path.to_owned(), file };
             if journal.is_linked() {
                 return Ok(Some(journal));
@@ -376,7 +376,7 @@ impl Journal {
         written.map_err(|error| ChangesError::Journal(self.path.clone(), error))
     }
 
-    /// Restores what it tells.
+    /// Restores the old values in it.
     fn replay(&self) -> Vec<Restored> {
         let text = fs::read_to_string(&self.path).unwrap_or_default();
         restore(&steps(&text, &boot_id()))
@@ -395,17 +395,17 @@ impl Journal {
     }
 }
 
-/// The process that has the journal, by its header.
+/// The owner of the journal, from its header.
 fn owner(text: &str) -> (u32, String) {
     match text.lines().next().map(serde_json::from_str) {
         Some(Ok(Line::Header { pid, command, .. })) => (pid, command),
-        _ => (0, "a process that is just beginning".to_owned()),
+        _ => (0, "a process that is starting".to_owned()),
     }
 }
 
-/// The steps of a journal; none of another boot, whose changes have ended with it.
+/// The steps of a journal; none if it is of another boot, whose changes ended with that boot.
 fn steps(text: &str, boot_id: &str) -> Vec<Step> {
-    // A line without its end was being written when the process died: its step was not made.
+    // The process died while it wrote an incomplete line, so that step was not made.
     let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     let mut lines = whole.map_while(|line| serde_json::from_str::<Line>(line).ok());
     match lines.next() {
@@ -427,7 +427,7 @@ fn steps(text: &str, boot_id: &str) -> Vec<Step> {
     steps
 }
 
-/// What the kernel calls this boot; empty where it does not tell.
+/// The kernel's id of this boot; empty if unknown.
 fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }

@@ -1,8 +1,8 @@
 //! [`Launch`]: starts a program under choices and waits for its end.
 //!
-//! Settings of a thread are applied to a thread of this process that starts the program and then ends: a program inherits them from
-//! the thread that starts it. A limit on idle states is handed to the program as an open descriptor, so it lasts until the last
-//! process that inherited it has ended. Files of the machine are written through [`Changes`], which restores them.
+//! Settings of a thread are applied to a thread of this process that starts the program and then ends: a program inherits them
+//! from the thread that starts it. The program inherits a limit on idle states as an open descriptor, so the limit lasts until
+//! the last process that inherited it has ended. [`Changes`] writes and restores files of the machine.
 
 use std::fmt;
 use std::io;
@@ -17,21 +17,21 @@ use crate::choice::{Choice, Value};
 use crate::idle::{IDLE_DEVICE, IdleLatency};
 use crate::journal::{Changes, ChangesError, Restored};
 
-/// A program to be started, and the choices it runs under.
+/// A program to start, and its choices.
 #[derive(Debug)]
 pub struct Launch {
     command: Command,
     choices: Vec<Choice>,
 }
 
-/// Why the program was not started. Everything that was changed before has been restored.
+/// Why the program was not started. All earlier changes have been restored.
 #[derive(Debug)]
 pub enum LaunchError {
     /// The system refused a setting: the choice, and why.
     Refused(Choice, Box<Refused>),
     /// A setting of the machine could not be changed: the choice, and why.
     Changes(Choice, Box<ChangesError>),
-    /// A setting of the machine was chosen, and machines may not be changed.
+    /// A setting of the machine was chosen without permission to change the machine.
     MachineNotAllowed(Choice),
     /// The program could not be started.
     Start(PathBuf, io::Error),
@@ -52,14 +52,14 @@ impl fmt::Display for LaunchError {
 
 impl std::error::Error for LaunchError {}
 
-/// A program that runs under its choices.
+/// A running program with its choices.
 #[derive(Debug)]
 pub struct Launched {
     /// The program.
     pub child: Child,
-    /// Each choice, with what is in force: the value as the system shows it.
+    /// Each choice, with the value in force as the system shows it.
     pub granted: Vec<(Choice, String)>,
-    /// What a process had left that was killed, and was restored before the start.
+    /// Changes of a killed process that were restored before the start.
     pub leftovers: Vec<Restored>,
     changes: Option<Changes>,
     _idle: Vec<IdleLatency>,
@@ -73,7 +73,7 @@ impl Launched {
 }
 
 impl Launch {
-    /// A program that is to run under these choices. Of two choices of one setting, the later one counts.
+    /// A program to run under these choices. Of two choices for one setting, the later one counts.
     pub fn new(command: Command, choices: Vec<Choice>) -> Self {
         let mut kept: Vec<Choice> = Vec::new();
         for choice in choices {
@@ -86,7 +86,7 @@ impl Launch {
     /// Applies the choices and starts the program. Settings of the machine are changed only if `machine_allowed`.
     ///
     /// # Errors
-    /// The first choice that the system refused. Nothing was started, and everything changed before is restored.
+    /// The first choice that the system refused. The program was not started, and all changes are restored.
     pub fn start(mut self, machine_allowed: bool) -> Result<Launched, LaunchError> {
         let program = PathBuf::from(self.command.get_program());
         let (mut granted, mut idle, mut changes, mut leftovers) = (Vec::new(), Vec::new(), None, Vec::new());
@@ -114,7 +114,7 @@ impl Launch {
                     shown.dedup();
                     granted.push((choice.clone(), shown.join(", ")));
                 }
-                // The rest is of the thread that starts the program.
+                // The other settings belong to the thread that starts the program.
                 _ => granted.push((choice.clone(), choice.value().to_owned())),
             }
         }
@@ -125,7 +125,7 @@ impl Launch {
     }
 }
 
-/// Applies the settings of a thread to this one, which ends afterwards, and starts the program.
+/// Applies the settings of a thread to this thread, which ends afterwards, and starts the program.
 fn start_under(command: &mut Command, choices: &[Choice], program: PathBuf) -> Result<Child, LaunchError> {
     // The policy last, so that the work before it is not done at high priority.
     let (policies, others): (Vec<&Choice>, Vec<&Choice>) =

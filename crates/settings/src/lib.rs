@@ -1,17 +1,17 @@
-//! Settings that make a machine's timing better or worse: what there is, how to apply it, and how to take it back.
+//! Settings that affect a machine's timing: lists, applies and undoes them.
 //!
 //! | noun | what it is |
 //! |---|---|
-//! | [`Tunable`] | one row of the catalogue: what it changes, its [`SettingScope`], its cost, its traps |
+//! | [`Tunable`] | one row of the catalogue: what it changes, its [`SettingScope`], its cost, its pitfalls |
 //! | [`Choice`] | a tunable and a value for it, parsed from `id=value` |
 //! | [`Launch`] | a program that starts under choices |
 //! | [`Changes`] | files of the kernel that were changed, with their old values in an undo journal |
 //!
-//! A setting lives as long as its [`SettingScope`] says. Settings of a thread, a process or a descriptor end with the program that has
-//! them, also after SIGKILL. Settings of the machine stay, so [`Changes`] writes the old value to a journal first and synchronizes
-//! it. The next command that finds the journal without its owner restores the old values.
+//! A setting lives as long as its [`SettingScope`] says. Settings of a thread, a process or a descriptor end with their program,
+//! also after SIGKILL. Settings of the machine stay, so [`Changes`] writes the old value to a journal first and synchronizes it.
+//! The next command that finds the journal without its owner restores the old values.
 //!
-//! Linux only. Nothing here is real-time safe: every call makes system calls and allocates.
+//! Linux only. No call is real-time safe: each makes system calls and allocates.
 //!
 //! ```
 //! use hairspring_settings::{Choice, SettingScope};

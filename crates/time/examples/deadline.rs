@@ -1,4 +1,4 @@
-//! Works, then waits out what is left until a deadline 5 ms after the beginning.
+//! Works, then waits for the rest until a deadline 5 ms after the start.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::hint::black_box;

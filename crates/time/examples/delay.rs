@@ -1,4 +1,4 @@
-//! Waits 50 µs by polling: never early, and it says how late.
+//! Waits 50 µs by polling; never early, and reports how late.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_time::{Host, Nanos, Timebase};

@@ -1,4 +1,4 @@
-//! By how much of themselves delays are too long, from 1 µs to 10 ms: the median of 21 each.
+//! Relative error of delays from 1 µs to 10 ms: the median of 21 each.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_time::{Host, Nanos, Timebase};

@@ -1,6 +1,7 @@
-//! Proof: few of the delays that are late by stamps around the call are reported as clean.
+//! Proof: of the delays that stamps around the call see late, few are called clean.
 //!
-//! A delay cannot see a disturbance before its first or after its last reading of the counter. The caller's stamps can.
+//! What disturbs a thread before the first or after the last look that a delay takes at the counter is not seen by the delay
+//! itself. The stamps of its caller see it.
 
 use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
@@ -10,11 +11,11 @@ use super::place::{PAUSE, POLICIES, STRETCH, take};
 
 /// The requests.
 const REQUESTS: [Nanos; 3] = [Nanos::from_micros(1), Nanos::from_micros(10), Nanos::from_micros(30)];
-/// A delay counts as late above this.
+/// What is late: by more than this.
 const LATE: Nanos = Nanos::new(1_500);
-/// At most one of so many late delays may be reported as clean.
+/// One of so many late delays may be called clean.
 const CLEAN_ONE_OF: u64 = 20;
-/// With fewer late delays the share is not significant.
+/// With fewer late delays the share says nothing.
 const LATE_LEAST: u64 = 200;
 
 pub(crate) fn prove(count: u64) -> Verdict {
@@ -27,7 +28,7 @@ pub(crate) fn prove(count: u64) -> Verdict {
         }
     };
     let (mut passed, mut too_few) = (true, Vec::new());
-    // Each length is judged alone: the longer a delay, the more of its disturbances fall between its own readings.
+    // Each length for itself: the longer a delay, the more of its disturbances fall between its own looks.
     for request in REQUESTS {
         let (mut late, mut clean) = (0, 0);
         for (name, policy) in POLICIES {
@@ -57,7 +58,7 @@ pub(crate) fn prove(count: u64) -> Verdict {
     Verdict { passed, figures }
 }
 
-/// How many were late, and how many of those were reported as clean.
+/// How many were late, and how many of those were called clean.
 fn run(timebase: &Timebase<Host>, policy: Policy, request: Nanos, count: u64) -> Result<(u64, u64), String> {
     let _guard = take(policy)?;
     let (mut late, mut clean) = (0, 0);
@@ -71,7 +72,7 @@ fn run(timebase: &Timebase<Host>, policy: Policy, request: Nanos, count: u64) ->
             late += 1;
             clean += u64::from(report.verdict.is_clean());
         }
-        // Checks the clock every hundred delays, which is every 3 ms at most.
+        // A look at the clock every hundred delays: 3 ms at the most.
         if policy != Policy::Other && number.is_multiple_of(100) {
             let now = Host.monotonic();
             if now > stretch_ends {

@@ -1,8 +1,8 @@
 //! Proof: rows of a sheet agree with what independent tools of this machine measure of the same thing.
 //!
-//! Tool and row take turns, so that both see the same machine. A check passes if the ratio of their medians lies within a factor,
-//! which the table states with its reason: the two measure in different ways. A tool that is missing, or that this machine
-//! refuses, is skipped with the reason. Without any tool the proof counts as not run.
+//! Tool and row take turns, so that both see the same machine. A check passes if the ratio of their medians lies within the factor
+//! that the two ways to measure leave open; the factor stands in the table with its reason. A tool that is not installed, or that this
+//! machine refuses, is skipped with the reason. With no tool at all the proof was not run.
 
 use std::process::Command;
 
@@ -16,26 +16,26 @@ use super::{Verdict, place};
 const TURNS: usize = 3;
 /// Wake-ups of cyclictest in a turn, 1 ms each.
 const LOOPS: &str = "2000";
-/// Bytes copied and written in a turn.
+/// What is copied and written in a turn.
 const ARRAY_MIB: &str = "256";
 
 /// A tool beside a row.
 struct Check {
     name: &'static str,
-    /// The row, and the arguments of the command before `sheet`.
+    /// The row, and who measures it: the command with these arguments before `sheet`.
     row: &'static str,
     run: &'static [&'static str],
     /// The tool, and where it comes from.
     tool: &'static [&'static str],
     package: &'static str,
-    /// Reads the tool's figure from its output, in the unit of the row.
+    /// What the tool said, in the unit of the row.
     read: fn(&str) -> Option<f64>,
-    /// The allowed factor: row over tool lies between its inverse and the factor.
+    /// The row over the tool is between one over this and this.
     factor: f64,
     why: &'static str,
 }
 
-/// In arguments, CPU stands for the last usable CPU and DIR for a folder on a disk.
+/// CPU stands for the last one that may be used, DIR for a folder on a disk.
 const CHECKS: [Check; 5] = [
     Check {
         name: "cyclictest, idle states as the system has them",
@@ -191,13 +191,13 @@ impl Check {
     }
 }
 
-/// The mean latency, printed in µs, in nanoseconds.
+/// The mean latency, which is given in µs, in nanoseconds.
 fn cyclictest(said: &str) -> Option<f64> {
     let mean = said.split("Avg:").nth(1)?.split_whitespace().next()?.parse::<f64>().ok()?;
     Some(mean * 1e3)
 }
 
-/// The median of its copies, in bytes per second. mbw counts in MiB, and its first copy does not count.
+/// The median of its copies, in bytes per second; it counts in MiB, and copies once without counting.
 fn mbw(said: &str) -> Option<f64> {
     let rate = |line: &str| line.split("Copy:").nth(1)?.split_whitespace().next()?.parse::<f64>().ok();
     let mut rates: Vec<f64> = said.lines().filter_map(rate).collect();
@@ -211,7 +211,7 @@ fn fio(said: &str) -> Option<f64> {
     values.next()?.ok()?["jobs"][0]["write"]["bw_bytes"].as_f64()
 }
 
-/// The round trip of a message, printed in µs, in nanoseconds.
+/// What a message there and back takes, which is given in µs, in nanoseconds.
 fn perf_pipe(said: &str) -> Option<f64> {
     let line = said.lines().find(|line| line.contains("usecs/op"))?;
     Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1e3)

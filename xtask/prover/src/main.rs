@@ -1,8 +1,9 @@
 //! The proofs, one subcommand each; `cargo xtask prove` runs them and writes the report.
 //!
-//! A proof may print any text and ends with one JSON object on the last line of standard output: `{"passed": bool, "figures":
-//! {…}}`. Its exit status agrees with `passed`. It has at least one figure: how much was tried; excluded and wrong cases are
-//! figures, too. A proof that cannot run here says why under `not_run`.
+//! A proof prints what it likes and ends with one JSON object on the last line of standard output:
+//! `{"passed": bool, "figures": {…}}`. Its exit status agrees with `passed`. It has at least one figure: how much
+//! was tried, and under which names the counts of what was excluded or wrong can be found. One that cannot be tried here says
+//! why under `not_run`.
 //!
 //! A new proof is a file here with `fn prove() -> Verdict`, a variant in `Proof`, and a row in the table of
 //! `xtask/src/prove.rs` with its claim and its time limit.
@@ -72,7 +73,7 @@ enum Proof {
         /// The age at which each measures the true rate
         #[arg(long, default_value_t = 20)]
         seconds: u32,
-        /// Run as one of the processes
+        /// Be one of the processes
         #[arg(long, hide = true)]
         child: bool,
     },
@@ -115,7 +116,7 @@ enum Proof {
     },
     /// Priority inversion, and what cures it
     Inversion,
-    /// The executive's timer is as late as cyclictest's threads on this kernel
+    /// The executive's timer is as late as cyclictest says that this kernel wakes threads
     Cyclictest {
         /// How long each
         #[arg(long, default_value_t = 5)]
@@ -169,7 +170,7 @@ enum Proof {
     StreamSanitizers,
     /// The sanitizers see no data race and no bad access in the tests of the executive's thread back-end
     ExecutiveSanitizers,
-    /// No pulse is shorter than requested
+    /// No pulse is shorter than asked
     Pulses {
         /// How many
         #[arg(long, default_value_t = 1_000_000)]
@@ -181,9 +182,9 @@ enum Proof {
         #[arg(long, default_value_t = 1_000_000)]
         count: u64,
     },
-    /// The drivers work with those of real kernels, in virtual machines
+    /// The drivers do what they should against those of real kernels, in virtual machines
     Lab,
-    /// Undisturbed exposures end within 10 µs of their time
+    /// Exposures that nothing disturbed end within 10 µs of their time
     Exposures {
         /// How many
         #[arg(long, default_value_t = 100)]
@@ -206,7 +207,7 @@ enum Proof {
         #[arg(allow_hyphen_values = true)]
         arguments: String,
     },
-    /// Steps of `cargo xtask test` that are a proof themselves
+    /// Steps of `cargo xtask test` that are short and long form in one
     Steps {
         /// Which
         #[arg(required = true)]
@@ -233,8 +234,8 @@ const STREAM_CRATES: &[&str] = &["hairspring-ring", "hairspring-source", "hairsp
 const STREAM_TESTS: &[&str] =
     &["ring::", "memory::", "monitor::", "player::", "trigger::external::", "session::", "recorder::", "store::"];
 
-/// The tests of the thread back-end without those of its cost. Fibers are left out: ThreadSanitizer keeps a call stack for each
-/// thread, and fails when a fiber switches stacks unannounced.
+/// The tests of the thread back-end but those of its cost. Fibers are left out: ThreadSanitizer keeps a stack of calls for each thread,
+/// and a switch of stacks that it is not told of upsets that.
 const EXECUTIVE_TESTS: &[&str] = &["thread::", "--skip", "thread::tests::cost::"];
 
 /// What a proof found.
@@ -243,7 +244,7 @@ struct Verdict {
     figures: Map<String, Value>,
 }
 
-/// The figure that says why a proof could not run: then it has neither passed nor failed.
+/// The figure that says why a proof could not be tried: then it has not passed, and has not failed either.
 const NOT_RUN: &str = "not run";
 
 impl Verdict {

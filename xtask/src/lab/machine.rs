@@ -1,9 +1,8 @@
 //! [`Machine`]: the virtual machine, and one run of it.
 //!
-//! A PC, or a board for arm64, in software emulation, so that it is the same everywhere and needs no privileges: two CPUs (one if
-//! its clock counts instructions), a parallel port that writes strobed bytes into a file, two serial ports and the `edu` card, or
-//! a chip with wired lines; and a virtual serial line for the results. It has no network and no disk of this computer. It is
-//! killed when its time is over.
+//! A PC, or a board for arm64, in software emulation, so that it is the same everywhere and needs no rights: two CPUs (one if its clock counts instructions), a parallel port that writes what is
+//! strobed into a file, two serial ports and the `edu` card, or a chip with lines that are wired; and a virtual serial line on which the results come back. It has no
+//! network and no disk of this computer. It is ended when its time is over.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,11 +16,11 @@ use super::{image, supplies};
 use crate::child::{self, Ending};
 use crate::workspace::Workspace;
 
-/// Time limit of a boot, which takes seconds.
+/// A boot takes seconds; nothing here may wait for longer than this.
 const BOOT_LIMIT: Duration = Duration::from_secs(240);
 const MEMORY_MIB: &str = "512";
 
-/// The source of the guest's clocks.
+/// What the guest's clocks follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     /// This computer's clock.
@@ -39,13 +38,13 @@ pub(super) struct Machine {
     only: String,
 }
 
-/// Results of a run.
+/// What a run left behind.
 pub(super) struct Booted {
     /// The lines of the guest.
     pub(super) results: String,
-    /// The bytes of the parallel port, or the changes of the lines.
+    /// What the parallel port took, or what its lines did.
     pub(super) captured: Vec<u8>,
-    /// Why the machine was killed; empty if it shut down itself.
+    /// Empty if it ended by itself.
     pub(super) how_it_ended: String,
     pub(super) console_tail: String,
     pub(super) took: Duration,
@@ -76,7 +75,7 @@ impl Machine {
     /// Keeps the sheet of a boot beside the other files, for people and for `hairspring compare`.
     pub(super) fn keep(&self, label: &str, sheet: Option<&serde_json::Value>) -> Result<(), String> {
         let path = self.folder.join(format!("sheet-{}.json", label.replace(' ', "-")));
-        // Removes files of an earlier run.
+        // What an earlier run left there is not this one's.
         let _ = fs::remove_file(&path);
         let kept = sheet.map_or(Ok(()), |sheet| fs::write(&path, format!("{sheet:#}\n")));
         kept.map_err(|error| format!("write {}: {error}", path.display()))
@@ -92,13 +91,13 @@ impl Machine {
         };
         let (console, port, results) = (file("console.log"), file("port.bin"), file("results.jsonl"));
         let mut command = Command::new(self.kind.emulator().0);
-        // Without QEMU's default devices, and with the same random numbers and date in each run.
+        // Without anything that is not named here, and with the same random numbers and the same date in each run.
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-seed", "1"]);
         command.args(self.kind.machine()).args(["-accel", "tcg", "-m", MEMORY_MIB]);
         command.args(["-rtc", "base=2020-01-01T00:00:00,clock=vm"]);
         match clock {
             Clock::Host => command.args(["-smp", "2"]),
-            // One CPU: two that poll for each other would use up each other's instructions.
+            // One CPU: two that wait for each other by polling would use up each other's instructions.
             Clock::Instructions => command.args(["-smp", "1", "-icount", "shift=1,sleep=off"]),
         };
         command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.image);

@@ -200,7 +200,7 @@ impl Found {
         match &self.outcome {
             Some(Outcome::Failed(why)) => return why.clone(),
             Some(Outcome::Skipped(reason)) => return reason.clone(),
-            None => return "it never came to its end".to_owned(),
+            None => return "it never ended".to_owned(),
             Some(Outcome::Passed) => {}
         }
         let exact = self.exact.iter().map(|(name, value)| format!("{name} {value}"));
@@ -235,7 +235,7 @@ mod tests {
         let results = run(RUN, &[1, 2]);
         let tally = results.tally();
         assert_eq!(tally.closing_line(), "2 passed, 1 failed, 1 skipped");
-        assert!(tally.details().contains("lab c: it never came to its end"), "{}", tally.details());
+        assert!(tally.details().contains("lab c: it never ended"), "{}", tally.details());
         let table = results.table();
         assert!(table.contains("n 3; late 1 / 2 / 3 ns (least, median, greatest of 2)"), "{table}");
     }

@@ -1,7 +1,7 @@
-//! The laws (never early, never silent, never naked), each in the cases where it once broke.
+//! The laws: never early, never silent, never naked, each in the corners where it once broke.
 //!
-//! Each proof is the long form of tests that every test run has in a short form. A proof that this machine cannot run is reported
-//! as not run.
+//! Each proof is the long form of tests that every run has in a short form. What could not be tried on this machine is
+//! reported as not run.
 
 use super::Proof;
 

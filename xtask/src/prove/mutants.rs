@@ -1,7 +1,7 @@
 //! Mutation runs: cargo-mutants breaks each function of the cores, and the crate's own tests must find every break.
 //!
-//! One proof per part, because a part takes hours. Results are kept in `target/mutants/PART`, so a run that reached its limit
-//! continues where it stopped. The report counts the mutants that are not tried yet, and until then the proof has not passed.
+//! One proof per part, because a part takes hours. Results are kept in `target/mutants/PART`, so a run that reached its
+//! limit goes on where it stopped; what has not been tried yet is counted in the report, and the proof has not passed.
 //! `xtask/prover/mutants.toml` lists the mutants that may live, each with its reason.
 
 use super::Proof;

@@ -1,4 +1,4 @@
-"""The compiled part of the package; import `hairspring` instead."""
+"""The compiled part of the package; `hairspring` is what to import."""
 
 import os
 from pathlib import Path

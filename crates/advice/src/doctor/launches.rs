@@ -9,14 +9,15 @@ use hairspring_settings::{Choice, Interface, Launch, current};
 
 use super::Turns;
 
-/// Starts a program for each turn. It does the job as it is placed, and prints the values of its events: nanoseconds, one a line.
+/// Starts a program for each turn. The program does the job under its settings and prints the values of its events: nanoseconds,
+/// one a line.
 #[derive(Debug)]
 pub struct Launches {
     /// The program.
     pub program: PathBuf,
-    /// What tells it to be a turn.
+    /// The arguments that make it run as a turn.
     pub words: Vec<String>,
-    /// Whether settings of the machine may be changed for a turn. They are restored behind it.
+    /// Whether a turn may change settings of the machine. They are restored after it.
     pub machine_allowed: bool,
 }
 
@@ -28,7 +29,7 @@ impl Turns for Launches {
         let mut launched = launch.start(self.machine_allowed).map_err(|error| error.to_string())?;
         let read = |pipe: Option<&mut dyn Read>| {
             let mut text = String::new();
-            // What cannot be read is no value, which shows below.
+            // A line that cannot be read is left out; a turn without values fails below.
             pipe.map(|pipe| pipe.read_to_string(&mut text));
             text
         };
@@ -50,9 +51,9 @@ impl Turns for Launches {
     }
 }
 
-/// What is tried for settings of a thread, a process or a descriptor.
+/// Candidates among the settings of a thread, a process or a descriptor.
 const UNASKED: [&str; 4] = ["idle=off", "policy=fifo:80", "slack=1us", "nice=-20"];
-/// What is tried for settings of the machine, where that is allowed. None of these can hang the machine.
+/// Candidates among the settings of the machine, if allowed. None of these can hang the machine.
 const OF_THE_MACHINE: [&str; 9] = [
     "halt-poll=200000",
     "workqueue-cpus=1",
@@ -64,10 +65,10 @@ const OF_THE_MACHINE: [&str; 9] = [
     "numa-balancing=0",
     "compaction=0",
 ];
-/// At most so many CPUs are tried.
+/// The most CPUs that are tried.
 const CPUS_MOST: usize = 4;
 
-/// The settings that can be tried here: those that this computer has and does not have in force already.
+/// The candidates on this computer: settings that exist here and are not in force already.
 pub fn candidates(machine_allowed: bool) -> Vec<Choice> {
     let cpus = Host.affinity().0;
     let cpus = cpus.iter().take(if cpus.len() > 1 { CPUS_MOST } else { 0 }).map(|cpu| format!("cpu={}", cpu.0));
@@ -77,7 +78,7 @@ pub fn candidates(machine_allowed: bool) -> Vec<Choice> {
     choices.filter(is_a_change).collect()
 }
 
-/// A file that is not there, or shows the value already, is nothing to try.
+/// A setting whose file is missing, or shows the value already, is no candidate.
 fn is_a_change(choice: &Choice) -> bool {
     match choice.tunable().interface {
         Interface::Files(_) => current(Path::new("/"), choice.tunable()).is_ok_and(|now| now != choice.value()),

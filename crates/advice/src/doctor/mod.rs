@@ -1,17 +1,18 @@
-//! Doctor: what limits a job on this computer, found by trying each permitted setting.
+//! Doctor: finds what limits a job on this computer by trying each permitted setting.
 //!
 //! | step | what happens |
 //! |---|---|
-//! | screen | [`BLOCKS`] blocks. In each, the machine as it is, the machine as it is once more (the null arm) and every candidate have one turn, in random order |
-//! | combine | the best candidate is kept; the others are tried again on top of it, until none adds |
-//! | confirm | the combination against the machine as it is, in [`CONFIRMING`] fresh pairs A B B A B A A B |
+//! | screen | [`BLOCKS`] blocks. In each, the unchanged machine, the unchanged machine again (the null arm) and every candidate have one turn, in random order |
+//! | combine | the best candidate is kept; the others are tried on top of it, until none helps further |
+//! | confirm | the combination against the unchanged machine, in [`CONFIRMING`] fresh pairs A B B A B A A B |
 //!
-//! A turn is a fresh process ([`Turns`]). The value of a turn is the median of its events. Effects are paired t tests of the logarithms
-//! within the blocks; the null region is 2 %, and Holm's procedure bounds the probability of any false effect at 5 %. If the null arm shows
-//! an effect, nothing is concluded. A block in which the machine was suspended is void and made anew, at most [`VOID_MOST`] times. *No effect* and *harmful* are results too.
+//! A turn is a fresh process ([`Turns`]). The value of a turn is the median of its events. Effects are paired t tests of the
+//! logarithms within the blocks; the null region is 2 %, and Holm's procedure bounds the probability of any false effect at 5 %.
+//! If the null arm shows an effect, there is no conclusion. A block in which the machine was suspended is void and repeated, at
+//! most [`VOID_MOST`] times. *No effect* and *harmful* are results too.
 //!
-//! The method is that of `hairspring ab`: see [`statistics`](hairspring_sheet::statistics). [`diagnose`] is pure but for the turns, which
-//! its caller makes: [`Launches`] starts processes under the settings.
+//! The method is that of `hairspring ab`: see [`statistics`](hairspring_sheet::statistics). [`diagnose`] is pure except for the
+//! turns, which its caller provides: [`Launches`] starts processes under the settings.
 
 mod launches;
 
@@ -22,36 +23,36 @@ use hairspring_suite::rounds::{Random, in_blocks, median, mirrored};
 
 pub use launches::{Launches, candidates};
 
-/// How often each arm has its turn while candidates are screened.
+/// How many turns each arm has while candidates are screened.
 pub const BLOCKS: usize = 6;
 /// How many fresh pairs confirm the combination.
 pub const CONFIRMING: usize = 8;
-/// At most so many blocks are made anew.
+/// The most blocks that are repeated.
 pub const VOID_MOST: usize = 5;
-/// A difference of the time in suspend that is no difference of two readings.
+/// A larger difference of the time in suspend is more than the error of two readings.
 const SUSPEND_LEAST: Nanos = Nanos::from_millis(1);
-/// An effect of less than this factor is none.
+/// A smaller effect than this factor does not count.
 const NULL: f64 = 1.02;
-/// An effect within this factor, with 95 % confidence, is called none.
+/// An effect that lies within this factor with 95 % confidence is reported as none.
 const SAME: f64 = 1.05;
 /// The probability of any false effect.
 const LEVEL: f64 = 0.05;
-/// At most so many settings are combined.
+/// The most settings in a combination.
 const COMBINED_MOST: usize = 3;
 
-/// Makes one turn: the events of the job under some settings, in nanoseconds.
+/// Makes one turn: returns the events of the job under some settings, in nanoseconds.
 pub trait Turns {
     /// Blocks for the time of a turn.
     ///
     /// # Errors
-    /// The settings cannot be had, or the job gave no event: why, in a sentence.
+    /// A sentence that says why the settings were refused, or that the job had no event.
     fn take(&mut self, settings: &[Choice]) -> Result<Vec<f64>, String>;
 
     /// How long the machine has been suspended since it was started.
     fn suspended(&self) -> Nanos;
 }
 
-/// What a setting does.
+/// The effect of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingEffect {
     /// The median gets smaller.
@@ -60,64 +61,65 @@ pub enum SettingEffect {
     None,
     /// The median gets larger.
     Harms,
-    /// The blocks decide nothing.
+    /// The blocks do not decide.
     NotShown,
-    /// The setting could not be had here, for this reason.
+    /// The setting was refused here, for this reason.
     NotApplied(String),
 }
 
-/// A setting, or several, against the machine as it is.
+/// A setting, or several, against the unchanged machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TriedSettings {
     /// As `hairspring run --set` takes them: `idle=off,policy=fifo:80`. Empty for the null arm.
     pub settings: String,
-    /// The median with the settings over that without them; 1 where they could not be had.
+    /// The median with the settings over that without them; 1 if they were refused.
     pub ratio: f64,
     /// The 95 % interval of the ratio.
     pub interval: [f64; 2],
-    /// What that means.
+    /// The effect.
     pub effect: SettingEffect,
 }
 
 /// All events of one arm.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArmEvents {
-    /// In nanoseconds, in the order in which they came.
+    /// In nanoseconds, in the order of time.
     pub values: Vec<f64>,
 }
 
-/// What was found.
+/// The result of a diagnosis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnosis {
-    /// The null arm: the machine as it is against itself.
+    /// The null arm: the unchanged machine against itself.
     pub null: TriedSettings,
-    /// Each candidate alone: the most helpful first, then what does nothing, what harms, what could not be had.
+    /// Each candidate alone: the most helpful first, then those without effect, the harmful ones, and the refused ones.
     pub tried: Vec<TriedSettings>,
     /// The combination on fresh turns; none if nothing helps, or the null arm shows an effect.
     pub confirmed: Option<TriedSettings>,
-    /// The events of the fresh turns, as it is and with the combination.
+    /// The events of the fresh turns, unchanged and with the combination.
     pub events: [ArmEvents; 2],
-    /// How many blocks were void, for the machine was suspended in them.
+    /// How many blocks were void because the machine was suspended during them.
     pub void: usize,
 }
 
 impl Diagnosis {
-    /// Whether the machine against itself shows no effect, so that effects of candidates can be believed.
+    /// Whether the unchanged machine shows no effect against itself, so that effects of candidates can be trusted.
     pub fn is_conclusive(&self) -> bool {
         !matches!(self.null.effect, SettingEffect::Helps | SettingEffect::Harms)
     }
 }
 
-/// How many turns a diagnosis takes at most, to tell its time beforehand.
+/// The most turns of a diagnosis, to estimate its time.
 pub fn turns_most(candidates: usize) -> usize {
     let combining: usize = (1..COMBINED_MOST).map(|kept| candidates.saturating_sub(kept) + 1).sum();
     BLOCKS * (candidates + 2 + combining) + 2 * CONFIRMING
 }
 
-/// Tries the candidates. `progress` is told how many turns were made. Stops early, with what the complete blocks say, once `stopped`.
+/// Tries the candidates. `progress` receives the number of turns made. Once `stopped`, it ends early with the result of the
+/// complete blocks.
 ///
 /// # Errors
-/// The job cannot run on the machine as it is.
+/// The job cannot run on the unchanged machine.
 pub fn diagnose(
     turns: &mut dyn Turns,
     candidates: &[Choice],
@@ -144,7 +146,7 @@ pub fn diagnose(
     Ok(diagnosis)
 }
 
-/// Helpful settings first, by what they surely bring; those without effect, harmful ones, and what could not be had.
+/// Helpful settings first, ordered by their least certain effect; then those without effect, harmful ones, and refused ones.
 fn rank(tried: &TriedSettings) -> f64 {
     match tried.effect {
         SettingEffect::Helps => tried.interval[1],
@@ -172,7 +174,7 @@ impl Run<'_> {
         taken.and_then(|values| if values.is_empty() { Err("no event came".to_owned()) } else { Ok(values) })
     }
 
-    /// Whether the machine has been suspended since then: what was measured meanwhile is void.
+    /// Whether the machine has been suspended since a time; then the measurements since are void.
     fn was_suspended(&mut self, since: Nanos) -> Result<bool, String> {
         if self.turns.suspended() - since < SUSPEND_LEAST {
             return Ok(false);
@@ -181,7 +183,7 @@ impl Run<'_> {
         if self.void > VOID_MOST { Err("the machine is suspended again and again".to_owned()) } else { Ok(true) }
     }
 
-    /// So many blocks. One in which the machine was suspended is void, and made anew.
+    /// Makes so many blocks. A block in which the machine was suspended is void and repeated.
     fn blocks<T>(
         &mut self,
         count: usize,
@@ -204,7 +206,7 @@ impl Run<'_> {
     fn compare(&mut self, base: &[Choice], arms: &[Vec<Choice>]) -> Result<Vec<TriedSettings>, String> {
         let mut refused: Vec<Option<String>> = vec![None; arms.len()];
         let order = |run: &mut Self, _| run.random.order(arms.len() + 1);
-        // The last number is the base.
+        // The last index is the base.
         let blocks = self.blocks(BLOCKS, order, |run, arm| match arms.get(arm) {
             None => run.turn(base).map(|values| Some(centre(&values))),
             Some(settings) if refused[arm].is_none() => Ok(match run.turn(settings) {
@@ -227,7 +229,7 @@ impl Run<'_> {
         Ok(judged.map(|(((arm, difference), shown), refused)| judge(arm, difference, shown, refused)).collect())
     }
 
-    /// The best of the helpful candidates, and what still helps on top of it.
+    /// Combines the best of the helpful candidates with those that still help on top of it.
     fn combine(&mut self, candidates: &[Choice], tried: &[TriedSettings]) -> Result<Vec<Choice>, String> {
         let best = |tried: &[TriedSettings]| {
             let helpful = tried.iter().enumerate().filter(|(_, one)| one.effect == SettingEffect::Helps);
@@ -259,7 +261,7 @@ impl Run<'_> {
         Ok(kept)
     }
 
-    /// The combination against the machine as it is, on fresh turns.
+    /// Compares the combination with the unchanged machine, in fresh turns.
     fn confirm(&mut self, kept: &mut [Choice]) -> Result<(TriedSettings, [ArmEvents; 2]), String> {
         let settings = |arm| if arm == 0 { Vec::new() } else { kept.to_vec() };
         let blocks = self.blocks(CONFIRMING, |_, block| mirrored(block), |run, arm| run.turn(&settings(arm)))?;
@@ -276,7 +278,7 @@ impl Run<'_> {
     }
 }
 
-/// The median, on a scale that needs values above zero.
+/// The logarithm of the median, which must be above zero.
 fn centre(values: &[f64]) -> f64 {
     median(values).max(1.0)
 }
@@ -394,7 +396,7 @@ mod tests {
         assert!(declared <= 7, "{declared} of 100");
     }
 
-    /// A machine on which nothing helps, and which is suspended in these turns. What is measured in them would be an effect.
+    /// A machine on which no setting helps and which is suspended during these turns, whose values would look like an effect.
     struct Suspended {
         machine: Scripted,
         at: Vec<u32>,

@@ -1,4 +1,4 @@
-//! [`JobAnswer`]: what evidence says of a requirement.
+//! [`JobAnswer`]: the answer that evidence gives to a requirement.
 
 use hairspring_machine::Nanos;
 use hairspring_suite::workload::Workload;
@@ -12,7 +12,7 @@ use super::requirement::{Requirement, Tolerance};
 pub enum AnswerKind {
     /// The requirement holds, with 95 % confidence.
     Yes,
-    /// It does not hold, with 95 % confidence.
+    /// The requirement does not hold, with 95 % confidence.
     No,
     /// The evidence decides neither.
     NotShown,
@@ -29,37 +29,37 @@ impl AnswerKind {
     }
 }
 
-/// What would decide a requirement that is not shown.
+/// A watch that would decide a requirement that is not shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Undecided {
-    /// As many events in all, and the time that they take where it is known, if misses go on to come as they did.
+    /// So many events in total, and their time if known, if misses continue at the same rate.
     Watch(u64, Option<Nanos>),
-    /// The evidence has no time, and the requirement is about one.
+    /// The evidence has no duration, and the requirement counts misses in a time.
     NoTime,
-    /// As many misses came as are permitted, so nearly that no reasonable watch decides.
+    /// The misses are so close to the permitted number that no reasonable watch decides.
     OnTheLimit,
 }
 
-/// What evidence says of a requirement.
+/// The answer of evidence to a requirement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobAnswer {
     /// The answer.
     pub outcome: AnswerKind,
-    /// At least so many misses: a share of all events, or a number in the tolerance's time. 95 %, one-sided.
+    /// Lower limit of the misses: a share of all events, or a number in the tolerance's time. 95 %, one-sided.
     pub misses_at_least: f64,
-    /// At most so many misses, in the same terms.
+    /// Upper limit of the misses, in the same terms.
     pub misses_at_most: f64,
-    /// The limit that the evidence would have shown; none if there are too few events for any.
+    /// The smallest limit that the evidence would show; none if there are too few events.
     pub reach: Option<Nanos>,
-    /// What would decide it, where it is not shown.
+    /// A watch that would decide it, if it is not shown.
     pub undecided: Option<Undecided>,
 }
 
-/// A watch that is this many times longer than the one made is not advised.
+/// A watch that many times longer than the one made is not advised.
 const LONGER_MOST: f64 = 10_000.0;
 
 impl JobAnswer {
-    /// What this evidence says.
+    /// Judges a requirement by evidence.
     pub fn of(requirement: &Requirement, evidence: &Evidence) -> Self {
         let Some(scale) = Scale::of(requirement.tolerance, evidence) else {
             return Self {
@@ -84,7 +84,7 @@ impl JobAnswer {
         Self { outcome, misses_at_least, misses_at_most, reach, undecided }
     }
 
-    /// How far the limit is from what the evidence shows, as a part of the limit; negative if the limit is too small.
+    /// The margin: how far the limit is from the shown one, as a part of the limit; negative if the limit is too small.
     pub fn margin(&self, requirement: &Requirement) -> Option<f64> {
         self.reach.map(|reach| 1.0 - reach.count() as f64 / requirement.limit.count() as f64)
     }
@@ -125,7 +125,7 @@ impl Scale {
         }
     }
 
-    /// The watch that would decide, if misses go on to come as they did.
+    /// The watch that would decide, if misses continue at the same rate.
     fn undecided(&self, workload: Workload, evidence: &Evidence) -> Undecided {
         let longer = |factor: f64| {
             let events = (self.events as f64 * factor).ceil();
@@ -172,7 +172,7 @@ mod tests {
         JobAnswer::of(&requirement, &Evidence::of_samples(&requirement, values, watched))
     }
 
-    /// So many events of 10 µs, and so many of 1 ms.
+    /// Evidence with so many events of 10 µs, and so many of 1 ms.
     fn values(good: usize, bad: usize) -> Vec<f64> {
         [vec![10_000.0; good], vec![1_000_000.0; bad]].concat()
     }
@@ -187,7 +187,7 @@ mod tests {
             (AnswerKind::NotShown, Some(Undecided::Watch(2_995, Some(Nanos::from_millis(2_995)))))
         );
         assert_eq!(answer("loop 1kHz jitter 50us", &values(1_000, 10), second).outcome, AnswerKind::No);
-        // 3 of 3,000 is just what is permitted.
+        // 3 of 3,000 is exactly the permitted share.
         assert_eq!(answer("loop 1kHz jitter 50us", &values(2_997, 3), second).outcome, AnswerKind::NotShown);
         assert_eq!(answer("loop 1kHz jitter 50us", &[], second).outcome, AnswerKind::NotShown);
     }

@@ -1,4 +1,4 @@
-//! Limits of a share and of a rate, from counts.
+//! Confidence limits of a share and of a rate, from counts.
 //!
 //! A share: Clopper and Pearson 1934, *The use of confidence or fiducial limits illustrated in the case of the binomial*. A rate:
 //! Garwood 1936, *Fiducial limits for the Poisson distribution*. Both are exact, so they err on the safe side. All limits are
@@ -6,10 +6,10 @@
 
 use statrs::distribution::{Beta, ContinuousCDF, Gamma};
 
-/// How sure a limit is.
+/// The confidence of a limit.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// No more than this share of events is a miss, after `misses` of `events`.
+/// Upper limit of the share of misses, after `misses` of `events`.
 pub(crate) fn share_at_most(misses: u64, events: u64) -> f64 {
     if misses >= events {
         return 1.0;
@@ -21,7 +21,7 @@ pub(crate) fn share_at_most(misses: u64, events: u64) -> f64 {
     Beta::new((misses + 1) as f64, (events - misses) as f64).map_or(1.0, |beta| beta.inverse_cdf(CONFIDENCE))
 }
 
-/// At least this share of events is a miss, after `misses` of `events`.
+/// Lower limit of the share of misses, after `misses` of `events`.
 pub(crate) fn share_at_least(misses: u64, events: u64) -> f64 {
     if misses == 0 {
         return 0.0;
@@ -32,7 +32,7 @@ pub(crate) fn share_at_least(misses: u64, events: u64) -> f64 {
     Beta::new(misses as f64, (events - misses + 1) as f64).map_or(0.0, |beta| beta.inverse_cdf(1.0 - CONFIDENCE))
 }
 
-/// No more misses than this come in a watched time, on average, after `misses` came in it.
+/// Upper limit of the average number of misses in a watched time, after `misses` were seen in it.
 pub(crate) fn count_at_most(misses: u64) -> f64 {
     if misses == 0 {
         return -(1.0 - CONFIDENCE).ln();
@@ -40,7 +40,7 @@ pub(crate) fn count_at_most(misses: u64) -> f64 {
     Gamma::new((misses + 1) as f64, 1.0).map_or(f64::INFINITY, |gamma| gamma.inverse_cdf(CONFIDENCE))
 }
 
-/// At least so many misses come in a watched time, on average, after `misses` came in it.
+/// Lower limit of the average number of misses in a watched time, after `misses` were seen in it.
 pub(crate) fn count_at_least(misses: u64) -> f64 {
     if misses == 0 {
         return 0.0;
@@ -48,7 +48,7 @@ pub(crate) fn count_at_least(misses: u64) -> f64 {
     Gamma::new(misses as f64, 1.0).map_or(0.0, |gamma| gamma.inverse_cdf(1.0 - CONFIDENCE))
 }
 
-/// So many events without a miss show that no more than `share` of them are misses.
+/// How many events without a miss show that at most `share` of all events are misses.
 pub(crate) fn events_needed(share: f64) -> u64 {
     ((1.0 - CONFIDENCE).ln() / (-share).ln_1p()).ceil() as u64
 }

@@ -1,4 +1,4 @@
-//! [`Evidence`]: what was watched, counted against the limit of a requirement.
+//! [`Evidence`]: watched events, counted against the limit of a requirement.
 
 use hairspring_describe::exact_span;
 use hairspring_machine::Nanos;
@@ -8,28 +8,28 @@ use hairspring_suite::workload::Workload;
 use super::requirement::Requirement;
 use crate::soak::soak_id;
 
-/// What was watched for a requirement.
+/// The watched events for a requirement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// Where it comes from: the id of a row, or that it was watched now.
+    /// Its source: the id of a row, or a live watch.
     pub source: String,
     /// How many events there were.
     pub events: u64,
-    /// So many were beyond the limit for certain.
+    /// How many were certainly beyond the limit.
     pub misses: u64,
-    /// So many were beyond it at most: those in the histogram's bucket around the limit are not told apart.
+    /// The most that can have been beyond the limit: the histogram's bucket around the limit may hold events on both sides.
     pub misses_at_most: u64,
-    /// For how long events could be seen; none where only their number is known.
+    /// The watched time; none if only the number of events is known.
     pub watched: Option<Nanos>,
     /// The median of the events.
     pub median: Nanos,
     /// The greatest event.
     pub worst: Nanos,
-    /// How the events are spread.
+    /// The distribution of the events.
     pub histogram: Histogram,
 }
 
-/// How evidence is named that does not come from a sheet.
+/// The source of evidence that does not come from a sheet.
 const WATCHED_NOW: &str = "watched now";
 
 impl Evidence {
@@ -54,7 +54,7 @@ impl Evidence {
         // The greatest event is known exactly.
         let none = figure.max.is_some_and(|max| max <= limit);
         let misses_at_most = if none { 0 } else { count(|bucket, limit| bucket.to > limit.next_up()) };
-        // Upwards, so that nothing lies beyond the greatest.
+        // Rounded up, so that no event lies beyond the greatest.
         let nanos = |value: Option<f64>| Nanos::new(value.unwrap_or(0.0).ceil() as i64);
         Self {
             source: source.to_owned(),
@@ -68,10 +68,10 @@ impl Evidence {
         }
     }
 
-    /// What a sheet says of a requirement.
+    /// The evidence in a sheet for a requirement.
     ///
     /// # Errors
-    /// The reason why it says nothing.
+    /// Why the sheet has no evidence.
     pub fn of_sheet(requirement: &Requirement, sheet: &Sheet) -> Result<Self, String> {
         let soaked = soak_id(requirement.workload, requirement.ordinary);
         if let Some(figure) = sheet.row(&format!("{soaked}.late")).and_then(Row::figure) {
@@ -96,7 +96,7 @@ impl Evidence {
         }
     }
 
-    /// A value that at most this many events are beyond; none if the events are no more than that.
+    /// A value that at most this many events exceed; none if there are not more events.
     pub(crate) fn reach(&self, beyond: impl Fn(u64) -> bool) -> Option<Nanos> {
         let mut above = 0;
         let mut reach = None;
@@ -132,7 +132,7 @@ fn rows(requirement: &Requirement) -> Result<Vec<String>, String> {
         Workload::Gaps => return Err("a sheet has gaps by their cause only".to_owned()),
         Workload::Delay(request) => {
             let request = exact_span(request.count());
-            // As its caller sees it, where the sheet has that beside the delay's own report.
+            // The lateness timed by the caller, if the sheet has it beside the delay's own report.
             let tables = ["minimum", "long"];
             let of = |quantity: &str| tables.map(|table| format!("delays.{table}.{class}.{request}.{quantity}"));
             of("seen").into_iter().chain(of("late")).collect()

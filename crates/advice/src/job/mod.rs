@@ -1,18 +1,19 @@
-//! Jobs: what one needs, and whether this computer can do it, with what margin.
+//! Jobs: what a job needs, whether this computer can do it, and with what margin.
 //!
 //! | noun | what it is |
 //! |---|---|
 //! | [`Requirement`] | what a job needs: a loop, a reaction or a delay, a limit, and how often the limit may be missed |
-//! | [`Evidence`] | what was watched: so many events, so many of them beyond the limit |
+//! | [`Evidence`] | the watched events: how many, and how many of them beyond the limit |
 //! | [`JobAnswer`] | yes, no or not shown; the margin; what would decide it |
-//! | [`RecordRequirement`], [`RecordAnswer`] | a recording of hours without a loss, and what a plan and a watched recording say of it |
-//! | [`Trial`] | the requirement watched on this computer, as it is and with idle states off |
+//! | [`RecordRequirement`], [`RecordAnswer`] | a recording of hours without loss, and the answer from a plan and a watched recording |
+//! | [`Trial`] | watches the requirement on this computer, unchanged and with idle states off |
 //!
-//! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the upper limit of the
-//! share of misses inside the requirement, **no** the lower limit outside. Everything else is **not shown**, and the answer says how
-//! long to watch. What did not happen while the machine was watched (a backup, a log rotation, a hot summer) is not in the answer.
+//! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the upper limit
+//! of the share of misses inside the requirement, **no** the lower limit outside. Everything else is **not shown**, and the
+//! answer says how long to watch. The answer does not cover events that did not occur during the watch (a backup, a log rotation,
+//! a hot summer).
 //!
-//! [`Requirement`] and [`JobAnswer::of`] are pure. [`Trial::run`] blocks for the time that it is given and starts the threads that
+//! [`Requirement`] and [`JobAnswer::of`] are pure. [`Trial::run`] blocks for its given time and starts the threads that
 //! [`Workload`](hairspring_suite::workload::Workload) names.
 //!
 //! ```

@@ -1,13 +1,13 @@
-//! Jobs that people ask for again and again, with the source of their limits.
+//! Common jobs, with the sources of their limits.
 
-/// A job and what it needs.
+/// A job and its requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// What it does.
     pub about: &'static str,
-    /// What it needs: each is a [`JobNeed`](super::JobNeed).
+    /// Its requirements, each a [`JobNeed`](super::JobNeed).
     pub requirements: &'static [&'static str],
     /// Where the limits come from.
     pub source: &'static str,
@@ -29,25 +29,25 @@ pub const JOBS: &[Job] = &[
     },
     Job {
         name: "cnc-servo",
-        about: "close the servo loop of a machine tool whose motion card makes the steps",
+        about: "close the servo loop of a machine tool whose motion card generates the steps",
         requirements: &["loop 1kHz jitter 100us p99.99"],
-        source: "LinuxCNC, Latency test: up to 100 us is wished for a servo thread of 1 ms; cards bear 500 us",
+        source: "LinuxCNC, Latency test: up to 100 us is desirable for a servo thread of 1 ms; motion cards tolerate 500 us",
     },
     Job {
         name: "cnc-steps",
-        about: "make the steps of motors by software, on a parallel port",
+        about: "generate the steps of motors in software, on a parallel port",
         requirements: &["loop 25us jitter 20us p99.99"],
         source: "LinuxCNC, Latency test: less than 15 to 20 us is good for a base thread of 25 us",
     },
     Job {
         name: "ethercat",
-        about: "be the master of an EtherCAT bus with cycles of 1 ms",
+        about: "run the master of an EtherCAT bus with cycles of 1 ms",
         requirements: &["loop 1kHz jitter 100us p99.99"],
         source: "a rule of thumb: a tenth of the cycle",
     },
     Job {
         name: "shutter",
-        about: "expose for 100 ms, exactly to 1 in 10,000",
+        about: "expose for 100 ms, accurate to 1 in 10,000",
         requirements: &["delay 100ms within 10us"],
         source: "1 in 10,000 of the exposure",
     },

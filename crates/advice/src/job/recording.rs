@@ -1,8 +1,8 @@
-//! [`RecordRequirement`]: a recording of hours without a loss, and what a plan and a watched recording say of it.
+//! [`RecordRequirement`]: a recording of hours without loss, and the answer from a plan and a watched recording.
 //!
-//! Two things must hold. The plan must fit with its margins: what the folder takes, the room, the memory for buffers that outlast the
-//! longest stall twice, the links. And nothing may be lost: a loss is a miss of which one is permitted in the whole job, so that *yes* takes
-//! a watch of three times its length, and one loss in a short watch is a *no*.
+//! Two things must hold. The plan must fit with its margins: the folder's rate, its free space, memory for buffers that outlast
+//! twice the longest stall, and the links. And no data may be lost. A loss counts as a miss, and one miss is permitted in the
+//! whole job. So *yes* needs a watch of three times the job's length, and one loss in a short watch is a *no*.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use super::answer::AnswerKind;
 use super::bounds::{count_at_least, count_at_most};
 use super::requirement::{Requirement, Words, span};
 
-/// What people ask for: something that is on time, or a recording.
+/// A requirement: a job that must be on time, or a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobNeed {
     /// A loop, a reaction or a delay.
@@ -29,51 +29,51 @@ pub enum JobNeed {
 /// `record 400MB/s for 2h to DIR`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordRequirement {
-    /// What comes.
+    /// The rate of the data.
     pub rate: ByteRate,
     /// For how long.
     pub span: Nanos,
-    /// The folder that it goes to; none if it is still to be named.
+    /// The folder of the recording; none if not named yet.
     pub folder: Option<PathBuf>,
 }
 
-/// A recording that was watched.
+/// A watched recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordEvidence {
-    /// For how long data came.
+    /// For how long data arrived.
     pub watched: Nanos,
-    /// How much was stored.
+    /// How many bytes were stored.
     pub volume: Bytes,
-    /// Why something was lost; none if nothing was.
+    /// Why data were lost; none without a loss.
     pub lost: Option<String>,
     /// How full the buffer was at most, in thousandths.
     pub high_water_promille: u64,
-    /// The longest that a write took.
+    /// The longest time of a write.
     pub worst_stall: Nanos,
     /// The buffer.
     pub buffer: Bytes,
-    /// What the folder takes from a card that waits for it.
+    /// The rate at which the folder takes data from a card that waits.
     pub unpaced: ByteRate,
 }
 
-/// What plan and evidence say.
+/// The answer from a plan and evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordAnswer {
     /// The answer: the worst of its reasons.
     pub outcome: AnswerKind,
     /// Why, the worst first.
     pub reasons: Vec<(AnswerKind, String)>,
-    /// At least and at most so many losses in the whole recording, with 95 % each; none if nothing was watched.
+    /// Lower and upper limit of the losses in the whole recording, with 95 % each; none without a watch.
     pub losses: Option<[f64; 2]>,
-    /// So long a watch without a loss would show it.
+    /// How long a watch without a loss would show it.
     pub watch: Nanos,
 }
 
-/// So many losses are permitted in the whole recording: none can be shown by no measurement.
+/// The permitted losses in the whole recording; no measurement can show that there will be none.
 const PERMITTED: f64 = 1.0;
 
 impl AnswerKind {
-    /// What a plan's verdict answers. One without margin, or with an assumption, shows nothing.
+    /// The answer of a plan's verdict. A plan without margin, or with an assumption, shows nothing.
     pub fn of_plan(fits: Fits) -> Self {
         match fits {
             Fits::WithMargin => Self::Yes,
@@ -82,7 +82,7 @@ impl AnswerKind {
         }
     }
 
-    /// How much it weighs among several.
+    /// Its weight among several.
     fn weight(self) -> u8 {
         match self {
             Self::Yes => 0,
@@ -93,7 +93,7 @@ impl AnswerKind {
 }
 
 impl RecordAnswer {
-    /// What a plan says, and what was watched if something was.
+    /// Judges by a plan and, if there is one, by a watched recording.
     pub fn of(requirement: &RecordRequirement, plan: &Plan, evidence: Option<&RecordEvidence>) -> Self {
         let told =
             plan.reasons.iter().filter_map(|reason| Some((AnswerKind::of_plan(reason.fits?), reason.text.clone())));
@@ -106,12 +106,14 @@ impl RecordAnswer {
         let watched = evidence.map_or(Nanos::ZERO, |evidence| evidence.watched);
         reasons.push(match (losses, evidence.and_then(|evidence| evidence.lost.as_ref())) {
             (Some([least, _]), Some(why)) if least > PERMITTED => {
-                (AnswerKind::No, format!("something was lost after {watched}: {why}"))
+                (AnswerKind::No, format!("data were lost after {watched}: {why}"))
             }
-            (Some(_), Some(why)) => (AnswerKind::NotShown, format!("something was lost after {watched}: {why}")),
-            (Some([_, most]), None) if most <= PERMITTED => (AnswerKind::Yes, format!("nothing was lost in {watched}")),
+            (Some(_), Some(why)) => (AnswerKind::NotShown, format!("data were lost after {watched}: {why}")),
+            (Some([_, most]), None) if most <= PERMITTED => {
+                (AnswerKind::Yes, format!("no data were lost in {watched}"))
+            }
             (Some(_), None) => {
-                (AnswerKind::NotShown, format!("nothing was lost in {watched}, which is too short for this recording"))
+                (AnswerKind::NotShown, format!("no data were lost in {watched}, which is too short for this recording"))
             }
             (None, _) => (AnswerKind::NotShown, "no recording at this rate was watched".to_owned()),
         });
@@ -121,7 +123,7 @@ impl RecordAnswer {
         Self { outcome, reasons, losses, watch }
     }
 
-    /// How far the rate is from what the folder takes from a card that waits, as a part of that; negative if it takes less.
+    /// The margin between the rate and the folder's own rate, as a part of the latter; negative if the folder takes less.
     pub fn margin(requirement: &RecordRequirement, evidence: &RecordEvidence) -> f64 {
         1.0 - requirement.rate.bytes_per_s() / evidence.unpaced.bytes_per_s().max(1.0)
     }
@@ -142,7 +144,7 @@ impl FromStr for RecordRequirement {
     type Err = DescriptionError;
 
     fn from_str(text: &str) -> Result<Self, DescriptionError> {
-        const RATE: &str = "write what comes, like 400MB/s";
+        const RATE: &str = "write the rate, like 400MB/s";
         // A folder may have spaces and commas in its name.
         let (before, folder) = match text.split_once(" to ") {
             Some((before, folder)) => (before, Some(folder.trim())),
@@ -155,11 +157,11 @@ impl FromStr for RecordRequirement {
         if rate.bytes_per_s() < 1.0 {
             return Err(written.wrong("write a rate above zero, like 400MB/s"));
         }
-        words.word("for", "write for and how long, like for 2h")?;
-        let span = span(words.next("write how long, like 2h")?)?;
-        words.end("write to and the folder, like to /data")?;
+        words.word("for", "write `for` and a duration, like for 2h")?;
+        let span = span(words.next("write a duration, like 2h")?)?;
+        words.end("write `to` and the folder, like to /data")?;
         match folder {
-            Some("") => Err(words.after("write the folder behind to, like to /data")),
+            Some("") => Err(words.after("write the folder after `to`, like to /data")),
             folder => Ok(Self { rate, span, folder: folder.map(PathBuf::from) }),
         }
     }
@@ -167,7 +169,7 @@ impl FromStr for RecordRequirement {
 
 impl fmt::Display for RecordRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a recording of {} for {} without a loss", self.rate, self.span)
+        write!(f, "a recording of {} for {} without loss", self.rate, self.span)
     }
 }
 
@@ -251,7 +253,7 @@ mod tests {
         assert_eq!(answer(Fits::Tight, 3 * 3600, false), AnswerKind::NotShown);
         assert_eq!(answer(Fits::Unknown, 3 * 3600, false), AnswerKind::NotShown);
         assert_eq!(answer(Fits::No, 3 * 3600, false), AnswerKind::No);
-        // A loss late in a long watch is just what is permitted.
+        // One loss late in a long watch is permitted.
         assert_eq!(answer(Fits::WithMargin, 3 * 3600, true), AnswerKind::NotShown);
         let unwatched = RecordAnswer::of(&asked, &plan(Fits::WithMargin), None);
         assert_eq!((unwatched.outcome, unwatched.losses), (AnswerKind::NotShown, None));

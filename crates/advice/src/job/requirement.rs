@@ -5,12 +5,12 @@
 //!
 //! ```text
 //! loop FREQUENCY|PERIOD jitter SPAN      a thread that is woken periodically runs at most SPAN late
-//! react [to SOURCE] SPAN                 SPAN after an event the action has reached the device
-//! delay REQUEST within SPAN              a delay returns at most SPAN late, as its caller sees it
+//! react [to SOURCE] SPAN                 at most SPAN from an event until its action has reached the device
+//! delay REQUEST within SPAN              a delay returns at most SPAN late, timed by its caller
 //! audio RATE/FRAMES                      a loop with the period of a buffer, late by at most half of it
 //!
-//! and behind each:  p99.9 | misses N/h   how often the limit may be missed; p99.9 if nothing is said
-//!                   ordinary | fifo      the scheduling policy; SCHED_FIFO where it is permitted, if nothing is said
+//! and after each:   p99.9 | misses N/h   how often the limit may be missed; p99.9 by default
+//!                   ordinary | fifo      the scheduling policy; by default SCHED_FIFO if it is permitted
 //!                   for SPAN             for how long the job runs; needs misses N/…
 //! ```
 
@@ -28,11 +28,11 @@ use hairspring_suite::workload::{ReactionSource, Workload};
 pub struct Requirement {
     /// What the job does.
     pub workload: Workload,
-    /// The most that it may be late; for a reaction, the most that it may take.
+    /// The greatest permitted lateness or, for a reaction, the greatest permitted time.
     pub limit: Nanos,
     /// How often the limit may be missed.
     pub tolerance: Tolerance,
-    /// Whether it runs as an ordinary program; otherwise under `SCHED_FIFO` where that is permitted.
+    /// Whether it runs as an ordinary program; otherwise under `SCHED_FIFO` if permitted.
     pub ordinary: bool,
 }
 
@@ -45,18 +45,18 @@ pub enum Tolerance {
     Rate(f64, Nanos),
 }
 
-/// The tolerance if nothing is said.
+/// The default tolerance.
 const USUAL: Tolerance = Tolerance::Share(0.001);
-/// The part of a buffer's period that is left for being late; the rest is for the program that fills it.
+/// The part of a buffer's period that may be lateness; the rest is for the program that fills the buffer.
 const BUFFER_SHARE: i64 = 2;
-/// What a requirement looks like.
+/// Examples of requirements, for errors.
 const FORMS: &str =
     "write loop 1kHz jitter 50us, react 100us, delay 10us within 200ns, audio 48kHz/64 or record 400MB/s for 2h";
-/// The loops that can be tried: from one a minute to a million in a second.
+/// The periods that can be tried: from a minute to a microsecond.
 const PERIODS: (Nanos, Nanos) = (Nanos::from_micros(1), Nanos::from_secs(60));
 
 impl Requirement {
-    /// What is limited, in words: `a loop of 1 kHz`.
+    /// The job in words: `a loop of 1 kHz`.
     pub fn subject(&self) -> String {
         match self.workload {
             Workload::Loop(period) => format!("a loop with a period of {period}"),
@@ -66,14 +66,14 @@ impl Requirement {
         }
     }
 
-    /// The settings that a program should run under to meet it: CPUs that do not have to leave an idle state first, and either real-time
-    /// priority or, as an ordinary program, timers without slack. Whether they help here, a [`doctor`](crate::doctor) finds out.
+    /// The settings that should help a program to meet the requirement: no idle states, and either real-time priority or, for an
+    /// ordinary program, timers without slack. A [`doctor`](crate::doctor) finds out whether they help on this computer.
     pub fn settings(&self) -> Vec<Choice> {
         let priority = if self.ordinary { "slack=1us" } else { "policy=fifo:80" };
         ["idle=off", priority].into_iter().filter_map(|text| text.parse().ok()).collect()
     }
 
-    /// The time that misses are counted in, in words; none where they are a share of all events.
+    /// The time in which misses are counted, in words; none if they are a share of all events.
     pub fn per(&self) -> Option<String> {
         match self.tolerance {
             Tolerance::Share(_) => None,
@@ -102,7 +102,7 @@ impl Requirement {
             Tolerance::Share(share) => {
                 format!("{verb} {limit} in {} % of the {plural}", shown((1.0 - share) * 100.0))
             }
-            Tolerance::Rate(misses, per) => format!("{verb} {limit}, but for {} in {}", shown(*misses), long(*per)),
+            Tolerance::Rate(misses, per) => format!("{verb} {limit}, except {} in {}", shown(*misses), long(*per)),
         }
     }
 }
@@ -142,7 +142,7 @@ impl FromStr for Requirement {
         let workload = match kind.text() {
             "loop" => {
                 let period = period(words.next("write how often it runs, like 1kHz, or its period, like 250us")?)?;
-                words.word("jitter", "write jitter and the most that it may be late, like jitter 50us")?;
+                words.word("jitter", "write `jitter` and the greatest lateness, like jitter 50us")?;
                 Workload::Loop(period)
             }
             "react" => {
@@ -154,7 +154,7 @@ impl FromStr for Requirement {
             }
             "delay" => {
                 let request = span(words.next("write the delay, like 10us")?)?;
-                words.word("within", "write within and the most that it may be late, like within 200ns")?;
+                words.word("within", "write `within` and the greatest lateness, like within 200ns")?;
                 Workload::Delay(request)
             }
             "audio" => {
@@ -197,13 +197,13 @@ impl FromStr for Requirement {
             }
         }
         if let Some((word, span)) = lasting {
-            // One miss in the whole job, unless a rate is said: then the job may last as long as it likes.
+            // One miss in the whole job, unless a rate is given: then the job's length does not matter.
             match tolerance {
                 None => tolerance = Some(Tolerance::Rate(1.0, span)),
                 Some(Tolerance::Rate(..)) => {}
                 Some(Tolerance::Share(_)) => {
                     return Err(
-                        word.wrong("a share says nothing of a time: leave this out, or write misses 1/h for it")
+                        word.wrong("a share does not count misses in a time: leave this out, or write misses 1/h")
                     );
                 }
             }
@@ -212,14 +212,14 @@ impl FromStr for Requirement {
     }
 }
 
-/// The words of a requirement that are not read yet.
+/// The rest of a requirement's words.
 pub(super) struct Words<'t> {
     left: VecDeque<Snippet<'t>>,
     end: Snippet<'t>,
 }
 
 impl<'t> Words<'t> {
-    /// A number and a unit behind it are one word.
+    /// A number and a unit after it are one word.
     pub(super) fn of(text: &'t str) -> Self {
         let whole = Snippet::of(text);
         let mut left: VecDeque<Snippet<'t>> = VecDeque::new();
@@ -239,18 +239,18 @@ impl<'t> Words<'t> {
         self.left.pop_front().ok_or_else(|| self.end.wrong(write))
     }
 
-    /// Reads this very word.
+    /// Requires this word.
     pub(super) fn word(&mut self, wanted: &str, write: &str) -> Result<(), DescriptionError> {
         let word = self.next(write)?;
         if word.text() == wanted { Ok(()) } else { Err(word.wrong(write)) }
     }
 
-    /// There is nothing more, or an error at what there is.
+    /// Requires the end; otherwise an error at the next word.
     pub(super) fn end(&self, write: &str) -> Result<(), DescriptionError> {
         self.left.front().map_or(Ok(()), |word| Err(word.wrong(write)))
     }
 
-    /// An error behind the last word.
+    /// An error after the last word.
     pub(super) fn after(&self, write: &str) -> DescriptionError {
         self.end.wrong(write)
     }
@@ -326,7 +326,7 @@ fn source(word: Snippet<'_>) -> Result<ReactionSource, DescriptionError> {
     })
 }
 
-/// `p99.9`: the share that may be beyond the limit.
+/// `p99.9`: the share of events that may exceed the limit.
 fn quantile(word: Snippet<'_>) -> Result<Tolerance, DescriptionError> {
     let percent = word.text().strip_prefix('p').and_then(|number| number.parse::<f64>().ok());
     let beyond = percent.map(|percent| (100.0 - percent) / 100.0);
@@ -371,9 +371,9 @@ mod tests {
         );
         reads(
             "loop 250us jitter 20us misses 1/h ordinary",
-            "a loop with a period of 250 µs, late by at most 20 µs, but for 1 in 1 h, as an ordinary program",
+            "a loop with a period of 250 µs, late by at most 20 µs, except 1 in 1 h, as an ordinary program",
         );
-        reads("loop 1kHz jitter 50us for 8h", "a loop with a period of 1 ms, late by at most 50 µs, but for 1 in 8 h");
+        reads("loop 1kHz jitter 50us for 8h", "a loop with a period of 1 ms, late by at most 50 µs, except 1 in 8 h");
         reads("react 100us p99.99", "a reaction to an eventfd, done within 100 µs in 99.99 % of the events");
         reads("react to udp 1ms", "a reaction to a UDP datagram, done within 1 ms in 99.9 % of the events");
         reads("delay 10us within 200ns", "a delay of 10 µs, late by at most 200 ns in 99.9 % of the delays");
@@ -404,7 +404,7 @@ mod tests {
         points("react 100us p100", "p100", "no measurement shows 100 %");
         points("react 100us p99 p99", "p99", "twice");
         points("loop 1kHz jitter 50us misses 0/h", "0", "at least one");
-        points("loop 1kHz jitter 50us p99 for 8h", "for", "says nothing of a time");
+        points("loop 1kHz jitter 50us p99 for 8h", "for", "does not count misses in a time");
         points("audio 48kHz", "48kHz", "48kHz/64");
         points("loop 1kHz jitter 50us never", "never", "p99.9");
     }

@@ -1,7 +1,7 @@
-//! [`Trial`]: a requirement is watched on this computer, as it is and with idle states off.
+//! [`Trial`]: watches a requirement on this computer, unchanged and with idle states off.
 //!
-//! The two arms take turns in the order A B B A B A A B, so that a slow drift of the machine falls on both. The idle states are switched off by
-//! holding a descriptor, which the kernel drops with this process, so nothing can stay changed.
+//! The two arms take turns in the order A B B A B A A B, so that a slow drift of the machine affects both. A descriptor that this
+//! process holds switches idle states off; the kernel closes it with the process, so no change can remain.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,7 +20,7 @@ use super::requirement::{Requirement, Tolerance};
 /// How a trial is made.
 #[derive(Clone, Copy, Debug)]
 pub struct TrialRequest {
-    /// For how long each arm is watched; by default as long as the requirement needs, from 4 s to 20 s.
+    /// How long each arm is watched; by default as long as the requirement needs, from 4 s to 20 s.
     pub span: Option<Nanos>,
     /// The CPU that the job runs on; by default the last one that the process may use.
     pub cpu: Option<Cpu>,
@@ -33,36 +33,36 @@ pub struct TrialRequest {
 pub struct Arm {
     /// The settings: `as it is`, or what `hairspring run --set` takes.
     pub settings: &'static str,
-    /// What was watched.
+    /// The watched events.
     pub evidence: Evidence,
-    /// What it says.
+    /// The answer.
     pub answer: JobAnswer,
 }
 
-/// A requirement watched on this computer.
+/// The result of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// As it is first, then with idle states off where that could be tried.
+    /// First the unchanged machine, then idle states off if that could be tried.
     pub arms: Vec<Arm>,
-    /// Under what it ran: policy, CPU, idle states.
+    /// The conditions: policy, CPU, idle states.
     pub conditions: Vec<String>,
-    /// What could not be had or tried, and what would help.
+    /// Settings that were refused or not tried, and what would help.
     pub notes: Vec<String>,
     /// Whether it was interrupted.
     pub interrupted: bool,
 }
 
-/// The least and the longest time for one arm unless the caller says one.
+/// The shortest and the longest default time for one arm.
 const SPAN: (Nanos, Nanos) = (Nanos::from_secs(4), Nanos::from_secs(20));
 /// More events than needed are watched, so that a few misses do not leave it undecided.
 const MORE: f64 = 3.0;
 /// Turns in all: each arm has half of them, or one arm has all.
 const TURNS: usize = 8;
-/// A first run that is not counted.
+/// Length of a first run that does not count.
 const WARM_UP: Nanos = Nanos::from_millis(20);
-/// A difference of the time in suspend that is no difference of two readings.
+/// A larger difference of the time in suspend is more than the error of two readings.
 const SUSPEND_LEAST: Nanos = Nanos::from_millis(1);
-/// About how long an event takes where the requirement does not say.
+/// The assumed time between events if the requirement does not give one.
 const REACTION: Nanos = Nanos::from_micros(400);
 
 impl TrialRequest {
@@ -85,13 +85,13 @@ impl TrialRequest {
 }
 
 impl Trial {
-    /// Watches a requirement. Blocks for twice the span of one arm. `progress` is told the share that is done, from 0 to 1.
+    /// Watches a requirement. Blocks for twice the span of one arm. `progress` receives the part that is done, from 0 to 1.
     ///
-    /// Under `SCHED_FIFO` where that is permitted and the requirement does not want an ordinary program. Settings of the calling thread
-    /// are as before when it returns.
+    /// It runs under `SCHED_FIFO` if that is permitted and the requirement does not ask for an ordinary program. It restores the
+    /// settings of the calling thread.
     ///
     /// # Errors
-    /// The workload cannot be had here: the reason, and what would help.
+    /// The workload cannot run here: the reason, and what would help.
     pub fn run(
         requirement: &Requirement,
         request: &TrialRequest,
@@ -106,7 +106,7 @@ impl Trial {
         Self::observing(requirement, request, polls, &stopped, progress, &mut observe)
     }
 
-    /// The same with whatever `observe` says of a run. `polls`: idle states are off already.
+    /// As `run`, with another observer. `polls`: idle states are off already.
     fn observing(
         requirement: &Requirement,
         request: &TrialRequest,
@@ -133,7 +133,7 @@ impl Trial {
         }
         let mut both = !polls;
         if let Some(absent) = both.then(|| observe(&run(place, true, WARM_UP)).err()).flatten() {
-            notes.push(format!("not tried: idle=off, for {}", told(&absent)));
+            notes.push(format!("not tried: idle=off, because {}", told(&absent)));
             both = false;
         }
         let turns = request.span_of(requirement).count() * 2 / TURNS as i64;
@@ -148,13 +148,13 @@ impl Trial {
             let suspended = Host.suspended();
             match observe(&run(place, arm == 1, span)) {
                 Ok(_) if Host.suspended() - suspended >= SUSPEND_LEAST => {
-                    notes.push(format!("turn {made} does not count: the machine was suspended in it"));
+                    notes.push(format!("turn {made} does not count: the machine was suspended during it"));
                 }
                 Ok(one) => {
                     observed[arm].values.extend(one.values);
                     observed[arm].watched += one.watched;
                 }
-                // The machine as it is was watched all the same.
+                // The unchanged machine was watched nevertheless.
                 Err(absent) if arm == 1 => left_out.push(absent),
                 Err(absent) => return Err(absent),
             }
@@ -162,7 +162,7 @@ impl Trial {
         })?;
         if let Some(absent) = left_out.first() {
             let turns = left_out.len();
-            notes.push(format!("idle=off has {turns} of {blocks} turns less, for {}", told(absent)));
+            notes.push(format!("idle=off lacks {turns} of {blocks} turns, because {}", told(absent)));
         }
         let names = ["as it is", "idle=off"];
         let arms = names.into_iter().zip(&observed).filter(|(_, observed)| !observed.values.is_empty());
@@ -212,7 +212,7 @@ mod tests {
         };
         let trial = Trial::observing(&requirement, &request, false, &|| false, &mut |_| {}, &mut observe);
         let trial = trial.expect("the machine as it is was watched");
-        assert_eq!(trial.notes, ["idle=off has 3 of 4 turns less, for the device is gone (bring it back)"]);
+        assert_eq!(trial.notes, ["idle=off lacks 3 of 4 turns, because the device is gone (bring it back)"]);
         let watched: Vec<_> = trial.arms.iter().map(|arm| arm.evidence.watched).collect();
         assert_eq!(watched, [400, 100].map(|ms| Some(Nanos::from_millis(ms))));
     }

@@ -37,16 +37,16 @@ pub(crate) const PAGE: Page = Page {
             line: "hairspring can \"delay 10us within 200ns\" \"react 100us p99.99\"",
         },
         Example {
-            does: "Can two hours of 400 MB/s be recorded there without a loss? Writes for 25 s, and removes it",
+            does: "Can /data take two hours of 400 MB/s without loss? Records for 25 s, and removes the files",
             line: "hairspring can \"record 400MB/s for 2h to /data\"",
         },
         Example { does: "A ready-made job; --list shows them all", line: "hairspring can --job cnc-servo" },
         Example {
-            does: "Ask a sheet that was taken before; nothing is measured",
+            does: "Answer from an earlier sheet, without measuring",
             line: "hairspring can \"loop 1kHz jitter 50us\" --sheet sheet.json",
         },
         Example {
-            does: "Watch for an hour, because a few misses an hour are the limit",
+            does: "Watch for an hour, because the limit is a few misses an hour",
             line: "hairspring can \"loop 1kHz jitter 100us misses 6/h\" --watch 1h",
         },
     ],
@@ -56,23 +56,23 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// What the job needs, for instance "loop 1kHz jitter 50us", "react to udp 100us p99.99", "delay 10us within 200ns", "audio 48kHz/64",
-    /// with p99.9 or misses 1/h, for 8h, ordinary or fifo behind it; or "record 400MB/s for 2h to DIR"
+    /// What the job needs, for instance "loop 1kHz jitter 50us", "react to udp 100us p99.99", "delay 10us within 200ns", "audio
+    /// 48kHz/64", followed by p99.9 or misses 1/h, for 8h, ordinary or fifo; or "record 400MB/s for 2h to DIR"
     #[arg(value_name = "REQUIREMENT")]
     requirements: Vec<String>,
     /// A ready-made job. May be repeated
     #[arg(long, value_name = "NAME")]
     job: Vec<String>,
-    /// A TOML file of jobs, each with a name and a list of what it needs
+    /// A TOML file of jobs, each with a name and a list of its needs
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
-    /// Existing folder of the recordings that name none
+    /// Existing folder for recordings that name none
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// List the ready-made jobs
     #[arg(long)]
     list: bool,
-    /// Answer from this sheet, and measure nothing
+    /// Answer from this sheet, without measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "cpu", "priority"])]
     sheet: Option<String>,
     /// Watch each requirement for this long, and as long with idle states off [default: as long as it needs, 4 s to 20 s]
@@ -92,9 +92,9 @@ pub(crate) struct Arguments {
 /// The answer to one requirement, or why there is none.
 pub(super) struct Said {
     asked: Asked,
-    /// As it is first.
+    /// The unchanged machine first.
     arms: Vec<Arm>,
-    /// What is said of a recording.
+    /// The answer about a recording.
     recorded: Option<Recorded>,
     conditions: Vec<String>,
     notes: Vec<String>,
@@ -131,7 +131,7 @@ fn asked(arguments: &Arguments) -> Result<Vec<Asked>, Failure> {
         }
     }
     if asked.is_empty() {
-        let text = "nothing is asked: write a requirement, like \"loop 1kHz jitter 50us\", or --job NAME; --list shows \
+        let text = "no requirement is given: write one, like \"loop 1kHz jitter 50us\", or --job NAME; --list shows \
                     the ready-made jobs";
         return Err(Failure::bad_request(text));
     }
@@ -236,7 +236,7 @@ pub(super) fn exit(said: &[Said]) -> Exit {
     }
 }
 
-/// Where the sentences below an answer begin.
+/// The indentation of the sentences below an answer.
 const INDENT: usize = 11;
 
 pub(super) fn text(said: &[Said], width: usize) -> String {
@@ -259,7 +259,7 @@ pub(super) fn text(said: &[Said], width: usize) -> String {
     text
 }
 
-/// What is said of a requirement, most important first.
+/// The sentences about a requirement, most important first.
 fn sentences(said: &Said) -> Vec<String> {
     let requirement = match (&said.recorded, &said.asked.need) {
         (Some(recorded), _) => return recorded.sentences(&said.asked.text),
@@ -304,7 +304,7 @@ fn plural(requirement: &Requirement) -> &'static str {
     }
 }
 
-/// Misses in the terms of the requirement: a share of the periods, or so many periods in a time.
+/// Misses in the terms of the requirement: a share of the periods, or a number of periods in a time.
 fn misses(requirement: &Requirement, misses: f64) -> String {
     match requirement.per() {
         None => format!("{} of the {}", percent(misses), plural(requirement)),
@@ -318,7 +318,7 @@ fn count(misses: f64) -> String {
 }
 
 fn percent(share: f64) -> String {
-    // Two digits that count.
+    // Two significant digits.
     let value = share * 100.0;
     let digits = if value > 0.0 { (1.0 - value.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
     format!("{value:.digits$} %")
@@ -346,7 +346,8 @@ fn verdict(requirement: &Requirement, answer: &JobAnswer) -> String {
             format!("At least {least} are beyond {}, and {may} may be.{reach}", requirement.limit)
         }
         AnswerKind::NotShown if answer.undecided == Some(Undecided::NoTime) => {
-            "A sheet does not tell how long its events were watched, and the requirement is about a time.".to_owned()
+            "A sheet does not tell how long its events were watched, and the requirement counts misses in a time."
+                .to_owned()
         }
         AnswerKind::NotShown => format!(
             "Between {} and {} are beyond {}, and {may} may be.",
@@ -360,13 +361,13 @@ fn verdict(requirement: &Requirement, answer: &JobAnswer) -> String {
     }
 }
 
-/// What would decide it.
+/// The watch that would decide it.
 fn decides(said: &Said, requirement: &Requirement, answer: &JobAnswer) -> Option<String> {
     let asked = &said.asked.text;
     Some(match answer.undecided? {
         Undecided::Watch(events, needed) => {
             let longer = match needed {
-                // A third more, for a few misses on the way.
+                // A third more, as a margin for a few misses.
                 Some(needed) => format!(
                     ", which takes {}: hairspring can \"{asked}\" --watch {}",
                     if needed < MINUTES { span(needed) } else { clock(needed) },
@@ -378,7 +379,10 @@ fn decides(said: &Said, requirement: &Requirement, answer: &JobAnswer) -> Option
         }
         Undecided::NoTime => format!("Watch it on this computer: hairspring can \"{asked}\" --watch 1h"),
         Undecided::OnTheLimit => {
-            format!("It is so near to the limit that no longer watch decides: ask for more than {}.", requirement.limit)
+            format!(
+                "The result is so close to the limit that no reasonable watch decides: ask for more than {}.",
+                requirement.limit
+            )
         }
     })
 }
@@ -396,7 +400,7 @@ fn written(span: Nanos) -> String {
     }
 }
 
-/// What switching idle states off has changed.
+/// The effect of switching idle states off.
 fn effect(requirement: &Requirement, as_it_is: &Arm, other: &Arm) -> String {
     let [before, after] = [as_it_is, other].map(|arm| arm.evidence.median);
     let outcome = match (as_it_is.answer.outcome, other.answer.outcome) {

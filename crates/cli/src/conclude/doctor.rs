@@ -1,4 +1,4 @@
-//! `hairspring doctor`: tries what could make a job better here, and says what each setting brings.
+//! `hairspring doctor`: tries settings that could improve a job on this computer, and reports the effect of each.
 
 use std::fs::File;
 use std::sync::atomic::Ordering;
@@ -28,11 +28,11 @@ pub(crate) const PAGE: Page = Page {
     name: "doctor",
     examples: &[
         Example {
-            does: "What makes event to action faster here? Takes about a minute and a half",
+            does: "Which settings shorten event to action here? Takes about a minute and a half",
             line: "hairspring doctor",
         },
         Example {
-            does: "What makes a loop of 1 kHz more punctual? Settings of the machine are tried, too, and restored",
+            does: "Which make a loop of 1 kHz more punctual? Also tries and restores settings of the machine",
             line: "hairspring doctor --for \"loop 1kHz jitter 50us\" --allow machine",
         },
     ],
@@ -46,17 +46,17 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The job: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs. Of several requirements the
-    /// strictest counts, and its median is what settings are judged by
+    /// The job: one of `hairspring can --list`, a requirement as for `can`, or a TOML file of jobs. Of several requirements the
+    /// strictest counts; settings are judged by its median
     #[arg(long = "for", value_name = "JOB", default_value = "react 100us")]
     job: String,
-    /// Try settings beyond the program
+    /// Also try settings beyond the program
     #[arg(long, value_name = "WHAT")]
     allow: Option<Allowed>,
     /// Length of each turn
     #[arg(long, value_name = "DURATION", default_value = "400ms", value_parser = duration)]
     turn: Nanos,
-    /// Decides the order of the turns, to repeat a run
+    /// Seed of the order of the turns, to repeat a run
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Format of the report
@@ -66,15 +66,15 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Allowed {
-    /// Settings of the whole machine; each is restored behind its turn, and also after SIGKILL
+    /// Settings of the whole machine; each is restored after its turn, and also after SIGKILL
     Machine,
 }
 
 /// The shortest turn that has enough events of a loop of 1 kHz.
 const TURN_LEAST: Nanos = Nanos::from_millis(20);
-/// What a turn takes beside its own length: the start of a process and the calibration of its counter.
+/// The overhead of a turn: the start of a process and the calibration of its counter.
 const START: Nanos = Nanos::from_millis(120);
-/// Held while a doctor works: two would measure each other.
+/// Locked while a doctor runs: two would disturb each other.
 const LOCK: &str = "hairspring-doctor.lock";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -121,25 +121,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     })
 }
 
-/// Keeps what was confirmed, for `run --best`. That it cannot be kept changes no figure.
+/// Stores the confirmed settings for `run --best`. A failure to store them does not affect the result.
 fn keep(job: &str, found: &Diagnosis) {
     let confirmed = found.confirmed.as_ref().filter(|best| best.effect == SettingEffect::Helps);
     let (settings, ratio) = confirmed.map_or(("", 1.0), |best| (best.settings.as_str(), best.ratio));
     if let Err(error) = Best::new(job, settings, ratio).keep() {
-        output::complain(&format!("`hairspring run --best` cannot use this: failed to keep it: {error}"));
+        output::complain(&format!(
+            "`hairspring run --best` cannot use this result, which could not be stored: {error}"
+        ));
     }
 }
 
-/// Refuses to work beside another doctor.
+/// Refuses to run beside another doctor.
 fn alone() -> Result<File, Failure> {
     let path = std::env::temp_dir().join(LOCK);
-    // Another user may have made the file: it can be read then, and that is enough for a lock.
+    // Another user may have made the file; reading is enough for a lock.
     let opened = File::options().create(true).truncate(false).write(true).open(&path).or_else(|_| File::open(&path));
     let file = opened.map_err(|error| Failure::failed(format!("failed to open {}: {error}", path.display())))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(_) => Err(Failure::failed(
-            "another `hairspring doctor` is at work: two would measure each other; try again when it has ended",
+            "another `hairspring doctor` is running, and two would disturb each other; try again when it has ended",
         )),
     }
 }
@@ -155,7 +157,7 @@ pub(crate) fn turn(job: &str, span_ns: i64, fire_from: u32) -> Result<Exit, Fail
         WorkloadRun { workload, place: None, fire_from, idle_off: false, span }
     };
     let failed = |absent: hairspring_sheet::Absent| Failure::failed(absent.reason);
-    // A tenth to warm up, which does not count.
+    // A tenth of the time to warm up, which does not count.
     run(Nanos::new(span_ns / 10)).observe(&timebase, &interrupted).map_err(failed)?;
     let observed = run(Nanos::new(span_ns)).observe(&timebase, &interrupted).map_err(failed)?;
     let values: Vec<String> = observed.values.iter().map(|value| format!("{value}\n")).collect();
@@ -172,7 +174,7 @@ fn text(
     let mut text = format!("What makes {} better on this computer\n\n", asked.subject());
     if !found.is_conclusive() {
         let sentence = format!(
-            "Nothing is concluded: the computer differs from itself by {} ({}). Something else disturbs it; try again.",
+            "No conclusion: the unchanged computer differs from itself by {} ({}). Another activity disturbs it; try again.",
             times(found.null.ratio),
             interval(&found.null)
         );
@@ -218,17 +220,17 @@ fn text(
                 format!("{} seemed to help, but fresh turns do not confirm it ({}).", best.settings, interval(best));
             text.extend(wrapped(&sentence, width).iter().map(|line| format!("{line}\n")));
         }
-        None if found.is_conclusive() => text.push_str("Nothing that was tried helps this job here.\n"),
+        None if found.is_conclusive() => text.push_str("None of the settings tried helps this job here.\n"),
         None => {}
     }
     if found.void > 0 {
-        text.push_str(&format!("Void and made anew, for the computer was suspended: {} blocks.\n", found.void));
+        text.push_str(&format!("Void and repeated because the computer was suspended: {} blocks.\n", found.void));
     }
     text.push_str(&not_tried(job, machine_allowed, width));
     text
 }
 
-/// What a doctor may not try without being asked, or not at all.
+/// Settings that a doctor tries only on request, or not at all.
 fn not_tried(job: &str, machine_allowed: bool, width: usize) -> String {
     let mut text = String::new();
     if !machine_allowed {
@@ -237,7 +239,7 @@ fn not_tried(job: &str, machine_allowed: bool, width: usize) -> String {
         let more: Vec<&str> = with.iter().filter(|one| !without.contains(one)).map(String::as_str).collect();
         if !more.is_empty() {
             let sentence = format!(
-                "Not tried, for they change the whole machine: {}. To try them, too: sudo hairspring doctor --for \"{}\" --allow machine",
+                "Not tried, because they change the whole machine: {}. To try them, too: sudo hairspring doctor --for \"{}\" --allow machine",
                 more.join(", "),
                 job
             );
@@ -247,7 +249,7 @@ fn not_tried(job: &str, machine_allowed: bool, width: usize) -> String {
     let at_boot = Tunable::all().filter(|tunable| matches!(tunable.scope, SettingScope::Boot | SettingScope::Host));
     let ids: Vec<&str> = at_boot.map(|tunable| tunable.id).collect();
     let sentence = format!(
-        "Not for a doctor, for they need a boot, the host or the firmware: {}. `hairspring settings ID` tells how.",
+        "Not for a doctor, because they need a boot, the host or the firmware: {}. `hairspring settings ID` tells how.",
         ids.join(", ")
     );
     text.extend(wrapped(&sentence, width).iter().map(|line| format!("{line}\n")));

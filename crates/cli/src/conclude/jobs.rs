@@ -1,4 +1,4 @@
-//! Jobs: those that are built in, and those of a TOML file.
+//! Jobs: the built-in ones, and those of a TOML file.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ impl Asked {
     }
 }
 
-/// What requirements, ready-made jobs and a file of jobs need together.
+/// The requirements from the command line, the ready-made jobs and a file of jobs.
 pub(crate) fn asked(requirements: &[String], ready: &[String], file: Option<&Path>) -> Result<Vec<Asked>, Failure> {
     let mut asked = Vec::new();
     for text in requirements {
@@ -53,7 +53,7 @@ pub(crate) fn asked(requirements: &[String], ready: &[String], file: Option<&Pat
     Ok(asked)
 }
 
-/// What one text asks for: the name of a ready-made job, a TOML file of jobs, or a requirement.
+/// The requirements of one text: the name of a ready-made job, a TOML file of jobs, or a requirement.
 pub(crate) fn of(text: &str) -> Result<Vec<Asked>, Failure> {
     if text.ends_with(".toml") {
         of_file(Path::new(text))
@@ -64,7 +64,7 @@ pub(crate) fn of(text: &str) -> Result<Vec<Asked>, Failure> {
     }
 }
 
-/// What a job that is built in needs.
+/// The requirements of a built-in job.
 fn built_in(name: &str) -> Result<Vec<Asked>, Failure> {
     let Some(job) = Job::find(name) else {
         let names: Vec<&str> = JOBS.iter().map(|job| job.name).collect();
@@ -88,7 +88,7 @@ struct FileJob {
     needs: Vec<String>,
 }
 
-/// What the jobs of a file need.
+/// The requirements of the jobs in a file.
 fn of_file(file: &Path) -> Result<Vec<Asked>, Failure> {
     let wrong = |what: String| Failure::bad_request(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
@@ -105,7 +105,7 @@ fn of_file(file: &Path) -> Result<Vec<Asked>, Failure> {
     Ok(asked)
 }
 
-/// The jobs that are built in.
+/// The list of built-in jobs.
 pub(crate) fn list(width: usize) -> String {
     let rows: Vec<Vec<String>> = JOBS
         .iter()
@@ -114,7 +114,7 @@ pub(crate) fn list(width: usize) -> String {
             vec![job.name.to_owned(), about]
         })
         .collect();
-    table(&[("job", Side::Left), ("what it needs, and where the limit comes from", Side::Left)], &rows, width)
+    table(&[("job", Side::Left), ("what it needs, and the source of the limit", Side::Left)], &rows, width)
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
         let good = read("[[job]]\nname = \"a\"\nneeds = [\"loop 1kHz jitter 50us\", \"react 1ms\"]\n").expect("jobs");
         assert_eq!(good.len(), 2);
         for (text, says) in [
-            ("[[job]]\nname = \"a\"\nneeds = [\"loop 1kHz\"]\n", "job a: 'loop 1kHz': write jitter"),
+            ("[[job]]\nname = \"a\"\nneeds = [\"loop 1kHz\"]\n", "job a: 'loop 1kHz': write `jitter`"),
             ("[[job]]\nname = \"a\"\n", "missing field `needs`"),
             ("job = 1", "write [[job]]"),
         ] {

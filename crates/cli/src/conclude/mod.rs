@@ -1,4 +1,4 @@
-//! The commands that conclude: what figures mean for a job.
+//! The commands that judge: whether the computer can do a job, and what would help.
 
 pub(crate) mod can;
 pub(crate) mod doctor;
@@ -20,22 +20,22 @@ pub(crate) const GROUP: Group =
 pub(crate) enum Command {
     /// Say whether this computer can do a job: yes, no or not shown
     ///
-    /// Each requirement is watched on this computer, as it is and with idle states off, or looked up in a sheet. An answer has a
+    /// Watches each requirement on this computer, unchanged and with idle states off, or looks it up in a sheet. An answer has a
     /// confidence of 95 % and holds for the computer as it was while it was watched.
     Can(can::Arguments),
-    /// Watch a job for hours, under a load, and keep what is known
+    /// Watch a job for hours, under a load, and keep the result
     ///
-    /// After each minute a sheet is written that is valid as it stands. It has the worst cases with the time of day, and a plot of extreme
-    /// values that says how far it can be believed. The terminal may close meanwhile.
+    /// Writes a sheet after each minute, which is always valid. The sheet has the worst cases with the time of day, and a plot of
+    /// extreme values that says how far to trust it. The terminal may close meanwhile.
     Soak(Box<soak::Arguments>),
     /// Try the settings that could make a job better here
     ///
-    /// Each setting has its turns in random order, beside turns without any. The best combination is confirmed on fresh turns. Only
-    /// settings that end with a program are tried; with --allow machine also those of the machine, which are restored.
+    /// Compares turns under each setting with turns without any, in random order, and confirms the best combination on fresh
+    /// turns. Tries only settings that end with a program; with --allow machine also those of the machine, which are restored.
     Doctor(doctor::Arguments),
     /// Say who delays the threads of a program
     ///
-    /// Reads the kernel's tracepoints: how long each wake-up took and how long each preemption, and which interrupt, task, softirq or
+    /// Reads from the kernel's tracepoints how long each wake-up and each preemption took, and which interrupt, softirq, task or
     /// hypervisor took the time. Signals and the exit code of CMD pass through.
     Watch(watch::Arguments),
 }

@@ -1,4 +1,4 @@
-//! `hairspring can "record …"`: a recording is planned and, without a sheet, watched for a while at its rate.
+//! `hairspring can "record …"`: plans a recording and, without a sheet, watches a short one at its rate.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -20,23 +20,23 @@ use crate::exit::{Exit, Failure};
 use crate::listing::{clock, span};
 use crate::record::plan::{self, evidence};
 
-/// What is said of a recording.
+/// The answer about a recording.
 pub(super) struct Recorded {
     pub(super) requirement: RecordRequirement,
     pub(super) answer: RecordAnswer,
     evidence: Option<RecordEvidence>,
 }
 
-/// So much of the data the card itself can hold; a larger one would hide the folder's stalls.
+/// How much data the card itself holds; a larger FIFO would hide the folder's stalls.
 const FIFO: Nanos = Nanos::from_millis(20);
 const FIFO_LEAST: u64 = 64 << 10;
 const FIFO_MOST: u64 = 64 << 20;
 /// The usual length of the watched recording.
 pub(super) const LENGTH: Nanos = Nanos::from_secs(20);
-/// The part of that for which a card first waits for the folder.
+/// The part of that time in which a card first waits for the folder.
 const FIRST: i64 = 4;
 
-/// Answers from a sheet that says what folders take.
+/// Answers from a sheet with the rates of folders.
 pub(super) fn from_sheet(requirement: RecordRequirement, sheet: &Sheet, named: &str) -> Result<Recorded, Failure> {
     let (sustainable, fit) = evidence::of(sheet, named, 1, Direction::Record);
     let (mut request, topology) = request(&requirement)?;
@@ -45,7 +45,7 @@ pub(super) fn from_sheet(requirement: RecordRequirement, sheet: &Sheet, named: &
     Ok(Recorded { requirement, answer, evidence: None })
 }
 
-/// Records at the rate for a while, and answers.
+/// Records at the rate for a short time, and answers.
 pub(super) fn watched(
     requirement: RecordRequirement,
     length: Option<Nanos>,
@@ -54,7 +54,7 @@ pub(super) fn watched(
 ) -> Result<Option<Recorded>, Failure> {
     let (mut request, topology) = request(&requirement)?;
     let first = planned(&request, &topology)?;
-    // What is decided without writing a byte.
+    // Answers that need no writing.
     if first.verdict == Fits::No {
         let answer = RecordAnswer::of(&requirement, &first, None);
         return Ok(Some(Recorded { requirement, answer, evidence: None }));
@@ -62,7 +62,7 @@ pub(super) fn watched(
     let evidence = match watch(&requirement, &first, length.unwrap_or(LENGTH), stop, progress) {
         Ok(evidence) => evidence,
         Err(ProbeError::Stopped) => return Ok(None),
-        Err(error) => return Err(Failure::failed(format!("no recording could be watched: {error}"))),
+        Err(error) => return Err(Failure::failed(format!("could not watch a recording: {error}"))),
     };
     let source = "a first recording, of a card that waits,".to_owned();
     request.sustainable = Ok(Sustainable { rate: evidence.unpaced, source });
@@ -80,7 +80,7 @@ fn watch(
     progress: &mut dyn FnMut(f64),
 ) -> Result<RecordEvidence, ProbeError> {
     let folder = requirement.folder.as_deref().unwrap_or(Path::new("."));
-    // Its layout hardly matters.
+    // The layout hardly matters.
     let fifo = requirement.rate.volume_in(FIFO).0.clamp(FIFO_LEAST, FIFO_MOST);
     let card: Card = format!("virtual:1ch,16bit,1MS/s,fifo={fifo}B").parse().map_err(|_| ProbeError::NotVirtual)?;
     let free = PlainStore::new(1, Ways::default()).free_bytes(folder).map_or(Bytes::gib(4), |free| Bytes(free / 2));
@@ -111,10 +111,10 @@ fn watch(
     })
 }
 
-/// The recording as a plan asks for it, with nothing known of the disks.
+/// The request for a plan of the recording, without knowledge of the disks.
 fn request(requirement: &RecordRequirement) -> Result<(Request, Topology), Failure> {
     let Some(folder) = &requirement.folder else {
-        let text = "a recording needs a folder: write to DIR behind it, or add --dir DIR";
+        let text = "a recording needs a folder: write `to DIR` after it, or add --dir DIR";
         return Err(Failure::bad_request(text));
     };
     let (topology, names) =
@@ -144,10 +144,10 @@ fn planned(request: &Request, topology: &Topology) -> Result<Plan, Failure> {
 }
 
 impl Recorded {
-    /// What is said, most important first.
+    /// The sentences, most important first.
     pub(super) fn sentences(&self, asked: &str) -> Vec<String> {
         let Self { requirement, answer, evidence } = self;
-        // Where nothing was written because the answer was known, what is not known does not matter.
+        // If the answer was known without writing, unknown figures do not matter.
         let decided = evidence.is_none() && answer.outcome == AnswerKind::No;
         let told = answer.reasons.iter().filter(|(kind, _)| !decided || *kind == AnswerKind::No);
         let mut sentences: Vec<String> = told.map(|(_, text)| sentence(text)).collect();
@@ -179,7 +179,7 @@ impl Recorded {
         sentences
     }
 
-    /// What would make it a yes.
+    /// What would make the answer yes.
     fn turns(&self, asked: &str) -> Option<String> {
         let hours = |span: Nanos| match span.as_secs_f64() {
             seconds if seconds > 7200.0 => format!("{}h", (seconds / 3600.0).ceil()),
@@ -191,11 +191,11 @@ impl Recorded {
             (AnswerKind::NotShown, _) => {
                 let watch = hours(self.answer.watch);
                 Some(format!(
-                    "A recording without a loss that is three times as long would show it, where there is room: hairspring can \"{asked}\" --watch {watch}"
+                    "A recording without loss that is three times as long would show it, if there is room: hairspring can \"{asked}\" --watch {watch}"
                 ))
             }
             (AnswerKind::No, Some(_)) => {
-                Some("`hairspring maxrate --to DIR` finds the highest rate at which nothing is lost.".to_owned())
+                Some("`hairspring maxrate --to DIR` finds the highest rate without loss.".to_owned())
             }
             (AnswerKind::No, None) => None,
         }

@@ -1,4 +1,4 @@
-//! `hairspring soak`: watches a job for hours, and keeps what it knows on the disk.
+//! `hairspring soak`: watches a job for hours, and keeps the result on the disk.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(crate) const PAGE: Page = Page {
             does: "Watch a job under load, and end at the first clear no",
             line: "hairspring soak \"loop 1kHz jitter 100us misses 1/h\" --for 8h --load cpu,disk=20MB/s --until-no",
         },
-        Example { does: "Show how it stands, also while it runs", line: "hairspring soak --show soak.json" },
+        Example { does: "Show the present result, also while it runs", line: "hairspring soak --show soak.json" },
         Example {
             does: "Make a page with the plots",
             line: "hairspring soak --show soak.json --format html > soak.html",
@@ -55,8 +55,8 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// What the job needs, as `hairspring can` takes it; several take turns [default: watch a loop of 1 kHz, and the gaps in a polling
-    /// loop]
+    /// Requirement of the job, as for `hairspring can`; several take turns [default: watch a loop of 1 kHz, and the gaps in a
+    /// polling loop]
     #[arg(value_name = "REQUIREMENT")]
     requirements: Vec<String>,
     /// A ready-made job. May be repeated
@@ -65,16 +65,16 @@ pub(crate) struct Arguments {
     /// A TOML file of jobs
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
-    /// For how long, for instance 8h
+    /// How long to watch, for instance 8h
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, required_unless_present = "show")]
     span: Option<Nanos>,
-    /// Work beside it: cpu, memory, disk, net; each with a rate if you like, as disk=20MB/s [disk: 5 MB/s, net: 10 MB/s]
+    /// Load beside the job: cpu, memory, disk, net; optionally with a rate, like disk=20MB/s [disk: 5 MB/s, net: 10 MB/s]
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',', value_parser = parsed::<SoakLoad>)]
     load: Vec<SoakLoad>,
     /// End as soon as an answer is no
     #[arg(long)]
     until_no: bool,
-    /// Time between two writings of the sheet; SIGKILL and a power cut lose no more than that
+    /// Time between two writes of the sheet; SIGKILL and a power cut lose no more than that
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     block: Nanos,
     /// Write the sheet to this file, which must not exist. The load `disk` writes in its folder
@@ -86,15 +86,15 @@ pub(crate) struct Arguments {
     /// Priority under SCHED_FIFO, 1 to 99
     #[arg(long, value_name = "P", default_value_t = 80, value_parser = number::<u8>(1, 99))]
     priority: u8,
-    /// Show the sheet of a soak, also of one that runs, and measure nothing
+    /// Show the sheet of a soak, also of a running one, without measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["requirements", "job", "jobs", "span", "load", "until_no", "out", "cpu"])]
     show: Option<String>,
-    /// Format of what is shown
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// The shortest block: its end costs a write that is synced.
+/// The shortest block: each ends with a synced write.
 const BLOCK_LEAST: Nanos = Nanos::from_millis(100);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     });
     live.end();
     drop(loads);
-    // What was written before stays.
+    // The blocks written before remain.
     soak.map_err(|absent| {
         let remedy = absent.remedy.map_or_else(String::new, |remedy| format!(": {remedy}"));
         Failure::failed(format!("{}{remedy}", absent.reason))
@@ -139,7 +139,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// The end of a soak. Its terminal may be gone, and then the file says it all.
+/// Prints the end of a soak. If the terminal is closed, the file holds the result.
 fn shown_last(sheet: &Sheet, format: Format, interrupted: &AtomicBool) -> Result<Exit, Failure> {
     let exit = show(sheet, format, None);
     match exit {
@@ -171,7 +171,7 @@ fn request(arguments: &Arguments) -> Result<SoakRequest, Failure> {
     Ok(SoakRequest { jobs, span, block, cpu, priority, until_no })
 }
 
-/// The name of the sheet, which no file may have.
+/// The name of the sheet; no file may exist under it.
 fn path(arguments: &Arguments) -> Result<PathBuf, Failure> {
     let path = arguments.out.clone().unwrap_or_else(|| {
         let digits: String = timestamp(Host.read(Clock::Realtime)).chars().filter(char::is_ascii_digit).collect();
@@ -183,13 +183,13 @@ fn path(arguments: &Arguments) -> Result<PathBuf, Failure> {
         let text = format!("{named} exists: choose another name for --out, or show it with --show {named}");
         return Err(Failure::bad_request(text));
     }
-    // Removed at once; so a bad name fails before hours are spent.
+    // Removed at once: only checks the name before hours are spent.
     let begun = NewFile::begin(&path).map(drop);
     begun.map_err(|error| Failure::bad_request(format!("cannot write {}: {error}", path.display())))?;
     Ok(path)
 }
 
-/// The flag that Ctrl-C, SIGTERM and Ctrl-\ set; the second Ctrl-C or SIGTERM ends the process. A terminal that closes does neither.
+/// The flag that Ctrl-C, SIGTERM and Ctrl-\ set; the second Ctrl-C or SIGTERM ends the process. A closing terminal does neither.
 fn signals() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let failed = |error| Failure::failed(format!("failed to watch for Ctrl-C: {error}"));
@@ -211,11 +211,11 @@ fn announce(request: &SoakRequest, named: &str) {
          terminal closes; Ctrl-C or `kill -INT {id}` ends it in order.\n",
         clock(request.span)
     );
-    // A terminal that is gone must not end it.
+    // A closed terminal must not end the soak.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes the sheet as it stands. It is on the disk under its name when this returns.
+/// Writes the present sheet. When this returns, the sheet is on the disk under its name.
 fn checkpoint(soak: &Soak, conditions: &Conditions, path: &Path) -> std::io::Result<Sheet> {
     let mut sheet = soak_sheet(soak, build(), conditions.clone());
     sheet.summary = Some(summarize(&sheet));
@@ -226,7 +226,7 @@ fn checkpoint(soak: &Soak, conditions: &Conditions, path: &Path) -> std::io::Res
     Ok(sheet)
 }
 
-/// What the sheet of a soak says of everything that was asked.
+/// The answers in the sheet of a soak.
 fn said(sheet: &Sheet) -> Result<Vec<can::Said>, Failure> {
     let asked = sheet.conditions.facts.iter().filter(|fact| fact.id.starts_with(ASKED));
     let asked = asked.filter_map(|fact| sheet.conditions.value(&fact.id));
@@ -237,7 +237,7 @@ fn said(sheet: &Sheet) -> Result<Vec<can::Said>, Failure> {
 fn show(sheet: &Sheet, format: Format, named: Option<&str>) -> Result<Exit, Failure> {
     if sheet.chapters.iter().all(|chapter| chapter.id != "soak") {
         let named = named.unwrap_or("this");
-        return Err(Failure::bad_request(format!("{named} is no sheet of a soak: `hairspring compare` takes it")));
+        return Err(Failure::bad_request(format!("{named} is not a sheet of a soak: give it to `hairspring compare`")));
     }
     let said = said(sheet)?;
     let style = output::style(false);
@@ -250,13 +250,13 @@ fn show(sheet: &Sheet, format: Format, named: Option<&str>) -> Result<Exit, Fail
     Ok(can::exit(&said))
 }
 
-/// The state first, then the answers, then everything.
+/// The state first, then the answers, then the whole sheet.
 fn text(sheet: &Sheet, said: &[can::Said], style: &TextStyle) -> String {
     let value = |id| sheet.conditions.value(id).unwrap_or("an unknown time");
     let watched = Nanos::try_from_secs_f64(sheet.taken.duration_s).unwrap_or(Nanos::ZERO);
     let state = match sheet.taken.interrupted {
-        false => "the time that was asked for",
-        true => "less than was asked for: it runs, or was ended",
+        false => "the requested time",
+        true => "less than the requested time: it is running, or was ended",
     };
     let mut text =
         format!("Watched for {} of {}, until {}: {state}\n\n", clock(watched), value("soak.span"), value("soak.until"));
@@ -268,8 +268,8 @@ fn text(sheet: &Sheet, said: &[can::Said], style: &TextStyle) -> String {
     text
 }
 
-/// The hidden command `load`: is a load until its parent ends.
+/// The hidden command `load`: produces a load until its parent ends.
 pub(crate) fn load(load: SoakLoad, folder: &Path) -> Result<Exit, Failure> {
-    serve_load(load, folder).map_err(|error| Failure::failed(format!("failed to be the load {load}: {error}")))?;
+    serve_load(load, folder).map_err(|error| Failure::failed(format!("failed to produce the load {load}: {error}")))?;
     Ok(Exit::Success)
 }

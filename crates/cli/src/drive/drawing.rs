@@ -20,7 +20,7 @@ pub(crate) fn drawn(overlays: &[Overlay]) -> Result<String, Failure> {
     render::overlays(overlays).map_err(Failure::failed_to)
 }
 
-/// Draws pulses that this program made; disturbed ones have a kind of their own.
+/// Draws pulses that this program made; disturbed ones are a separate kind.
 pub(crate) fn made(title: String, asked: Nanos, pulses: impl Iterator<Item = (Nanos, Nanos, bool)>) -> Overlay {
     let pulses = pulses.map(|(least, most, disturbed)| overlaid(least, most, usize::from(disturbed)));
     Overlay {
@@ -31,8 +31,9 @@ pub(crate) fn made(title: String, asked: Nanos, pulses: impl Iterator<Item = (Na
     }
 }
 
-/// Draws pulses that were watched, each with its least and greatest width. A watcher does not know what disturbed a pulse. So two
-/// kinds stand apart: pulses longer than the median by more than the shortest gap, and pulses shorter than the first marker.
+/// Draws pulses that were watched, each with its least and greatest width. A watcher does not know what disturbed a pulse. So
+/// there are two separate kinds: pulses longer than the median by more than the shortest gap, and pulses shorter than the first
+/// marker.
 pub(crate) fn seen(title: String, widths: &[(Nanos, Nanos)], markers: &[Nanos]) -> Overlay {
     let mut sorted: Vec<Nanos> = widths.iter().map(|(least, _)| *least).collect();
     sorted.sort_unstable();
@@ -43,7 +44,7 @@ pub(crate) fn seen(title: String, widths: &[(Nanos, Nanos)], markers: &[Nanos]) 
         Some(marker) if most < *marker => 2,
         _ => usize::from(least > median + GAP_LEAST),
     };
-    // Two looks can be closer together than the clock resolves.
+    // Two readings can be closer together than the clock's resolution.
     let pulses = widths.iter().map(|(least, most)| overlaid((*least).max(Nanos::ZERO), *most, kind(*least, *most)));
     Overlay {
         title,

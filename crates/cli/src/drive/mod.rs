@@ -12,7 +12,7 @@ use clap::Subcommand;
 use crate::exit::{Exit, Failure};
 use crate::page::Group;
 
-/// What help and manual say of the commands.
+/// Texts of the commands for help and manual.
 pub(crate) const GROUP: Group =
     Group { heading: "Drive", pages: &[pulse::PAGE, expose::PAGE, scope::PAGE, serve::PAGE, trace::PAGE] };
 
@@ -22,11 +22,11 @@ const BOARD: (&str, &str) =
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make pulses on a line of a device, never shorter than asked
+    /// Make pulses on a line of a device, never shorter than requested
     Pulse(pulse::Arguments),
     /// Open a shutter for an exact time, and read an instrument
     ///
-    /// The shutter is never open for less than the time. The report gives the measured exposure time and its parts.
+    /// The shutter is never open for less than the requested time. The report gives the measured exposure time and its parts.
     Expose(expose::Arguments),
     /// Watch the lines of a virtual board
     Scope(scope::Arguments),

@@ -1,4 +1,4 @@
-//! `hairspring pulse`: makes pulses on a line of a device, and reports the least and greatest width that each can have had.
+//! `hairspring pulse`: makes pulses on a line of a device, and reports the least and greatest possible width of each.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ const PAUSE_WIDTHS: i64 = 9;
 /// Least default period.
 const PERIOD_LEAST: Nanos = Nanos::from_micros(100);
 
-/// The result, as it is shown.
+/// The result, for the report.
 struct Made<'a> {
     arguments: &'a Arguments,
     device: String,
@@ -131,7 +131,7 @@ impl Made<'_> {
         Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples)
     }
 
-    /// Pulses shorter than asked: none, unless this program is wrong.
+    /// Pulses that were too short: none, unless this program has a defect.
     fn short(&self) -> usize {
         self.train.pulses.iter().filter(|pulse| pulse.at_least < pulse.width).count()
     }

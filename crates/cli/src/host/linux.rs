@@ -26,7 +26,7 @@ pub(crate) enum SystemCommand {
     Drive(drive::Command),
     #[command(flatten)]
     Tune(tune::Command),
-    /// Be a process of the chapter Reaction; `sheet` starts it
+    /// Run as a process of the chapter Reaction; `sheet` starts it
     #[command(hide = true)]
     Chain {
         /// Its settings
@@ -36,20 +36,20 @@ pub(crate) enum SystemCommand {
     /// Do a job under the settings of this process; `doctor` starts it
     #[command(hide = true)]
     Turn {
-        /// What the job is
+        /// The job
         job: String,
-        /// For how long
+        /// How long to work
         span_ns: i64,
         /// Where events are fired from
         fire_from: u32,
     },
-    /// Be other work beside a soak; `soak` starts it
+    /// Produce load beside a soak; `soak` starts it
     #[command(hide = true)]
     Load {
-        /// What to do
+        /// Kind of load
         #[arg(value_parser = crate::arguments::parsed::<hairspring_suite::load::SoakLoad>)]
         load: hairspring_suite::load::SoakLoad,
-        /// Where a disk is written to
+        /// Folder for the load on a disk
         folder: PathBuf,
     },
     /// Make the calls of the chapter Callers from Rust; `sheet` starts it
@@ -85,7 +85,7 @@ impl SystemCommand {
     }
 }
 
-/// Gives back the settings of the machine that a command has left which was killed, and says so.
+/// Restores settings of the machine that a killed command left changed, and says so.
 pub(crate) fn before_measuring() {
     tune::restore::leftovers();
 }
@@ -96,7 +96,7 @@ pub(crate) struct DiskArguments {
     /// Measure the disk under this folder, too, by writing to it. May be repeated
     #[arg(long, value_name = "DIR", value_delimiter = ',')]
     pub(crate) dir: Vec<PathBuf>,
-    /// Most data to write to the folders altogether [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]
+    /// Most data to write to all folders together [default: 16GiB, with --quick 4GiB, with --thorough 128GiB]
     #[arg(long, value_name = "SIZE", requires = "dir")]
     pub(crate) volume: Option<Bytes>,
 }

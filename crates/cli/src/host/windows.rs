@@ -1,4 +1,4 @@
-//! Windows: no commands of its own, and no disks to measure.
+//! Windows: no additional commands, and no disks to measure.
 
 use clap::{Args, Subcommand};
 use hairspring_suite::{Disks, Effort};

@@ -1,4 +1,4 @@
-//! `hairspring ab`: two builds measured in turns, and what may be said of them.
+//! `hairspring ab`: measures two builds in turns, and says what differs.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::page::{Example, Page};
 
 /// Rounds without `--rounds`.
 const ROUNDS: u32 = 10;
-/// More void pairs than this leave no result.
+/// The largest share of void pairs that leaves a result.
 const VOID_MOST: f64 = 0.2;
 
 /// Examples and files, for help and manual.
@@ -32,15 +32,15 @@ pub(crate) const PAGE: Page = Page {
                 line: "hairspring ab old/hairspring new/hairspring",
             },
             Example {
-                does: "Look at the clocks alone, and keep all pairs",
+                does: "Measure only the clocks, and keep all pairs",
                 line: "hairspring ab old/hairspring new/hairspring --only clocks --out pairs.json",
             },
             Example {
-                does: "Tell a change of the source from the layout of a program, by five builds of each source",
+                does: "Separate a change of the source from a program's layout, by five builds of each source",
                 line: "hairspring ab --builds a1,a2,a3,a4,a5 b1,b2,b3,b4,b5",
             },
             Example {
-                does: "See how much this machine declares where nothing differs",
+                does: "See how many differences this machine shows between equal builds",
                 line: "hairspring ab ./hairspring ./hairspring --quick",
             },
         ],
@@ -49,29 +49,29 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Program that the other is compared with
+    /// Program to compare with
     #[arg(value_name = "BUILD_A")]
     baseline: PathBuf,
     /// Other program
     #[arg(value_name = "BUILD_B")]
     other: PathBuf,
-    /// BUILD_A and BUILD_B are several builds of one source each, with commas between: as many on either side, best five or more. Each counts
-    /// as one value, so that what the layout of one program does is no finding
+    /// BUILD_A and BUILD_B are several builds of one source each, with commas between: equally many on both sides, best five or
+    /// more. Each counts as one value, so that an effect of one program's layout is no finding
     #[arg(long)]
     builds: bool,
     /// Rounds: each measures every chapter with both builds, or with one pair of several [default: 10, or the next multiple of the builds]
     #[arg(long, value_name = "N", value_parser = number::<u32>(2, 1000))]
     rounds: Option<u32>,
-    /// Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo
+    /// Measure only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo
     #[arg(long, value_name = "ID-PREFIX", value_delimiter = ',')]
     only: Vec<String>,
-    /// Compare the rows that both builds have, where they have different ones
+    /// Compare the common rows of builds that have different ones
     #[arg(long)]
     common: bool,
-    /// Take 5 rounds of all rows first, then all rounds afresh of those that stand out
+    /// Take 5 rounds of all rows first, then all rounds anew of those that stand out
     #[arg(long)]
     confirm: bool,
-    /// Measure a copy of BUILD_A as a third build, to see what is declared where nothing differs
+    /// Measure a copy of BUILD_A as a third build, to see which differences appear between equal builds
     #[arg(long)]
     null: bool,
     /// Take less than half of the usual time
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     /// Changes below this are the same
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = margin)]
     margin: f64,
-    /// Seed of the order of builds and chapters [default: another one in each run]
+    /// Seed of the order of builds and chapters [default: a new one in each run]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// CPU to measure on [default: the last one that this process may use]
@@ -109,7 +109,7 @@ pub(crate) struct Arguments {
 
 fn spin(text: &str) -> Result<(String, f64), String> {
     let (id, ns) = text.split_once('=').ok_or("write ID=NANOSECONDS")?;
-    let ns = ns.parse().map_err(|_| format!("{ns} is no number of nanoseconds"))?;
+    let ns = ns.parse().map_err(|_| format!("{ns} is not a number of nanoseconds"))?;
     Ok((id.to_owned(), ns))
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         _ => Failure::bad_request(error.to_string()),
     })?;
     notes.iter().for_each(|note| output::complain(note));
-    // A file has neither colours nor the width of a terminal.
+    // A file has neither colours nor a terminal's width.
     let plain = TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose };
     let style = if file.is_some() { plain } else { output::style(arguments.verbose) };
     let text = rendered(&measured, arguments.margin, format, &style);
@@ -171,7 +171,7 @@ fn rendered(measured: &Interleaved, margin: f64, format: Format, style: &TextSty
         Format::Text => render::comparison(&comparison, style),
         Format::Md => render::comparison_markdown(&comparison),
         Format::Html => render::comparison_html(&comparison),
-        // The pairs, not what is said of them: `compare` judges them again, with other margins or gates.
+        // The pairs without verdicts: `compare` can judge them again, with other margins or gates.
         Format::Json => format!("{:#}\n", serde_json::json!(measured)),
     }
 }

@@ -19,8 +19,8 @@ pub(crate) fn rendered(other: Sheet, own: Sheet, style: &TextStyle) -> String {
     render::comparison(&compare(&sides, &CompareTerms::default()), style)
 }
 
-/// Both sheets, with equal ids for the rows of a pair. This sheet keeps only paired rows: a historic sheet has few rows, and all of
-/// this sheet has been shown already.
+/// Both sheets, with equal ids for the rows of a pair. This sheet keeps only paired rows: a historic sheet has few rows, and the
+/// whole of this sheet has been shown already.
 pub(crate) fn paired(other: &Sheet, own: &Sheet) -> (Sheet, Sheet) {
     let (mut left, mut right) = (other.clone(), own.clone());
     for table in right.chapters.iter_mut().flat_map(|chapter| &mut chapter.tables) {
@@ -68,7 +68,7 @@ pub(crate) fn pair_with_historic(sides: &mut [ComparedSheets]) -> bool {
     sides.iter().flat_map(|side| &side.sheets).any(is_historic)
 }
 
-/// An id in three parts: what stands before the executive's name, the name, and the rest.
+/// An id in three parts: the part before the executive's name, the name, and the rest.
 fn executive(id: &str) -> Option<(&str, &str, &str)> {
     let begin = ["executive.thread_metric.", "executive."].into_iter().find(|begin| id.starts_with(begin))?;
     let (name, rest) = id[begin.len()..].split_once('.')?;
@@ -106,7 +106,7 @@ mod tests {
     use crate::measure::historic;
     use hairspring_sheet::{CompareTerms, Doubt, Figure, Method, RowVerdict, Unit, Value, compare};
 
-    /// A sheet with figures of our own in these rows, beside a historic one.
+    /// A sheet with new figures in these rows, beside a historic one.
     fn compared(name: &str, ids: &[&str]) -> (Sheet, Sheet, hairspring_sheet::Comparison) {
         let other = historic::find(name).expect("built in");
         let mut own = other.clone();

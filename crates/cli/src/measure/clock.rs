@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     format: Plain,
 }
 
-/// The longest age; anything longer is taken for a typing mistake.
+/// The longest age; a longer one is likely a typing mistake.
 const AGE_MOST: Nanos = Nanos::from_secs(3_600);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

@@ -1,4 +1,4 @@
-//! `hairspring compare`: what may be said of sheets of two builds or two machines, and limits on the ratios.
+//! `hairspring compare`: says what differs between sheets of two builds or two machines, and checks limits on the ratios.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub(crate) const PAGE: Page = Page {
                 line: "hairspring compare old=1.json,2.json,3.json new=4.json,5.json,6.json",
             },
             Example {
-                does: "End with code 6 if reading the time became more than 20 % slower, with 8 if that cannot be told",
+                does: "End with code 6 if reading the time became more than 20 % slower, with 8 if undecided",
                 line: "hairspring compare old=before/ new=after/ --fail-if 'clocks.read.now.later>1.2'",
             },
             Example {
@@ -47,20 +47,20 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A side: a sheet, several with commas between, or a folder; NAME= gives it a name. Every side is compared with the first. A
-    /// comparison that `ab` wrote stands alone
+    /// A side: a sheet, several with commas between, or a folder; NAME= names it. Every side is compared with the first. Give a
+    /// comparison that `ab` wrote alone
     #[arg(value_name = "[NAME=]SHEET[,SHEET]", num_args = 1.., required_unless_present = "drift")]
     sides: Vec<String>,
     /// Fail if a ratio of medians is beyond a limit with 95 %, for instance 'clocks.read.now.later>1.2'; may be repeated
     #[arg(long, value_name = "ID>RATIO")]
     fail_if: Vec<String>,
-    /// A limit that cannot be decided fails
+    /// Fail if a limit cannot be decided
     #[arg(long, requires = "fail_if", conflicts_with = "lenient")]
     strict: bool,
-    /// A limit that cannot be decided passes, with a line that says so
+    /// Pass if a limit cannot be decided, with a line that says so
     #[arg(long, requires = "fail_if")]
     lenient: bool,
-    /// Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; with commas between
+    /// Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; separated by commas
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     only: Vec<String>,
     /// Changes below this are the same
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let (comparison, historic) = compared(arguments, only, &gates)?;
-    // Ratios to a historic sheet are all there is to see.
+    // A historic sheet allows only ratios.
     style.verbose |= historic;
     let text = match format {
         Format::Text => render::comparison(&comparison, &style),
@@ -139,7 +139,7 @@ fn compared(
                 Ok((compare_interleaved(&measured, Some(arguments.margin)), false))
             }
             Document::Sheet(_) => Err(Failure::bad_request(format!(
-                "{alone} is one sheet, and it takes two sides to compare; name the other sheet behind it"
+                "{alone} is one sheet, and a comparison needs two; name the other sheet after it"
             ))),
         };
     }
@@ -154,7 +154,7 @@ fn compared(
 fn pattern(text: &str) -> Result<RowPattern, Failure> {
     RowPattern::parse(text).ok_or_else(|| {
         Failure::bad_request(format!(
-            "--only {text:?} is no id: write an id, its beginning up to a dot, or any beginning with a * at its end"
+            "--only {text:?} is not an id: write an id, its beginning up to a dot, or any beginning with a * at its end"
         ))
     })
 }
@@ -178,7 +178,7 @@ fn known<'a>(ids: impl Iterator<Item = &'a str>, only: &[RowPattern], gates: &[C
     Ok(())
 }
 
-/// A side as it was written: a name before `=` where there is one, then sheets.
+/// A side from the command line: an optional name before `=`, then sheets.
 fn side(written: &str) -> Result<ComparedSheets, Failure> {
     let is_file = Path::new(written).exists();
     let (name, sheets) = match written.split_once('=') {
@@ -191,7 +191,7 @@ fn side(written: &str) -> Result<ComparedSheets, Failure> {
         found.extend(historic::sheets(part)?);
     }
     if (1..found.len()).any(|later| found[..later].contains(&found[later])) {
-        return Err(Failure::bad_request(format!("{written} has a sheet twice: that is one value, not two")));
+        return Err(Failure::bad_request(format!("{written} names a sheet twice: that is one value, not two")));
     }
     let stem = Path::new(parts[0]).file_stem().map_or(parts[0].to_owned(), |stem| stem.to_string_lossy().into_owned());
     Ok(ComparedSheets { name: name.map_or(stem, str::to_owned), sheets: found })
@@ -208,7 +208,7 @@ fn ledger(folder: &Path, sides: &[ComparedSheets]) -> Result<SheetLedger, Failur
     Ok(ledger)
 }
 
-/// What the gates say, told on the standard error.
+/// Prints the results of the gates on the standard error.
 fn checked(arguments: &Arguments, gates: &[ComparisonGate], comparison: &Comparison) -> Exit {
     let mut worst = GateOutcome::Holds;
     for report in gates.iter().map(|gate| gate.check(comparison)) {

@@ -22,7 +22,7 @@ pub(crate) const PAGE: Page = Page::new(
     &[
         Example { does: "Make delays of 250 us for two seconds", line: "hairspring delay 250us" },
         Example {
-            does: "Make five delays of a second under real-time priority, and leave the CPU to others until the end comes near",
+            does: "Make five delays of a second under real-time priority, asleep until shortly before the end",
             line: "hairspring delay 1s --long --count 5 --priority 80",
         },
     ],
@@ -121,7 +121,7 @@ fn perform(
     count: usize,
     stopped: impl Fn() -> bool,
 ) -> Result<Outcome, DelayError> {
-    // Little is kept of each delay: a million must fit into memory that may be locked.
+    // Keeps little of each delay: a million must fit into locked memory.
     let mut late = Vec::with_capacity(count);
     let (mut early, mut window, mut verdicts) = (0, Nanos::ZERO, BTreeMap::from(Verdict::NAMES.map(|name| (name, 0))));
     let clocks = || (Host.monotonic(), Host.read(Clock::ThreadCpu));
@@ -140,7 +140,7 @@ fn perform(
                 window = report.window;
                 *verdicts.entry(report.verdict.name()).or_insert(0) += 1;
             }
-            // The delays until then are shown all the same.
+            // The delays until then are shown nevertheless.
             Err(DelayError::Cancelled(_)) => break,
             Err(error) => return Err(error),
         }

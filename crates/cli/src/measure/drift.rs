@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use crate::measure::historic;
 use crate::measure::sheet::Format;
 
-/// The figures of the sheets in a folder over time, in a format that has a form for them.
+/// Renders the figures of the sheets in a folder over time.
 pub(crate) fn rendered(
     folder: &Path,
     only: &[RowPattern],
@@ -17,7 +17,7 @@ pub(crate) fn rendered(
 ) -> Result<String, Failure> {
     let refused = |why: String| Failure::bad_request(format!("--drift {}: {why}", folder.display()));
     if !folder.is_dir() {
-        return Err(refused("it is no folder; name the folder with the sheets of this machine".to_owned()));
+        return Err(refused("it is not a folder; name the folder with the sheets of this machine".to_owned()));
     }
     if format == Format::Md {
         return Err(refused("there is no Markdown of figures over time; choose text, html or json".to_owned()));
@@ -25,7 +25,7 @@ pub(crate) fn rendered(
     let found =
         drift(&historic::sheets(&folder.display().to_string())?, only).map_err(|error| refused(error.to_string()))?;
     if found.rows.is_empty() {
-        return Err(refused("no row of these sheets has such an id and a median in enough of them".to_owned()));
+        return Err(refused("no row with such an id has a median in enough of these sheets".to_owned()));
     }
     Ok(match format {
         Format::Html => render::drift_html(&found),

@@ -1,4 +1,5 @@
-//! Sheets and comparisons from files, and the historic sheets that are built in. What is no sheet is named for what it is.
+//! Sheets and comparisons from files, and the built-in historic sheets. An error about another document says what that document
+//! is.
 
 use std::path::Path;
 
@@ -23,7 +24,7 @@ const HISTORIC: [(&str, &str); 12] = [
     ("fermilab-bit3", include_str!("../../../../sheets/historic/fermilab-bit3.json")),
 ];
 
-/// What a file may hold that can be compared.
+/// A document that can be compared.
 pub(crate) enum Document {
     Sheet(Box<Sheet>),
     Interleaved(Box<Interleaved>),
@@ -56,7 +57,7 @@ pub(crate) fn sheets(named: &str) -> Result<Vec<Sheet>, Failure> {
     files.iter().map(|file| find(&file.display().to_string())).collect()
 }
 
-/// A historic sheet by its name, or what a file holds.
+/// A historic sheet by its name, or the document in a file.
 pub(crate) fn document(name_or_file: &str) -> Result<Document, Failure> {
     if let Some((name, json)) = HISTORIC.iter().find(|(name, _)| *name == name_or_file) {
         return parsed(name, json);
@@ -77,7 +78,7 @@ fn refused(name: &str, what: &str) -> Failure {
     Failure::bad_request(format!("{name} is not a sheet: it is {what}"))
 }
 
-/// What the documents of other commands are, by the name in their `schema`.
+/// Descriptions of the other commands' documents, by the name in their `schema`.
 const OTHERS: [(&str, &str); 6] = [
     ("hairspring.plan/", "a plan; give it to `hairspring record --plan`"),
     ("hairspring.verdicts/", "the result of a comparison; compare the sheets that it names"),
@@ -103,10 +104,10 @@ fn parsed(name: &str, text: &str) -> Result<Document, Failure> {
         if start.starts_with('{') {
             let (line, column) = (error.line(), error.column());
             return Failure::bad_request(format!(
-                "{name} is damaged: line {line}, column {column} is no JSON; {again}"
+                "{name} is damaged: line {line}, column {column} is not valid JSON; {again}"
             ));
         }
-        refused(name, "no JSON; give one that was written with --format json")
+        refused(name, "not JSON; give a file that was written with --format json")
     })?;
     let schema = value.get("schema").and_then(serde_json::Value::as_str);
     let damaged = |error: serde_json::Error| Failure::bad_request(format!("{name} is damaged: {error}; {again}"));
@@ -187,7 +188,7 @@ mod tests {
         }
     }
 
-    /// What KADAK's three data sheets print, in microseconds: switch, wait/wake, mailbox, timers, delay, handlers, latency.
+    /// The figures in KADAK's three data sheets, in microseconds: switch, wait/wake, mailbox, timers, delay, handlers, latency.
     #[test]
     fn the_sheets_of_amx_have_every_figure_that_was_printed() {
         let printed: [(&str, [f64; 17]); 3] = [

@@ -16,7 +16,7 @@ use clap::Subcommand;
 use crate::exit::{Exit, Failure};
 use crate::page::Group;
 
-/// What help and manual say of the commands.
+/// Texts of the commands for help and manual.
 pub(crate) const GROUP: Group =
     Group { heading: "Measure", pages: &[sheet::PAGE, compare::PAGE, ab::PAGE, delay::PAGE, clock::PAGE] };
 
@@ -24,12 +24,12 @@ pub(crate) const GROUP: Group =
 pub(crate) enum Command {
     /// Measure this computer and print its timing data sheet
     ///
-    /// A figure that cannot be measured here is reported as absent, with the reason and what to do about it.
+    /// A figure that cannot be measured here is reported as absent, with the reason and the remedy.
     Sheet(Box<sheet::Arguments>),
-    /// Compare sheets: what differs, and what cannot be told
+    /// Compare sheets: what differs, and what cannot be decided
     ///
-    /// A row has a verdict where there are three sheets a side, a ledger of this machine's sheets, or two builds that `ab` measured in
-    /// turns. Two single sheets have ratios, and no verdicts: two sheets of one build differ as well.
+    /// A verdict on a row needs three sheets a side, a ledger of this machine's sheets, or two builds that `ab` measured in
+    /// turns. Two single sheets have ratios without verdicts, because two sheets of one build differ, too.
     Compare(compare::Arguments),
     /// Measure two builds in turns and say what differs
     ///
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Delay(delay::Arguments),
     /// Calibrate the processor's counter and say whether to trust it
     Clock(clock::Arguments),
-    /// Be one round of a sheet; `sheet` starts it
+    /// Measure one round of a sheet; `sheet` starts it
     #[command(hide = true)]
     Round,
 }

@@ -1,4 +1,4 @@
-//! The progress line of `hairspring sheet`: what is being measured, and the time left. It is drawn only on a terminal and only
+//! The progress line of `hairspring sheet`: the present measurement, and the time left. It is drawn only on a terminal and only
 //! between measurements.
 
 use std::io::IsTerminal;

@@ -1,4 +1,4 @@
-//! The hidden command `round`: `hairspring sheet` and `hairspring ab` start it as a process and read what it measures.
+//! The hidden command `round`: `hairspring sheet` and `hairspring ab` start it as a process and read its figures.
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ pub(crate) fn run() -> Result<Exit, Failure> {
     let read = std::io::stdin().lock().read_line(&mut asked);
     read.map_err(|error| Failure::failed(format!("failed to read what to measure: {error}")))?;
     let told = Arc::clone(&interrupted);
-    // Not joined: a round that is complete ends while its input is still open.
+    // Not joined: a complete round ends while its input is still open.
     std::thread::spawn(move || {
         let mut input = std::io::stdin();
         while matches!(input.read(&mut [0; 64]), Ok(1..)) {}
-        // Relaxed: a plain flag, nothing else is handed over with it.
+        // Relaxed: a plain flag, which publishes no other data.
         told.store(true, Ordering::Relaxed);
     });
     let program = std::env::current_exe().ok();

@@ -23,23 +23,23 @@ pub(crate) const PAGE: Page = Page {
     name: "sheet",
     examples: &[
         Example {
-            does: "Measure everything that needs no device and no disk; takes about a minute and a half",
+            does: "Measure everything except devices and disks; takes about a minute and a half",
             line: "hairspring sheet",
         },
         Example {
-            does: "Measure the clocks alone, and keep the figures",
+            does: "Measure only the clocks, and keep the figures",
             line: "hairspring sheet --quick --only clocks --out before.json",
         },
         Example {
-            does: "Measure everything, two disks too, and write a page with plots",
+            does: "Measure everything and two disks, and write a page with plots",
             line: "hairspring sheet --thorough --dir /disk1,/disk2 --out sheet.html",
         },
         Example {
-            does: "Set the executive beside KADAK's on an 80486",
+            does: "Compare the executive with KADAK's on an 80486",
             line: "hairspring sheet --only executive --beside amx86-486sx",
         },
     ],
-    files: &[("/proc, /sys", "facts about the computer, which stand in the sheet")],
+    files: &[("/proc, /sys", "facts about the computer, for the sheet's conditions")],
     environment: &[(
         "HAIRSPRING_LIBEXEC",
         "the folder with the programs that measure calls from C, Tcl and Python, if they are not installed beside the command",
@@ -48,7 +48,7 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Measure only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo
+    /// Measure only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo
     #[arg(long, value_name = "ID-PREFIX", value_delimiter = ',')]
     only: Vec<String>,
     /// Take less than half of the usual time
@@ -83,13 +83,13 @@ pub(crate) struct Arguments {
     /// Show every chapter; on HTML pages, unfold them
     #[arg(long)]
     full: bool,
-    /// In text, show this chapter, as `hairspring probes` names it. May be repeated
+    /// In text, show this chapter, named as by `hairspring probes`. May be repeated
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "full")]
     chapter: Vec<String>,
     /// In text, show every fact and the id of every row; in a comparison, show every row
     #[arg(long)]
     verbose: bool,
-    /// Take all rounds in this process, to learn what fresh ones add
+    /// Take all rounds in this process, to learn how much fresh processes vary
     #[arg(long, hide = true)]
     one_process: bool,
 }
@@ -160,7 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     })?;
     sheet.summary = arguments.only.is_empty().then(|| summarize(&sheet));
     let style = match file {
-        // A file has neither colours nor the width of a terminal.
+        // A file has neither colours nor a terminal's width.
         Some(_) => TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose },
         None => output::style(arguments.verbose),
     };
@@ -176,7 +176,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(exit(&sheet))
 }
 
-/// A number that is another in each run.
+/// A number that differs in each run.
 pub(crate) fn seed() -> u64 {
     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()))
@@ -199,7 +199,7 @@ fn rendered(arguments: &Arguments, sheet: &Sheet, format: Format, style: &TextSt
             some.chapters.retain(|chapter| arguments.chapter.contains(&chapter.id));
             render::text(&some, style)
         }
-        // Who asked for some rows wants to see these, and who compares wants to see what is compared.
+        // Selected rows are always shown, and so are the rows of a comparison.
         Format::Text if arguments.full || !arguments.only.is_empty() || arguments.beside.is_some() => {
             render::text(sheet, style)
         }
@@ -211,7 +211,7 @@ fn rendered(arguments: &Arguments, sheet: &Sheet, format: Format, style: &TextSt
     }
 }
 
-/// The format that was asked for, or the one that the ending of the file names.
+/// The requested format, or the one for the ending of the file.
 pub(crate) fn format_of(format: Option<Format>, out: Option<&Path>) -> Result<Format, Failure> {
     if let Some(format) = format {
         return Ok(format);

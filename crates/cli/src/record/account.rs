@@ -1,4 +1,4 @@
-//! The account of a recording, as text and as JSON: where its bytes are, and which are missing.
+//! The account of a recording, as text and as JSON: the stored bytes, and the missing ones.
 
 use hairspring_record::Ledger;
 use hairspring_ring::{Bytes, Frames, Gap, Layout};
@@ -9,7 +9,7 @@ use crate::listing::{Listing, grouped};
 /// Most gaps to list one by one in text; the journal has all of them.
 const GAPS_SHOWN: usize = 10;
 
-/// What is missing, or that nothing is.
+/// The missing frames, or a text that says that none are.
 pub(crate) fn text(listing: &mut Listing, ledger: &Ledger, gaps: &[Gap], layout: Layout) {
     if gaps.is_empty() && ledger.lost_bytes == 0 {
         listing.fact("lost", "nothing");
@@ -33,7 +33,7 @@ pub(crate) fn text(listing: &mut Listing, ledger: &Ledger, gaps: &[Gap], layout:
     }
 }
 
-/// The same as members of a JSON object.
+/// The account as members of a JSON object.
 pub(crate) fn json(ledger: &Ledger, gaps: &[Gap], layout: Layout) -> Value {
     json!({
         "produced_bytes": ledger.produced_bytes,
@@ -56,7 +56,7 @@ pub(crate) fn gap(gap: &Gap) -> Value {
     })
 }
 
-/// Frames in all gaps.
+/// The total of frames in gaps.
 fn missing(gaps: &[Gap]) -> Frames {
     Frames(gaps.iter().fold(0, |sum: u64, gap| sum.saturating_add(gap.frames.0)))
 }

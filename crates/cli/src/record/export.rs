@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Writes the file; returns what was written, as text and as JSON.
+/// Writes the file; returns a summary, as text and as JSON.
 fn export(
     arguments: &Arguments,
     form: FormName,
@@ -138,7 +138,7 @@ fn export(
             Ok(rows(first, frames))
         }
         FormName::Csv => {
-            // A number that the user states may exceed the usual limit.
+            // An explicit number may exceed the usual limit.
             let usual = Csv::of(cut);
             let most_frames = usual.most_frames.max(arguments.frames.unwrap_or(Frames(0)));
             let frames = csv(store, recorded, Csv { most_frames, ..usual }, &arguments.out, &mut progress)?;
@@ -158,7 +158,7 @@ fn form(arguments: &Arguments) -> Result<FormName, Failure> {
     };
     let form = arguments.form.or(by_ending).ok_or_else(|| {
         Failure::bad_request(
-            "--out does not say the kind of file: name it .h5, .npy or .csv, or add --as hdf5, npy or csv",
+            "--out does not tell the kind of file: name it .h5, .npy or .csv, or add --as hdf5, npy or csv",
         )
     })?;
     if form == FormName::Hdf5 && (arguments.from.is_some() || arguments.frames.is_some()) {

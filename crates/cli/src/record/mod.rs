@@ -6,7 +6,7 @@ pub(crate) mod join;
 pub(crate) mod maxrate;
 pub(crate) mod plan;
 pub(crate) mod play;
-#[expect(clippy::module_inception, reason = "each command stands in a file of its name in the folder of its group")]
+#[expect(clippy::module_inception, reason = "each command has a file with its name in the folder of its group")]
 pub(crate) mod record;
 pub(crate) mod recording;
 pub(crate) mod recover;
@@ -21,7 +21,7 @@ use hairspring_ring::Frames;
 use crate::exit::{Exit, Failure};
 use crate::page::Group;
 
-/// What help and manual say of the commands.
+/// Texts of the commands for help and manual.
 pub(crate) const GROUP: Group = Group {
     heading: "Record",
     pages: &[
@@ -38,25 +38,25 @@ pub(crate) const GROUP: Group = Group {
 
 /// The files of a recording, for the manual.
 const FILES: [(&str, &str); 3] = [
-    ("NAME.sigmf-data", "the samples, as the card delivered them"),
-    ("NAME.sigmf-meta", "what they are: SigMF metadata, with gaps and verdict"),
-    ("NAME.hairspring-journal", "a checksum for every block, from which `verify` and `recover` work"),
+    ("NAME.sigmf-data", "the samples as the card delivered them"),
+    ("NAME.sigmf-meta", "SigMF metadata, with gaps and verdict"),
+    ("NAME.hairspring-journal", "a checksum for every block, for `verify` and `recover`"),
 ];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Tell whether a set-up can carry a recording, and what limits it
+    /// Say whether a set-up can carry a recording, and what limits it
     ///
     /// The plan also gives the sizes of the buffers and how long the disks and the memory last.
     Plan(plan::Arguments),
-    /// Find the highest rate at which this machine loses nothing
+    /// Find the highest rate at which this machine loses no data
     ///
     /// Searches by recording at different rates, and confirms the answer by recordings that are read back and compared.
     Maxrate(Box<maxrate::Arguments>),
     /// Record cards to disk, and account for every byte
     ///
-    /// The report says what was stored, what was lost and why, and whether it would survive a power cut. Ctrl-C ends the recording
-    /// in order.
+    /// The report gives the stored and the lost data, the causes of losses, and what would survive a power cut. Ctrl-C ends the
+    /// recording in order.
     Record(Box<record::Arguments>),
     /// Check every byte of a recording against its checksums
     Verify(verify::Arguments),
@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Export(export::Arguments),
     /// Repair a recording after a crash, a power cut or damage
     ///
-    /// Keeps everything that a checksum proves, and turns the rest into declared gaps.
+    /// Keeps all data that a checksum proves, and turns the rest into declared gaps.
     Recover(recover::Arguments),
     /// Join the parts of a striped recording into one
     Join(join::Arguments),

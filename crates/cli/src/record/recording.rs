@@ -29,7 +29,7 @@ pub(crate) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording
     Recording::open_in(store, paths).map_err(|error| refused(&error))
 }
 
-/// The failure with the exit code that suits the error.
+/// The failure with the exit code of the error.
 pub(crate) fn refused(error: &RecordingError) -> Failure {
     match error {
         RecordingError::Nothing | RecordingError::NotFound(_) | RecordingError::NotTogether(..) => {
@@ -68,7 +68,7 @@ pub(crate) fn files(recording: &Recording) -> Vec<String> {
     recording.members().iter().flat_map(|member| files_of(&member.base)).collect()
 }
 
-/// The files of one.
+/// The files of one member.
 pub(crate) fn files_of(base: &Path) -> Vec<String> {
     let Files { data, meta, journal } = Files::of(base);
     [data, meta, journal].iter().map(|file| file.display().to_string()).collect()

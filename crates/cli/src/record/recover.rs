@@ -20,7 +20,7 @@ use crate::record::recording::{self, Reading};
 pub(crate) const PAGE: Page = Page {
     name: "recover",
     examples: &[
-        Example { does: "See what would be changed", line: "hairspring recover run1 --dry-run" },
+        Example { does: "See what would change", line: "hairspring recover run1 --dry-run" },
         Example { does: "Put the recording in order", line: "hairspring recover run1" },
     ],
     files: &super::FILES,
@@ -32,13 +32,13 @@ pub(crate) struct Arguments {
     /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
     #[arg(value_name = "RECORDING", required = true)]
     recording: Vec<PathBuf>,
-    /// Change nothing; print what would be changed
+    /// Print what would change, without changing it
     #[arg(long)]
     dry_run: bool,
-    /// Read every block, also those that a sync covers
+    /// Read every block, even those that a sync covers
     #[arg(long)]
     all: bool,
-    /// Give up everything behind damage in the middle of a journal
+    /// Give up everything after damage in the middle of a journal
     #[arg(long)]
     cut_journal: bool,
     /// Show no progress
@@ -78,7 +78,7 @@ fn text(before: &Recording, recovered: &Recovered, dry_run: bool, width: usize) 
     listing.heading(&format!("{}: {}", recovered.verdict.name(), reason(recovered, dry_run)));
     if !recovered.changed.is_empty() {
         listing.fact("kept", &format!("{}, which a sync had covered", amount(recovered.durable.0)));
-        listing.fact("", &format!("{} behind it, which checksums prove", amount(recovered.proven.0)));
+        listing.fact("", &format!("{} after it, which checksums prove", amount(recovered.proven.0)));
         let lost = match recovered.lost {
             Lost::Known(Bytes(0)) => "nothing".to_owned(),
             Lost::Known(bytes) => amount(bytes.0),

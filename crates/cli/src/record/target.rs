@@ -31,7 +31,7 @@ pub(crate) fn check_name(to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that a recording can be created there. Whether it can be written shows when it is.
+/// Checks that a recording can be created there. Does not check the permission to write, which the first write shows.
 pub(crate) fn check(target: &Path) -> Result<(), Failure> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match std::fs::metadata(folder) {
@@ -48,7 +48,7 @@ pub(crate) fn check(target: &Path) -> Result<(), Failure> {
         }
     }
     let Files { data, meta, journal } = Files::of(target);
-    // A dangling link is in the way, too.
+    // Counts a dangling link as existing.
     match [data, meta, journal].into_iter().find(|file| std::fs::symlink_metadata(file).is_ok()) {
         None => Ok(()),
         Some(file) => Err(Failure::bad_request(format!(

@@ -84,7 +84,7 @@ fn reason(recorded: &Recording, verified: &Verified) -> String {
         reasons.push(format!("{} bytes are unaccounted for", verified.ledger.unaccounted_bytes()));
     }
     if reasons.is_empty() {
-        reasons.push("every byte is what was written".to_owned());
+        reasons.push("every byte is as written".to_owned());
         let own = recorded.closing().filter(|closing| closing.verdict != hairspring_record::RecordingVerdict::Complete);
         reasons.extend(own.map(|closing| closing.reason.clone()));
     }

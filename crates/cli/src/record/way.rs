@@ -1,4 +1,4 @@
-//! How data go from cards to disks: arguments that every recording has, and default sizes.
+//! The path of data from cards to disks: arguments of every recording, and default sizes.
 
 use clap::{Args, ValueEnum};
 use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH};
@@ -11,7 +11,7 @@ use hairspring_time::Nanos;
 use crate::arguments::{duration, number, parsed};
 use crate::exit::Failure;
 
-/// How data go from a card to the disks.
+/// The path of data from a card to the disks.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Buffer and disks")]
 pub(crate) struct Way {
@@ -49,9 +49,9 @@ pub(crate) enum PagesName {
     Small,
     /// Transparent huge pages
     Thp,
-    /// 2 MiB pages that were set aside
+    /// Reserved 2 MiB pages
     Huge2m,
-    /// 1 GiB pages that were set aside
+    /// Reserved 1 GiB pages
     Huge1g,
 }
 
@@ -84,7 +84,7 @@ impl From<PlacementName> for BlockPlacement {
     }
 }
 
-/// How to write.
+/// How to issue writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineName {
     /// Many writes at once
@@ -105,7 +105,7 @@ const NOTIFIES_PER_S: f64 = 4.0;
 /// Least number of writes that fit into the buffer: one is filled while others are written.
 const WRITES_IN_BUFFER: u64 = 4;
 
-/// Checks the arguments that need no card.
+/// Checks the arguments that do not depend on a card.
 pub(crate) fn check(way: &Way) -> Result<(), Failure> {
     if way.sync <= Nanos::ZERO {
         return Err(Failure::bad_request("--sync 0s: write the time between two syncs, for instance 1s"));
@@ -113,7 +113,8 @@ pub(crate) fn check(way: &Way) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The configuration for this many cards. `fastest` is the highest rate of a card; `held` is what a card holds back before a trigger.
+/// The configuration for this many cards. `fastest` is the highest rate of a card; `held` is the amount that a card holds back
+/// before a trigger.
 pub(crate) fn config(way: &Way, cards: usize, fastest: Option<ByteRate>, held: Bytes) -> RecordConfig {
     let (buffer, notify) = sizes(way, cards, fastest, held);
     RecordConfig {
@@ -163,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// A command line with these arguments alone.
+    /// A command line with only these arguments.
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]

@@ -21,10 +21,10 @@ pub(crate) const PAGE: Page = Page::new(
     ],
 );
 
-/// What the page of the command as a whole shows.
+/// The examples of the main page.
 const FIRST: [Example; 3] = [
-    Example { does: "See what this computer's clocks, delays and wake-ups really do", line: "hairspring sheet" },
-    Example { does: "See how exact delays of 250 us are", line: "hairspring delay 250us" },
+    Example { does: "Measure this computer's clocks, delays and wake-ups", line: "hairspring sheet" },
+    Example { does: "Measure how exact delays of 250 us are", line: "hairspring delay 250us" },
     Example {
         does: "Record a virtual card for two seconds, and check every byte",
         line: "hairspring record --card virtual:4ch,14bit,1MS/s --to run1 --for 2s && hairspring verify run1",
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, declared: Declaration) -> Result<Exit, 
     output::print(&rendered(&declared, page.transpose()?))
 }
 
-/// One page; without a command that of all.
+/// One page; without a command the main page.
 fn rendered(declared: &Declaration, page: Option<&Page>) -> String {
     let (command, name) = match page.and_then(|page| declared.command.find_subcommand(page.name)) {
         Some(command) => (command.clone(), format!("{NAME}-{}", command.get_name())),
@@ -107,14 +107,14 @@ fn rendered(declared: &Declaration, page: Option<&Page>) -> String {
     roff.render()
 }
 
-/// The declaration with every name filled in, and without the command `help`, which needs no page.
+/// The declaration with all names, without the command `help`, which needs no page.
 fn built(declared: Declaration) -> Declaration {
     let mut command = declared.command.disable_help_subcommand(true);
     command.build();
     Declaration { command, ..declared }
 }
 
-/// How it is called: commands and options in bold, values in italics.
+/// The synopsis: commands and options in bold, values in italics.
 fn synopsis(roff: &mut Roff, command: &clap::Command) {
     let usage = command.clone().render_usage().to_string();
     let words = usage.trim_start_matches("Usage:").split_whitespace();
@@ -139,7 +139,7 @@ fn commands(roff: &mut Roff, declared: &Declaration) {
     }
 }
 
-/// The arguments: those without a name first, then the options under their headings.
+/// The arguments: positional ones first, then the options under their headings.
 fn arguments(roff: &mut Roff, command: &clap::Command) {
     let shown: Vec<&Arg> = command.get_arguments().filter(|argument| !argument.is_hide_set()).collect();
     let (positional, options): (Vec<&Arg>, Vec<&Arg>) = shown.into_iter().partition(|one| one.is_positional());
@@ -225,7 +225,7 @@ fn pairs<'p>(roff: &mut Roff, heading: &str, pairs: impl Iterator<Item = &'p (&'
     }
 }
 
-/// The other commands of the group, and the page of all.
+/// The other commands of the group, and the main page.
 fn see_also(roff: &mut Roff, declared: &Declaration, page: Option<&Page>) {
     let Some(page) = page else { return };
     let group = declared.groups.iter().find(|group| group.pages.iter().any(|one| one.name == page.name));

@@ -1,4 +1,4 @@
-//! The commands that print what is generated from the declarations.
+//! The commands that print texts generated from the declarations.
 
 pub(crate) mod man;
 pub(crate) mod probes;
@@ -11,7 +11,7 @@ use crate::exit::{self, Exit, Failure};
 use crate::output;
 use crate::page::{Declaration, Example, Group, NAME, Page};
 
-/// What help and manual say of the commands.
+/// Texts of the commands for help and manual.
 pub(crate) const GROUP: Group = Group {
     heading: "Reference",
     pages: &[
@@ -21,7 +21,7 @@ pub(crate) const GROUP: Group = Group {
             &[
                 Example { does: "Keep the schema of a sheet", line: "hairspring schema > sheet.schema.json" },
                 Example {
-                    does: "Keep that of a comparison",
+                    does: "Keep the schema of a comparison",
                     line: "hairspring schema verdicts > verdicts.schema.json",
                 },
             ],
@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
-/// The documents that have a schema.
+/// Documents with a schema.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Document {
     /// `hairspring.sheet/1`: what `sheet` writes

@@ -22,7 +22,7 @@ pub(crate) const PAGE: Page = Page::new(
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// List only the rows whose ids begin so, for instance clocks.read,delays.minimum.fifo
+    /// List only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo
     #[arg(long, value_name = "ID-PREFIX", value_delimiter = ',')]
     only: Vec<String>,
     /// Format of the list
@@ -114,7 +114,7 @@ fn method(row: &RowDeclaration) -> String {
     word(&json!(row.method))
 }
 
-/// A unit or method as it stands in JSON.
+/// The name of a unit or method in JSON.
 fn word(value: &serde_json::Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! [`Best`]: what the last doctor has confirmed, kept for `run --best` with the conditions that it was found under.
+//! [`Best`]: the settings that the last doctor confirmed, stored for `run --best` with the conditions of that run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,27 +13,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
 
-/// Names the folder of the state of programs, if it is another than `~/.local/state`.
+/// The environment variable for the state folder, if it is not `~/.local/state`.
 pub(crate) const ENVIRONMENT: (&str, &str) =
-    ("XDG_STATE_HOME", "the folder of hairspring/best.json, if it is another than ~/.local/state");
-/// What the last doctor has confirmed.
+    ("XDG_STATE_HOME", "the folder of hairspring/best.json, if it is not ~/.local/state");
+/// The file of the settings that the last doctor confirmed.
 pub(crate) const FILE: (&str, &str) =
-    ("~/.local/state/hairspring/best.json", "what the last doctor has confirmed on this machine");
+    ("~/.local/state/hairspring/best.json", "the settings that the last doctor confirmed on this machine");
 
-/// The facts that hold from one boot to the next, unless the machine is another one.
+/// Facts that remain from one boot to the next, unless the machine changes.
 const CONDITIONS: [&str; 6] =
     ["cpu.model", "cpu.online", "kernel.command_line", "kernel.hypervisor", "kernel.release", "kernel.version"];
 
-/// What a doctor has confirmed.
+/// The settings that a doctor confirmed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Best {
     schema: Schema,
-    /// The job, as the doctor was asked.
+    /// The job, as given to the doctor.
     pub(crate) job: String,
-    /// As `run --set` takes them; empty if nothing helps.
+    /// The settings in the form of `run --set`; empty if none helps.
     pub(crate) settings: String,
-    /// The median with them over that without.
+    /// The median with them over the median without.
     ratio: f64,
     conditions: BTreeMap<String, String>,
 }
@@ -46,7 +46,7 @@ enum Schema {
 }
 
 impl Best {
-    /// What holds on this machine now.
+    /// The present conditions of this machine.
     pub(crate) fn new(job: &str, settings: &str, ratio: f64) -> Self {
         let facts = Host.facts();
         let now = |id: &str| match facts.facts.iter().find(|fact| fact.id == id).map(|fact| &fact.value) {
@@ -57,7 +57,7 @@ impl Best {
         Self { schema: Schema::One, job: job.to_owned(), settings: settings.to_owned(), ratio, conditions }
     }
 
-    /// Keeps it for `run --best`, in place of what was there. Returns where it lies.
+    /// Stores it for `run --best`, replacing an earlier file. Returns the path.
     pub(crate) fn keep(&self) -> io::Result<PathBuf> {
         let path = place().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"))?;
         fs::create_dir_all(hairspring_file::folder_of(&path))?;
@@ -67,23 +67,21 @@ impl Best {
         Ok(path)
     }
 
-    /// What the last doctor has confirmed, with a sentence on where it comes from.
+    /// The settings that the last doctor confirmed, with a sentence on their origin.
     pub(crate) fn last() -> Result<(Vec<Choice>, String), Failure> {
         let again = "run `hairspring doctor` first";
         let path = place().ok_or_else(|| {
-            Failure::bad_request("failed to find what a doctor has kept: neither XDG_STATE_HOME nor HOME is set")
+            Failure::bad_request("failed to find the doctor's result: neither XDG_STATE_HOME nor HOME is set")
         })?;
         let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Failure::bad_request(format!("no doctor has kept anything here: {again}")),
+            io::ErrorKind::NotFound => Failure::bad_request(format!("no doctor has stored a result here: {again}")),
             _ => Failure::failed(format!("failed to read {}: {error}; {again}", path.display())),
         })?;
         let best = Self::read(&text)
             .map_err(|why| Failure::failed(format!("failed to read {}: {why}; {again}", path.display())))?;
         let now = Self::new(&best.job, &best.settings, best.ratio);
         if let Some(change) = best.change(&now) {
-            let text = format!(
-                "what the last doctor has confirmed may not hold any more: {change}; run `hairspring doctor` again"
-            );
+            let text = format!("the last doctor's result may no longer hold: {change}; run `hairspring doctor` again");
             return Err(Failure::bad_request(text));
         }
         let age = modified(&path).map_or_else(|| "some time".to_owned(), age);
@@ -91,7 +89,7 @@ impl Best {
             .choices()
             .map_err(|why| Failure::failed(format!("failed to read {}: {why}; {again}", path.display())))?;
         let told = match choices.as_slice() {
-            [] => format!("the doctor of {age} ago found nothing that helps `{}`", best.job),
+            [] => format!("the doctor of {age} ago found no setting that helps `{}`", best.job),
             _ => format!(
                 "the doctor of {age} ago confirmed {} for `{}`: median × {:.2}",
                 best.settings, best.job, best.ratio
@@ -109,7 +107,7 @@ impl Best {
         each.map(|text| text.parse().map_err(|error: hairspring_settings::ChoiceError| error.to_string())).collect()
     }
 
-    /// The first condition that is another one now.
+    /// The first condition that has changed.
     fn change(&self, now: &Self) -> Option<String> {
         let changed = now.conditions.iter().find(|(id, value)| self.conditions.get(*id) != Some(value));
         changed.map(|(id, value)| {
@@ -130,7 +128,7 @@ fn modified(path: &Path) -> Option<Duration> {
     SystemTime::now().duration_since(at).ok()
 }
 
-/// An age in its greatest whole unit.
+/// An age in its largest whole unit.
 fn age(span: Duration) -> String {
     let minutes = span.as_secs() / 60;
     match (minutes / (24 * 60), minutes / 60) {

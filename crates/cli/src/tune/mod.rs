@@ -1,4 +1,4 @@
-//! The commands that change settings, and give them back.
+//! The commands that change settings, and restore them.
 
 pub(crate) mod best;
 pub(crate) mod restore;
@@ -17,7 +17,7 @@ pub(crate) const GROUP: Group = Group { heading: "Tune", pages: &[run::PAGE, set
 pub(crate) enum Command {
     /// Run a program under settings that improve its timing
     Run(run::Arguments),
-    /// List settings that change timing, with their values now
+    /// List settings that affect timing, with their present values
     Settings(settings::Arguments),
     /// Restore settings that a killed command left changed
     Restore(restore::Arguments),

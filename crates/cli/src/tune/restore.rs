@@ -1,4 +1,4 @@
-//! `hairspring restore`: undoes what a command has changed that was killed.
+//! `hairspring restore`: undoes the changes of a killed command.
 
 use clap::Args;
 use hairspring_settings::{Changes, JOURNAL, Restored};
@@ -9,21 +9,21 @@ use crate::page::{Example, Page};
 
 pub(crate) const PAGE: Page = Page {
     name: "restore",
-    examples: &[Example { does: "Undo what a killed command left changed", line: "hairspring restore" }],
+    examples: &[Example { does: "Undo the changes that a killed command left", line: "hairspring restore" }],
     files: &[(JOURNAL, "old values of settings of the machine, while they are changed")],
     environment: &[],
 };
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Wait until the command has ended that has changed settings now; `run` starts this for the case that it is killed itself
+    /// Wait until the command that now changes settings has ended; `run` starts this in case it is killed
     #[arg(long, hide = true)]
     wait: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let restored = if arguments.wait {
-        // Signals of the terminal, and those for all of a job, are not for the guardian.
+        // The guardian ignores signals from the terminal and to the whole process group.
         let _ = rustix::process::setsid();
         Changes::wait_and_restore()
     } else {
@@ -39,20 +39,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(if restored.iter().all(Restored::is_good) { Exit::Success } else { Exit::Failed })
 }
 
-/// Before any other command: restores what one has left that was killed, and says so.
+/// Before any other command: restores the changes of a killed one, and says so.
 pub(crate) fn leftovers() {
     match Changes::restore_leftovers() {
         Ok(restored) => tell(&restored),
         Err(error) => output::complain(&format!(
-            "a command that was killed has left settings changed, and they could not be restored: {error}; run \
+            "a killed command has left settings changed, which could not be restored: {error}; run \
              `hairspring restore` as root"
         )),
     }
 }
 
-/// What a command has left that was killed.
+/// The changes of a killed command, as text.
 pub(crate) fn tell(restored: &[Restored]) {
     for line in restored {
-        output::complain(&format!("restored after a command that was killed: {line}"));
+        output::complain(&format!("restored after a killed command: {line}"));
     }
 }

@@ -1,4 +1,4 @@
-//! `hairspring run`: a program under settings. Signals and the exit code pass through; the settings end with the program.
+//! `hairspring run`: runs a program under settings. Signals and the exit code pass through; the settings end with the program.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -27,15 +27,15 @@ pub(crate) const PAGE: Page = Page {
             line: "hairspring run --set idle=off,policy=fifo:80,cpu=1 -- ./control-loop --rate 1000",
         },
         Example {
-            does: "Run a program as a servo loop should run",
+            does: "Run a program under the settings for a servo loop",
             line: "hairspring run --as cnc-servo -- ./control-loop",
         },
         Example {
-            does: "Run a program under what the last doctor has confirmed on this machine",
+            does: "Run a program under the settings that the last doctor confirmed",
             line: "hairspring run --best -- ./control-loop",
         },
         Example {
-            does: "Without any permission: let ordinary sleeps end in time",
+            does: "Let ordinary sleeps end on time; needs no permission",
             line: "hairspring run --set slack=1us -- ./control-loop",
         },
         Example {
@@ -57,16 +57,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ID=VALUE", value_delimiter = ',', required_unless_present_any = ["job", "best"])]
     #[arg(value_parser = parsed::<Choice>)]
     set: Vec<Choice>,
-    /// Settings that a job needs: one of `hairspring can --list`, a requirement as `can` takes it, or a TOML file of jobs
+    /// Settings for a job: one of `hairspring can --list`, a requirement as for `can`, or a TOML file of jobs
     #[arg(long = "as", value_name = "JOB", conflicts_with = "best")]
     job: Option<String>,
-    /// Settings that the last `hairspring doctor` has confirmed on this machine. A value of --set counts before these and those of --as
+    /// Settings that the last `hairspring doctor` confirmed on this machine. Values of --set take precedence over these and those
+    /// of --as
     #[arg(long)]
     best: bool,
     /// Permit changes beyond the program
     #[arg(long, value_name = "WHAT")]
     allow: Option<Allowed>,
-    /// Do not report on standard error what was set
+    /// Do not report the settings on standard error
     #[arg(long)]
     quiet: bool,
     /// Program and its arguments
@@ -83,7 +84,7 @@ enum Allowed {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut command = Command::new(&arguments.program[0]);
     command.args(&arguments.program[1..]);
-    // Caught from here on, so that what comes while the program starts reaches it afterwards.
+    // Caught from here on, so that a signal during the start reaches the program afterwards.
     let signals = Signals::new(forwarded())
         .map_err(|error| failure(Exit::NotSet, format!("failed to watch for signals: {error}")))?;
     let (mut choices, source) = match (&arguments.job, arguments.best) {
@@ -112,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Program(code(status)))
 }
 
-/// What the requirements of a job ask for, each setting once.
+/// The settings for the requirements of a job, each once.
 fn for_job(job: &str) -> Result<Vec<Choice>, Failure> {
     let needs = jobs::of(job)?;
     let choices: Vec<Choice> = needs
@@ -128,7 +129,7 @@ fn for_job(job: &str) -> Result<Vec<Choice>, Failure> {
     Ok(choices)
 }
 
-/// The codes of env(1), nice(1) and timeout(1) for what goes wrong before the program runs.
+/// The codes of env(1), nice(1) and timeout(1) for failures before the program runs.
 fn failure(exit: Exit, text: String) -> Failure {
     Failure { exit, text }
 }
@@ -139,10 +140,10 @@ fn not_started(error: &LaunchError) -> Failure {
         LaunchError::Start(..) => Exit::CannotRun,
         _ => Exit::NotSet,
     };
-    failure(exit, format!("failed to {error}; nothing was run"))
+    failure(exit, format!("failed to {error}; the program was not started"))
 }
 
-/// What is in force, as the system shows it.
+/// The settings in force, as the system shows them.
 fn told(launched: &Launched) -> String {
     if launched.granted.is_empty() {
         return "set nothing".to_owned();
@@ -154,42 +155,42 @@ fn told(launched: &Launched) -> String {
     format!("set {}", launched.granted.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
-/// The code of a shell for the end of a program.
+/// A shell's exit code for the end of a program.
 pub(crate) fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// The signals that are handed on. A signal that is ignored here stays so, and the program inherits that.
+/// The signals that are passed on. A signal that is ignored here stays ignored, and the program inherits that.
 pub(crate) fn forwarded() -> impl Iterator<Item = i32> {
     let asking = host::asking_to_end();
     asking.chain([SIGUSR1, SIGUSR2])
 }
 
-/// Hands signals on to the program, for as long as this process lives.
+/// Passes signals on to the program, as long as this process lives.
 pub(crate) fn forward(mut signals: Signals, program: u32) {
     let Some(program) = i32::try_from(program).ok().and_then(Pid::from_raw) else { return };
-    // Not joined: it ends with the process. Once the program has been waited for nobody comes back here but to end.
+    // Not joined: the thread ends with the process, which exits after the program has ended.
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            // The terminal sends these to the program as well, which is of the same job.
+            // The terminal also sends these to the program, which is in the same process group.
             let from_terminal = matches!(signal, SIGINT | SIGQUIT | SIGHUP) && is_in_foreground();
             if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !from_terminal) {
-                // It has ended already, at the worst.
+                // Fails only if the program has already ended.
                 let _ = rustix::process::kill_process(program, signal);
             }
         }
     });
 }
 
-/// Whether this process is of the job that its terminal's keys reach.
+/// Whether this process is in the foreground process group of its terminal.
 fn is_in_foreground() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
     let job = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok());
     job == Some(rustix::process::getpgrp())
 }
 
-/// Starts a process that restores the machine if this one is killed. Without it the next command does.
+/// Starts a process that restores the machine if this one is killed. Without that process the next command restores it.
 fn start_guardian() {
     let own = std::env::current_exe().map(|program| {
         let mut guardian = Command::new(program);
@@ -199,7 +200,7 @@ fn start_guardian() {
     });
     if let Err(error) = own.and_then(|started| started.map(drop)) {
         output::complain(&format!(
-            "no process watches over this one ({error}): if it is killed, run `hairspring restore`"
+            "no guardian process could be started ({error}): if this process is killed, run `hairspring restore`"
         ));
     }
 }

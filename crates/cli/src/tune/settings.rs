@@ -1,4 +1,4 @@
-//! `hairspring settings`: the catalogue, with the values of this machine and this process.
+//! `hairspring settings`: the catalogue, with the present values of this machine and this process.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use crate::table::{Side, item, table};
 pub(crate) const PAGE: Page = Page {
     name: "settings",
     examples: &[
-        Example { does: "List every setting with its value now", line: "hairspring settings" },
-        Example { does: "Show what one setting costs and what goes wrong with it", line: "hairspring settings idle" },
+        Example { does: "List every setting with its present value", line: "hairspring settings" },
+        Example { does: "Show the cost and the pitfalls of one setting", line: "hairspring settings idle" },
     ],
     files: &[],
     environment: &[],
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     })
 }
 
-/// The value now; an em dash where this machine has no such setting.
+/// The present value; an em dash if this machine lacks the setting.
 fn now(tunable: &Tunable) -> String {
     current(Path::new("/"), tunable).unwrap_or_else(|_| "–".to_owned())
 }
@@ -68,12 +68,12 @@ fn overview(tunables: &[&Tunable], width: usize) -> String {
     let headings =
         [("setting", Side::Left), ("scope", Side::Left), ("now", Side::Left), ("what it changes", Side::Left)];
     text.push_str(&table(&headings, &rows, width));
-    text.push_str("\nWhat else moves figures, and is changed elsewhere:\n\n");
+    text.push_str("\nOther settings that affect timing, and how to change them:\n\n");
     for tunable in advised {
         text.push_str(&item("-", &format!("{}: {}", tunable.id, tunable.changes), width));
     }
     text.push_str(
-        "\n`hairspring settings ID` tells the cost and the traps of one. Scope machine needs --allow machine.\n",
+        "\n`hairspring settings ID` tells the cost and the pitfalls of one. Scope machine needs --allow machine.\n",
     );
     text
 }

@@ -112,7 +112,7 @@ fn idle_states_that_cannot_be_tried_are_named_with_the_reason() {
     let output = Command::new("unshare").args(["--mount", "sh", "-c", script, HAIRSPRING]).output().expect("it starts");
     let says = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code(&output), 0, "{says}{}", stderr(&output));
-    assert!(says.contains("not tried: idle=off, for ") && says.contains("run it as root"), "{says}");
+    assert!(says.contains("not tried: idle=off, because ") && says.contains("run it as root"), "{says}");
     assert!(!says.contains("With idle=off"), "{says}");
 }
 
@@ -120,7 +120,7 @@ fn idle_states_that_cannot_be_tried_are_named_with_the_reason() {
 fn bad_questions_are_refused_before_anything_is_watched() {
     for (arguments, says) in [
         (&["can"][..], "--list shows the ready-made jobs"),
-        (&["can", "loop 1kHz jiter 50us"], "'jiter': write jitter"),
+        (&["can", "loop 1kHz jiter 50us"], "'jiter': write `jitter`"),
         (&["can", "--job", "cooking"], "choose from audio"),
         (&["can", "react 1ms", "--cpu", "4095"], "CPU 4095"),
         (&["can", "react 1ms", "--sheet", "/nothing"], "no file /nothing"),

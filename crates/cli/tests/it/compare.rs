@@ -102,7 +102,7 @@ fn what_is_mistyped_is_refused_before_anything_is_compared() {
             "--fail-if: \"clocks>20%\" is no gate: the limit is a ratio of medians, not a percentage; write clocks>1.2",
         ),
         (["--only", "clock.read"], "--only clock.read: no row of these sheets has this id; did you mean clocks.read"),
-        (["--only", "a b"], "--only \"a b\" is no id"),
+        (["--only", "a b"], "--only \"a b\" is not an id"),
         (["--margin", "no"], "write a percentage above 0"),
         (["--ledger", "OLD"], "it has 3 sheets, and it takes at least 5"),
         (["--out", "comparison.xls"], "no format has the ending .xls"),
@@ -120,7 +120,7 @@ fn what_is_no_sheet_is_named_for_what_it_is() {
     let folder = two_sides(1.0, 0.01);
     let whole = to_json(&sheet(1.0));
     for (name, content, expected) in [
-        ("readme.md", "# Read me", "is not a sheet: it is no JSON"),
+        ("readme.md", "# Read me", "is not a sheet: it is not JSON"),
         ("sheet.html", "<!DOCTYPE html>\n<html>", "is not a sheet: it is HTML"),
         ("empty.json", "", "is not a sheet: it is empty"),
         ("cut.json", &whole[..whole.len() / 2], "is cut short: it ends in line"),
@@ -202,11 +202,11 @@ fn the_sheets_of_one_machine_show_when_a_figure_changed_for_good() {
     assert!(text.contains("From 2025-03-08") && text.contains("× 1.5"), "{text}");
     for (arguments, expected) in [
         (vec!["--drift", "OLD"], "there are 3 sheets, and it takes at least 10"),
-        (vec!["--drift", "HEREnowhere"], "it is no folder"),
-        (vec!["--drift", "HEREseries", "--only", "nosuch"], "no row of these sheets has such an id"),
+        (vec!["--drift", "HEREnowhere"], "it is not a folder"),
+        (vec!["--drift", "HEREseries", "--only", "nosuch"], "no row with such an id"),
         (vec!["--drift", "HEREseries", "--format", "md"], "there is no Markdown"),
         (vec!["--drift", "HEREseries", "OLD", "NEW"], "cannot be used with"),
-        (vec!["OLD/0.json,OLD/0.json", "NEW"], "has a sheet twice"),
+        (vec!["OLD/0.json,OLD/0.json", "NEW"], "names a sheet twice"),
     ] {
         let (code, text, complaints) = compare(&folder, &arguments);
         assert_eq!((code, text.as_str()), (2, ""), "{arguments:?}");

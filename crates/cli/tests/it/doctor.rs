@@ -37,7 +37,7 @@ fn a_doctor_tries_settings_beside_nothing_and_a_second_one_refuses() {
     });
     let (mut first, refused) = both.expect("one of two doctors refuses");
     assert_eq!(code(&refused), 1, "{}", stdout(&refused));
-    assert!(stderr(&refused).contains("another `hairspring doctor` is at work"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("another `hairspring doctor` is running"), "{}", stderr(&refused));
     let mut text = String::new();
     first.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
     let ended = first.wait().expect("it ends").code();
@@ -70,7 +70,7 @@ fn a_doctor_tries_settings_beside_nothing_and_a_second_one_refuses() {
 #[test]
 fn a_doctor_refuses_what_it_cannot_try() {
     for (arguments, exit, says) in
-        [(&["doctor", "--for", "loop 1kHz"][..], 2, "write jitter"), (&["doctor", "--turn", "1ms"], 2, "too short")]
+        [(&["doctor", "--for", "loop 1kHz"][..], 2, "write `jitter`"), (&["doctor", "--turn", "1ms"], 2, "too short")]
     {
         let output = run(arguments);
         assert_eq!(code(&output), exit, "{}", stdout(&output));

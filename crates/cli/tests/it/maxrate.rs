@@ -57,8 +57,8 @@ fn the_text_begins_with_the_answer_and_lists_every_recording() {
     let output = output(folder.path(), &["--limit", "1MB/s", "--confirmations", "1"]);
     let text = stdout(&output);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    assert!(text.starts_with("nothing was lost at "), "{text}");
-    for part in ["confirmed", "recommended", "sure of", "worst stall", "nothing lost, read back and compared"] {
+    assert!(text.starts_with("no data were lost at "), "{text}");
+    for part in ["confirmed", "recommended", "sure of", "worst stall", "no loss, read back and compared"] {
         assert!(text.contains(part), "without {part}: {text}");
     }
 }

@@ -69,5 +69,5 @@ fn a_full_disk_leaves_the_old_file_and_nothing_half_written() {
     let output = output.expect("unshare can be started");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "code 1\nsheet.json\nold");
     assert!(stderr(&output).contains("No space left on device"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("nothing was left behind"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no file was left behind"), "{}", stderr(&output));
 }

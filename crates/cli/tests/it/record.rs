@@ -196,7 +196,7 @@ fn the_text_says_first_what_the_recording_is_worth_and_leaves_out_what_is_as_usu
         assert!(stdout(&output).contains(fact), "{fact} is not in {}", stdout(&output));
     }
     let output = hairspring(&["verify", "x"]).current_dir(folder.path()).output().expect("it starts");
-    assert!(stdout(&output).starts_with("complete: every byte is what was written"), "{}", stdout(&output));
+    assert!(stdout(&output).starts_with("complete: every byte is as written"), "{}", stdout(&output));
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_soak_ends_in_a_sheet_that_every_command_takes() {
     let output = soak(folder.path(), &["--for", "500ms", "--load", "net=1MB/s,memory"]).output().expect("it runs");
     assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
     let said = stdout(&output);
-    assert!(said.contains("the time that was asked for") && said.contains("YES"), "{said}");
+    assert!(said.contains("the requested time") && said.contains("YES"), "{said}");
     assert!(said.contains("nothing is extrapolated: there are"), "{said}");
     let file = folder.path().join("soak.json");
     let (sheet, file) = (json_file(&file), file.display().to_string());
@@ -94,7 +94,7 @@ fn a_soak_that_is_killed_has_lost_its_last_block_only() {
     assert!(maxima(&after) >= maxima(&before) && after["taken"]["interrupted"] == true);
     let shown = run(&["soak", "--show", &folder.path().join("soak.json").display().to_string()]);
     assert_eq!(code(&shown), 0, "{}", stderr(&shown));
-    assert!(stdout(&shown).contains("less than was asked for"), "{}", stdout(&shown));
+    assert!(stdout(&shown).contains("less than the requested time"), "{}", stdout(&shown));
     // A file that was about to be written has no other name, and the load ends with the soak.
     assert!(names(folder.path()).iter().all(|name| name == "soak.json" || name.starts_with(".hairspring-")));
     for load in children.split_whitespace() {
@@ -124,7 +124,7 @@ fn an_interrupted_soak_shows_what_it_knows() {
     signal(child.id(), "INT");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(code(&output), 130, "{}", stderr(&output));
-    assert!(stdout(&output).contains("less than was asked for"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("less than the requested time"), "{}", stdout(&output));
     assert_eq!(names(folder.path()), ["soak.json"]);
     assert_eq!(json_file(&folder.path().join("soak.json"))["taken"]["interrupted"], true);
 }
@@ -149,7 +149,7 @@ fn soaks_that_make_no_sense_are_refused_before_hours_are_spent() {
         (&["soak", "--for", "1h", "--load", "heat"], "write cpu, memory, disk or net"),
         (&["soak", "--for", "1h", "--block", "1ms"], "100 ms or more"),
         (&["soak", "--for", "1h", "--cpu", "4095"], "CPU 4095"),
-        (&["soak", "--for", "1h", "loop 1kHz"], "write jitter"),
+        (&["soak", "--for", "1h", "loop 1kHz"], "write `jitter`"),
         (&["soak", "--show", "fesa-2007"], "no sheet of a soak"),
     ] {
         let output = hairspring(arguments).current_dir(folder.path()).output().expect("it runs");

@@ -164,7 +164,7 @@ fn what_another_program_sets_meanwhile_is_noticed_and_left() {
     let after = stat_interval();
     std::fs::write(STAT_INTERVAL, &before).expect("restored");
     assert_eq!((code(&output), after.as_str()), (4, "9"));
-    assert!(stderr(&output).contains("left at `9`, for somebody else has changed it"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("left at `9`, because another process has changed it"), "{}", stderr(&output));
 }
 
 /// The long form is the proof `undo`.
@@ -262,7 +262,7 @@ fn a_job_runs_under_the_settings_that_it_needs() {
     let output = run(&[&["run", "--as", "audio-relaxed", "--set", "slack=2us,idle=30us"], &show[..]].concat());
     assert!(code(&output) == 125 || stdout(&output).trim() == "2000", "{}", stdout(&output));
     for (job, says) in [
-        ("loop 1kHz", "'loop 1kHz': write jitter"),
+        ("loop 1kHz", "'loop 1kHz': write `jitter`"),
         ("loop fast jitter 5us", "fast"),
         ("audoi", "choose from audio,"),
         ("/nothing.toml", "No such file"),

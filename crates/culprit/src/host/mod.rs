@@ -1,4 +1,4 @@
-//! Linux: where the records come from.
+//! The sources of records on Linux.
 
 mod output;
 #[cfg(test)]

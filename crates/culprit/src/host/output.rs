@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use perf_event::Counter;
 use perf_event_open_sys::ioctls::SET_OUTPUT;
 
-/// Lets an event write its records into the ring of another one of the same CPU, so that they keep their order.
+/// Redirects the records of an event to the ring of another event on the same CPU, so that they keep their order.
 pub(crate) fn redirect(event: &Counter, into: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: the request takes the descriptor of another event by value and no address; both descriptors are open, because both owners
     // are borrowed.

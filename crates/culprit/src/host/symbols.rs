@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
-/// The kernel's functions, in the order of their addresses; read when the first is asked for.
+/// The kernel's functions, sorted by address; read at the first lookup.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     functions: Option<Vec<(u64, Arc<str>)>>,
@@ -19,7 +19,7 @@ impl Symbols {
     }
 }
 
-/// `ffffffff81000000 T _stext`; all addresses are zero for who may not see them.
+/// `ffffffff81000000 T _stext`; an unprivileged reader sees only zeros as addresses.
 fn read() -> std::io::Result<Vec<(u64, Arc<str>)>> {
     let mut functions = Vec::new();
     let mut lines = BufReader::new(File::open("/proc/kallsyms")?);

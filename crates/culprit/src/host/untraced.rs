@@ -1,15 +1,15 @@
-//! [`Untraced`]: why there are no records, and what would bring them.
+//! [`Untraced`]: why there are no records, and how to get them.
 
 use std::{fmt, io};
 
 use rustix::io::Errno;
 
-/// Why the kernel's records cannot be read, and what would change that.
+/// Why the kernel's records cannot be read, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untraced {
     /// What was attempted and what the system said.
     pub reason: String,
-    /// What to do; none where nothing helps.
+    /// The remedy; none if there is none.
     pub remedy: Option<String>,
 }
 
@@ -18,12 +18,12 @@ impl Untraced {
         Self { reason: reason.into(), remedy: Some(remedy.into()) }
     }
 
-    /// The kernel has no tracepoints, or does not show them.
+    /// The kernel has no tracepoints, or hides them.
     pub(crate) fn tracefs(error: io::Error) -> Self {
         let reason = format!("failed to read the kernel's tracepoints from tracefs: {error}");
         match error.kind() {
             io::ErrorKind::PermissionDenied => {
-                Self::new(reason, "run it with CAP_SYS_ADMIN (as root), which mounting tracefs takes")
+                Self::new(reason, "run it with CAP_SYS_ADMIN (as root), which mounting tracefs needs")
             }
             _ => Self { reason, remedy: None },
         }
@@ -38,7 +38,7 @@ impl Untraced {
                 "run it with CAP_PERFMON (as root); in a container allow perf_event_open, too. \
                  Without the capability `sysctl kernel.perf_event_paranoid=-1` does it",
             ),
-            Some(Errno::MFILE) => Self::new(reason, "`ulimit -n` allows too few files: each CPU takes 40 of them"),
+            Some(Errno::MFILE) => Self::new(reason, "`ulimit -n` allows too few files: each CPU needs 40"),
             _ => Self { reason, remedy: None },
         }
     }

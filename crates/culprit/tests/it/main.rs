@@ -1,4 +1,4 @@
-//! What the crate promises.
+//! Tests of the crate's promises.
 
 mod blames;
 mod properties;

@@ -1,4 +1,4 @@
-//! What is taken apart, and where errors point.
+//! Parsing, and the places where errors point.
 
 use proptest::prelude::*;
 
@@ -16,14 +16,14 @@ const LAMPS: Catalogue = Catalogue {
 
 type KeyAndValue<'t> = (Option<&'t str>, &'t str);
 
-/// Kind, place, and parts as they are written, with their keys.
+/// Kind, place, and parts as written, with their keys.
 fn apart(text: &str) -> (&'static str, Option<&str>, Vec<KeyAndValue<'_>>) {
     let described = LAMPS.read(text).unwrap_or_else(|error| panic!("{error}"));
     let parts = described.parts().map(|part| (part.key(), part.value().text())).collect();
     (described.kind(), described.place().ok().map(Snippet::text), parts)
 }
 
-/// An error of three lines, with the caret under this.
+/// Requires an error of three lines, with the caret under this text.
 #[track_caller]
 fn says(error: &DescriptionError, why: &str, caret_under: &str) {
     let text = error.to_string();
@@ -50,8 +50,8 @@ fn a_description_is_taken_apart_at_its_colon_commas_and_equals_signs() {
 fn what_is_missing_is_said_with_an_example() {
     let missing = |text: &str| LAMPS.read(text).and_then(|lamp| lamp.place().map(drop)).expect_err(text);
     says(&missing("gat:x"), "there is no such lamp: choose led, file, sim, as in led:/dev/lamp0,lines=3+4", "gat");
-    says(&missing("led"), "write where it is behind it, after a colon, as in led:", "");
-    says(&missing("led:,x"), "write where it is behind the colon, as in led:", ",");
+    says(&missing("led"), "write a colon and the place, as in led:", "");
+    says(&missing("led:,x"), "write the place after the colon, as in led:", ",");
     says(&missing("file: "), "as in file:/tmp/lamp", "");
     assert_eq!(missing("").to_string().lines().count(), 1, "there is nothing to point at");
 }
@@ -92,7 +92,7 @@ fn errors_point_at_the_first_character_that_is_wrong() {
 }
 
 proptest! {
-    /// Nothing that is written gets lost between the pieces, and errors about any piece can be shown.
+    /// Parsing loses no text between the pieces, and errors about any piece can be shown.
     #[test]
     fn any_text_is_taken_apart_or_refused(text in "(led|file|sim|gas)?[a-z:,= é\u{7}+0-9]{0,30}") {
         match LAMPS.read(&text) {
@@ -111,7 +111,7 @@ proptest! {
         }
     }
 
-    /// A description that is put together from pieces is taken apart into the same.
+    /// A description that is joined from pieces is parsed into the same pieces.
     #[test]
     fn what_is_put_together_is_taken_apart(
         place in "[a-z/:=.0-9]{1,10}", parts in prop::collection::vec(("[a-z]{1,5}", "[a-z0-9+:=]{0,6}"), 0..5),

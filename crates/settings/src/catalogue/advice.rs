@@ -1,4 +1,4 @@
-//! What moves figures, too, and is changed by the program itself, by its administrator, at boot or on the host.
+//! Settings that the program itself, its administrator, the boot or the host must change.
 
 use super::{Interface, SettingScope, Tunable};
 
@@ -8,7 +8,7 @@ const ROOT: &str = "root";
 pub(super) const ROWS: &[Tunable] = &[
     Tunable {
         id: "memory-lock",
-        changes: "whether pages of the program may be taken away",
+        changes: "whether the kernel may reclaim pages of the program",
         scope: SettingScope::Process,
         interface: Interface::Advice(
             "the program calls mlockall itself (RealTime::lock_memory in the library): a lock does not survive exec",
@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: NOTHING,
         cost: "more task switches",
         moves: &["disturbance.wakeup_other"],
-        traps: "acts against other ordinary programs only",
+        traps: "acts only against other ordinary programs",
     },
     Tunable {
         id: "utilization-clamp",
@@ -54,7 +54,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: NOTHING,
         cost: "power",
         moves: &["delays", "executive"],
-        traps: "only the governor schedutil looks at it",
+        traps: "only the governor schedutil uses it",
     },
     Tunable {
         id: "numa-memory",
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: "root, or a delegated group",
         cost: "memory runs out sooner",
         moves: &["disturbance"],
-        traps: "swapoff is no substitute: it can run for minutes and kill programs",
+        traps: "swapoff is not a substitute: it can run for minutes and kill programs",
     },
     Tunable {
         id: "isolation",
@@ -111,13 +111,13 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: ROOT,
         cost: "uneven load",
         moves: &["disturbance"],
-        traps: "undoes `interrupt-cpus` within ten seconds; started again it puts everything elsewhere",
+        traps: "undoes `interrupt-cpus` within ten seconds; when started again it moves all interrupts",
     },
     Tunable {
         id: "kernel-threads",
         changes: "the CPUs of the kernel's own threads",
         scope: SettingScope::Machine,
-        interface: Interface::Advice("taskset -p on each kernel thread that takes it; boot with kthread_cpus="),
+        interface: Interface::Advice("taskset -p on each kernel thread that accepts it; boot with kthread_cpus="),
         values: "",
         needs: ROOT,
         cost: "the other CPUs do more",
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: ROOT,
         cost: "throughput of the network",
         moves: &["reaction.udp", "disturbance"],
-        traps: "above the priority of the program it moves the delay there",
+        traps: "with a higher priority than the program's they delay the program",
     },
     Tunable {
         id: "interrupt-coalescing",
@@ -148,16 +148,16 @@ pub(super) const ROWS: &[Tunable] = &[
     },
     Tunable {
         id: "smt",
-        changes: "whether the other half of a core works, too",
+        changes: "whether the other hyperthread of a core is in use",
         scope: SettingScope::Machine,
         interface: Interface::Advice(
-            "leave the sibling CPU idle, by `cpu`; off at all: write off to /sys/devices/system/cpu/smt/control",
+            "leave the sibling CPU idle, by `cpu`; to switch it off, write off to /sys/devices/system/cpu/smt/control",
         ),
         values: "",
         needs: ROOT,
         cost: "half the throughput of the core",
         moves: &["disturbance", "delays"],
-        traps: "switching it off stops every CPU for a moment and loses affinities, also when it is switched on again",
+        traps: "each switch stops every CPU for a moment and loses affinities",
     },
     Tunable {
         id: "cache-share",
@@ -168,7 +168,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: "root, and a CPU with cache allocation",
         cost: "less cache for others",
         moves: &["transfer.memory", "disturbance"],
-        traps: "virtual machines are not offered it",
+        traps: "virtual machines do not have it",
     },
     Tunable {
         id: "device-power",
@@ -194,18 +194,18 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: ROOT,
         cost: "power; a hot disk slows down in long recordings",
         moves: &["transfer.disk"],
-        traps: "look at the temperature before a long recording",
+        traps: "check the temperature before a long recording",
     },
     Tunable {
         id: "mount-options",
-        changes: "what a file system writes beside the data",
+        changes: "which metadata a file system writes beside the data",
         scope: SettingScope::Machine,
         interface: Interface::Advice("mount -o remount,noatime,lazytime; commit= for the journal"),
         values: "",
         needs: ROOT,
         cost: "durability",
         moves: &["transfer.disk"],
-        traps: "never nobarrier: a recording would not survive what it promises to",
+        traps: "never use nobarrier: a recording would not survive a power cut",
     },
     Tunable {
         id: "tracing",
@@ -216,18 +216,18 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: ROOT,
         cost: "no diagnostics",
         moves: &["disturbance", "executive"],
-        traps: "look before you measure: a forgotten tracer is a finding",
+        traps: "check before you measure: a forgotten tracer affects every figure",
     },
     Tunable {
         id: "isolation-at-boot",
-        changes: "CPUs that the scheduler leaves alone, from boot on",
+        changes: "CPUs that the scheduler does not balance, from boot on",
         scope: SettingScope::Boot,
         interface: Interface::Advice("boot with isolcpus=domain,managed_irq,N"),
         values: "",
         needs: "root and a reboot",
         cost: "the CPUs are lost to everything else",
         moves: &["disturbance"],
-        traps: "threads that are put there are not balanced: they pile up on one CPU",
+        traps: "threads that are pinned there are not balanced: they pile up on one CPU",
     },
     Tunable {
         id: "tickless",
@@ -242,7 +242,7 @@ pub(super) const ROWS: &[Tunable] = &[
     },
     Tunable {
         id: "rcu-callbacks",
-        changes: "where the kernel frees what it no longer needs",
+        changes: "on which CPUs the kernel runs its deferred frees (RCU callbacks)",
         scope: SettingScope::Boot,
         interface: Interface::Advice("boot with rcu_nocbs=N and move the rcuo threads"),
         values: "",
@@ -260,7 +260,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: "root and a reboot",
         cost: "full power always",
         moves: &["reaction"],
-        traps: "brings no more than `idle`, which needs no reboot: try that first",
+        traps: "gains no more than `idle`, which needs no reboot: try that first",
     },
     Tunable {
         id: "threaded-interrupts",
@@ -271,11 +271,11 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: "root and a reboot",
         cost: "one more task switch for each interrupt",
         moves: &["disturbance", "reaction"],
-        traps: "the threads end and come back when a driver is loaded anew",
+        traps: "the threads end and are recreated when a driver is reloaded",
     },
     Tunable {
         id: "disk-polling",
-        changes: "whether disk accesses are polled for",
+        changes: "whether the kernel polls for the completion of disk accesses",
         scope: SettingScope::Boot,
         interface: Interface::Advice(
             "load the driver with nvme.poll_queues=N, and use IORING_SETUP_IOPOLL with direct accesses",
@@ -284,33 +284,33 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: "root and a reboot",
         cost: "a CPU",
         moves: &["transfer.disk"],
-        traps: "without queues for polling such accesses fail",
+        traps: "without poll queues such accesses fail",
     },
     Tunable {
         id: "clock-watchdog",
         changes: "whether the kernel checks the TSC against another counter",
         scope: SettingScope::Boot,
-        interface: Interface::Advice("boot with tsc=nowatchdog, and skew_tick=1 against ticks at the same moment"),
+        interface: Interface::Advice("boot with tsc=nowatchdog; skew_tick=1 spreads the ticks of the CPUs"),
         values: "",
         needs: "root and a reboot",
-        cost: "a TSC that goes wrong is not noticed",
+        cost: "a TSC that fails is not noticed",
         moves: &["disturbance"],
         traps: "only where the TSC is invariant",
     },
     Tunable {
         id: "mitigations",
-        changes: "defences against attacks by speculative execution",
+        changes: "mitigations of speculative-execution attacks",
         scope: SettingScope::Boot,
         interface: Interface::Advice("boot with mitigations=off; compare two sheets to see the price"),
         values: "",
         needs: "root and a reboot",
         cost: "security",
         moves: &["executive", "sleeps"],
-        traps: "not for a machine that runs foreign code",
+        traps: "not for a machine that runs untrusted code",
     },
     Tunable {
         id: "virtual-cpus",
-        changes: "what the host does with the virtual CPUs",
+        changes: "how the host runs the virtual CPUs",
         scope: SettingScope::Host,
         interface: Interface::Advice(
             "on the host: pin the virtual CPUs, no overcommit, cpu-pm=on, huge pages, no ballooning",
@@ -319,7 +319,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: "the host's administrator",
         cost: "capacity of the host",
         moves: &["disturbance", "reaction"],
-        traps: "steal time of 0 does not acquit the host: exits that it serves are not counted",
+        traps: "a steal time of 0 does not exclude the host: it does not count the exits that the host serves",
     },
     Tunable {
         id: "firmware",
@@ -328,8 +328,8 @@ pub(super) const ROWS: &[Tunable] = &[
         interface: Interface::Advice("firmware setup: USB legacy support, ECC scrubbing, power management"),
         values: "",
         needs: "access to the firmware setup",
-        cost: "functions of the firmware",
+        cost: "features of the firmware",
         moves: &["disturbance"],
-        traps: "never turn off what protects against heat",
+        traps: "never turn off thermal protection",
     },
 ];

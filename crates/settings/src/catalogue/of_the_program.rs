@@ -1,4 +1,4 @@
-//! Settings that a program has, and that end with it.
+//! Settings of a program, which end with it.
 
 use super::{Interface, SettingScope, Tunable};
 
@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: NOTHING,
         cost: "a few more wake-ups",
         moves: &["sleeps", "delays.long"],
-        traps: "no effect on SCHED_FIFO, SCHED_RR and SCHED_DEADLINE, which have none",
+        traps: "no effect on SCHED_FIFO, SCHED_RR and SCHED_DEADLINE, which have no slack",
     },
     Tunable {
         id: "policy",
@@ -24,9 +24,9 @@ pub(super) const ROWS: &[Tunable] = &[
         interface: Interface::Call("sched_setscheduler"),
         values: "fifo:1..99, rr:1..99 or other",
         needs: NICE,
-        cost: "a program that never sleeps starves the rest of its CPU, but for the 5 % that the kernel keeps back",
+        cost: "a program that never sleeps starves all others on its CPU, except for the 5 % that the kernel reserves",
         moves: &["disturbance.wakeup", "sleeps", "reaction"],
-        traps: "a program that polls wants a CPU that others do not need; above 50 it outranks threaded interrupts",
+        traps: "a polling program needs a CPU for itself; above 50 it outranks threaded interrupts",
     },
     Tunable {
         id: "cpu",
@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: NOTHING,
         cost: "the kernel no longer balances the load",
         moves: &["disturbance", "reaction", "delays"],
-        traps: "to pin onto the CPU that serves the interrupts is worse than not to pin",
+        traps: "pinning to the CPU that serves the interrupts is worse than not pinning",
     },
     Tunable {
         id: "nice",
@@ -46,20 +46,20 @@ pub(super) const ROWS: &[Tunable] = &[
         interface: Interface::Call("setpriority"),
         values: "-20..19",
         needs: "below 0: CAP_SYS_NICE or RLIMIT_NICE",
-        cost: "other programs get less",
+        cost: "other programs get less CPU time",
         moves: &["disturbance.wakeup_other"],
         traps: "acts only inside the program's control group and autogroup",
     },
     Tunable {
         id: "rtprio-limit",
-        changes: "the highest real-time priority that the program may ask for itself (RLIMIT_RTPRIO)",
+        changes: "the highest real-time priority that the program may request (RLIMIT_RTPRIO)",
         scope: SettingScope::Process,
         interface: Interface::Call("setrlimit"),
         values: "0..99",
         needs: "to raise it: CAP_SYS_RESOURCE",
         cost: "trust in the program",
         moves: &["disturbance.wakeup", "reaction"],
-        traps: "the program has to ask: `policy` sets the priority without its help",
+        traps: "the program must request the priority itself; `policy` sets it from outside",
     },
     Tunable {
         id: "memlock-limit",
@@ -70,18 +70,18 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: "to raise it: CAP_SYS_RESOURCE",
         cost: "trust in the program",
         moves: &["disturbance"],
-        traps: "the program has to lock its memory itself: `memory-lock`",
+        traps: "the program must lock its memory itself: see `memory-lock`",
     },
     Tunable {
         id: "no-huge-pages",
-        changes: "whether the program gets pages of 2 MiB unasked; yes keeps them away",
+        changes: "whether the kernel must not give the program pages of 2 MiB automatically",
         scope: SettingScope::Process,
         interface: Interface::Call("prctl(PR_SET_THP_DISABLE)"),
         values: "yes or no",
         needs: NOTHING,
-        cost: "memory beyond the caches is slower",
+        cost: "access to memory beyond the caches is slower",
         moves: &["disturbance", "transfer.memory"],
-        traps: "the other way round, a program asks for huge pages by madvise(MADV_HUGEPAGE)",
+        traps: "for the opposite, a program requests huge pages by madvise(MADV_HUGEPAGE)",
     },
     Tunable {
         id: "idle",
@@ -92,6 +92,6 @@ pub(super) const ROWS: &[Tunable] = &[
         needs: "write permission on /dev/cpu_dma_latency (root, or a udev rule for a group)",
         cost: "power and heat; a virtual machine uses its CPUs fully, which its host may charge or slow down",
         moves: &["reaction", "disturbance.wakeup", "sleeps", "executive.thread"],
-        traps: "cyclictest holds the file by itself; another holder makes this setting change nothing",
+        traps: "cyclictest holds the file itself; beside another holder this setting changes nothing",
     },
 ];

@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let in_force = arguments.device.in_force(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
     let arguments = &Arguments { device: in_force, ..arguments.clone() };
     let guard = arguments.placement.apply()?;
-    // Until here a signal ends the program at once. From here on the shutter must reach its safe state first.
+    // Until here a signal ends the program at once. From here on the shutter must first reach its safe state.
     interrupt::flag_only(&stop)?;
     let refused = |error: DeviceError| Failure::failed(error.to_string());
     board.lend(|device| device.init()).and_then(Option::transpose).map_err(refused)?;
@@ -132,7 +132,7 @@ fn ended(made: &Series) -> Exit {
         ),
     ];
     let mut exit = Exit::Success;
-    // A reading that failed because the program was told to stop is no failure.
+    // A reading that failed because of a signal to stop is not a failure.
     for (count, what) in failures.into_iter().filter(|(count, _)| *count > 0 && !made.stopped) {
         output::complain(&format!("{count} of {} {what}", made.exposures.len()));
         exit = Exit::Failed;
@@ -145,7 +145,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     let bad = |text: String| Err(Failure::bad_request(text));
     let time = arguments.time;
     match arguments.period {
-        _ if time <= Nanos::ZERO => bad(format!("an exposure of {time} is none; write a time like 10s")),
+        _ if time <= Nanos::ZERO => bad(format!("an exposure cannot last {time}; write a time like 10s")),
         _ if time > REQUEST_MOST => bad(format!("{time} is more than 100 days: write a shorter time")),
         Some(period) if period <= time => {
             bad(format!("--period {period} is not longer than the exposures: choose a longer one"))
@@ -202,7 +202,7 @@ fn series(
                 series.exposures.push((late, made));
             }
             Some(None) => series.left_out += 1,
-            // Another process held the device when this one was told to stop.
+            // Another process held the device when the signal to stop came.
             None => series.stopped = true,
         }
     }

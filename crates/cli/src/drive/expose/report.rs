@@ -28,7 +28,7 @@ impl Series {
         Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples)
     }
 
-    /// Exposures shorter than asked although nobody stopped them: none, unless this program is wrong.
+    /// Exposures that were too short without being stopped: none, unless this program has a defect.
     fn short(&self) -> usize {
         self.whole().filter(|made| made.at_least() < made.asked).count()
     }

@@ -24,7 +24,7 @@ use tally::Tally;
 pub(crate) const PAGE: Page = Page {
     name: "serve",
     examples: &[
-        Example { does: "See how a station file is understood", line: "hairspring serve station.toml --check" },
+        Example { does: "Show a station file with all defaults", line: "hairspring serve station.toml --check" },
         Example { does: "Serve it for ten seconds", line: "hairspring serve station.toml --for 10s" },
     ],
     files: &[("STATION.toml", "the front end; docs/station.md describes the format"), super::BOARD],
@@ -39,13 +39,13 @@ pub(crate) struct Arguments {
     /// How long to serve [default: until Ctrl-C]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     length: Option<Nanos>,
-    /// Print the file as it is understood, with every default filled in, and end
+    /// Print the file with every default filled in, and end
     #[arg(long)]
     check: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Show the settings, stages and account of every unit, too
+    /// Also show the settings, stages and account of every unit
     #[arg(long)]
     verbose: bool,
     /// Format of the report
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
 const BOUND_PPM: f64 = 0.5;
 const AGE: Nanos = Nanos::from_millis(200);
 
-/// The result, as it is shown.
+/// The result, for the report.
 struct Served<'a> {
     arguments: &'a Arguments,
     station: &'a Station,
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let timebase = Timebase::calibrate_to(Host, BOUND_PPM, AGE).map_err(Failure::failed_to)?;
     let stop = Stop::new().map_err(|error| Failure::failed(error.to_string()))?;
     let interrupted = Arc::new(AtomicBool::new(false));
-    // A second signal does not end the program either: its devices must reach their safe states first.
+    // A second signal does not end the program either: its devices must first reach their safe states.
     interrupt::flag_only(&interrupted)?;
     let begun = Host.monotonic();
     let elapsed = || Host.monotonic() - begun;

@@ -28,7 +28,7 @@ fn safe(settings: &DeviceSettings) -> Option<Lines> {
     settings.driver.safe.or_else(|| (!is_board).then_some(Lines(0)))
 }
 
-/// The station file as it is understood, with every default filled in.
+/// The station file, with every default filled in.
 pub(super) fn station(station: &Station, width: usize) -> String {
     let mut listing = Listing::new(width);
     for settings in &station.devices {
@@ -71,7 +71,7 @@ fn unit_json(station: &Station, unit: &UnitSettings) -> Value {
     })
 }
 
-/// The same as JSON.
+/// The station as JSON.
 pub(super) fn station_json(station: &Station) -> String {
     let devices: Vec<Value> = station
         .devices
@@ -95,7 +95,7 @@ fn cell(value: Option<Nanos>) -> String {
     value.map_or_else(|| "–".to_owned(), span)
 }
 
-/// The table of units: counts of their events, and quantiles of the reactions whose stamps were kept.
+/// The table of units: counts of their events, and quantiles of the reactions with kept stamps.
 pub(super) fn table<'t>(
     station: &Station,
     units: impl IntoIterator<Item = (Counts, &'t Tally)>,
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
     use crate::arguments::Plain;
 
-    /// The table once counted only events whose stamps had found room; the JSON had the others, too.
+    /// The table once counted only events with kept stamps; the JSON counted all.
     #[test]
     fn the_table_counts_events_whose_stamps_found_no_room() {
         let text = "[source.t]\nfrom = \"timer:1s\"\n[unit.u]\non = \"t\"\ndo = { fire = \"/dev/shm/x\" }\n";

@@ -16,7 +16,7 @@ pub(crate) struct Spans(Histogram<u64>);
 impl Default for Spans {
     fn default() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
-        // The bounds are constants that it accepts.
+        // The bounds are valid constants.
         Self(histogram.unwrap_or_else(|error| unreachable!("{error}")))
     }
 }
@@ -56,12 +56,12 @@ impl Spans {
     }
 }
 
-/// What a unit has done so far.
+/// The counts and reactions of a unit so far.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// The counts as of the latest stamps.
     pub(crate) counts: Counts,
-    /// What stamped the events.
+    /// The source of the events' stamps.
     pub(crate) stamped: Option<Stamped>,
     pub(crate) wake: Spans,
     pub(crate) start: Spans,

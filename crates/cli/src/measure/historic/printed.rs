@@ -1,4 +1,4 @@
-//! What the documents print, typed as it stands there, so that no sheet strays from it.
+//! The figures of the documents, typed as printed; tests compare the historic sheets with them.
 
 use hairspring_sheet::{Figure, Sheet};
 
@@ -171,7 +171,7 @@ fn the_buffers_of_an006_have_every_rate_and_advantage_that_was_printed() {
     for (index, printed) in CONTINUOUS.iter().enumerate() {
         let mut printed = grid(printed);
         if index == 1 {
-            // The sheet has the reads before the writes, where print has them in turn.
+            // The sheet lists the reads before the writes; the document alternates them.
             for row in &mut printed {
                 let turn = |first: usize| row.iter().skip(first).step_by(2).copied();
                 *row = turn(0).chain(turn(1)).collect();
@@ -212,7 +212,7 @@ fn the_sheet_of_fesa_has_every_time_that_was_printed_and_no_statistic_that_was_n
         assert_eq!(found.map(|value| value.expect("printed")), row[2..], "{row:?}");
         for figure in [first, second] {
             assert_eq!((figure.median, figure.mean), (None, None), "{row:?}");
-            // 1900+ is printed.
+            // The document says 1900+.
             assert_eq!(figure.caveats.iter().any(|caveat| caveat.contains("1900+")), figure.max == Some(1.9e6));
         }
     }

@@ -1,4 +1,4 @@
-//! `hairspring maxrate`: searches the highest rate at which a card is recorded without loss, and gives the evidence.
+//! `hairspring maxrate`: searches for the highest rate at which a card is recorded without loss, and gives the evidence.
 
 mod report;
 
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Show what is as usual, too: the ways to the disk, the pages, the processor time
+    /// Also show what is normal: the ways to the disk, the pages, the processor time
     #[arg(long)]
     verbose: bool,
     /// Format of the report
@@ -75,21 +75,21 @@ pub(crate) struct Arguments {
     way: Way,
 }
 
-/// The search begins at this fraction of the rate that the folders take from a card that waits.
+/// The search begins at this fraction of the folders' rate with a card that waits.
 const FIRST: f64 = 0.5;
 /// Default highest rate to try, as a multiple of that rate.
 const FURTHEST: f64 = 4.0;
 /// Range of --resolution, in percent.
 const RESOLUTIONS: std::ops::RangeInclusive<f64> = 0.1..=50.0;
 
-/// The result, as it is shown.
+/// The result, for the report.
 struct Answer {
     card: String,
     folders: Vec<String>,
     length: Nanos,
     buffer: Bytes,
     notify: Bytes,
-    /// The rate that the folders took from a card that waits, and how data went there.
+    /// The folders' rate with a card that waits, and how the data were written.
     unpaced: ByteRate,
     fallbacks: Vec<Fallback>,
     direct: Direct,
@@ -231,7 +231,7 @@ fn name() -> String {
     format!(".hairspring-maxrate-{}", std::process::id())
 }
 
-/// Why there is no answer, and whether another request would help.
+/// The reason why there is no answer, and whether another request would help.
 fn refused(error: ProbeError) -> Failure {
     match error {
         ProbeError::Stopped => {

@@ -10,15 +10,15 @@ use crate::record::account::amount;
 use crate::record::record;
 use crate::table::{Side, table};
 
-/// The answer first, then what it rests on, then every recording.
+/// The answer first, then its evidence, then every recording.
 pub(super) fn text(answer: &Answer, verbose: bool, width: usize) -> String {
     let mut listing = Listing::new(width);
     listing.heading(&match &answer.found {
-        None => format!("interrupted after {} recordings: nothing was confirmed", answer.probes.len()),
-        Some(Found { lossless: None, .. }) => "something was lost at every rate".to_owned(),
+        None => format!("interrupted after {} recordings: no rate was confirmed", answer.probes.len()),
+        Some(Found { lossless: None, .. }) => "data were lost at every rate".to_owned(),
         Some(Found { lossless: Some(rate), at_ceiling, .. }) => {
             let more = if *at_ceiling { "; no higher rate was tried" } else { "" };
-            format!("nothing was lost at {rate}{more}")
+            format!("no data were lost at {rate}{more}")
         }
     });
     if verbose {
@@ -102,13 +102,13 @@ fn row(probe: &Probe) -> Vec<String> {
         span(probe.worst_stall),
         match (probe.is_lossless(), probe.read_back) {
             (false, _) => format!("LOST: {}", why(probe)),
-            (true, Some(_)) => "nothing lost, read back and compared".to_owned(),
+            (true, Some(_)) => "no loss, read back and compared".to_owned(),
             (true, None) => "nothing lost".to_owned(),
         },
     ]
 }
 
-/// Why something was lost.
+/// The cause of a loss.
 fn why(probe: &Probe) -> String {
     probe.lost.map_or_else(|| "the data read back differ from the data written".to_owned(), |cause| cause.to_string())
 }

@@ -1,4 +1,4 @@
-//! The rate that disks sustain, from the rows of a sheet's chapter *Transfer*. The parts of the ids say what a row is about.
+//! The rate that disks sustain, from the rows of a sheet's chapter *Transfer*. The segments of an id describe its row.
 
 use hairspring_plan::{Direction, Fit, Sustainable, Target};
 use hairspring_ring::{ByteRate, Bytes};
@@ -44,7 +44,7 @@ pub(crate) fn of(
             _ => {}
         }
     }
-    // A whole recording says more than writing alone.
+    // A whole recording is better evidence than writing alone.
     let best = |rows: &[(&str, ByteRate, u64)]| {
         rows.iter().copied().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(id, rate, count)| {
             let of = if count > 1 { format!(", the least of {count}") } else { String::new() };
@@ -62,7 +62,7 @@ pub(crate) fn of(
     (sustainable.ok_or_else(missing), Fit::of(&sweep))
 }
 
-/// The least of a row's rates, which was reached every time, and the number of rates.
+/// The least of a row's rates, which every measurement reached, and the number of rates.
 fn least(figure: &Figure) -> Option<(ByteRate, u64)> {
     let value = figure.min.or_else(|| figure.centre().map(|(_, value)| value))?;
     let rate = ByteRate::new(value).filter(|rate| rate.bytes_per_s() > 0.0)?;
@@ -113,7 +113,7 @@ mod tests {
     fn rows_for_other_numbers_of_targets_say_nothing() {
         let sheet = historic::find("an006-reference-1").expect("built in");
         let (nothing, fit) = of(&sheet, "an006-reference-1", 3, Direction::Record);
-        let why = nothing.expect_err("nobody measured three");
+        let why = nothing.expect_err("three were not measured");
         assert!(why.contains("for 3 targets") && why.contains("--only transfer"), "{why}");
         assert_eq!(fit, None);
     }

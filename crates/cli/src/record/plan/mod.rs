@@ -1,4 +1,4 @@
-//! `hairspring plan`: tells whether a set-up can carry a recording, what limits it and which sizes it needs.
+//! `hairspring plan`: says whether a set-up can carry a recording, what limits it and which sizes it needs.
 //!
 //! Collects cards, folders, topology, sheet and memory into a request, and prints the plan.
 
@@ -36,7 +36,7 @@ pub(crate) const PAGE: Page = Page {
             line: "hairspring plan --card virtual:4ch,14bit,40MS/s --to . --for 10min",
         },
         Example {
-            does: "Ask what moving a card to another bus would bring",
+            does: "Ask what moving a card to another bus would change",
             line: "hairspring plan --card virtual:2ch,14bit,40MS/s --topology an006-shared-pcix --to disk0 --what-if 'move card0 to pcix-1'",
         },
     ],
@@ -61,11 +61,11 @@ pub(crate) struct Arguments {
     /// Longest stall of the disks; the buffers are made to outlast it twice [default: 250 ms, assumed]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     stall: Option<Nanos>,
-    /// Sheet that says what the disks sustain: a JSON file with the chapter Transfer, or the name of a historic sheet
+    /// Sheet with the rates of the disks: a JSON file with the chapter Transfer, or the name of a historic sheet
     #[arg(long, value_name = "NAME|FILE")]
     sheet: Option<String>,
     /// Links and buses: a JSON file (hairspring.topology/1), or one of an006-shared-pcix, an006-own-pcix, an006-shared-pci,
-    /// an006-own-bus [default: what the kernel reports of this computer]
+    /// an006-own-bus [default: those of this computer, from the kernel]
     #[arg(long, value_name = "NAME|FILE")]
     topology: Option<String>,
     /// Plan a second time with a device moved, for instance "move card0 to SEGMENT"; may be repeated
@@ -91,17 +91,17 @@ pub(crate) enum Units {
     An006,
 }
 
-/// Where the kernel describes the computer.
+/// The kernel's description of the computer.
 const SYS: &str = "/sys";
 const PROC: &str = "/proc";
 
-/// The longest recording; anything longer is taken for a typing mistake.
+/// The longest recording; a longer one is likely a typing mistake.
 const SPAN_MOST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 
-/// The longest stall; anything longer is taken for a typing mistake.
+/// The longest stall; a longer one is likely a typing mistake.
 const STALL_MOST: Nanos = Nanos::from_secs(3_600);
 
-/// The plan, as it is shown.
+/// The plan, for the report.
 struct Shown {
     request: Request,
     /// The cards as the user wrote them.
@@ -187,7 +187,7 @@ fn request(arguments: &Arguments, cards: &[Card], topology: &Topology, names: Ve
     });
     let targets =
         arguments.to.iter().map(|named| target(named, topology)).collect::<Result<Vec<(Target, bool)>, Failure>>()?;
-    // The memory of this computer says nothing about a drawn topology.
+    // The memory of this computer does not apply to a topology from a file.
     let here = arguments.topology.is_none() || targets.iter().any(|(_, here)| *here);
     let targets: Vec<Target> = targets.into_iter().map(|(target, _)| target).collect();
     let direction = if arguments.play { Direction::Play } else { Direction::Record };
@@ -230,7 +230,7 @@ pub(crate) fn memory() -> Option<MemoryRoom> {
     MemoryRoom::parse(&std::fs::read_to_string(Path::new(PROC).join("meminfo")).ok()?)
 }
 
-/// A disk of the topology, or a folder here; and whether it is here.
+/// A disk of the topology, or a folder of this computer; and which of the two.
 pub(crate) fn target(named: &str, topology: &Topology) -> Result<(Target, bool), Failure> {
     let disk = topology.device(named).filter(|device| device.kind == DeviceKind::Disk);
     if let Some(disk) = disk {
@@ -249,7 +249,7 @@ pub(crate) fn target(named: &str, topology: &Topology) -> Result<(Target, bool),
         return Err(refused("it is not a folder".to_owned()));
     }
     let (disks, unknown) = match disks_below(folder, Path::new(SYS), Path::new(PROC)) {
-        // A drawn topology need not have these disks.
+        // A topology from a file need not have these disks.
         Below::Disks(disks) if disks.iter().any(|disk| topology.device(disk).is_none()) => {
             (Vec::new(), format!("{} is not in the topology", disks.join(", ")))
         }

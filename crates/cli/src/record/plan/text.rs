@@ -7,7 +7,7 @@ use hairspring_advice::job::AnswerKind;
 use super::Shown;
 use crate::table::{Side, item, table, wrapped};
 
-/// Least width at which the table of segments says what each one is.
+/// Least width at which the table of segments has descriptions.
 const WIDE: usize = 110;
 
 /// Most idle segments to name.
@@ -48,7 +48,7 @@ pub(crate) fn text(shown: &Shown, width: usize) -> String {
     text
 }
 
-/// The verdict and its reasons, without those that the other plan has given already.
+/// The verdict and its reasons, without those that the other plan has already given.
 fn verdict(heading: &str, plan: &Plan, said: &[PlanReason], width: usize) -> String {
     let words = match plan.verdict {
         Fits::WithMargin => "fits, with a margin",

@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Show what is as usual, too: the ways to the disk, the pages, the processor time
+    /// Also show what is normal: the ways to the disk, the pages, the processor time
     #[arg(long)]
     verbose: bool,
     /// Format of the report; it goes to the standard error if the samples go to the standard output
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Plain::Json => report::json(&played, &track),
     };
     if arguments.to == Target::Stdout {
-        // The standard output has the samples. There is nowhere to report that this failed.
+        // The standard output has the samples. A failure here cannot be reported anywhere.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     } else {
         output::print(&text)?;
@@ -120,11 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// The rate of the output; none to play as fast as the output takes data.
 fn rate(arguments: &Arguments, recorded: Option<SampleRate>) -> Result<Option<SampleRate>, Failure> {
-    let unknown = || {
-        Failure::bad_request(
-            "the recording does not state its rate: say how fast to play it, for instance --rate 1MS/s",
-        )
-    };
+    let unknown = || Failure::bad_request("the recording does not state its rate: set one, for instance --rate 1MS/s");
     if let Some(speed) = arguments.speed {
         let faster = speed.of(recorded.ok_or_else(unknown)?);
         return faster.map(Some).ok_or_else(|| {

@@ -49,7 +49,7 @@ impl FromStr for Target {
             for part in read.parts() {
                 match part.key() {
                     Some("fifo") => fifo = part.value().parse()?,
-                    _ => return Err(part.unknown("a virtual output has a FIFO only: write virtual:fifo=4MiB")),
+                    _ => return Err(part.unknown("a virtual output has no option but fifo: write virtual:fifo=4MiB")),
                 }
             }
             return Ok(Self::Virtual(fifo));

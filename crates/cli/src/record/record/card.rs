@@ -1,4 +1,4 @@
-//! [`AnyCard`]: what can be recorded: a card, or the analogue inputs of a comedi device.
+//! [`AnyCard`]: a source to record: a card, or the analogue inputs of a comedi device.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use hairspring_source::card::{Card, CardError, CardKind};
 
 use crate::exit::Failure;
 
-/// A source that is described and not yet open.
+/// A described source, not open yet.
 #[derive(Clone, Debug)]
 pub(crate) enum AnyCard {
     Stream(Card),
@@ -20,7 +20,7 @@ pub(crate) enum AnyCard {
 }
 
 impl AnyCard {
-    /// Checks that the card allows this policy for data that do not fit.
+    /// Checks that the card allows this policy for a full buffer.
     pub(crate) fn accepts(&self, on_overrun: OnOverrun) -> Result<(), CardError> {
         match self {
             Self::Stream(card) => card.accepts(on_overrun),
@@ -44,7 +44,7 @@ impl AnyCard {
         }
     }
 
-    /// Frames after which the card ends, if the description states them.
+    /// The number of frames after which the card ends, if the description states one.
     pub(crate) fn frames(&self) -> Option<Frames> {
         match self {
             Self::Stream(card) => card.frames(),
@@ -64,7 +64,7 @@ impl AnyCard {
     }
 }
 
-/// The help of `--card`, with what can be written behind the form of a card. Cards with the same options stand together.
+/// The help of `--card`, with the options of each card. Cards with the same options are grouped.
 pub(super) fn help(first: &str) -> String {
     let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
     let streams = CardKind::ALL.map(|kind| (kind.name(), kind.options().collect::<Vec<_>>().join(", ")));

@@ -43,11 +43,11 @@ pub(crate) const PAGE: Page = Page {
             line: "hairspring record --card virtual:4ch,14bit,1MS/s --to run1 --for 2s",
         },
         Example {
-            does: "Record to two disks at once, and go on after a loss with a declared gap",
+            does: "Record to two disks at once, and continue after a loss with a declared gap",
             line: "hairspring record --card virtual:4ch,14bit,1MS/s --to disk1/run2,disk2/run2 --for 2s --on-overrun gap",
         },
         Example {
-            does: "Keep 1000 frames before and 4000 from each of ten triggers on",
+            does: "Keep 1000 frames before and 4000 after each of ten triggers",
             line: "hairspring record --card virtual:1ch,16bit,1MS/s --to shots --trigger 'rising:ch0@0.5' --pre 1000 --post 4000 --shots 10",
         },
         Example {
@@ -59,7 +59,7 @@ pub(crate) const PAGE: Page = Page {
         FILES[0],
         FILES[1],
         FILES[2],
-        ("/proc/sys/vm/nr_hugepages", "how many 2 MiB pages are set aside; 128 hold a buffer of 256 MiB"),
+        ("/proc/sys/vm/nr_hugepages", "how many 2 MiB pages are reserved; 128 hold a buffer of 256 MiB"),
     ],
     environment: &[],
 };
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Show what is as usual, too: the ways to the disk, the pages, the processor time
+    /// Also show what is normal: the ways to the disk, the pages, the processor time
     #[arg(long)]
     verbose: bool,
     /// Format of the report
@@ -121,14 +121,14 @@ pub(crate) struct Arguments {
     way: Way,
 }
 
-/// What becomes of data that do not fit.
+/// The policy for data that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OverrunName {
     /// End at the first loss and keep everything before it
     Stop,
-    /// Drop the newest data, declare the gap and go on
+    /// Drop the newest data, declare the gap and continue
     Gap,
-    /// Drop the oldest data, declare the gap and go on
+    /// Drop the oldest data, declare the gap and continue
     Overwrite,
     /// Make the card wait; refused for a card with a clock
     Block,
@@ -147,7 +147,7 @@ impl From<OverrunName> for OnOverrun {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let request = Request::new(arguments)?;
-    // Before anything is opened, so that the first Ctrl-C always ends the recording in order, and the second at once.
+    // Before any file is opened, so that the first Ctrl-C always ends the recording in order, and the second at once.
     let stop = interrupt::watch()?;
     let mut external = request.is_triggered_from_outside().then(External::listen).transpose()?;
     let inputs = request.open()?;
@@ -187,7 +187,7 @@ fn worst(recorded: &[Recorded]) -> RecordingVerdict {
     recorded.iter().map(|card| card.outcome.verdict).max().unwrap_or(RecordingVerdict::Complete)
 }
 
-/// The failure with the exit code that suits the error.
+/// The failure with the exit code of the error.
 pub(crate) fn refused(error: RecordError) -> Failure {
     match &error {
         RecordError::Memory(_) | RecordError::Calibration(_) | RecordError::Thread(_) => {

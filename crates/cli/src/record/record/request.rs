@@ -12,7 +12,7 @@ use super::card::AnyCard;
 use crate::exit::Failure;
 use crate::record::{target, way};
 
-/// A request that was checked.
+/// A checked request.
 pub(crate) struct Request {
     cards: Vec<(AnyCard, Option<Frames>, Vec<PathBuf>)>,
     config: RecordConfig,
@@ -75,7 +75,7 @@ impl Request {
 fn limit(card: &AnyCard, arguments: &Arguments) -> Result<Option<Frames>, Failure> {
     let asked = match (arguments.frames, arguments.length, card.rate()) {
         (Some(frames), ..) => Some(frames),
-        // The clock of a real card differs a little from the rate asked for, so this computer's clock decides.
+        // The clock of a real card differs slightly from its nominal rate, so this computer's clock decides.
         (None, Some(_), _) if matches!(card, AnyCard::Analog(_)) => None,
         (None, Some(length), Some(rate)) => Some(rate.frames_after(length)),
         _ => None,
@@ -112,7 +112,7 @@ fn config(arguments: &Arguments, cards: &[(AnyCard, Option<Frames>, Vec<PathBuf>
     let rates = cards.iter().filter_map(|(card, ..)| Some(card.layout().byte_rate(card.rate()?)));
     let fastest = rates.max_by(|one, other| one.bytes_per_s().total_cmp(&other.bytes_per_s()));
     let held = Bytes(if arguments.trigger.is_some() { held } else { 0 });
-    // The same space is reserved for every card: the least that one of them needs.
+    // Every card gets the same reserved space: the least that one of them needs.
     let volumes = cards.iter().map(|(card, limit, _)| limit.map(|limit| volume(card.layout(), limit)));
     let volume = volumes.min().flatten();
     let trigger = arguments.trigger.map(|trigger| {

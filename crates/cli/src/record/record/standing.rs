@@ -6,9 +6,9 @@ use hairspring_time::Nanos;
 
 use crate::listing::{clock, span};
 
-/// The progress line. A card that waits for its first data shows what it waits for and how long. The others show wanted and reached
-/// rate, present and greatest fill of the buffer, worst stall, loss, and how long the disk lasts. With several cards rates and losses
-/// are sums; the other values are the worst.
+/// The progress line. A card that waits for its first data shows its source and the time of waiting. The others show wanted and
+/// reached rate, present and greatest fill of the buffer, worst stall, loss, and how long the disk space lasts. With several
+/// cards rates and losses are sums; the other values are the worst.
 pub(crate) fn line(cards: &[RecordProgress], length: Option<Nanos>, wait: Option<Nanos>) -> String {
     let waiting = cards.iter().filter_map(|card| Some(waiting(&card.description.hardware, card.waits?, wait)));
     let waiting: Vec<String> = waiting.collect();
@@ -47,7 +47,7 @@ pub(crate) fn line(cards: &[RecordProgress], length: Option<Nanos>, wait: Option
     if cards.iter().any(|card| card.status.shots > 0) {
         parts.push(format!("shots {}", cards.iter().map(|card| card.status.shots).sum::<u64>()));
     }
-    // All cards go to the same folders, so what is free there is free for all of them together.
+    // All cards write to the same folders, so they share the free space.
     let free = cards.iter().filter_map(|card| card.status.free).min();
     let rate = if wanted > 0.0 { ByteRate::new(wanted) } else { reached };
     if let Some(left) = free.zip(rate).and_then(|(free, rate)| rate.time_for(free)) {
@@ -57,9 +57,9 @@ pub(crate) fn line(cards: &[RecordProgress], length: Option<Nanos>, wait: Option
     parts.join("  ")
 }
 
-/// What a card waits for, and how long.
+/// The source that a card waits for, and how long.
 fn waiting(hardware: &str, waits: Nanos, at_most: Option<Nanos>) -> String {
-    // What the description says beside the name is for the metadata.
+    // The other options of the description are for the metadata.
     let name = hardware.split(';').next().unwrap_or_default();
     let at_most = at_most.map_or_else(String::new, |wait| format!(" of {}", clock(wait)));
     format!("waiting for the first data of {name} for {}{at_most}", clock(waits))

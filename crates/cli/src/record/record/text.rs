@@ -1,4 +1,4 @@
-//! The report of a recording as text: the verdict first, then the account. Without `--verbose` it leaves out what is as usual.
+//! The report of a recording as text: the verdict first, then the account. Without `--verbose` it leaves out what is normal.
 
 use std::path::PathBuf;
 
@@ -101,12 +101,12 @@ pub(crate) fn pages(size: Bytes, granted: &Granted) -> String {
     format!("{size} on {}{fallback}", granted.pages)
 }
 
-/// Why the buffer has other pages than were asked for.
+/// Why the buffer has other pages than requested.
 pub(crate) fn refusals(listing: &mut Listing, granted: &Granted) {
     listing.facts("refused", in_short(&granted.refused));
 }
 
-/// The refusals; those that differ only in size become one, with the first and the last size.
+/// The refusals; those that differ only in size are merged, with the first and the last size.
 fn in_short(refused: &[String]) -> Vec<String> {
     let behind = |text: &str| text.split_once(" on ").map_or(String::new(), |(_, behind)| behind.to_owned());
     let alike = refused.chunk_by(|one, next| !behind(one).is_empty() && behind(one) == behind(next));
@@ -120,7 +120,7 @@ fn in_short(refused: &[String]) -> Vec<String> {
     shortened.collect()
 }
 
-/// How data went to the disk. Without `verbose` only what is not as usual.
+/// How data were written to the disk. Without `verbose` only what is not normal.
 pub(crate) fn ways(listing: &mut Listing, fallbacks: &[Fallback], direct: Direct, block: Bytes, verbose: bool) {
     // The ring's own name has an underscore.
     let readable = |name: &str| name.replace('_', " ").replace("io uring", "io_uring");

@@ -166,7 +166,7 @@ mod tests {
     fn what_is_wrong_is_named_with_what_to_write() {
         for (text, hint) in [
             ("virtual:2ch", "as in comedi:"),
-            ("comedi:", "write where it is behind the colon, as in comedi:/dev/comedi0"),
+            ("comedi:", "write the place after the colon, as in comedi:/dev/comedi0"),
             ("comedi:/dev/comedi0,10kS/s", "0 channels: choose"),
             ("comedi:/dev/comedi0,0ch,10kS/s", "0 channels: choose"),
             ("comedi:/dev/comedi0,9999ch,10kS/s", "1 to 4096"),
