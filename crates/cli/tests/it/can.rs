@@ -126,7 +126,7 @@ fn bad_questions_are_refused_before_anything_is_watched() {
         (&["can", "react 1ms", "--sheet", "/nothing"], "no file /nothing"),
         (&["can", "record 1MB/s for 2h"], "add --dir DIR"),
         (&["can", "record 1MB/s for 2h to /nowhere/at/all"], "name a folder that exists"),
-        (&["can", "record 1MB/s to /tmp"], "write for and how long"),
+        (&["can", "record 1MB/s to /tmp"], "write `for` and a duration"),
         (&["doctor", "--for", "record 1MB/s for 2h"], "ask `hairspring can`"),
     ] {
         let output = run(arguments);

@@ -112,7 +112,7 @@ fn what_is_mistyped_is_refused_before_anything_is_compared() {
         assert!(complaints.contains(expected), "{arguments:?}: {complaints}");
     }
     assert_eq!(compare(&folder, &["OLD", "NEW", "--strict"]).0, 2, "there is no gate to be strict about");
-    assert!(compare(&folder, &["OLD/0.json"]).2.contains("is one sheet, and it takes two sides"));
+    assert!(compare(&folder, &["OLD/0.json"]).2.contains("is one sheet, and a comparison needs two"));
 }
 
 #[test]

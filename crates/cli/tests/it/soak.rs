@@ -150,7 +150,7 @@ fn soaks_that_make_no_sense_are_refused_before_hours_are_spent() {
         (&["soak", "--for", "1h", "--block", "1ms"], "100 ms or more"),
         (&["soak", "--for", "1h", "--cpu", "4095"], "CPU 4095"),
         (&["soak", "--for", "1h", "loop 1kHz"], "write `jitter`"),
-        (&["soak", "--show", "fesa-2007"], "no sheet of a soak"),
+        (&["soak", "--show", "fesa-2007"], "is not a sheet of a soak"),
     ] {
         let output = hairspring(arguments).current_dir(folder.path()).output().expect("it runs");
         assert_eq!(code(&output), 2, "{arguments:?}: {}", stdout(&output));
