@@ -5,6 +5,8 @@
 //!
 //! The trait is object-safe. Hot paths take it as a type parameter, so that a tick read costs one instruction.
 
+use std::fmt;
+
 use crate::facts::{Facts, Unread};
 use crate::{IdleLimit, Instant, Nanos, ThreadSettings, Ticks};
 
@@ -80,6 +82,18 @@ pub enum Policy {
     RoundRobin(u8),
     /// Any other policy, by the kernel's number. It can be reported and restored, but not requested.
     Unknown(i32),
+}
+
+impl fmt::Display for Policy {
+    /// As the kernel's documentation writes it, with its priority.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other => f.write_str("SCHED_OTHER"),
+            Self::Fifo(priority) => write!(f, "SCHED_FIFO {priority}"),
+            Self::RoundRobin(priority) => write!(f, "SCHED_RR {priority}"),
+            Self::Unknown(number) => write!(f, "policy {number}"),
+        }
+    }
 }
 
 /// The CPUs that a thread may run on, ascending.

@@ -171,7 +171,7 @@ impl Trial {
             let answer = JobAnswer::of(requirement, &evidence);
             Arm { settings, evidence, answer }
         });
-        let policy = place.priority.map_or_else(|| "an ordinary program".to_owned(), |p| format!("SCHED_FIFO {p}"));
+        let policy = place.priority.map_or_else(|| "As an ordinary program".to_owned(), |p| format!("SCHED_FIFO {p}"));
         let idle = if polls { "idle states are off already" } else { "idle states as they are" };
         Ok(Self {
             arms: arms.collect(),

@@ -144,7 +144,7 @@ impl Machine for Host {
         // SAFETY: 0 is the calling thread; the structure outlives the call.
         refusal(unsafe { libc::sched_setscheduler(0, number | flag, &raw const parameters) }, || {
             (
-                format!("set the scheduling policy to {policy:?}"),
+                format!("set the scheduling policy to {policy}"),
                 match policy {
                     Policy::Fifo(p) | Policy::RoundRobin(p) if !(1..=99).contains(&p) => {
                         "choose a priority from 1 to 99".to_owned()

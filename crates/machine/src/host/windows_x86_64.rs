@@ -163,7 +163,7 @@ impl Machine for Host {
             }
         }
         .map_err(|said| Refused {
-            attempted: format!("set the scheduling policy to {policy:?}"),
+            attempted: format!("set the scheduling policy to {policy}"),
             remedy: match policy {
                 Policy::Fifo(p) | Policy::RoundRobin(p) if !(1..=99).contains(&p) => {
                     "choose a priority from 1 to 99".to_owned()
@@ -442,7 +442,7 @@ impl System for Kernel {
 
 fn real_time(policy: Policy, priority: u8) -> Result<(), String> {
     if !(1..=99).contains(&priority) {
-        return Err(format!("there is no {policy:?}"));
+        return Err(format!("there is no {policy}"));
     }
     if let Some(wine) = windows_facts::wine() {
         return Err(format!("{wine} keeps priorities to itself: its host does not schedule by them"));

@@ -127,3 +127,10 @@ fn memory_stays_locked_until_the_last_who_asked_for_it_unlocks() {
     assert!(is_locked(), "what was unlocked too often has no debts");
     Host.unlock_memory();
 }
+
+#[test]
+fn a_policy_is_written_as_the_kernel_documents_it() {
+    let written = |policy: Policy| policy.to_string();
+    assert_eq!([Policy::Fifo(80), Policy::RoundRobin(1)].map(written), ["SCHED_FIFO 80", "SCHED_RR 1"]);
+    assert_eq!([Policy::Other, Policy::Unknown(6)].map(written), ["SCHED_OTHER", "policy 6"]);
+}
