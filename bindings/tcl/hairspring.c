@@ -4,8 +4,8 @@
 //
 //     hairspring calibrate ?-bound_ppm P -patience_ns N?   a time base:  now_ns now_us now calibration trust refine
 //                                                          delay_ns delay_us delay_until destroy
-//     hairspring long_delay TIMEBASE                       delay_ns delay_us delay_until tune lead_ns budget_ns window_ns destroy
-//     hairspring profile TIMEBASE ?-ordered BOOLEAN?       start stop run summary destroy
+//     hairspring long_delay TIMEBASE                       delay_ns delay_us delay_until tune adopt lead_ns budget_ns window_ns destroy
+//     hairspring profile TIMEBASE ?-ordered BOOLEAN?       start stop run summary adopt destroy
 //     hairspring real_time ?-policy P -priority N -cpu N -lock_memory BOOLEAN -slack_ns N -idle_ns N?
 //                                                          grants destroy
 //     hairspring window FILE ?-writable BOOLEAN?           bytes read write destroy

@@ -375,6 +375,16 @@ METHOD(long_delay_tune)
 SETTING(long_delay_lead_ns, hs_long_delay_set_lead_ns(object->handle, ns))
 SETTING(long_delay_budget_ns, hs_long_delay_set_budget_ns(object->handle, ns))
 
+METHOD(long_delay_adopt)
+{
+    (void)count;
+    struct object *successor;
+    if (get_object(interp, words[0], &timebase_noun, &successor) != TCL_OK)
+        return TCL_ERROR;
+    TRY(hs_long_delay_adopt(object->handle, successor->handle));
+    return TCL_OK;
+}
+
 METHOD(long_delay_window_ns)
 {
     (void)count;
@@ -386,6 +396,7 @@ METHOD(long_delay_window_ns)
 }
 
 static const struct method long_delay_methods[] = {
+    { "adopt", long_delay_adopt, 1, "timebase" },
     { "budget_ns", long_delay_budget_ns, 1, "ns" },
     { "delay_ns", long_delay_ns, 1, "ns" },
     { "delay_until", long_delay_until, 1, "instant" },
@@ -398,6 +409,16 @@ static const struct method long_delay_methods[] = {
 };
 
 // ---- the profile ---------------------------------------------------------------------------------------------------------------------
+
+METHOD(profile_adopt)
+{
+    (void)count;
+    struct object *successor;
+    if (get_object(interp, words[0], &timebase_noun, &successor) != TCL_OK)
+        return TCL_ERROR;
+    TRY(hs_profile_adopt(object->handle, successor->handle));
+    return TCL_OK;
+}
 
 METHOD(profile_start)
 {
@@ -442,6 +463,7 @@ METHOD(profile_summary)
 }
 
 static const struct method profile_methods[] = {
+    { "adopt", profile_adopt, 1, "timebase" },
     { "destroy", destroy, 0, NULL },
     { "run", profile_run, 1, "script" },
     { "start", profile_start, 0, NULL },

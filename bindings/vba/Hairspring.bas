@@ -211,6 +211,8 @@ Public Declare PtrSafe Function hs_delay_polling_ns Lib "hairspring" ( _
     ByVal timebase As LongPtr, ByVal request_ns As LongLong, ByVal budget_ns As LongLong, ByRef report As Any) As Long
 Public Declare PtrSafe Function hs_long_delay_new Lib "hairspring" ( _
     ByVal timebase As LongPtr, ByRef long_delay As LongPtr) As Long
+Public Declare PtrSafe Function hs_long_delay_adopt Lib "hairspring" ( _
+    ByVal long_delay As LongPtr, ByVal successor As LongPtr) As Long
 Public Declare PtrSafe Function hs_long_delay_free Lib "hairspring" (ByVal long_delay As LongPtr) As Long
 Public Declare PtrSafe Function hs_long_delay_ns Lib "hairspring" ( _
     ByVal long_delay As LongPtr, ByVal request_ns As LongLong, ByRef report As Any) As Long
@@ -242,6 +244,8 @@ Public Declare PtrSafe Function hs_long_delay_finish Lib "hairspring" ( _
     ByVal long_delay As LongPtr, ByRef report As Any) As Long
 Public Declare PtrSafe Function hs_profile_new Lib "hairspring" ( _
     ByVal timebase As LongPtr, ByVal ordered As Long, ByRef profile As LongPtr) As Long
+Public Declare PtrSafe Function hs_profile_adopt Lib "hairspring" ( _
+    ByVal profile As LongPtr, ByVal successor As LongPtr) As Long
 Public Declare PtrSafe Function hs_profile_start Lib "hairspring" (ByVal profile As LongPtr) As Long
 Public Declare PtrSafe Function hs_profile_stop Lib "hairspring" ( _
     ByVal profile As LongPtr, ByRef span_ns As Any) As Long

@@ -12,17 +12,6 @@ use crate::report::Report;
 use crate::timebase::{Timebase, given_or_default};
 use crate::waiting::{self, Ending, Goal};
 
-type Borrowing<'t> = hairspring_time::LongDelay<'t, Host>;
-
-self_cell::self_cell!(
-    /// A long delay and the time base that it borrows.
-    struct Owned {
-        owner: Arc<hairspring_time::Timebase>,
-        #[covariant]
-        dependent: Borrowing,
-    }
-);
-
 /// Delays that sleep first and poll last; never early. It learns how late the kernel wakes the thread, so each thread is to have
 /// its own: a call while another thread waits with it is a RuntimeError.
 #[pyclass(frozen, module = "hairspring")]
@@ -33,7 +22,9 @@ pub(crate) struct LongDelay {
 }
 
 struct State {
-    owned: Owned,
+    long: hairspring_time::LongDelay<'static, Host>,
+    /// That of the long delay: a delay ends by it without the lock on the state.
+    timebase: Arc<hairspring_time::Timebase>,
     ending: Ending,
 }
 
@@ -52,10 +43,9 @@ impl LongDelay {
 
     fn wait(slf: &Bound<'_, Self>, goal: impl FnOnce(&hairspring_time::Timebase) -> Goal) -> PyResult<Report> {
         let (py, this) = (slf.py(), slf.get());
-        let (slept, timebase) = this.with(|State { owned, ending }| {
-            let slept = owned
-                .with_dependent_mut(|timebase, long| waiting::sleep(py, timebase, long, *ending, goal(timebase)))?;
-            Ok((slept, Arc::clone(owned.borrow_owner())))
+        let (slept, timebase) = this.with(|State { long, timebase, ending }| {
+            let slept = waiting::sleep(py, timebase, long, *ending, goal(timebase))?;
+            Ok((slept, Arc::clone(timebase)))
         })?;
         // With the very method that is to return. It is free now, unless another thread has come that should have one of its own.
         if slept.is_early() && this.with(|_| Ok(())).is_ok() {
@@ -108,17 +98,25 @@ impl LongDelay {
         let timebase = given_or_default(py, timebase)?;
         let lead = lead.unwrap_or(Nanos::ZERO);
         let (ending, budget) = Ending::new(lead, budget);
-        let owned = py.detach(|| {
-            Owned::new(timebase, |timebase| {
-                let long = hairspring_time::LongDelay::new(timebase);
-                match budget {
-                    Some(budget) => long.with_budget(budget),
-                    None => long,
-                }
-            })
+        let long = py.detach(|| {
+            let long = hairspring_time::LongDelay::new(hairspring_time::Timebase::clone(&timebase));
+            match budget {
+                Some(budget) => long.with_budget(budget),
+                None => long,
+            }
         });
         let late_ns = py.import("hairspring._caller")?.getattr("late_ns")?.unbind();
-        Ok(Self { state: Mutex::new(State { owned, ending }), late_ns })
+        Ok(Self { state: Mutex::new(State { long, timebase, ending }), late_ns })
+    }
+
+    /// Uses the successor that refine() made of its time base. Its lead, its budget and what it has learned stay. Deadlines of a former
+    /// epoch are then refused.
+    fn adopt(&self, successor: Timebase) -> PyResult<()> {
+        self.with(|state| {
+            state.long.adopt(hairspring_time::Timebase::clone(&successor.0));
+            state.timebase = successor.0;
+            Ok(())
+        })
     }
 
     /// Waits at least so many seconds (without a lead), asleep for all but the end.
@@ -168,13 +166,13 @@ impl LongDelay {
     /// How long before a deadline the polling would begin now, for a delay of so many nanoseconds.
     fn window_ns(&self, request_ns: Whole) -> PyResult<i64> {
         let request = request_ns.0;
-        self.with(|state| Ok((state.owned.borrow_dependent().window(request) + state.ending.ahead(request)).count()))
+        self.with(|state| Ok((state.long.window(request) + state.ending.ahead(request)).count()))
     }
 
     /// The time base.
     #[getter]
     fn timebase(&self) -> PyResult<Timebase> {
-        self.with(|state| Ok(Timebase(Arc::clone(state.owned.borrow_owner()))))
+        self.with(|state| Ok(Timebase(Arc::clone(&state.timebase))))
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,6 @@
 //! [`Profile`]: how long a piece of code takes, call by call.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use hairspring_time::{Host, Nanos, Ordering, Start};
@@ -11,19 +11,8 @@ use pyo3::types::PyTuple;
 use crate::arguments::not_pickled;
 use crate::timebase::{Timebase, given_or_default};
 
-type Borrowing<'t> = hairspring_time::Profile<'t, Host>;
-
-self_cell::self_cell!(
-    /// A profile and the time base that it borrows.
-    struct Owned {
-        owner: Arc<hairspring_time::Timebase>,
-        #[covariant]
-        dependent: Borrowing,
-    }
-);
-
 struct Spans {
-    profile: Owned,
+    profile: hairspring_time::Profile<'static, Host>,
     /// Those that have begun: each thread ends its own, the latest first.
     open: Vec<(ThreadId, Start)>,
 }
@@ -49,17 +38,27 @@ impl Profile {
     #[new]
     #[pyo3(signature = (timebase = None, *, ordered = true))]
     fn new(py: Python<'_>, timebase: Option<Timebase>, ordered: bool) -> PyResult<Self> {
-        let timebase = given_or_default(py, timebase)?;
+        let timebase = hairspring_time::Timebase::clone(&*given_or_default(py, timebase)?);
         let ordering = if ordered { Ordering::Ordered } else { Ordering::Unordered };
-        let profile = Owned::new(timebase, |timebase| hairspring_time::Profile::new(timebase, ordering));
+        let profile = hairspring_time::Profile::new(timebase, ordering);
         Ok(Self(Mutex::new(Spans { profile, open: Vec::with_capacity(16) })))
+    }
+
+    /// Uses the successor that refine() made of its time base. Its rate also converts the spans recorded so far. If it takes time from
+    /// another source, blocks under way are forgotten: their end is a RuntimeError.
+    fn adopt(&self, successor: Timebase) {
+        let mut spans = self.spans();
+        if successor.0.source() != spans.profile.timebase().source() {
+            spans.open.clear();
+        }
+        spans.profile.adopt(hairspring_time::Timebase::clone(&successor.0));
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         let thread = thread::current().id();
         let mut spans = slf.spans();
         // Last, so that nothing of this is in the span but the way back.
-        let start = spans.profile.borrow_dependent().start();
+        let start = spans.profile.start();
         spans.open.push((thread, start));
         drop(spans);
         slf
@@ -77,17 +76,17 @@ impl Profile {
             ));
         };
         let (_, start) = open.remove(place);
-        profile.with_dependent_mut(|_, profile| profile.stop(start));
+        profile.stop(start);
         Ok(())
     }
 
     /// The figures so far.
     fn summary(&self) -> Summary {
-        Summary(self.spans().profile.borrow_dependent().summary())
+        Summary(self.spans().profile.summary())
     }
 
     fn __repr__(&self) -> String {
-        let summary = self.spans().profile.borrow_dependent().summary();
+        let summary = self.spans().profile.summary();
         match summary.median {
             Some(median) => format!("<Profile: {} spans, median {median}>", summary.count),
             None => format!("<Profile: {} spans>", summary.count),

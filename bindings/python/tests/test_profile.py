@@ -51,6 +51,18 @@ def test_a_function_is_profiled_call_by_call():
     assert sleep.__doc__ == "Sleeps." and profile.summary().count == 2
 
 
+def test_a_profile_converts_its_spans_by_the_time_base_that_it_adopted():
+    # The first span is kept in ticks.
+    timebase = Timebase.calibrate()
+    profile = Profile(timebase)
+    with profile:
+        time.sleep(0.2)
+    before, refined = profile.summary().first_ns, timebase.refine()
+    profile.adopt(refined.timebase)
+    expected = before * (timebase.frequency_hz / refined.timebase.frequency_hz)
+    assert abs(profile.summary().first_ns - expected) <= 2 and profile.summary().count == 1
+
+
 def test_an_end_without_a_beginning_is_told():
     with pytest.raises(RuntimeError, match="with profile"):
         Profile().__exit__(None, None, None)

@@ -128,6 +128,21 @@ def test_refining_leaves_the_first_and_makes_the_bound_smaller():
     assert "ppm" in repr(refined) and "ppm" in repr(timebase)
 
 
+def test_a_long_delay_goes_by_the_time_base_that_it_adopted():
+    # Each calibration is an epoch of its own, so an instant shows by which time base a long delay goes.
+    long, other = LongDelay(Timebase.calibrate(), lead_ns=500), Timebase.calibrate()
+    old = long.timebase.instant()
+    with pytest.raises(ValueError, match="epoch"):
+        long.delay_until(other.instant())
+    long.adopt(other)
+    assert long.delay_until(other.instant()).late_ns >= 0 and long.timebase.baseline_ns == other.baseline_ns
+    assert long.lead_ns == 500
+    with pytest.raises(ValueError, match="epoch"):
+        long.delay_until(old)
+    with pytest.raises(TypeError):
+        long.adopt(other.refine())
+
+
 def test_a_calibration_ends_with_its_bound_or_its_patience():
     assert Timebase.calibrate_to(1.0, 30).bound_ppm <= 1.0
     patient = Timebase.calibrate_to(1e-6, 0.25)

@@ -485,6 +485,11 @@ int hs_delay_polling_ns(const struct hs_timebase *timebase,
 int hs_long_delay_new(const struct hs_timebase *timebase,
                       struct hs_long_delay **long_delay);
 
+// Lets a long delay use the successor that hs_timebase_refine() made of its time base. Its lead, its budget and what it has
+// learned stay. The successor may be freed afterwards. Deadlines of a former epoch are then refused. HS_E_BUSY.
+int hs_long_delay_adopt(struct hs_long_delay *long_delay,
+                        const struct hs_timebase *successor);
+
 // Gives a long delay back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_long_delay_free(struct hs_long_delay *long_delay);
 
@@ -566,6 +571,11 @@ int hs_long_delay_finish(struct hs_long_delay *long_delay,
 int hs_profile_new(const struct hs_timebase *timebase,
                    int ordered,
                    struct hs_profile **profile);
+
+// Lets a profile use the successor that hs_timebase_refine() made of its time base. Its rate also converts the spans recorded so
+// far. The successor may be freed afterwards. If it takes time from another source, spans under way are forgotten. HS_E_BUSY.
+int hs_profile_adopt(struct hs_profile *profile,
+                     const struct hs_timebase *successor);
 
 // Begins a span. Spans nest 16 deep; beyond that the outermost is forgotten. Real-time safe.
 int hs_profile_start(struct hs_profile *profile);

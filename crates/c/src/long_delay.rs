@@ -1,15 +1,14 @@
 //! The long delay: sleeps, polls the end, can be tuned and cancelled.
 
-#![expect(unsafe_code, reason = "a handle owns what it borrows from; names of exported functions")]
+#![expect(unsafe_code, reason = "a delay borrows the flag of its handle; names of exported functions")]
 #![expect(non_camel_case_types, reason = "names of C")]
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Instant, Machine};
-use hairspring_time::{Host, LongDelay, Nanos, Report, Timebase, Verdict, lead_for};
+use hairspring_time::{Host, LongDelay, Nanos, Report, Verdict, lead_for};
 
 use crate::delay::hs_report;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_PANIC, HS_OK, door};
@@ -22,10 +21,8 @@ use crate::timebase::{hs_instant, hs_timebase};
 pub struct hs_long_delay(());
 
 pub(crate) struct OwnedLongDelay {
-    /// Borrows from `timebase` and from the flag of the handle. Declared first, so that it is dropped first. `None` only while it
-    /// is rebuilt.
+    /// Borrows the flag of the handle. `None` only while it is rebuilt.
     delay: Option<LongDelay<'static, Host>>,
-    timebase: Arc<Timebase<Host>>,
     prepared: Prepared,
 }
 
@@ -42,15 +39,15 @@ impl OwnedLongDelay {
     }
 
     /// The state of a delay in two calls.
-    fn parts(&mut self) -> Result<(&mut LongDelay<'static, Host>, &mut Prepared, &Timebase<Host>), Failure> {
-        let Self { delay, prepared, timebase } = self;
-        Ok((delay.as_mut().ok_or_else(half_made)?, prepared, timebase))
+    fn parts(&mut self) -> Result<(&mut LongDelay<'static, Host>, &mut Prepared), Failure> {
+        let Self { delay, prepared } = self;
+        Ok((delay.as_mut().ok_or_else(half_made)?, prepared))
     }
 
     fn begin(&mut self, since_ns: i64, request: Nanos) -> Result<Nanos, Failure> {
         let began = if since_ns < 0 { Host.monotonic() } else { Instant::from_monotonic(Nanos::new(since_ns)) };
-        let (delay, prepared, timebase) = self.parts()?;
-        prepared.begin(delay, timebase, began, request)
+        let (delay, prepared) = self.parts()?;
+        prepared.begin(delay, began, request)
     }
 
     /// Applies one of its builder methods.
@@ -70,20 +67,26 @@ fn half_made() -> Failure {
 pub extern "C" fn hs_long_delay_new(timebase: *const hs_timebase, long_delay: *mut *mut hs_long_delay) -> c_int {
     door(|| {
         let place = Place::new(long_delay)?;
-        let timebase = Arc::clone(&Shared::of(timebase)?.timebase);
-        // SAFETY: what the Arc points to stays where it is and never changes; the handle keeps the Arc for longer than the borrow.
-        let lent: &'static Timebase<Host> = unsafe { &*Arc::as_ptr(&timebase) };
-        let handle = make::<hs_long_delay>(OwnedLongDelay {
-            delay: Some(LongDelay::new(lent)),
-            timebase,
-            prepared: Prepared::default(),
-        });
+        let timebase = Shared::of(timebase)?.timebase.clone();
+        let delay = Some(LongDelay::new(timebase));
+        let handle = make::<hs_long_delay>(OwnedLongDelay { delay, prepared: Prepared::default() });
         let mut owned = Alone::of(handle)?;
         // SAFETY: the flag lies in the memory of the handle, which is given back only after what the handle owns is gone.
         let flag: &'static AtomicBool = unsafe { &*std::ptr::from_ref(&owned.handle().flag) };
         owned.rebuild(|delay| delay.cancelled_by(flag));
         drop(owned);
         place.put(handle);
+        Ok(())
+    })
+}
+
+/// Lets a long delay use the successor that hs_timebase_refine() made of its time base. Its lead, its budget and what it has
+/// learned stay. The successor may be freed afterwards. Deadlines of a former epoch are then refused. HS_E_BUSY.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_long_delay_adopt(long_delay: *mut hs_long_delay, successor: *const hs_timebase) -> c_int {
+    door(|| {
+        let successor = Shared::of(successor)?.timebase.clone();
+        Alone::of(long_delay)?.delay()?.adopt(successor);
         Ok(())
     })
 }
@@ -156,8 +159,9 @@ pub extern "C" fn hs_long_delay_until(
     report: *mut hs_report,
 ) -> c_int {
     wait(long_delay, report, |owned, _, place| {
-        let deadline = read(deadline)?.on(&owned.timebase)?;
-        Ok(owned.delay()?.delay_until_prepared(deadline, |_| rehearse(place))?)
+        let delay = owned.delay()?;
+        let deadline = read(deadline)?.on(delay.timebase())?;
+        Ok(delay.delay_until_prepared(deadline, |_| rehearse(place))?)
     })
 }
 
@@ -301,9 +305,8 @@ pub extern "C" fn hs_long_delay_begin_until(
     left_ns: *mut i64,
 ) -> c_int {
     begin(long_delay, left_ns, |owned| {
-        let deadline = read(deadline)?.on(&owned.timebase)?;
-        let (delay, prepared, timebase) = owned.parts()?;
-        prepared.begin_until(delay, timebase, deadline)
+        let (delay, prepared) = owned.parts()?;
+        prepared.begin_until(delay, read(deadline)?.on(delay.timebase())?)
     })
 }
 
@@ -313,8 +316,8 @@ pub extern "C" fn hs_long_delay_finish(long_delay: *mut hs_long_delay, report: *
     let now = Host.monotonic();
     door(|| {
         let (place, mut owned) = (Place::wanted(report)?, Alone::of(long_delay)?);
-        let OwnedLongDelay { prepared, timebase, .. } = &mut *owned;
-        let whole = prepared.finish(timebase, now)?;
+        let (delay, prepared) = owned.parts()?;
+        let whole = prepared.finish(delay.timebase(), now)?;
         if let Some(place) = place {
             place.put(hs_report::new(&whole));
         }

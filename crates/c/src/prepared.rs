@@ -57,34 +57,28 @@ impl Prepared {
     pub(crate) fn begin(
         &mut self,
         delay: &mut LongDelay<'_, Host>,
-        timebase: &Timebase<Host>,
         began: Instant,
         request: Nanos,
     ) -> Result<Nanos, Failure> {
         let (ahead, lead) = (self.ahead(), delay.lead());
         if request <= ahead || request - ahead <= lead {
             let report = delay.delay_since(began, request, |_| ())?;
-            return Ok(self.keep(timebase, Goal::Over, request, lead, report));
+            return Ok(self.keep(delay.timebase(), Goal::Over, request, lead, report));
         }
         let report = delay.delay_since(began, request - ahead, |_| ())?;
-        Ok(self.keep(timebase, Goal::Kernel(began), request, lead, report))
+        Ok(self.keep(delay.timebase(), Goal::Kernel(began), request, lead, report))
     }
 
     /// The same until a deadline.
-    pub(crate) fn begin_until(
-        &mut self,
-        delay: &mut LongDelay<'_, Host>,
-        timebase: &Timebase<Host>,
-        deadline: Instant,
-    ) -> Result<Nanos, Failure> {
+    pub(crate) fn begin_until(&mut self, delay: &mut LongDelay<'_, Host>, deadline: Instant) -> Result<Nanos, Failure> {
         let (ahead, lead) = (self.ahead(), delay.lead());
-        let left = deadline.since(timebase.now_ordered()).unwrap_or(Nanos::ZERO);
+        let left = deadline.since(delay.timebase().now_ordered()).unwrap_or(Nanos::ZERO);
         let (goal, report) = if left <= lead {
             (Goal::Over, delay.delay_until(deadline)?)
         } else {
             (Goal::Until(deadline), delay.delay_until(deadline - ahead)?)
         };
-        Ok(self.keep(timebase, goal, left.max(Nanos::ZERO), lead, report))
+        Ok(self.keep(delay.timebase(), goal, left.max(Nanos::ZERO), lead, report))
     }
 
     /// Polls the rest of the delay that began last. `now` is when the caller came back.

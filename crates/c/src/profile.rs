@@ -1,12 +1,11 @@
 //! Profiles: how long a piece of code takes, call by call.
 
-#![expect(unsafe_code, reason = "a handle owns what it borrows from; names of exported functions")]
+#![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 #![expect(non_camel_case_types, reason = "names of C")]
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
-use hairspring_time::{Host, Nanos, Ordering, Profile, Start, Timebase};
+use hairspring_time::{Host, Nanos, Ordering, Profile, Start};
 
 use crate::error::{Failure, HS_ABSENT_NS, HS_E_ORDER, HS_OK, door};
 use crate::handle::{Alone, Kind, Shared, free, make};
@@ -23,12 +22,10 @@ const DEPTH: usize = 16;
 pub struct hs_profile(());
 
 pub(crate) struct OwnedProfile {
-    /// Borrows from the time base; declared first, so that it is dropped first.
     profile: Profile<'static, Host>,
     /// The spans that have begun, the latest last; their room is allocated at the start.
     begun: Vec<Start>,
     cost: Nanos,
-    _timebase: Arc<Timebase<Host>>,
 }
 
 impl Kind for hs_profile {
@@ -64,13 +61,10 @@ pub struct hs_summary {
 pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, profile: *mut *mut hs_profile) -> c_int {
     door(|| {
         let place = Place::new(profile)?;
-        let timebase = Arc::clone(&Shared::of(timebase)?.timebase);
-        // SAFETY: the handle keeps the Arc, whose time base stays where it is, for longer than the profile that borrows it.
-        let lent: &'static Timebase<Host> = unsafe { &*Arc::as_ptr(&timebase) };
+        let timebase = Shared::of(timebase)?.timebase.clone();
         let ordering = if ordered == 0 { Ordering::Unordered } else { Ordering::Ordered };
-        let profile = Profile::new(lent, ordering);
-        let handle =
-            make(OwnedProfile { profile, begun: Vec::with_capacity(DEPTH), cost: Nanos::ZERO, _timebase: timebase });
+        let profile = Profile::new(timebase.clone(), ordering);
+        let handle = make(OwnedProfile { profile, begun: Vec::with_capacity(DEPTH), cost: Nanos::ZERO });
         let mut spans = [0; COST_PAIRS];
         for span in &mut spans {
             if hs_profile_start(handle) != HS_OK || hs_profile_stop(handle, span) != HS_OK {
@@ -80,9 +74,24 @@ pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, p
         spans.sort_unstable();
         let mut owned = Alone::of(handle)?;
         owned.cost = Nanos::new(spans[COST_PAIRS / 2]);
-        owned.profile = Profile::new(lent, ordering);
+        owned.profile = Profile::new(timebase, ordering);
         drop(owned);
         place.put(handle);
+        Ok(())
+    })
+}
+
+/// Lets a profile use the successor that hs_timebase_refine() made of its time base. Its rate also converts the spans recorded so
+/// far. The successor may be freed afterwards. If it takes time from another source, spans under way are forgotten. HS_E_BUSY.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_profile_adopt(profile: *mut hs_profile, successor: *const hs_timebase) -> c_int {
+    door(|| {
+        let successor = Shared::of(successor)?.timebase.clone();
+        let mut owned = Alone::of(profile)?;
+        if successor.source() != owned.profile.timebase().source() {
+            owned.begun.clear();
+        }
+        owned.profile.adopt(successor);
         Ok(())
     })
 }

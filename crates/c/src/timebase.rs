@@ -4,7 +4,6 @@
 #![expect(non_camel_case_types, reason = "names of C")]
 
 use std::ffi::{CString, c_char, c_int};
-use std::sync::Arc;
 
 use hairspring_time::{CalibrationError, Continuity, Host, Instant, Nanos, TimeSource, Timebase, TrustReason};
 
@@ -34,7 +33,7 @@ pub const HS_DISTRUSTED: c_int = 4;
 pub struct hs_timebase(());
 
 pub(crate) struct OwnedTimebase {
-    pub(crate) timebase: Arc<Timebase<Host>>,
+    pub(crate) timebase: Timebase<Host>,
     reasons: Vec<CString>,
     trust: CString,
 }
@@ -132,7 +131,7 @@ fn new_handle(timebase: Timebase<Host>) -> *mut hs_timebase {
     make(OwnedTimebase {
         trust: text(format!("{verdict}{guest}: {}", reasons.join("; "))),
         reasons: reasons.into_iter().map(text).collect(),
-        timebase: Arc::new(timebase),
+        timebase,
     })
 }
 

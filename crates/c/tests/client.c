@@ -192,6 +192,32 @@ static void profiles(hs_timebase *timebase)
     IS(HS_OK, hs_profile_free(profile));
 }
 
+// The first span is kept in ticks, so the rate of the adopted time base converts it.
+static void profile_adopts(hs_timebase *timebase)
+{
+    hs_profile *profile;
+    hs_timebase *successor;
+    hs_summary before, after;
+    hs_calibration old, fresh;
+    IS(HS_OK, hs_profile_new(timebase, 1, &profile));
+    IS(HS_OK, hs_profile_start(profile));
+    IS(HS_OK, hs_delay_ns(timebase, 100000000, NULL));
+    IS(HS_OK, hs_profile_stop(profile, NULL));
+    IS(HS_OK, hs_profile_summary(profile, &before));
+    IS(HS_OK, hs_timebase_refine(timebase, &successor, NULL));
+    IS(HS_OK, hs_timebase_calibration(timebase, &old));
+    IS(HS_OK, hs_timebase_calibration(successor, &fresh));
+    IS(HS_E_HANDLE, hs_profile_adopt(profile, NULL));
+    IS(HS_OK, hs_profile_start(profile));
+    IS(HS_OK, hs_profile_adopt(profile, successor));
+    IS(HS_OK, hs_profile_stop(profile, NULL));
+    IS(HS_OK, hs_timebase_free(successor));
+    IS(HS_OK, hs_profile_summary(profile, &after));
+    CHECK(after.count == 2);
+    CHECK(fabs(after.first_ns - before.first_ns * (old.frequency_hz / fresh.frequency_hz)) <= 2);
+    IS(HS_OK, hs_profile_free(profile));
+}
+
 static void windows(const char *folder)
 {
     char path[4096];
@@ -559,6 +585,7 @@ int main(int count, char **arguments)
     strangers(timebase);
     long_delays(timebase);
     profiles(timebase);
+    profile_adopts(timebase);
     windows(arguments[1]);
     sheets(arguments[1]);
     real_times();

@@ -44,6 +44,38 @@ static void tuned(hs_timebase *timebase)
     IS(HS_OK, hs_long_delay_free(tuned));
 }
 
+// Each calibration is an epoch of its own, so a deadline shows by which time base a long delay goes.
+static void adopted(hs_timebase *timebase)
+{
+    hs_long_delay *long_delay;
+    hs_timebase *other;
+    hs_instant before, after;
+    hs_report report;
+    int64_t lead_ns, left_ns;
+    IS(HS_OK, hs_long_delay_new(timebase, &long_delay));
+    IS(HS_OK, hs_long_delay_set_lead_ns(long_delay, 500));
+    IS(HS_OK, hs_calibrate(&other));
+    IS(HS_OK, hs_now(timebase, &before));
+    IS(HS_OK, hs_now(other, &after));
+    before.monotonic_ns += 3000000;
+    after.monotonic_ns += 3000000;
+    IS(HS_E_EPOCH, hs_long_delay_until(long_delay, &after, &report));
+    IS(HS_E_HANDLE, hs_long_delay_adopt(long_delay, NULL));
+    IS(HS_E_HANDLE, hs_long_delay_adopt(NULL, other));
+    // A delay between its two calls goes on by the kernel's clock; one until an instant has no end any more.
+    IS(HS_OK, hs_long_delay_begin_until(long_delay, &before, &left_ns));
+    IS(HS_OK, hs_long_delay_begin_ns(long_delay, 1000000, -1, &left_ns));
+    IS(HS_OK, hs_long_delay_adopt(long_delay, other));
+    IS(HS_OK, hs_timebase_free(other));
+    IS(HS_OK, hs_long_delay_finish(long_delay, &report));
+    IS(HS_E_EPOCH, hs_long_delay_finish(long_delay, &report));
+    IS(HS_E_EPOCH, hs_long_delay_until(long_delay, &before, &report));
+    IS(HS_OK, hs_long_delay_until(long_delay, &after, &report));
+    IS(HS_OK, hs_long_delay_lead_ns(long_delay, &lead_ns));
+    CHECK(lead_ns == 500);
+    IS(HS_OK, hs_long_delay_free(long_delay));
+}
+
 static void long_delays(hs_timebase *timebase)
 {
     hs_long_delay *long_delay;
@@ -58,6 +90,7 @@ static void long_delays(hs_timebase *timebase)
     IS(HS_OK, hs_long_delay_us(long_delay, 20000.0, &report));
     CHECK(report.late_ns >= 0 && report.slept_ns > 0);
     tuned(timebase);
+    adopted(timebase);
     IS(HS_OK, hs_long_delay_set_lead_ns(long_delay, 500));
     IS(HS_OK, hs_long_delay_lead_ns(long_delay, &lead_ns));
     CHECK(lead_ns == 500);

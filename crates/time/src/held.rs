@@ -6,7 +6,7 @@ use hairspring_machine::Machine;
 
 use crate::timebase::Timebase;
 
-/// The time base that a long-lived object uses: lent by the caller at first, then the object's own once it adopted a successor.
+/// The time base that a long-lived object uses: lent by the caller, or the object's own, as every successor is that it adopted.
 ///
 /// [`LongDelay`](crate::LongDelay), [`Profile`](crate::Profile) and objects of other crates have a method `adopt`. It takes the successor
 /// that [`Timebase::refine`] returned. From then on the object uses the successor's rate and its smaller bound. What the object has learned
@@ -15,14 +15,26 @@ use crate::timebase::Timebase;
 pub enum HeldTimebase<'t, M: Machine> {
     /// The caller's.
     Lent(&'t Timebase<M>),
-    /// An adopted successor.
-    Adopted(Box<Timebase<M>>),
+    /// The object's own.
+    Own(Box<Timebase<M>>),
 }
 
 impl<M: Machine> HeldTimebase<'_, M> {
     /// Uses this successor from now on. Allocates; not real-time safe.
     pub fn adopt(&mut self, successor: Timebase<M>) {
-        *self = Self::Adopted(Box::new(successor));
+        *self = Self::from(successor);
+    }
+}
+
+impl<'t, M: Machine> From<&'t Timebase<M>> for HeldTimebase<'t, M> {
+    fn from(timebase: &'t Timebase<M>) -> Self {
+        Self::Lent(timebase)
+    }
+}
+
+impl<M: Machine> From<Timebase<M>> for HeldTimebase<'_, M> {
+    fn from(timebase: Timebase<M>) -> Self {
+        Self::Own(Box::new(timebase))
     }
 }
 
@@ -33,7 +45,7 @@ impl<M: Machine> Deref for HeldTimebase<'_, M> {
     fn deref(&self) -> &Timebase<M> {
         match self {
             Self::Lent(timebase) => timebase,
-            Self::Adopted(timebase) => timebase,
+            Self::Own(timebase) => timebase,
         }
     }
 }

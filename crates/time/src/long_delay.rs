@@ -107,8 +107,9 @@ struct Sleeper<'t> {
 
 impl<'t, M: Machine> LongDelay<'t, M> {
     /// Learns how late the kernel wakes the calling thread under its present policy, in about 10 ms of short sleeps. Every later delay adds
-    /// to what it has learned.
-    pub fn new(timebase: &'t Timebase<M>) -> Self {
+    /// to what it has learned. The time base is lent, or given away: then the long delay borrows nothing.
+    pub fn new(timebase: impl Into<HeldTimebase<'t, M>>) -> Self {
+        let timebase = timebase.into();
         let mut sleeper = Sleeper { learned: Learned::new(), lead: Nanos::ZERO, budget: None, cancel: None };
         let machine = timebase.machine();
         let quiet = Quiet::begin(machine);
@@ -119,7 +120,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
             sleeper.learned.note(quiet.policy, LESSON, late);
         }
         drop(quiet);
-        Self { timebase: HeldTimebase::Lent(timebase), sleeper }
+        Self { timebase, sleeper }
     }
 
     /// Uses this successor of its time base from now on, see [`HeldTimebase`]; keeps what it has learned. Instants of a former epoch are

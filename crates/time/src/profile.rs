@@ -60,28 +60,45 @@ pub struct Summary {
 }
 
 impl<'t, M: Machine> Profile<'t, M> {
-    /// A profile without spans. Allocates the histogram (about 300 KiB) once and measures the stamps' own cost.
-    pub fn new(timebase: &'t Timebase<M>, ordering: Ordering) -> Self {
+    /// A profile without spans. Allocates the histogram (about 300 KiB) once and measures the stamps' own cost. The time base is lent, or
+    /// given away: then the profile borrows nothing.
+    pub fn new(timebase: impl Into<HeldTimebase<'t, M>>, ordering: Ordering) -> Self {
         let mut rest = match Histogram::new_with_bounds(1, LONGEST_TICKS, DIGITS) {
             Ok(histogram) => histogram,
             Err(_) => unreachable!("the bounds are constants that the histogram accepts"),
         };
         rest.auto(false);
-        let held = HeldTimebase::Lent(timebase);
-        let mut profile = Self { timebase: held, ordering, first: None, rest, sum_ticks: 0, cost: Nanos::ZERO };
+        let timebase = timebase.into();
+        let mut profile = Self { timebase, ordering, first: None, rest, sum_ticks: 0, cost: Nanos::ZERO };
         let mut pairs = [0; COST_PAIRS];
         for pair in &mut pairs {
             *pair = profile.pair_ticks();
         }
         pairs.sort_unstable();
-        profile.cost = timebase.nanos(pairs[COST_PAIRS / 2]);
+        profile.cost = profile.timebase.nanos(pairs[COST_PAIRS / 2]);
         profile
     }
 
     /// Uses this successor of its time base from now on, see [`HeldTimebase`]. Spans are kept in ticks, so the successor's rate converts
-    /// the recorded ones, too. Allocates; not real-time safe.
+    /// the recorded ones, too. A span that began before must have ended, because the successor may take time from another source.
+    /// Allocates; not real-time safe.
     pub fn adopt(&mut self, successor: Timebase<M>) {
+        if successor.source() != self.timebase.source() {
+            self.convert(successor.calibration().rate_hz / self.timebase.calibration().rate_hz);
+        }
         self.timebase.adopt(successor);
+    }
+
+    /// Converts the recorded spans into the ticks of another source, of which there are `ratio` to a tick of the former.
+    fn convert(&mut self, ratio: f64) {
+        let converted = |ticks: u64| (ticks as f64 * ratio).round() as u64;
+        self.first = self.first.map(|ticks| (ticks as f64 * ratio).round() as i64);
+        self.sum_ticks = (self.sum_ticks as f64 * ratio).round() as i128;
+        let empty = Histogram::new_from(&self.rest);
+        let former = std::mem::replace(&mut self.rest, empty);
+        for spans in former.iter_recorded() {
+            self.rest.saturating_record_n(converted(spans.value_iterated_to()), spans.count_since_last_iteration());
+        }
     }
 
     /// The time base in use.
