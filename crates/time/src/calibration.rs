@@ -30,7 +30,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hairspring_machine::{Clock, Machine, Nanos, Ticks};
+use hairspring_machine::{Clock, Instant, Machine, Nanos, Ticks};
 
 use crate::scale::Scale;
 use crate::trust::TimeSource;
@@ -86,6 +86,11 @@ impl Bracket {
         let clock = machine.read(clock);
         let after = raw_ordered(machine, source);
         Self { before, clock, after }
+    }
+
+    /// The reading of a bracket around `CLOCK_MONOTONIC`.
+    pub(crate) fn at(&self) -> Instant {
+        Instant::from_monotonic(self.clock)
     }
 
     /// The width of the bracket in ticks.

@@ -30,18 +30,15 @@
 //!
 //! The watchdog cannot make either early: when the budget is spent, the thread sleeps for the rest.
 
-use hairspring_machine::{Clock, Instant, Machine, Nanos, Ticks};
+use hairspring_machine::{Instant, Machine, Nanos, Ticks};
 
 use crate::calibration::Bracket;
 use crate::ending::Ending;
 use crate::goal::Goal;
 use crate::poll::{Polled, Watch, poll};
+use crate::report::{DelayError, POLL_MOST, Report, check};
 use crate::timebase::Timebase;
 use crate::trust::TimeSource;
-use crate::verdict::Verdict;
-
-/// The longest delay that polls by default. During a longer one the machine would seem to hang.
-pub const POLL_MOST: Nanos = Nanos::from_millis(100);
 
 /// The shortest request at whose end the delay reads the kernel's clock. In a shorter one a change of the kernel's rate by `adjtimex` makes
 /// at most 10 ns, and two readings of that clock would take a large part of the request.
@@ -49,72 +46,6 @@ pub const CONFIRMED_FROM: Nanos = Nanos::from_micros(20);
 
 /// How long before its end a confirmed delay changes from the counter to the kernel's clock: a few readings of that clock.
 const CONFIRM_AHEAD: Nanos = Nanos::from_micros(1);
-
-/// The longest delay of any kind, 100 days. A longer request is refused as a mistake.
-pub const REQUEST_MOST: Nanos = Nanos::from_secs(100 * 86_400);
-
-/// What a delay did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The time that the caller asked for.
-    pub requested: Nanos,
-    /// The time from the first reading inside the call to the last.
-    pub actual: Nanos,
-    /// `actual − requested`; negative only if a lead was asked for.
-    pub late: Nanos,
-    /// Time spent asleep in the kernel.
-    pub slept: Nanos,
-    /// Time spent polling.
-    pub polled: Nanos,
-    /// The planned time of polling before the deadline; zero for a delay that polls throughout.
-    pub window: Nanos,
-    /// What disturbed it.
-    pub verdict: Verdict,
-}
-
-/// Why a delay was refused; all but [`Cancelled`](Self::Cancelled) return without waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DelayError {
-    /// The request is negative.
-    Negative(Nanos),
-    /// The request is longer than may be polled.
-    TooLongToPoll(Nanos),
-    /// The request is longer than [`REQUEST_MOST`].
-    Absurd(Nanos),
-    /// The deadline is an instant of another epoch or another time base.
-    OtherEpoch,
-    /// The flag of the delay was set. The delay had lasted this long.
-    Cancelled(Nanos),
-}
-
-impl std::fmt::Display for DelayError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Negative(span) => write!(f, "delay for {span}: a delay cannot be negative"),
-            Self::TooLongToPoll(span) => {
-                write!(f, "poll for {span}: more than {POLL_MOST} would lock up the machine; use LongDelay")
-            }
-            Self::Absurd(span) => write!(f, "delay for {span}: the longest is 100 days"),
-            Self::OtherEpoch => {
-                f.write_str("delay until an instant of another epoch: take the deadline from this time base")
-            }
-            Self::Cancelled(span) => write!(f, "finish the delay: cancelled after {span}"),
-        }
-    }
-}
-
-impl std::error::Error for DelayError {}
-
-/// Refuses requests that are negative or absurd.
-pub(crate) fn check(request: Nanos) -> Result<Nanos, DelayError> {
-    if request.is_negative() {
-        Err(DelayError::Negative(request))
-    } else if request > REQUEST_MOST {
-        Err(DelayError::Absurd(request))
-    } else {
-        Ok(request)
-    }
-}
 
 impl<M: Machine> Timebase<M> {
     /// Waits at least `request` by polling. It is never early by the kernel's clock: from [`CONFIRMED_FROM`] on in any case, and below it
@@ -162,7 +93,7 @@ impl<M: Machine> Timebase<M> {
     pub fn delay_since(&self, began: Instant, request: Nanos) -> Result<Report, DelayError> {
         check(request)?;
         let (watch, now) = Watch::open_by_clock(self);
-        let goal = Goal::after(self, began.as_monotonic(), request);
+        let goal = Goal::after(self, began, request);
         let left = goal.left(self, now);
         if left > POLL_MOST {
             return Err(DelayError::TooLongToPoll(left));
@@ -201,7 +132,7 @@ impl<M: Machine> Timebase<M> {
         let mut rehearsal = std::hint::black_box(request >= self.gap_least());
         loop {
             let (until, skew) = if rehearsal { (start, Nanos::ZERO) } else { (deadline, self.skew()) };
-            let polled = poll(&mut watch, start, until, i64::MAX, Nanos::MAX, skew);
+            let polled = poll(&mut watch, start, until, i64::MAX, Instant::END, skew);
             if !polled.reached {
                 return *told = Ok(self.sleep_out(watch, start, polled, request));
             }
@@ -247,7 +178,7 @@ impl<M: Machine> Timebase<M> {
     /// passed is unknown, so it sleeps for the whole request.
     #[cold]
     fn sleep_out(&self, mut watch: Watch<'_, M>, start: Ticks, polled: Polled, request: Nanos) -> Report {
-        let from = self.machine().read(Clock::Monotonic);
+        let from = self.machine().monotonic();
         let slept = Goal::after(self, from, request).wait_out(self, &mut watch);
         // A counter that stands still or was set back shows no time; the kernel's clock shows the time that passed.
         let before = self.nanos(polled.end.since(start)).max(Nanos::ZERO);
@@ -291,16 +222,12 @@ impl<M: Machine> Timebase<M> {
                 if near {
                     // Aims the next reading of the kernel's clock at the goal, as this tie was aimed.
                     let tie = goal.tie(self);
-                    let left = if rehearsal { Nanos::ZERO } else { goal.left(self, tie.clock) };
+                    let left = if rehearsal { Nanos::ZERO } else { goal.left(self, tie.at()) };
                     let aim = self.ticks_after(tie.before, left);
                     let polled = poll(watch, first.before, aim, i64::MAX, goal.latest(), Nanos::ZERO);
                     // Later looks see only what comes after the goal, unless the goal passed within a gap that was seen.
                     let in_time = !rehearsal && polled.end.since(aim) < self.gap_ticks();
-                    watch.go_over_to_clock(if in_time {
-                        goal.reading()
-                    } else {
-                        self.machine().read(Clock::Monotonic)
-                    });
+                    watch.go_over_to_clock(if in_time { goal.reading() } else { self.machine().monotonic() });
                 }
             };
             ending.pass(rehearsal, told, come, |reached, slept| {
@@ -317,27 +244,5 @@ impl<M: Machine> Timebase<M> {
         let least = self.nanos(last.before.since(first.after)) - slack;
         let most = self.nanos(last.after.since(first.before)) + slack;
         (least..=most).contains(&passed)
-    }
-}
-
-impl Report {
-    /// A report with nothing in it.
-    pub(crate) const NONE: Self = {
-        let none = Nanos::ZERO;
-        Self {
-            requested: none,
-            actual: none,
-            late: none,
-            slept: none,
-            polled: none,
-            window: none,
-            verdict: Verdict::CLEAN,
-        }
-    };
-
-    /// The report on a delay whose deadline had passed.
-    #[cold]
-    pub(crate) fn of_none(late: Nanos) -> Self {
-        Self { late, ..Self::NONE }
     }
 }

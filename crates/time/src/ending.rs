@@ -14,11 +14,11 @@
 use std::hint::black_box;
 use std::mem::ManuallyDrop;
 
-use hairspring_machine::{Clock, Machine, Nanos};
+use hairspring_machine::{Machine, Nanos};
 
-use crate::delay::{DelayError, Report};
 use crate::goal::{Goal, Reached};
 use crate::poll::Watch;
+use crate::report::{DelayError, Report};
 use crate::timebase::Timebase;
 use crate::verdict::Verdict;
 
@@ -41,7 +41,7 @@ impl<'t, M: Machine> Ending<'t, M> {
     /// The way into the code that ends the delay is no gap.
     #[inline(always)]
     pub(crate) fn go_over_to_clock(&mut self) {
-        self.watch.go_over_to_clock(self.timebase.machine().read(Clock::Monotonic));
+        self.watch.go_over_to_clock(self.timebase.machine().monotonic());
     }
 
     /// Makes both passes. `pass` makes one; its argument says whether that is the rehearsal.
@@ -83,7 +83,7 @@ impl<'t, M: Machine> Ending<'t, M> {
         }
         black_box(told);
         // Fetching cold code is no gap, unless it took until after the goal.
-        let now = machine.read(Clock::Monotonic);
+        let now = machine.monotonic();
         if now < self.goal.reading() {
             watch.go_over_to_clock(now);
             watch.pass_over_to(self.timebase.stamp());

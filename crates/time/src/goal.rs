@@ -36,19 +36,19 @@ const RATE_PART: i64 = 4_096;
 /// The end of a delay.
 #[derive(Clone, Copy)]
 pub(crate) struct Goal {
-    /// A reading of the kernel's clock.
-    at: Nanos,
+    /// By the kernel's clock.
+    at: Instant,
     /// The reading from which the lateness is counted: `at`, or earlier if more time than that must pass.
-    due: Nanos,
+    due: Instant,
     /// An instant that our scale must reach, too, and the reading of the kernel's clock at which the wait for it ends.
-    target: Option<(Instant, Nanos)>,
+    target: Option<(Instant, Instant)>,
 }
 
 /// How a goal was reached.
 #[derive(Clone, Copy)]
 pub(crate) struct Reached {
     /// The kernel's clock, read last of all.
-    pub(crate) at: Nanos,
+    pub(crate) at: Instant,
     /// How far the clock that is further was beyond the goal.
     pub(crate) over: Nanos,
     /// The two clocks differ.
@@ -58,7 +58,7 @@ pub(crate) struct Reached {
 impl Goal {
     /// The goal `span` after a reading of the kernel's clock.
     #[inline(always)]
-    pub(crate) fn after<M: Machine>(timebase: &Timebase<M>, began: Nanos, span: Nanos) -> Self {
+    pub(crate) fn after<M: Machine>(timebase: &Timebase<M>, began: Instant, span: Nanos) -> Self {
         // The first reading may be almost a step old; a nanosecond of that is what every reading leaves out.
         let at = began + timebase.machine().clock_step() - Nanos::new(1) + span;
         Self { at, due: at, target: None }
@@ -66,8 +66,8 @@ impl Goal {
 
     /// The goal at an instant. It lies `ahead` by our scale, which was read just after the kernel's clock.
     #[inline(always)]
-    pub(crate) fn until<M: Machine>(timebase: &Timebase<M>, began: Nanos, target: Instant, ahead: Nanos) -> Self {
-        let due = target.as_monotonic() - timebase.offset();
+    pub(crate) fn until<M: Machine>(timebase: &Timebase<M>, began: Instant, target: Instant, ahead: Nanos) -> Self {
+        let due = Instant::from_monotonic(target.as_monotonic()) - timebase.offset();
         let latest = began + ahead.max(due - began).max(Nanos::ZERO) * 2 + STUCK_AFTER;
         // The time that was ahead must pass in any case, whatever the kernel's clock read.
         Self { at: due.max(began + ahead), due, target: Some((target, latest)) }
@@ -75,7 +75,7 @@ impl Goal {
 
     /// The time left at this reading of the kernel's clock, which was taken just now.
     #[inline]
-    pub(crate) fn left<M: Machine>(self, timebase: &Timebase<M>, now: Nanos) -> Nanos {
+    pub(crate) fn left<M: Machine>(self, timebase: &Timebase<M>, now: Instant) -> Nanos {
         let by_kernel = self.at - now;
         match self.target {
             None => by_kernel,
@@ -88,7 +88,7 @@ impl Goal {
 
     /// How far beyond the goal the clocks are, and whether both have reached it.
     #[inline(always)]
-    fn over<M: Machine>(self, timebase: &Timebase<M>, at: Nanos, gap_least: Nanos) -> (Reached, bool) {
+    fn over<M: Machine>(self, timebase: &Timebase<M>, at: Instant, gap_least: Nanos) -> (Reached, bool) {
         let by_kernel = at - self.due;
         match self.target {
             None => (Reached { at, over: by_kernel, apart: false }, at >= self.at),
@@ -103,20 +103,20 @@ impl Goal {
 
     /// The reading of the kernel's clock at which the goal is reached.
     #[inline(always)]
-    pub(crate) fn reading(self) -> Nanos {
+    pub(crate) fn reading(self) -> Instant {
         self.at
     }
 
     /// When to stop looking at the counter, by the kernel's clock.
     #[inline(always)]
-    pub(crate) fn latest(self) -> Nanos {
+    pub(crate) fn latest(self) -> Instant {
         self.target.map_or(self.at, |(_, latest)| latest)
     }
 
     /// The lateness of a goal that has passed, by the clock that is further.
     #[cold]
     pub(crate) fn lateness<M: Machine>(self, timebase: &Timebase<M>) -> Nanos {
-        self.over(timebase, timebase.machine().read(Clock::Monotonic), Nanos::ZERO).0.over
+        self.over(timebase, timebase.machine().monotonic(), Nanos::ZERO).0.over
     }
 
     /// Polls the counter until `ahead` before the goal, for at most `budget` ticks from the first tie on. Returns the last tie, and whether
@@ -133,7 +133,7 @@ impl Goal {
         let latest = self.latest() - if self.target.is_none() { ahead } else { Nanos::ZERO };
         let mut tie = first;
         loop {
-            let left = self.left(timebase, tie.clock);
+            let left = self.left(timebase, tie.at());
             let near = ahead + Nanos::new(left.count().max(0) / RATE_PART);
             if left <= near {
                 return (tie, true);
@@ -170,7 +170,7 @@ impl Goal {
         let near = self.at - if rehearsal { REHEARSED_AHEAD } else { Nanos::ZERO };
         let mut rounds = 0;
         loop {
-            let at = machine.read(Clock::Monotonic);
+            let at = machine.monotonic();
             // Noting the disturbance took time, so a later reading decides.
             let disturbed = watch.look_by_clock(at).is_some();
             let (reached, done) = self.over(timebase, at, gap_least);
@@ -190,15 +190,15 @@ impl Goal {
     #[inline(never)]
     pub(crate) fn wait_out<M: Machine>(self, timebase: &Timebase<M>, watch: &mut Watch<'_, M>) -> Nanos {
         let machine = timebase.machine();
-        let from = machine.read(Clock::Monotonic);
+        let from = machine.monotonic();
         let mut now = from;
         loop {
             let left = self.left(timebase, now);
             if left <= Nanos::ZERO {
                 break;
             }
-            machine.sleep_until(Instant::from_monotonic(now + left));
-            now = machine.read(Clock::Monotonic);
+            machine.sleep_until(now + left);
+            now = machine.monotonic();
         }
         watch.note(|verdict| verdict.budget_spent = true);
         watch.slept(now);

@@ -39,15 +39,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Clock, Instant, Machine, Nanos, Policy, Woken};
+use hairspring_machine::{Instant, Machine, Nanos, Policy, Woken};
 
-use crate::delay::{DelayError, POLL_MOST, Report, check};
 use crate::ending::Ending;
 use crate::goal::Goal;
 use crate::held::HeldTimebase;
 use crate::learned::Learned;
 use crate::poll::Watch;
 use crate::quiet::Quiet;
+use crate::report::{DelayError, POLL_MOST, Report, check};
 use crate::timebase::Timebase;
 
 /// The first sleep ends at least this long before the deadline: enough for its own lateness and a second sleep.
@@ -204,7 +204,6 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         request: Nanos,
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
-        let began = began.as_monotonic();
         let span = (request - self.sleeper.lead).max(Nanos::ZERO);
         let timebase = &*self.timebase;
         // One variable and one return: so it is the caller's variable, and no copy is made after the end.
@@ -239,7 +238,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
         let (timebase, lead) = (&*self.timebase, self.sleeper.lead);
-        let began = timebase.machine().read(Clock::Monotonic);
+        let began = timebase.machine().monotonic();
         let deadline = timebase.deadline(deadline);
         let ahead = deadline.since(timebase.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
         let request = check(ahead.max(Nanos::ZERO))?;
@@ -259,17 +258,17 @@ impl Sleeper<'_> {
         &mut self,
         timebase: &'t Timebase<M>,
         goal: Goal,
-        began: Nanos,
+        began: Instant,
         (request, shift): (Nanos, Nanos),
         prepare: &mut dyn FnMut(Nanos),
     ) -> Result<Near<'t, M>, DelayError> {
         let machine = timebase.machine();
-        let mut now = machine.read(Clock::Monotonic);
+        let mut now = machine.monotonic();
         let mut left = goal.left(timebase, now);
         let (mut asleep_from, mut window) = (now, Nanos::ZERO);
         if left > Nanos::ZERO {
             let quiet = Quiet::begin(machine);
-            now = machine.read(Clock::Monotonic);
+            now = machine.monotonic();
             asleep_from = now;
             left = goal.left(timebase, now);
             let coarse = self.coarse(quiet.policy, request);
@@ -304,7 +303,7 @@ impl Sleeper<'_> {
         &mut self,
         timebase: &Timebase<M>,
         goal: Goal,
-        began: Nanos,
+        began: Instant,
         (request, shift): (Nanos, Nanos),
         prepare: &mut dyn FnMut(Nanos),
         told: &mut Result<Report, DelayError>,
@@ -321,7 +320,7 @@ impl Sleeper<'_> {
         &mut self,
         timebase: &'t Timebase<M>,
         goal: Goal,
-        began: Nanos,
+        began: Instant,
         (request, shift): (Nanos, Nanos),
         prepare: &mut dyn FnMut(Nanos),
         told: &mut Result<Report, DelayError>,
@@ -336,10 +335,10 @@ impl Sleeper<'_> {
         &mut self,
         machine: &M,
         quiet: &Quiet<'_, M>,
-        from: Nanos,
-        until: Nanos,
-        began: Nanos,
-    ) -> Result<Nanos, DelayError> {
+        from: Instant,
+        until: Instant,
+        began: Instant,
+    ) -> Result<Instant, DelayError> {
         let mut now = from;
         loop {
             // Relaxed: the flag carries no data.
@@ -347,8 +346,8 @@ impl Sleeper<'_> {
                 return Err(DelayError::Cancelled(now - began));
             }
             let step = if self.cancel.is_some() { until.min(now + CANCEL_LOOK) } else { until };
-            let (woken, length) = (machine.sleep_until(Instant::from_monotonic(step)), step - now);
-            now = machine.read(Clock::Monotonic);
+            let (woken, length) = (machine.sleep_until(step), step - now);
+            now = machine.monotonic();
             if now >= until || (step == until && woken == Woken::Expired) {
                 self.learned.note(quiet.policy, length, now - until);
                 return Ok(now);
@@ -394,7 +393,7 @@ fn approach<M: Machine>(timebase: &Timebase<M>, goal: Goal) -> (Watch<'_, M>, Na
         let first = goal.tie(timebase);
         // Cold caches may have delayed the tie.
         watch.start_at(first.after);
-        let left = goal.left(timebase, first.clock);
+        let left = goal.left(timebase, first.at());
         let (last, near) = goal.approach(timebase, &mut watch, first, ahead, budget);
         let waited = if near { Nanos::ZERO } else { goal.wait_out(timebase, &mut watch) };
         (watch, left, waited, last)
@@ -432,7 +431,7 @@ struct Near<'t, M: Machine> {
     shift: Nanos,
     slept: Nanos,
     /// When the last sleep ended, by the kernel's clock.
-    awake_from: Nanos,
+    awake_from: Instant,
     window: Nanos,
 }
 

@@ -31,7 +31,7 @@
 
 use std::marker::PhantomData;
 
-use hairspring_machine::{Clock, Cpu, Machine, Nanos, Policy, Ticks};
+use hairspring_machine::{Cpu, Instant, Machine, Nanos, Policy, Ticks};
 
 use crate::timebase::Timebase;
 use crate::trust::TimeSource;
@@ -64,7 +64,7 @@ pub struct Watch<'t, M: Machine> {
     start: Ticks,
     previous: Ticks,
     /// The latest reading of the kernel's clock, if the watch looks at that clock.
-    previous_clock: Nanos,
+    previous_clock: Instant,
     gap_ticks: i64,
     gap_least: Nanos,
     sentinel: bool,
@@ -106,8 +106,8 @@ impl<'t, M: Machine> Watch<'t, M> {
 
     /// Begins to watch with a reading of the kernel's clock.
     #[inline(always)]
-    pub(crate) fn open_by_clock(timebase: &'t Timebase<M>) -> (Self, Nanos) {
-        Self::begin_with(timebase, || timebase.machine().read(Clock::Monotonic))
+    pub(crate) fn open_by_clock(timebase: &'t Timebase<M>) -> (Self, Instant) {
+        Self::begin_with(timebase, || timebase.machine().monotonic())
     }
 
     /// Sets the sentinel, takes the reading, and only then does the rest.
@@ -124,7 +124,7 @@ impl<'t, M: Machine> Watch<'t, M> {
             timebase,
             start,
             previous: start,
-            previous_clock: Nanos::ZERO,
+            previous_clock: Instant::BOOT,
             gap_ticks: timebase.gap_ticks(),
             gap_least: timebase.gap_least(),
             sentinel,
@@ -164,9 +164,9 @@ impl<'t, M: Machine> Watch<'t, M> {
 
     /// Looks at a new reading of the kernel's clock; the first such look only remembers it.
     #[inline(always)]
-    pub(crate) fn look_by_clock(&mut self, now: Nanos) -> Option<(Cause, Nanos)> {
+    pub(crate) fn look_by_clock(&mut self, now: Instant) -> Option<(Cause, Nanos)> {
         let previous = std::mem::replace(&mut self.previous_clock, now);
-        let gap = Nanos::new(now.count().wrapping_sub(previous.count()));
+        let gap = now - previous;
         let broken = self.is_broken();
         if gap <= self.gap_least && self.waiting.is_none() && !broken && !self.broken {
             return None;
@@ -182,7 +182,7 @@ impl<'t, M: Machine> Watch<'t, M> {
 
     /// Changes from looks at the counter to looks at the kernel's clock, which was read just now.
     #[inline(always)]
-    pub(crate) fn go_over_to_clock(&mut self, now: Nanos) {
+    pub(crate) fn go_over_to_clock(&mut self, now: Instant) {
         self.previous_clock = now;
     }
 
@@ -210,8 +210,18 @@ impl<'t, M: Machine> Watch<'t, M> {
         }
         // A gap belongs to the break of this round or to the break that waited for it. Two breaks count as two.
         self.waiting = (broken && earlier.is_some()).then_some(Nanos::ZERO);
-        let cause = self.timebase.cause(self.sentinel, broken || earlier.is_some());
+        let cause = self.cause(broken || earlier.is_some());
         Some(self.record(cause, gap))
+    }
+
+    /// The cause of a gap, from the sentinel, if there was one, and from the kind of machine.
+    fn cause(&self, broken: bool) -> Cause {
+        match (broken, self.sentinel, self.timebase.trust().guest) {
+            (true, _, _) => Cause::Preempted,
+            (false, false, _) => Cause::Unknown,
+            (false, true, true) => Cause::InterruptedOrStolen,
+            (false, true, false) => Cause::Interrupted,
+        }
     }
 
     fn record(&mut self, cause: Cause, length: Nanos) -> (Cause, Nanos) {
@@ -226,7 +236,7 @@ impl<'t, M: Machine> Watch<'t, M> {
 
     /// Forgets what has happened since the latest look, because the delay itself slept.
     #[cold]
-    pub(crate) fn slept(&mut self, now: Nanos) {
+    pub(crate) fn slept(&mut self, now: Instant) {
         self.sentinel = self.timebase.machine().sentinel_arm();
         self.cpu = self.timebase.cpu();
         (self.start_cpu, self.previous_clock, self.waiting, self.broken) = (self.cpu, now, None, false);
@@ -316,7 +326,7 @@ pub(crate) fn poll<M: Machine>(
     start: Ticks,
     deadline: Ticks,
     budget: i64,
-    latest: Nanos,
+    latest: Instant,
     skew: Nanos,
 ) -> Polled {
     let timebase = watch.timebase;
@@ -358,12 +368,12 @@ pub(crate) fn poll<M: Machine>(
 #[inline(never)]
 fn is_over<M: Machine>(
     watch: &Watch<'_, M>,
-    since: &mut Option<Nanos>,
-    latest: Nanos,
+    since: &mut Option<Instant>,
+    latest: Instant,
     (start, deadline, skew_ticks): (Ticks, Ticks, i64),
 ) -> bool {
     let timebase = watch.timebase;
-    let now = timebase.machine().read(Clock::Monotonic);
+    let now = timebase.machine().monotonic();
     let longest = timebase.nanos(deadline.since(start).saturating_add(skew_ticks)) + STUCK_AFTER;
     now >= latest || now - *since.get_or_insert(now) > longest
 }

@@ -31,10 +31,13 @@ use hairspring_machine::{Clock, Cpu, Epoch, Host, Instant, Machine, Nanos, Ticks
 use crate::calibration::{Anchor, Anchors, Calibration, raw, raw_ordered};
 use crate::scale::Scale;
 use crate::trust::{TimeSource, Trust};
-use crate::verdict::{Cause, GAP_LEAST};
 
 /// The first baseline: long enough for a bound below 20 ppm where a bracket is narrower than 80 ns.
 pub const FIRST_BASELINE: Nanos = Nanos::from_micros(4_000);
+
+/// The shortest pause between two looks at the counter that counts as a gap. A hundred times a poll step, and shorter
+/// than any interrupt. If time is taken from a kernel clock whose reading takes that long, the limit is four readings.
+pub const GAP_LEAST: Nanos = Nanos::from_micros(1);
 
 /// The assumed distance between the counters of two CPUs that nobody has measured. The kernel's warp test at boot would have seen a larger
 /// one, because it hands over a cache line.
@@ -145,7 +148,7 @@ impl<M: Machine + Clone> Timebase<M> {
 
     fn calibrate_by(machine: M, trust: Trust, source: TimeSource) -> Result<Self, CalibrationError> {
         let first = Anchor::take(&machine, source);
-        let until = Instant::from_monotonic(first.monotonic.clock) + FIRST_BASELINE;
+        let until = first.monotonic.at() + FIRST_BASELINE;
         while machine.monotonic() < until {
             machine.sleep_until(until);
         }
@@ -211,7 +214,7 @@ impl<M: Machine + Clone> Timebase<M> {
             let baseline = timebase.calibration.baseline;
             let needed = (timebase.calibration.bound_ppm / bound_ppm * 1.1).min(4.0);
             let target = Nanos::new((baseline.count() as f64 * needed) as i64).min(patience);
-            timebase.machine.sleep_until(Instant::from_monotonic(timebase.first.monotonic.clock) + target);
+            timebase.machine.sleep_until(timebase.first.monotonic.at() + target);
             timebase = timebase.refine().timebase;
         }
         Ok(timebase)
@@ -440,16 +443,6 @@ impl<M: Machine> Timebase<M> {
     /// Our scale minus the kernel's clock when they were last compared.
     pub(crate) fn offset(&self) -> Nanos {
         self.offset
-    }
-
-    /// The cause of a gap, from the sentinel, if there was one, and from the kind of machine.
-    pub(crate) fn cause(&self, sentinel: bool, broken: bool) -> Cause {
-        match (broken, sentinel, self.trust.guest) {
-            (true, _, _) => Cause::Preempted,
-            (false, false, _) => Cause::Unknown,
-            (false, true, true) => Cause::InterruptedOrStolen,
-            (false, true, false) => Cause::Interrupted,
-        }
     }
 
     /// The thread's CPU, if the machine can tell it without a system call.

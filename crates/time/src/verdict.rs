@@ -1,17 +1,13 @@
 //! [`Verdict`]: what disturbed a thread while it polled.
 //!
 //! A polling loop looks at the counter every few nanoseconds. A *gap* between two looks that is longer than
-//! [`GAP_LEAST`] means that the thread did not run. The machine's sentinel shows whether the thread left its CPU. Nothing shows more
+//! [`GAP_LEAST`](crate::GAP_LEAST) means that the thread did not run. The machine's sentinel shows whether the thread left its CPU. Nothing shows more
 //! without a system call. So a gap is *preempted* if the sentinel broke, else *interrupted*. On a guest the hypervisor may have taken the
 //! time as well, and the guest cannot see which: *interrupted or stolen*.
 
 use hairspring_machine::{Machine, Nanos};
 
 use crate::timebase::Timebase;
-
-/// The shortest pause between two looks at the counter that counts as a gap. A hundred times a poll step, and shorter
-/// than any interrupt. If time is taken from a kernel clock whose reading takes that long, the limit is four readings.
-pub const GAP_LEAST: Nanos = Nanos::from_micros(1);
 
 /// Why a thread did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
